@@ -117,7 +117,7 @@ func checkShared(prog *dag.Program, layouts []*layout.Layout) error {
 	for i, g := range prog.Graphs {
 		l := layouts[i]
 		for b := range g.Buffers {
-			if l.Arena[b] >= layout.StepArena || l.Offset[b] < 0 { // < 0: in another memory
+			if l.Arena[b] >= layout.StepArena || l.Offset[b] < 0 { // negative in another memory
 				continue
 			}
 			buf := &g.Buffers[b]

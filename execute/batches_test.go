@@ -125,7 +125,7 @@ func TestCallsOfAStep(t *testing.T) {
 			continue
 		}
 		launches++
-		if s := r.graphs[0].batches[1]; s.list[s.of[i]].captured == nil {
+		if s := r.graphs[0].batches[1]; s.list[s.batchOf[i]].captured == nil {
 			alone++
 		}
 	}

@@ -22,7 +22,7 @@ type boundTask struct {
 	later []kernels.Call
 }
 
-// inStep is what is bound for a step: first, or one of those for later steps.
+// inStep returns the binding of a step: first, or a later one.
 func inStep[T any](first *T, later []T, step int32) *T {
 	if len(later) > 0 {
 		if turn := int(step) % (1 + len(later)); turn > 0 {
@@ -67,7 +67,7 @@ func (r *Runner) bindTasks(c *compiledGraph, laneOf []int32) (scratchBytes int64
 	return scratchBytes, nil
 }
 
-// isCore reports whether a lane is that of a cpu worker.
+// isCore reports whether a lane belongs to a cpu worker.
 func (r *Runner) isCore(lane int) bool {
 	p := r.platform
 	return lane < len(p.Workers) && p.Devices[p.Workers[lane].Device].IsProcessor()

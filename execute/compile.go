@@ -22,9 +22,9 @@ type compiledGraph struct {
 	kernels *kernels.Table
 	layout  *layout.Layout   // of the host memory
 	layouts []*layout.Layout // by memory
-	placed  *place.Graph     // of a plan; nil: a policy decides while the graph runs
+	placed  *place.Graph     // of a plan; nil means that a policy decides while the graph runs
 	tasks   []boundTask
-	issues  []deviceTask // by task; nil: there are no devices
+	issues  []deviceTask // by task; nil without devices
 	// For a plan, by lane; nil where the lane is no device's. batches are for runs without a
 	// record, singles for recorded ones.
 	batches, singles []*batches
@@ -46,7 +46,7 @@ func (r *Runner) prepare() error {
 		return err
 	}
 	r.spread = r.platform.Spread()
-	if err := r.take(); err != nil {
+	if err := r.readDecision(); err != nil {
 		return err
 	}
 	for _, c := range r.graphs {
@@ -57,8 +57,8 @@ func (r *Runner) prepare() error {
 	return nil
 }
 
-// take reads the decision for every graph, allocates the arenas and opens the devices.
-func (r *Runner) take() error {
+// readDecision reads the decision for every graph, allocates the arenas and opens the devices.
+func (r *Runner) readDecision() error {
 	host, prog := r.platform.HostMemory(), &dag.Program{Name: r.prog.Name, Order: r.prog.Order}
 	for i, g := range r.prog.Graphs {
 		layouts := r.decision.Layouts(i)

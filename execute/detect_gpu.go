@@ -10,8 +10,8 @@ import (
 	"dahl/platform"
 )
 
-// GPUs lists the GPUs that the drivers show, those of a kind in the order of their ordinals. It
-// fails where there is none, and says why.
+// GPUs lists the GPUs that the drivers show, by kind and ordinal. Without a GPU the error gives the
+// reason.
 func GPUs() (gpus []driver.GPU, err error) {
 	for k, b := range eachBackend {
 		if b.GPUs == nil {

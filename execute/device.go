@@ -15,14 +15,14 @@ const (
 	// inFlight is how many batches of one lane are issued and not yet known to be done. It is
 	// enough to hide the time from an end to the next issue.
 	inFlight = 32
-	// pollPeriod is how often an idle goroutine asks a device that does not report what is done.
+	// pollPeriod is how often an idle goroutine asks a device that does not report finished work.
 	pollPeriod = 50 * time.Microsecond
 )
 
-// device is the goroutine that issues the work of one memory's lanes: those of its workers and of
-// its copy engines. It issues a task to the lane's stream when the predecessors elsewhere have
-// ended and those on this device have been issued. The device itself waits for the latter, by an
-// event. The goroutine never blocks one lane for another.
+// device is the goroutine that issues the work of one memory's lanes: its workers and its copy engines.
+// It issues a task to the lane's stream when the predecessors elsewhere have ended and those on this
+// device have been issued. The device itself waits for the latter, by an event. The goroutine never
+// blocks one lane for another.
 type device struct {
 	*driver.Thread
 	memory platform.MemoryID
@@ -31,7 +31,7 @@ type device struct {
 
 	arenas deviceArenas
 	lanes  []*deviceLane
-	local  []int32 // by lane of the team: its index in lanes; -1: it belongs to another device
+	local  []int32 // by lane of the team: its index in lanes, or -1 if it belongs to another device
 	bases  [2]driver.EventID
 	times  deviceTimes   // of the last recorded run
 	rebase time.Duration // rebasePeriod
@@ -52,7 +52,7 @@ type deviceLane struct {
 	batches       *batches
 	issued, ended int64 // number of batches
 	total         int64 // number of batches in all steps
-	within        int32 // position in the list of the task being issued; -1: all of the batch is issued
+	within        int32 // position in the list of the task being issued; -1 means that all of the batch is issued
 	begun         bool  // issuing of the next batch has begun
 	spans         []deviceSpan
 	progress      progress
@@ -113,7 +113,7 @@ type issueLoop struct {
 	job   *job
 	clock *deviceTimes // of a recorded run
 
-	lane *deviceLane // lane of the task that an error is about; nil: not known
+	lane *deviceLane // lane of the task that an error is about; nil means not known
 }
 
 // all issues every batch of the device and returns when all of them are done.
@@ -236,10 +236,10 @@ func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 	s := deviceSpan{issued: l.issuedAt[n%inFlight], seen: seen}
 	s.task, s.step = l.at(n)
 	var err error
-	if s.start, err = u.clock.of(l.starts[n%inFlight]); err != nil {
+	if s.start, err = u.clock.timeOf(l.starts[n%inFlight]); err != nil {
 		return err
 	}
-	s.end, err = u.clock.of(l.ends[n%inFlight])
+	s.end, err = u.clock.timeOf(l.ends[n%inFlight])
 	l.spans = append(l.spans, s)
 	l.busy.add(s.step, s.end-s.start)
 	return err
@@ -252,7 +252,7 @@ func (l *deviceLane) at(n int64) (task, step int32) {
 }
 
 // mayIssue reports whether the predecessors of a lane's next batch have ended, or have been
-// issued on this device. Where the batch is of a step that will not begin, the lane is done.
+// issued on this device. If the step of the batch will not begin, the lane is done.
 func (u *issueLoop) mayIssue(l *deviceLane) bool {
 	s, step := l.batches.at(l.issued)
 	if u.job.gate.over(int32(step)) {
@@ -392,7 +392,7 @@ func (u *issueLoop) blame(err error) error {
 	return e
 }
 
-// oldest is the lane whose unfinished batch was issued first; nil: there is none. A lost device
+// oldest is the lane whose unfinished batch was issued first. Nil means that there is none. A lost device
 // may still know that some of its batches are done.
 func (u *issueLoop) oldest() (l *deviceLane) {
 	for _, other := range u.lanes {

@@ -45,7 +45,8 @@ func eachBackend(yield func(platform.Kind, driver.Backend) bool) {
 	}
 }
 
-// Drivers opens drivers of a platform's devices beside some workers, which have cores of their own.
+// Drivers opens drivers of a platform's devices. The first cores of this machine belong to the workers;
+// drivers may use the others.
 func Drivers(p *platform.Platform, workers int) driver.Opener {
 	cores := host.CPUs()
 	cores = cores[min(workers, len(cores)):]
@@ -147,13 +148,13 @@ func (r *Runner) closeDevices() (failed error) {
 // deviceTask is a task on the lane of a device: a launch, or the parts of a copy. A point in the
 // order of others has neither.
 type deviceTask struct {
-	launch driver.LaunchID // -1: none
+	launch driver.LaunchID // -1 means none
 	copies []driver.Copy
-	// later is what the steps after the first do, as in boundTask.
+	// later are the tasks of the steps after the first, as in boundTask.
 	later []deviceTask
 }
 
-// at is what a step does.
+// at returns the task in a step.
 func (t *deviceTask) at(step int32) *deviceTask { return inStep(t, t.later, step) }
 
 // bindDevices binds the tasks on the lanes of devices, and the moves before and after a run.

@@ -54,7 +54,7 @@ func (c *deviceTimes) mark() error {
 		}
 		m.after = c.job.now()
 		var err error
-		if m.device, err = c.of(c.device.Mark); err != nil {
+		if m.device, err = c.timeOf(c.device.Mark); err != nil {
 			return err
 		}
 		c.marks = append(c.marks, m)
@@ -62,8 +62,8 @@ func (c *deviceTimes) mark() error {
 	return nil
 }
 
-// of is the time of an event, counted from the first base.
-func (c *deviceTimes) of(e driver.EventID) (time.Duration, error) {
+// timeOf is the time of an event, counted from the first base.
+func (c *deviceTimes) timeOf(e driver.EventID) (time.Duration, error) {
 	if c.replacing { // if the event came after next, next is done
 		if err := c.replace(); err != nil {
 			return 0, err
@@ -105,7 +105,7 @@ func (c *deviceTimes) replace() error {
 	return nil
 }
 
-// align puts the device's clock on that of the run, from the notes on its lanes.
+// align puts the device's clock on the clock of the run, by the notes on its lanes.
 func (c *deviceTimes) align(d *device) *alignedClock {
 	var spans [][]deviceSpan
 	for _, l := range d.lanes {

@@ -60,7 +60,7 @@ func TestDeviceTimesKeepTheOrder(t *testing.T) {
 		if i%pending == 0 && i > 0 {
 			for _, k := range rng.Perm(pending) { // those of the group before, in any order
 				l := &looks[i-pending+k]
-				l.told = must.Get(c.of(l.event))(t)
+				l.told = must.Get(c.timeOf(l.event))(t)
 			}
 		}
 		if d.now += time.Duration(rng.Int64N(20)); i%2 == 0 {

@@ -1,5 +1,5 @@
-// Package execute runs the graphs of a program on the CPU cores of this machine, and on devices
-// beside them that have memories of their own.
+// Package execute runs the graphs of a program on the CPU cores of this machine, and on devices with
+// memories of their own.
 //
 // Read first: [New] and [Runner.Run]. New takes a [schedule.Decision] for a platform that is this
 // machine ([Runnable]); [Target] says which kernels the decision may use. New reserves all
@@ -71,8 +71,8 @@
 // Go's atomics are sequentially consistent and synchronise: a load that sees a store sees
 // everything the storing goroutine wrote before it. A predecessor's kernel writes before its
 // store, and the reader's kernel follows the load, so the bytes are visible. Reuse is safe by the
-// same argument the other way round: a reader's loads precede its own store, and the overwriting
-// kernel follows the load that saw that store.
+// same argument the other way round: a reader's loads precede its own store, and the load before the
+// overwriting kernel saw this store.
 //
 // A waiter announces itself and then looks at the count again before it parks. A publisher stores
 // the count and then looks for announced waiters. In a sequentially consistent order one of the

@@ -14,8 +14,8 @@ import (
 // maxRecords bounds the tasks recorded in one run, and with them its memory.
 const maxRecords = 1 << 27
 
-// logs collects the spans of all lanes and the changes of clocks and of sleep. Those of devices
-// are put on the clock of the run.
+// logs collects the spans of all lanes and the changes of clocks and of sleep. Times of devices are put
+// on the clock of the run.
 func (r *Runner) logs() (lanes [][]schedule.Span, changes []schedule.Change) {
 	for _, w := range r.workers {
 		lanes = append(lanes, w.spans)

@@ -15,14 +15,14 @@ import (
 // [schedule.Target].
 type Target struct {
 	// Variant is asked for by name: each operation uses it on every kind of device that has it.
-	// "": no variant is asked for.
+	// Empty means that no variant is asked for.
 	Variant string
 	// Here names the default variants of this machine's processor, for a program that will be
 	// executed. Otherwise they stay open, so that a prediction does not depend on the machine
 	// that makes it.
 	Here bool
-	// Kernels are the operations; nil: those of package kernels. A network with layers of its own
-	// brings others, see nn.Model.Kernels.
+	// Kernels are the operations. Nil means the table of package kernels. A network with layers of its
+	// own brings another one, see nn.Model.Kernels.
 	Kernels *kernels.Table
 }
 

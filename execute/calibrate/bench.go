@@ -84,9 +84,9 @@ func median[T time.Duration | float64](values []T) T {
 // bench is one kernel variant with several sets of operands. Calls take the sets in turn, so they
 // find their operands as far away as a real step would leave them.
 type bench struct {
-	run   func(*kernels.Call)
-	calls []kernels.Call
-	near  int // number of sets that exceed the second-level cache
+	run      func(*kernels.Call)
+	calls    []kernels.Call
+	nearSets int // number of sets that exceed the second-level cache
 }
 
 const (
@@ -113,15 +113,15 @@ func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, 
 			buf := dag.Buffer{Shape: o.Shape, Type: o.Type}
 			data := host.AlignedBytes(buf.Bytes())
 			held += buf.Bytes()
-			copy(data, contents.of(len(b.calls), i))
+			copy(data, contents.bytes(len(b.calls), i))
 			call.Args = append(call.Args, kernels.Bind(unsafe.Pointer(unsafe.SliceData(data)), &buf, nil, o.Mode))
 		}
 		b.calls = append(b.calls, call)
-		if b.near == 0 && (held >= nearBytes || len(b.calls) == drawnSets) {
-			b.near = len(b.calls)
+		if b.nearSets == 0 && (held >= nearBytes || len(b.calls) == drawnSets) {
+			b.nearSets = len(b.calls)
 		}
 	}
-	b.near = cmp.Or(b.near, len(b.calls))
+	b.nearSets = cmp.Or(b.nearSets, len(b.calls))
 	return b
 }
 

@@ -32,7 +32,7 @@ func (s *station) newBench(pt *point, units int) ([][]driver.LaunchID, error) {
 	name := nameOf(&pt.model)
 	for set := 0; set == 0 || set < drawnSets && int64(set)*pt.spec.Bytes() < least; set++ {
 		for u := range sets {
-			call, err := s.newCall(pt.variant, pt.spec, func(operand int) []byte { return contents.of(set, operand) })
+			call, err := s.newCall(pt.variant, pt.spec, func(operand int) []byte { return contents.bytes(set, operand) })
 			if errors.Is(err, errTooLarge) && set > 0 {
 				return sets, s.firstCall(sets[0][0], name)
 			}
@@ -94,7 +94,7 @@ func (s *station) newCall(v *kernels.Variant, spec *kernels.Spec, contents func(
 	c := &driver.Call{Kernel: k, Spec: spec, Variant: v, Device: s.id, Worker: -1}
 	for i, o := range spec.Operands {
 		buf := &dag.Buffer{Shape: o.Shape, Type: o.Type}
-		at, ok := s.take(buf.Bytes())
+		at, ok := s.allocate(buf.Bytes())
 		if !ok {
 			return nil, errTooLarge
 		}
@@ -108,7 +108,7 @@ func (s *station) newCall(v *kernels.Variant, spec *kernels.Spec, contents func(
 	if v.WorkspaceBytes != nil {
 		var ok bool
 		s.used = (s.used + driver.Align - 1) &^ (driver.Align - 1)
-		if c.Work, ok = s.take(v.WorkspaceBytes(spec)); !ok {
+		if c.Work, ok = s.allocate(v.WorkspaceBytes(spec)); !ok {
 			return nil, errTooLarge
 		}
 	}
@@ -128,7 +128,7 @@ func newContents(spec *kernels.Spec) *operandContents {
 	return &operandContents{spec: spec, rng: rand.New(rand.NewPCG(seedOfBench, 0)), drawn: map[[2]int][]byte{}}
 }
 
-func (c *operandContents) of(set, operand int) []byte {
+func (c *operandContents) bytes(set, operand int) []byte {
 	k, _ := kernels.KernelByName(c.spec.Op)
 	sign := k.Operands[operand].Input
 	if set %= drawnSets; !sign {

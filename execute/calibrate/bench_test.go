@@ -25,8 +25,8 @@ func TestBenchSets(t *testing.T) {
 		wantAll   int
 	}{{3000, 100_000, 0, 5, 5}, {3000, 100_000, 1_000_000, 5, 42}, {1, 100_000, 0, drawnSets, maxSets}} {
 		b := newBench(k.Default(), spec(c.elems), nil, c.near, c.far)
-		if b.near != c.wantNear || len(b.calls) != c.wantAll {
-			t.Errorf("%+v: %d near, %d in all", c, b.near, len(b.calls))
+		if b.nearSets != c.wantNear || len(b.calls) != c.wantAll {
+			t.Errorf("%+v: %d near, %d in all", c, b.nearSets, len(b.calls))
 		}
 	}
 }

@@ -18,12 +18,12 @@ import (
 
 // Options says what to measure, and for how long.
 type Options struct {
-	Platform *platform.Platform // this machine, at its first clocks; its numbers are replaced; nil: execute.Detect
-	Units    map[string]int     // by device to measure: at most so many of its units; nil: all devices
-	Variants []string           // nil: all variants, except the reference where there is another
-	MaxTime  time.Duration      // about, for all devices together; 0: 10 s
-	// Energy measures the joules of calls on a device by running them again and again. On a
-	// processor the meter is that of all processors. Nil, or ok false, means that there is no meter.
+	Platform *platform.Platform // this machine, at its first clocks; its numbers are replaced; nil means execute.Detect
+	Units    map[string]int     // for each device to measure, the most units; nil means all devices
+	Variants []string           // nil means all variants, except the reference where there is another
+	MaxTime  time.Duration      // about, for all devices together; zero means 10 s
+	// Energy measures the joules of calls on a device by running them again and again. Of processors
+	// one meter measures all together. Nil, or ok false, means that there is no meter.
 	Energy func(ctx context.Context, device string, calls func() (int, error)) (e CallEnergy, ok bool, err error)
 	// Far also measures calls whose operands all caches have lost. It takes longer, since it has
 	// to prepare operands of more than the third-level cache.
@@ -42,8 +42,8 @@ type Result struct {
 	// RepeatSpread is how far two measurements of one kernel differ: the median over all models
 	// of |first half / second half - 1|.
 	RepeatSpread float64
-	// Measured, Skipped and Unsteady count calls: those measured, those that Resume skipped, and
-	// those whose times never settled.
+	// Measured, Skipped and Unsteady count calls: measured ones, ones left out by Resume, and ones
+	// without steady times.
 	Measured, Skipped, Unsteady int
 	// TooLarge counts calls that did not fit the memory of a device.
 	TooLarge int
@@ -51,7 +51,7 @@ type Result struct {
 	Refused []error
 	// Devices are the results for devices with memories of their own, apart from their models.
 	Devices []Device
-	// Powers are those of processors that a meter has shown.
+	// Powers are the measured powers of processors.
 	Powers []Power
 }
 
@@ -71,12 +71,11 @@ const (
 // with memories of their own (calibrate_device.go). It covers every variant, so use it to choose
 // among variants or to predict other shapes.
 //
-// Operands cycle through twice the second-level cache, so they are neither always hot nor always
-// cold. Calls whose operands fit that cache are measured a second time with the operands of the
-// previous call, and on request with operands that all caches have lost. A simulator knows which
-// of these a task meets. In a real step the tasks before decide how warm operands are.
-// [InSitu] takes the times from real steps, so use it to predict this graph with the
-// variants of its runner.
+// Operands cycle through twice the second-level cache, so they are neither always hot nor always cold.
+// A call with operands in that cache is measured a second time, with the operands of the previous call.
+// On request it is measured with operands in no cache, too. A simulator knows which of these a task
+// meets. In a real step the tasks before decide how warm operands are. [InSitu] takes the times from
+// real steps, so use it to predict this graph with the variants of its runner.
 //
 // When ctx ends, Run returns the measurements so far with ctx's error.
 func Run(ctx context.Context, graphs []*dag.Graph, opt Options) (*Result, error) {
@@ -131,7 +130,7 @@ func (c *calibrator) measureAll(specs []*kernels.Spec) error {
 	return c.measureDevices(others, specs)
 }
 
-// units is how many units of a device are measured at once; 0: it is not measured.
+// units is how many units of a device are measured at once. Zero means that it is not measured.
 func (c *calibrator) units(d *platform.Device) int {
 	if c.opt.Units == nil {
 		return d.Count
@@ -332,14 +331,14 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 	benches := make([]*bench, active)
 	times := make([][]time.Duration, active)
 	l2, farBytes := c.cpu.L2Bytes, c.farBytes(pt.spec, active)
-	m, err := c.settle(pt, c.cpu, active, func() ([][]time.Duration, error) {
+	m, err := c.steadiest(pt, c.cpu, active, func() ([][]time.Duration, error) {
 		onCores(active,
 			func(w int) {
 				if benches[w] == nil {
 					benches[w] = newBench(pt.variant, pt.spec, params, 2*l2, farBytes)
 				}
 			},
-			func(w int) { times[w] = benches[w].measure(c.ctx, budget, benches[w].near) })
+			func(w int) { times[w] = benches[w].measure(c.ctx, budget, benches[w].nearSets) })
 		return times, c.ctx.Err()
 	})
 	if err != nil {
@@ -360,9 +359,9 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 	return m, c.ctx.Err()
 }
 
-// settle measures a call on each of some units and makes a model of the steadiest try. It repeats
+// steadiest measures a call on each of some units and makes a model of the steadiest try. It repeats
 // while times do not settle or other processes use the cores.
-func (c *calibrator) settle(pt *point, d *platform.Device, active int, measure func() ([][]time.Duration, error)) (platform.Model, error) {
+func (c *calibrator) steadiest(pt *point, d *platform.Device, active int, measure func() ([][]time.Duration, error)) (platform.Model, error) {
 	var best sample
 	steady := false
 	for try := range maxTries {
@@ -389,9 +388,9 @@ func (c *calibrator) settle(pt *point, d *platform.Device, active int, measure f
 	return m, nil
 }
 
-// farBytes is how many bytes of operands a unit needs so that those of all active units exceed
-// all caches; the units share the last cache. It is 0 where far operands are not measured: a call
-// too small to reach so many bytes does not find its operands in memory either.
+// farBytes is how many bytes of operands a unit needs so that all active units together exceed all
+// caches; the units share the last cache. Zero means that far operands are not measured: the operands
+// of a small call never leave the caches.
 func (c *calibrator) farBytes(s *kernels.Spec, active int) int64 {
 	d := c.cpu
 	if !c.opt.Far || d.L3Bytes == 0 || s.Bytes()*maxSets < 3*d.L3Bytes/2 {

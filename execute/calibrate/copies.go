@@ -17,8 +17,8 @@ const (
 	copyTime       = 15 * time.Millisecond
 	minCopies      = 5
 	maxCopies      = 200
-	// sharedFrom decides whether a link is shared. A copy beside another one takes twice as long
-	// on a shared link and once as long on another; the limit lies halfway.
+	// sharedFrom decides whether a link is shared. Two copies at once take twice as long as one on a
+	// shared link, and as long as one on another link. The limit lies halfway.
 	sharedFrom = 1.5
 	// Strided copies have rows as wide as a tile of images often is, and gaps of the same width.
 	stridedRowBytes = 4096
@@ -31,7 +31,7 @@ type Copies struct {
 	InFit    platform.TransferFit
 	OutFit   platform.TransferFit
 	Fit      platform.TransferFit // through both directions
-	Together float64              // time of the greatest copy beside one in the other direction, relative to one alone
+	BothWays float64              // time of the greatest copy during one in the other direction, relative to one alone
 	// Strided is the time of a copy in rows of 4096 bytes that lie 8192 apart, relative to a copy
 	// of as many bytes without gaps.
 	Strided float64
@@ -39,7 +39,7 @@ type Copies struct {
 
 // Sharing is the kind of sharing that copies in both directions at once show.
 func (c *Copies) Sharing() platform.Sharing {
-	if c.Together >= sharedFrom {
+	if c.BothWays >= sharedFrom {
 		return platform.Shared
 	}
 	return platform.Duplex
@@ -65,7 +65,7 @@ func (s *station) measureCopies() (c Copies, err error) {
 	if ok != [3]bool{true, true, true} {
 		return c, errNoClock
 	}
-	if err := s.measureTogether(&c); err != nil {
+	if err := s.measureBothWays(&c); err != nil {
 		return c, err
 	}
 	return c, s.measureStrided(&c)
@@ -90,14 +90,14 @@ func (s *station) medianOf(t *track) (time.Duration, error) {
 	return median(t.times), err
 }
 
-// measureTogether compares the greatest copies in both directions at once with one copy alone.
-func (s *station) measureTogether(c *Copies) error {
+// measureBothWays compares the greatest copies in both directions at once with one copy alone.
+func (s *station) measureBothWays(c *Copies) error {
 	last := len(c.Sizes) - 1
 	in, out := s.copyIn(c.Sizes[last]), s.copyOut(c.Sizes[last])
 	if err := s.repeat(s.within(copyTime, minCopies, maxCopies), in, out); err != nil {
 		return err
 	}
-	c.Together = max(ratio(median(in.times), c.In[last]), ratio(median(out.times), c.Out[last]))
+	c.BothWays = max(ratio(median(in.times), c.In[last]), ratio(median(out.times), c.Out[last]))
 	return nil
 }
 
@@ -120,9 +120,9 @@ func (s *station) measureStrided(c *Copies) error {
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
 
-// measureBeside notes how much longer the greatest copy into each measured device takes while all
+// measureCrowded notes how much longer the greatest copy into each measured device takes while all
 // of them copy, relative to alone.
-func (c *calibrator) measureBeside(stations []*station) error {
+func (c *calibrator) measureCrowded(stations []*station) error {
 	results := map[*station]*Device{}
 	for _, s := range stations {
 		if i := slices.IndexFunc(c.result.Devices, func(d Device) bool { return d.Device == s.name }); i >= 0 {
@@ -146,7 +146,7 @@ func (c *calibrator) measureBeside(stations []*station) error {
 				// This runs longer than alone, so that most of each run overlaps most of the
 				// others.
 				err := s.repeat(s.within(4*copyTime, minCopies, math.MaxInt), t)
-				d.Beside = ratio(median(t.times), d.Copies.In[last])
+				d.Crowded = ratio(median(t.times), d.Copies.In[last])
 				return err
 			})
 		})

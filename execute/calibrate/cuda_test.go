@@ -40,7 +40,7 @@ func TestCalibrateCUDA(t *testing.T) {
 	if l.Tiny <= 0 || l.Chain <= 0 || l.RoundTrip <= 0 || l.ToDevice <= 0 || l.ToHost <= 0 {
 		t.Errorf("launches %+v", l)
 	}
-	if d.Copies.Fit.BytesPerSec <= 0 || d.Copies.Together <= 0 || d.BytesPerSec <= 0 || d.FlopsPerSec["float32"] <= 0 || d.FlopsPerSec["float64"] <= 0 {
+	if d.Copies.Fit.BytesPerSec <= 0 || d.Copies.BothWays <= 0 || d.BytesPerSec <= 0 || d.FlopsPerSec["float32"] <= 0 || d.FlopsPerSec["float64"] <= 0 {
 		t.Errorf("copies %+v, memory %g, speed %v", d.Copies, d.BytesPerSec, d.FlopsPerSec)
 	}
 	dev := c.Platform.Devices[1]

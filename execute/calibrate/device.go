@@ -24,20 +24,20 @@ import (
 type Device struct {
 	Device        string
 	Name          string // as its driver names it
-	CapacityBytes int64  // as its driver reports it; 0: not limited
+	CapacityBytes int64  // as its driver reports it; zero means not limited
 	FreeBytes     int64  // before anything was reserved
 	FirstUse      platform.FirstUse
 	Launches      Launches
 	Copies        Copies
 	BytesPerSec   float64            // of its memory, from adding one array to another
 	FlopsPerSec   map[string]float64 // by type, of the largest product
-	// Beside is how much longer a copy into the device takes while other devices copy too; 0:
-	// there are no others.
-	Beside float64
+	// Crowded is how much longer a copy into the device takes while other devices copy too. Zero means
+	// that there are no others.
+	Crowded float64
 	// LinksKept says that the numbers of its route stay. The links of an emulated device define
 	// it. On a route of several links nobody can tell how slow each one is.
 	LinksKept bool
-	Energy    *CallEnergy // of the product; nil: no meter
+	Energy    *CallEnergy // of the product; nil without a meter
 }
 
 // measureDevices measures the devices that have memories of their own, one after the other, and
@@ -66,7 +66,7 @@ func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*kernels.Sp
 			return fmt.Errorf("device %q: %w", dev.Name, err)
 		}
 	}
-	return c.measureBeside(stations)
+	return c.measureCrowded(stations)
 }
 
 // measureDevice measures a device at an open station.
@@ -104,8 +104,8 @@ func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*ke
 	return c.save()
 }
 
-// loadedBefore names the kernels of a device that were measured before and whose first use the
-// platform has. It is empty unless these models are kept.
+// loadedBefore names the kernels of a device with measured models: the platform has their first use. It
+// is empty unless these models are kept.
 func loadedBefore(models []platform.Model, device string, kept bool) map[kernelName]bool {
 	loaded := map[kernelName]bool{}
 	for i := range models {
@@ -116,13 +116,13 @@ func loadedBefore(models []platform.Model, device string, kept bool) map[kernelN
 	return loaded
 }
 
-// measureOn measures one call while so many units are busy with it.
+// measureOn measures one call while a number of units are busy with it.
 func (c *calibrator) measureOn(s *station, dev *platform.Device, pt *point, active int, budget time.Duration) (platform.Model, error) {
 	calls, err := s.newBench(pt, active)
 	if err != nil {
 		return platform.Model{}, err
 	}
-	m, err := c.settle(pt, dev, active, func() ([][]time.Duration, error) { return s.measureCalls(calls, budget, drawnSets) })
+	m, err := c.steadiest(pt, dev, active, func() ([][]time.Duration, error) { return s.measureCalls(calls, budget, drawnSets) })
 	if err != nil || pt.spec.Bytes() > dev.L2Bytes {
 		return m, err
 	}
@@ -169,7 +169,7 @@ func (c *calibrator) progress(done, total int, what string) {
 	}
 }
 
-// putDevice writes the results for a device into a platform; false: its links stay.
+// putDevice writes the results for a device into a platform. It reports whether the links were replaced.
 func putDevice(p *platform.Platform, id platform.DeviceID, d *Device) (links bool) {
 	dev := &p.Devices[id]
 	dev.Dispatch = d.Launches.Gap

@@ -66,8 +66,8 @@ func checkEmulated(t *testing.T, p *platform.Platform, dev *platform.Device, d *
 			t.Errorf("%s: copies of %d bytes take %v in and %v out, the link %v", dev.Name, n, d.Copies.In[i], d.Copies.Out[i], least)
 		}
 	}
-	if len(d.Copies.Sizes) < 3 || d.Copies.Together <= 0 || d.Copies.Strided <= 0 || d.Beside <= 0 {
-		t.Errorf("%s: copies %+v, beside others %g", dev.Name, d.Copies, d.Beside)
+	if len(d.Copies.Sizes) < 3 || d.Copies.BothWays <= 0 || d.Copies.Strided <= 0 || d.Crowded <= 0 {
+		t.Errorf("%s: copies %+v, beside others %g", dev.Name, d.Copies, d.Crowded)
 	}
 	l := d.Launches
 	if l.Tiny <= 0 || l.Chain <= 0 || l.RoundTrip <= 0 || l.ToDevice <= 0 || l.ToHost <= 0 || dev.Dispatch != l.Gap {

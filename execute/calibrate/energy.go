@@ -91,7 +91,7 @@ func putPower(dev *platform.Device, e *CallEnergy) {
 	setPower(dev, e.IdleWatts, platform.BusyPower{UnitWatts: e.Watts}, e.Meter, 0)
 }
 
-// setPower makes measured watts those of a device and of the clock that is in force.
+// setPower gives a device, and its clock in force, the measured watts.
 func setPower(dev *platform.Device, idle float64, busy platform.BusyPower, meter string, spread float64) {
 	dev.IdleWatts, dev.Busy, dev.PowerSource, dev.PowerMeter, dev.PowerSpread = idle, busy, platform.Measured, meter, spread
 	if len(dev.Clocks) > 0 {

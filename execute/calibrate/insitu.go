@@ -16,8 +16,8 @@ import (
 // InSituOptions says which steps to measure.
 type InSituOptions struct {
 	Graph  int // of the runner's program
-	Warmup int // steps before the measured ones; 0: 5
-	Steps  int // 0: 50
+	Warmup int // steps before the measured ones; zero means 5
+	Steps  int // zero means 50
 }
 
 const (
@@ -31,7 +31,7 @@ type StepTimes struct {
 	calls []*callTimes
 	runs  []time.Duration  // steady step time of each run
 	gaps  map[string]*gaps // by device
-	spin  time.Duration    // a worker that waits longer than this sleeps; 0: never
+	spin  time.Duration    // a worker that waits longer than this sleeps; zero means never
 	// timing is the time that the record adds to a step per task of a device, once for each turn.
 	timing []time.Duration
 }
@@ -124,8 +124,7 @@ func (st *StepTimes) gapsOf(device string) *gaps {
 	return st.gaps[device]
 }
 
-// addGaps adds the gaps of a schedule, whose spans are sorted by start, to the gaps that of
-// returns for their workers.
+// addGaps adds the gaps of a schedule to its workers' gaps, by gapsOf. The spans are sorted by start.
 func addGaps(s *schedule.Schedule, spin time.Duration, of func(platform.WorkerID) *gaps) {
 	free := map[platform.WorkerID]time.Duration{}
 	for i := range s.Spans {

@@ -21,7 +21,7 @@ const (
 	handoffSteps  = 5
 )
 
-// Launches is the times that a device needs beside its kernels.
+// Launches are the times of a device around its kernels.
 type Launches struct {
 	Tiny  time.Duration // of the smallest kernel, between two events
 	Chain time.Duration // from one kernel to the next on a stream, with nothing between
@@ -162,8 +162,8 @@ func (c *calibrator) measureHandoff(id platform.DeviceID) (toDevice, toHost time
 	return median(gaps[1]), median(gaps[0]), nil
 }
 
-// pairOf is a platform of one core and one unit of a device, in this order, at one clock and without powers, caps and
-// sleep: those of all units are not those of one.
+// pairOf is a platform of one core and one unit of a device, in this order, at one clock. Powers, caps
+// and sleep are left out, since they are given for all units together.
 func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, error) {
 	q := copyOf(p)
 	q.Devices, q.Models, q.CapWatts = []platform.Device{*coresOf(q), p.Devices[id]}, nil, 0
@@ -176,7 +176,7 @@ func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, err
 	return q, q.Complete()
 }
 
-// coresOf is the first processor at the host's memory; nil: there is none, and nothing is executed.
+// coresOf is the first processor at the host's memory. Nil means that there is none, and nothing is executed.
 func coresOf(p *platform.Platform) *platform.Device {
 	for i := range p.Devices {
 		if d := &p.Devices[i]; d.IsProcessor() && d.Memory == p.HostMemory() {

@@ -99,8 +99,8 @@ func squareProduct(t dag.DType, n int) *kernels.Spec {
 
 // measureDispatch measures the time that the executor adds to the kernels of a plan. Recorded
 // runs show it as gaps between an end and the next start. A list of empty tasks on one worker
-// gives the dispatch. A chain that alternates between two workers gives what they add: with empty
-// tasks the hand-off, and with tasks so long that the other worker falls asleep the wake-up.
+// gives the dispatch. A chain of tasks alternates between two workers. Its gaps add the hand-off if the
+// tasks are empty. If the tasks are so long that the other worker falls asleep, they add the wake-up.
 func (c *calibrator) measureDispatch() error {
 	d := c.cpu
 	gap, _, err := c.replayGap(1, nil, dispatchTasks, dispatchSteps)

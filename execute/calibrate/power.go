@@ -13,8 +13,8 @@ import (
 )
 
 // The meter of processors counts the packages of all of them together, with what they draw idle.
-// So the idle watts are divided among all cores of the platform. What is drawn above them while
-// cores of one processor run a product is that processor's.
+// So the idle watts are divided among all cores of the platform. Cores of one processor run a product;
+// the watts above idle meanwhile belong to that processor.
 
 // PowerRepeats is how often each power of a processor is measured. The median counts.
 const PowerRepeats = 3
@@ -22,7 +22,7 @@ const PowerRepeats = 3
 // Power is the power of a processor, all of its cores together.
 type Power struct {
 	Device             string
-	Clock              string // "": the first
+	Clock              string // empty means the first
 	IdleWatts          float64
 	OneWatts, AllWatts float64 // with one core busy with a matrix product, and with all
 	Spread             float64 // of the repeats: largest minus smallest over the median, the widest of the three
@@ -42,16 +42,16 @@ func (c *calibrator) measurePower() error {
 		return err
 	}
 	perCore := median(s.idle) / float64(cores)
-	if p, busy, ok := s.of(d, perCore); ok {
+	if p, busy, ok := s.power(d, perCore); ok {
 		setPower(d, perCore, busy, p.Meter, p.Spread)
 		c.result.Powers = append(c.result.Powers, p)
 	}
 	return c.save()
 }
 
-// Clocks measures the power of processors at those of their further clocks that say a
-// frequency, where their own power is measured. Set puts a device of the options' platform to one
-// of its clocks, and all others to their own.
+// Clocks measures the power of processors at their further clocks with a frequency, if their own power
+// is measured. Set puts a device of the options' platform to one of its clocks, and all others to their
+// own.
 func Clocks(ctx context.Context, opt Options, set func(d platform.DeviceID, clock platform.ClockID) error) (*Result, error) {
 	c := &calibrator{ctx: ctx, opt: opt, platform: copyOf(opt.Platform)}
 	c.result.Platform = c.platform
@@ -93,14 +93,14 @@ func (c *calibrator) measureClock(clock *platform.Clock) error {
 		}
 	}
 	perCore := (median(s.idle) - others) / float64(d.Count)
-	if p, busy, ok := s.of(d, perCore); ok {
+	if p, busy, ok := s.power(d, perCore); ok {
 		clock.Idle, clock.Busy, p.Clock = perCore, busy, clock.Name
 		c.result.Powers = append(c.result.Powers, p)
 	}
 	return c.save()
 }
 
-// meteredCores is how many cores of all processors the meter counts; 0: some of them are left out,
+// meteredCores is how many cores of all processors the meter counts. Zero means that some are left out,
 // and would be counted, too.
 func (c *calibrator) meteredCores() (cores int) {
 	for i := range c.platform.Devices {
@@ -152,9 +152,9 @@ func (c *calibrator) samplePower(what string) (s powerSamples, ok bool, err erro
 	return s, true, nil
 }
 
-// of makes the medians the power of a processor, whose cores draw so much idle. A meter that shows
+// power makes the medians the power of a processor, whose cores draw so much idle. A meter that shows
 // less when busy than idle shows something else; ok is false then.
-func (s *powerSamples) of(d *platform.Device, perCore float64) (p Power, busy platform.BusyPower, ok bool) {
+func (s *powerSamples) power(d *platform.Device, perCore float64) (p Power, busy platform.BusyPower, ok bool) {
 	if perCore < 0 || median(s.one) < 0 || median(s.all) < 0 {
 		return p, busy, false
 	}

@@ -42,7 +42,7 @@ type station struct {
 
 const (
 	maxCopyBytes    = 64 << 20
-	benchArenaBytes = 256 << 20 // or three quarters of what the device has free, if that is less
+	benchArenaBytes = 256 << 20 // at most, and at most three quarters of the device's free memory
 	rewrites        = 5         // of memory that has been written before
 	trackDepth      = 16        // one more than the repetitions issued and not yet known to be done
 	// trackAhead is how much of a device's time may be issued in advance. It keeps the wait for
@@ -128,8 +128,8 @@ func (s *station) writeAll() error {
 // copyBytes is the greatest measured copy: two of them fit the arena.
 func (s *station) copyBytes() int64 { return min(maxCopyBytes, s.arenaBytes/2) }
 
-// take hands out memory of the arena; ok is false where none is left.
-func (s *station) take(bytes int64) (at driver.Address, ok bool) {
+// allocate hands out memory of the arena; ok is false where none is left.
+func (s *station) allocate(bytes int64) (at driver.Address, ok bool) {
 	if s.used+bytes > s.arenaBytes {
 		return 0, false
 	}

@@ -123,8 +123,8 @@ func TestMeasureCopies(t *testing.T) {
 		if shared {
 			want, sharing = 3.0, platform.Shared
 		}
-		if !nearly(c.Together, want, 0.02) || c.Sharing() != sharing {
-			t.Errorf("shared %v: both directions take %g times as long, want %g; %v", shared, c.Together, want, c.Sharing())
+		if !nearly(c.BothWays, want, 0.02) || c.Sharing() != sharing {
+			t.Errorf("shared %v: both directions take %g times as long, want %g; %v", shared, c.BothWays, want, c.Sharing())
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestMeasureSpeed(t *testing.T) {
 func TestPutDevice(t *testing.T) {
 	d := &Device{CapacityBytes: 40e9, BytesPerSec: 1.3e12, FlopsPerSec: map[string]float64{"float32": 1.7e13},
 		Launches: Launches{Gap: 2000, ToDevice: 7000, ToHost: 6000},
-		Copies:   Copies{Together: 1.9, Fit: platform.TransferFit{Latency: 11_000, BytesPerSec: 2.3e10}}}
+		Copies:   Copies{BothWays: 1.9, Fit: platform.TransferFit{Latency: 11_000, BytesPerSec: 2.3e10}}}
 	for _, c := range []struct {
 		kind     string
 		capacity int64

@@ -22,8 +22,8 @@ const (
 
 // Timing runs steps of a runner's graph in turn with and without a record, about as many
 // in all as the options say. It adds to the collection the time that the record adds to a step,
-// per task. That covers the events around each task, steps kept out of CUDA graphs, and orders
-// that other steps do without. The runner must be ready to run and warm.
+// per task. That covers the events around each task, steps kept out of CUDA graphs, and orders of
+// recorded steps only. The runner must be ready to run and warm.
 func Timing(ctx context.Context, r *execute.Runner, opt InSituOptions, into *StepTimes) error {
 	most := cmp.Or(opt.Steps, defaultSteps)
 	steps := min(most, max(minTimingSteps, most/(2*timingTurns)))

@@ -37,10 +37,10 @@ type gpuStream struct {
 // gpuCall is a prepared kernel call: a library's call, nil if there is none, between launches
 // before and after it.
 type gpuCall struct {
-	before  Launches
-	of      int // index of the library
-	library LibraryCall
-	after   Launches
+	before       Launches
+	libraryIndex int
+	library      LibraryCall
+	after        Launches
 }
 
 // Backend opens CUDA devices.
@@ -69,8 +69,8 @@ func openGPU(p *platform.Platform, dev *platform.Device) (driver.Driver, error) 
 	return d, nil
 }
 
-// reachPeers lets the device copy directly from and to other CUDA devices of the platform. It
-// does so for each one to which a route leads that does not pass the host.
+// reachPeers lets the device copy directly from and to other CUDA devices of the platform. It does so
+// for each one with a route that does not pass the host.
 func (d *gpu) reachPeers(p *platform.Platform, m platform.MemoryID) error {
 	for i := range p.Devices {
 		other := &p.Devices[i]
@@ -103,7 +103,7 @@ func (d *gpu) describe(m *platform.Memory) error {
 
 func (d *gpu) Properties() driver.Properties { return d.about }
 
-// fail says which device an error is about, and what kind of error it is.
+// fail adds the device to an error, and its kind.
 func (d *gpu) fail(err error) error {
 	if err == nil {
 		return nil
@@ -193,7 +193,7 @@ func (d *gpu) prepare(v *kernels.Variant, call *kernels.DeviceCall) (ready gpuCa
 			return ready, err
 		}
 	}
-	ready.of, ready.library, err = d.bindLibrary(v.Library, v.LibraryCall(call))
+	ready.libraryIndex, ready.library, err = d.bindLibrary(v.Library, v.LibraryCall(call))
 	return ready, err
 }
 
@@ -215,7 +215,7 @@ func (s *gpuStream) launch(call *gpuCall) error {
 		if err := s.Launch(call.before); err != nil {
 			return err
 		}
-		if err := s.handles[call.of].Issue(call.library); err != nil {
+		if err := s.handles[call.libraryIndex].Issue(call.library); err != nil {
 			return err
 		}
 	}

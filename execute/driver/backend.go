@@ -2,7 +2,7 @@ package driver
 
 import "dahl/platform"
 
-// Backend is what this program knows of devices that one driver opens.
+// Backend opens the devices of one driver, and lists them and their libraries.
 type Backend struct {
 	// On prepares to open devices of a platform. The cores are CPUs that nobody has.
 	On func(p *platform.Platform, cores []int) Opener

@@ -30,8 +30,8 @@ import (
 // nothing more can be done with the device, and further calls repeat it. Messages name the device
 // and the request; the caller adds the task.
 //
-// A driver whose device can capture calls is a [Capturer], one whose device changes clocks or
-// sleeps is a [Stater].
+// If the device can capture calls, the driver is a [Capturer] too. If the device changes clocks or
+// sleeps, it is a [Stater].
 type Driver interface {
 	Properties() Properties
 
@@ -91,7 +91,7 @@ type Stater interface {
 	Begin(base EventID, record bool)
 	// Prepare issues what a launch has to wait for, so that an event before the launch is after it.
 	Prepare(s StreamID, l LaunchID) error
-	// Changes are those of the last recorded run, on the device's clock since the base.
+	// Changes lists the changes in the last recorded run, on the device's clock since the base.
 	Changes() []schedule.Change
 }
 
@@ -109,7 +109,7 @@ type Address uint64
 // Align is the alignment of arenas and of workspace on which a kernel on a device may rely.
 const Align = 256
 
-// Properties is what a device says about itself.
+// Properties are the facts that a device gives about itself.
 type Properties struct {
 	Name          string
 	CapacityBytes int64 // in all; zero means not limited
@@ -126,8 +126,8 @@ type Call struct {
 	Args    []Operand
 	Work    Address // workspace, at least Variant.WorkspaceBytes(Spec), aligned to Align
 
-	// An emulated device takes the time that a platform's model says, or the cost if a graph gives
-	// that, and obeys clocks and sleep states.
+	// These are for emulated devices. The time of the call is Cost if a graph gave that, else the time
+	// by a model of the platform.
 	Device platform.DeviceID
 	Cost   schedule.Cost
 	Worker platform.WorkerID // whose task it is; -1 means that no plan or policy has the call

@@ -17,10 +17,9 @@ import (
 )
 
 // device is a device made of goroutines. Its memory is apart from the host's, its streams are
-// goroutines, and its kernels are those of CPUs. A task ends neither earlier than the platform's
-// model says nor faster than the core runs it. A copy takes at least the time of its route. So a
-// machine without a GPU runs the same paths, and the race detector finds missing orders between
-// streams.
+// goroutines, and it runs the kernels of CPUs. A task ends neither earlier than the platform's model
+// says nor faster than the core runs it. A copy takes at least the time of its route. So a machine
+// without a GPU runs the same paths, and the race detector finds missing orders between streams.
 type device struct {
 	*common
 	memory platform.MemoryID
@@ -36,14 +35,14 @@ type device struct {
 	calls    []*call
 	launched int64
 	epoch    time.Time
-	states   *states // nil: nothing ever changes
+	states   *states // nil if nothing ever changes
 
 	failed atomic.Pointer[error]
 	closed atomic.Bool
 	ended  sync.WaitGroup // the streams' goroutines
 }
 
-// common is what the devices of a platform share.
+// common is shared by the devices of a platform.
 type common struct {
 	platform *platform.Platform
 	pace     pace
@@ -92,7 +91,7 @@ type call struct {
 	call  kernels.Call
 	least time.Duration
 
-	worker platform.WorkerID // -1: none of a plan or policy
+	worker platform.WorkerID // -1 means none of a plan or policy
 	clock  platform.ClockID  // at which it runs
 	sleeps int32             // what the unit does after it, as an index plus 1
 }

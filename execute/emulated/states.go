@@ -26,7 +26,7 @@ type states struct {
 	switches []schedule.Change
 }
 
-// unit is one worker. Its clock is that of its domain, kept at the domain's first worker.
+// unit is one worker. The clock of a domain is kept at the domain's first worker.
 type unit struct {
 	schedule.Sleeper
 	admitted bool  // it holds its domain
@@ -147,7 +147,7 @@ func (st *states) release(u *unit) {
 	st.turn.Broadcast()
 }
 
-// changes are those of a recorded run.
+// changes lists the changes in a recorded run.
 func (st *states) changes() []schedule.Change {
 	st.mu.Lock()
 	defer st.mu.Unlock()

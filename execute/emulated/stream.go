@@ -17,11 +17,11 @@ const queueLength = 1024
 // issues them.
 type stream struct {
 	device *device
-	cpu    int // -1: any
+	cpu    int // -1 means any
 	parker host.Parker
 	waits  atomic.Pointer[event] // the event for which the stream is parked or about to be
 
-	ran platform.WorkerID // whose task has ended without a record since; -1: none
+	ran platform.WorkerID // whose task has ended without a record since; -1 means none
 
 	ops            []operation // a ring
 	issued, passed atomic.Int64

@@ -64,12 +64,12 @@ func printCopies(out io.Writer, d *calibrate.Device) {
 		return fmt.Sprintf("%s + bytes/%sB/s (±%.0f %%, at most %.0f %%)", cli.ShortTime(f.Latency), cli.ShortCount(f.BytesPerSec), 100*f.RelError, 100*f.MaxError)
 	}
 	fmt.Fprintf(out, "  copies     %s to %s: in %s, out %s, both %s\n", cli.ShortBytes(c.Sizes[0]), cli.ShortBytes(c.Sizes[len(c.Sizes)-1]), line(&c.InFit), line(&c.OutFit), line(&c.Fit))
-	parts := []string{fmt.Sprintf("both directions at once take %.2f times as long: %s", c.Together, c.Sharing())}
+	parts := []string{fmt.Sprintf("both directions at once take %.2f times as long: %s", c.BothWays, c.Sharing())}
 	if c.Strided > 0 {
 		parts = append(parts, fmt.Sprintf("rows of 4 KiB %.2f times", c.Strided))
 	}
-	if d.Beside > 0 {
-		parts = append(parts, fmt.Sprintf("beside the other devices %.2f times", d.Beside))
+	if d.Crowded > 0 {
+		parts = append(parts, fmt.Sprintf("beside the other devices %.2f times", d.Crowded))
 	}
 	fmt.Fprintf(out, "             %s\n", strings.Join(parts, ", "))
 }
