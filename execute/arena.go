@@ -13,8 +13,6 @@ import (
 const (
 	// alignBytes is a cache line, and the widest vector of any kernel.
 	alignBytes = 64
-	// deviceAlign is the alignment of workspace on which a kernel on a device may rely.
-	deviceAlign = 256
 	// poison is NaN in both float types and -1 as an index, so a read before the first write
 	// shows.
 	poison = 0xFF
@@ -119,7 +117,7 @@ func checkShared(prog *dag.Program, layouts []*layout.Layout) error {
 	for i, g := range prog.Graphs {
 		l := layouts[i]
 		for b := range g.Buffers {
-			if l.Arena[b] >= layout.StepArena || l.Offset[b] < 0 { // < 0: in another memory
+			if l.Arena[b] >= layout.StepArena || l.Offset[b] < 0 { // negative in another memory
 				continue
 			}
 			buf := &g.Buffers[b]

@@ -1,21 +1,23 @@
 package execute
 
+import "dahl/execute/driver"
+
 // A batch is a run of neighbouring tasks on a device's lane that works like one task: only its
 // first task waits for other lanes, and other lanes wait only for its last. (It has nothing to do
 // with the samples of a training batch.) Where tasks are not timed one by one, a batch is issued
-// at once: the waits of the first task, the work of all, and one event. Order, results and
-// progress are those of single tasks; only the number of events differs.
+// at once: the waits of the first task, the work of all, and one event. Order, results and progress are
+// as of single tasks; only the number of events differs.
 type batch struct {
 	first, end int32 // positions in the lane's list
-	// captured are the captured graphs of which one call issues one, step by step in turn; nil: the
-	// batch's tasks are issued one by one.
-	captured []captureID
+	// captured are the captured graphs of which one call issues one, step by step in turn. Nil means
+	// that the batch's tasks are issued one by one.
+	captured []driver.CaptureID
 }
 
 // batches are the batches of a lane's list, in order.
 type batches struct {
-	list []batch
-	of   []int32 // by position in the lane's list: its batch
+	list    []batch
+	batchOf []int32 // by position in the lane's list: its batch
 }
 
 // cut finds the longest batches of a lane's list. For a run that is recorded, every task is one.
@@ -37,7 +39,7 @@ func (r *replay) cut(lane int, singly bool) *batches {
 		}
 		n := len(s.list) - 1
 		s.list[n].end++
-		s.of = append(s.of, int32(n))
+		s.batchOf = append(s.batchOf, int32(n))
 	}
 	return s
 }
@@ -45,7 +47,7 @@ func (r *replay) cut(lane int, singly bool) *batches {
 // mod is the remainder, never negative.
 func mod(a, b int64) int64 { return (a%b + b) % b }
 
-// total is the number of batches in so many steps.
+// total is the number of batches in a number of steps.
 func (s *batches) total(steps int) int64 { return int64(len(s.list)) * int64(steps) }
 
 // at is batch number n, counted over all steps, and its step.
@@ -60,31 +62,19 @@ func (s *batches) ended(n int64) int64 {
 		return 0
 	}
 	last, step := s.at(n - 1)
-	return step*int64(len(s.of)) + int64(last.end)
+	return step*int64(len(s.batchOf)) + int64(last.end)
 }
 
-// needed is how many batches have to end for so many tasks to have ended. It is at most 0 where
-// none has to.
+// needed is the number of batches that end before a number of tasks has ended. Without such a batch it
+// is at most 0.
 func (s *batches) needed(tasks int64) int64 {
 	if tasks <= 0 {
 		return 0
 	}
-	size := int64(len(s.of))
+	size := int64(len(s.batchOf))
 	step, i := (tasks-1)/size, (tasks-1)%size
-	return step*int64(len(s.list)) + int64(s.of[i]) + 1
+	return step*int64(len(s.list)) + int64(s.batchOf[i]) + 1
 }
-
-// capturer is a driver that can capture the calls on a stream and repeat them by one call.
-type capturer interface {
-	// capture takes down the launches, copies and fills that issue makes on the stream, instead
-	// of doing them. Nobody makes another call meanwhile.
-	capture(s streamID, issue func() error) (captureID, error)
-	// replay issues everything captured, in its order.
-	replay(s streamID, c captureID) error
-}
-
-// captureID counts the captures of a driver from 0.
-type captureID int32
 
 // captureLeast is the least number of calls that are worth a capture: CUDA issues a captured
 // graph in about the time of two launches. captureMost bounds the captures of a batch, one for each
@@ -97,7 +87,7 @@ const (
 // captureBatches captures the batches of a device's workers in a step of a graph, where the
 // driver can and it pays.
 func (d *device) captureBatches(c *compiledGraph) error {
-	able, ok := d.driver.(capturer)
+	able, ok := d.Driver.(driver.Capturer)
 	if !ok {
 		return nil
 	}
@@ -122,7 +112,7 @@ func (d *device) captureBatches(c *compiledGraph) error {
 				continue
 			}
 			for step := range all {
-				captured, err := able.capture(l.stream, func() error {
+				captured, err := able.Capture(l.stream, func() error {
 					for _, it := range tasks {
 						if err := d.start(l.stream, c.issues[it.task].at(step)); err != nil {
 							return err
@@ -155,7 +145,7 @@ func (r *Runner) Issue(graph int) (n Issue) {
 		if parts == nil {
 			continue
 		}
-		n.Tasks, n.Segments = n.Tasks+len(parts.of), n.Segments+len(parts.list)
+		n.Tasks, n.Segments = n.Tasks+len(parts.batchOf), n.Segments+len(parts.list)
 		for _, s := range parts.list {
 			if s.captured != nil {
 				n.Captured, n.Graphs = n.Captured+int(s.end-s.first), n.Graphs+1

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -77,25 +78,25 @@ func TestBatchesGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// countedDriver counts what is asked of an emulated device.
+// countedDriver counts what is asked of a device.
 type countedDriver struct {
-	*emulated
+	capturing
 	launches, records, replays int
 }
 
-func (d *countedDriver) launch(s streamID, l launchID) error {
+func (d *countedDriver) Launch(s driver.StreamID, l driver.LaunchID) error {
 	d.launches++
-	return d.emulated.launch(s, l)
+	return d.capturing.Launch(s, l)
 }
 
-func (d *countedDriver) record(s streamID, e eventID) error {
+func (d *countedDriver) Record(s driver.StreamID, e driver.EventID) error {
 	d.records++
-	return d.emulated.record(s, e)
+	return d.capturing.Record(s, e)
 }
 
-func (d *countedDriver) replay(s streamID, c captureID) error {
+func (d *countedDriver) Replay(s driver.StreamID, c driver.CaptureID) error {
 	d.replays++
-	return d.emulated.replay(s, c)
+	return d.capturing.Replay(s, c)
 }
 
 // TestCallsOfAStep counts the calls of steps that run on the device as far as they can:
@@ -107,13 +108,13 @@ func TestCallsOfAStep(t *testing.T) {
 	prog := testProgram(t)
 	r := newRunner(t, prog, how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, func(*dag.Task) int { return 1 }), Options: Options{Hooks: testHooks(nil)}})
 	d := r.devices[1]
-	counted := &countedDriver{emulated: d.driver.(*emulated)}
-	d.driver = counted
+	counted := &countedDriver{capturing: d.Driver.(capturing)}
+	d.Driver = counted
 	run := func(record bool) countedDriver {
 		if _, err := r.Run(context.Background(), 0, 1, false); err != nil { // what moves before the first step
 			t.Fatal(err)
 		}
-		*counted = countedDriver{emulated: counted.emulated}
+		*counted = countedDriver{capturing: counted.capturing}
 		must.Get(r.Run(context.Background(), 0, steps, record))(t)
 		return *counted
 	}
@@ -124,7 +125,7 @@ func TestCallsOfAStep(t *testing.T) {
 			continue
 		}
 		launches++
-		if s := r.graphs[0].batches[1]; s.list[s.of[i]].captured == nil {
+		if s := r.graphs[0].batches[1]; s.list[s.batchOf[i]].captured == nil {
 			alone++
 		}
 	}
@@ -168,7 +169,7 @@ func TestFaultsInBatches(t *testing.T) {
 	for _, c := range []struct {
 		fault string
 		want  error
-	}{{platform.FaultLost, errDeviceLost}, {platform.FaultMemory, errDeviceMemory}} {
+	}{{platform.FaultLost, driver.ErrLost}, {platform.FaultMemory, driver.ErrMemory}} {
 		for after := range 20 {
 			p := node(t, 1, 1)
 			p.Devices[1].Fault = platform.DeviceFault{Kind: c.fault, After: 40 + after}

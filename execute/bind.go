@@ -22,7 +22,7 @@ type boundTask struct {
 	later []kernels.Call
 }
 
-// inStep is what is bound for a step: first, or one of those for later steps.
+// inStep returns the binding of a step: first, or a later one.
 func inStep[T any](first *T, later []T, step int32) *T {
 	if len(later) > 0 {
 		if turn := int(step) % (1 + len(later)); turn > 0 {
@@ -67,7 +67,7 @@ func (r *Runner) bindTasks(c *compiledGraph, laneOf []int32) (scratchBytes int64
 	return scratchBytes, nil
 }
 
-// isCore reports whether a lane is that of a cpu worker.
+// isCore reports whether a lane belongs to a cpu worker.
 func (r *Runner) isCore(lane int) bool {
 	p := r.platform
 	return lane < len(p.Workers) && p.Devices[p.Workers[lane].Device].IsProcessor()
@@ -183,4 +183,22 @@ func (c *compiledGraph) variantOf(t dag.TaskID, d platform.DeviceID) (*kernels.V
 			k.Op, cost.Variant, device.Name)
 	}
 	return v, nil
+}
+
+// Model names the call of a task of a graph on a device. It has no times.
+func (r *Runner) Model(graph int, t dag.TaskID, id platform.DeviceID) platform.Model {
+	c := r.graphs[graph]
+	task, device := &c.origin.Tasks[t], &c.problem.Platform.Devices[id]
+	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: device.Name, Shape: task.Shape, Active: device.Count,
+		Flops: task.Flops, MovedBytes: task.MovedBytes}
+	if k, ok := c.kernels.Lookup(task.Op); ok && !k.Host {
+		// The variant was found once already, when the task was bound.
+		if v, err := c.variantOf(t, id); err == nil && v != nil {
+			m.Variant = v.Name
+			if v.WorkspaceBytes != nil {
+				m.WorkspaceBytes = v.WorkspaceBytes(specOf(c.origin, t))
+			}
+		}
+	}
+	return m
 }

@@ -3,6 +3,7 @@ package execute
 import (
 	"fmt"
 	"runtime"
+	"slices"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -21,9 +22,9 @@ type compiledGraph struct {
 	kernels *kernels.Table
 	layout  *layout.Layout   // of the host memory
 	layouts []*layout.Layout // by memory
-	placed  *place.Graph     // of a plan; nil: a policy decides while the graph runs
+	placed  *place.Graph     // of a plan; nil means that a policy decides while the graph runs
 	tasks   []boundTask
-	issues  []deviceTask // by task; nil: there are no devices
+	issues  []deviceTask // by task; nil without devices
 	// For a plan, by lane; nil where the lane is no device's. batches are for runs without a
 	// record, singles for recorded ones.
 	batches, singles []*batches
@@ -38,14 +39,14 @@ func (r *Runner) prepare() error {
 	if err := r.prog.Check(); err != nil {
 		return err
 	}
-	if err := checkWorkers(r.platform); err != nil {
+	if err := CheckWorkers(r.platform); err != nil {
 		return err
 	}
-	if err := checkClocks(r.platform, r.decision.ClocksUsed()); err != nil && !r.opt.AnyClock {
+	if err := CheckClocks(r.platform, r.decision.ClocksUsed()); err != nil && !r.opt.AnyClock {
 		return err
 	}
 	r.spread = r.platform.Spread()
-	if err := r.take(); err != nil {
+	if err := r.readDecision(); err != nil {
 		return err
 	}
 	for _, c := range r.graphs {
@@ -56,8 +57,8 @@ func (r *Runner) prepare() error {
 	return nil
 }
 
-// take reads the decision for every graph, allocates the arenas and opens the devices.
-func (r *Runner) take() error {
+// readDecision reads the decision for every graph, allocates the arenas and opens the devices.
+func (r *Runner) readDecision() error {
 	host, prog := r.platform.HostMemory(), &dag.Program{Name: r.prog.Name, Order: r.prog.Order}
 	for i, g := range r.prog.Graphs {
 		layouts := r.decision.Layouts(i)
@@ -85,8 +86,8 @@ func (r *Runner) take() error {
 	return r.openDevices()
 }
 
-// checkClocks refuses clocks that nobody sets: emulated devices obey theirs.
-func checkClocks(p *platform.Platform, used [][]platform.ClockID) error {
+// CheckClocks refuses clocks that nobody sets: emulated devices obey theirs.
+func CheckClocks(p *platform.Platform, used [][]platform.ClockID) error {
 	for id, clocks := range used {
 		d := &p.Devices[id]
 		for _, clock := range clocks {
@@ -102,9 +103,9 @@ func checkClocks(p *platform.Platform, used [][]platform.ClockID) error {
 // getting ready takes time and memory for each of them.
 const MaxWorkersPerCore = 64
 
-// checkWorkers refuses a platform unless its workers are cores of one memory and devices of other
+// CheckWorkers refuses a platform unless its workers are cores of one memory and devices of other
 // kinds with memories of their own, and not far more than this machine has cores.
-func checkWorkers(p *platform.Platform) error {
+func CheckWorkers(p *platform.Platform) error {
 	if len(p.Workers) == 0 {
 		return fmt.Errorf("platform %q has no workers", p.Name)
 	}
@@ -119,8 +120,8 @@ func checkWorkers(p *platform.Platform) error {
 		switch {
 		case d.IsProcessor() && d.Memory != host:
 			such := p.Memories[host].Name
-			if cores := coresOf(p); cores != nil {
-				such = cores.Name
+			if i := slices.IndexFunc(p.Devices, func(d platform.Device) bool { return d.IsProcessor() && d.Memory == host }); i >= 0 {
+				such = p.Devices[i].Name
 			}
 			return fmt.Errorf("platform %q: worker %q is at memory %q, other cpu workers at %q; cores of one memory are executed so far: select the devices at one, such as %q",
 				p.Name, w.Name, p.Memories[d.Memory].Name, p.Memories[host].Name, such)

@@ -5,13 +5,13 @@ package execute
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"dahl/dag"
 	"dahl/execute/cuda"
+	"dahl/execute/driver"
 	"dahl/kernels"
 	"dahl/kernels/offload"
 	"dahl/platform"
@@ -24,7 +24,7 @@ import (
 func libraryNode(t *testing.T, library string, cores, gpus int) *platform.Platform {
 	t.Helper()
 	p := cudaNode(t, cores, gpus)
-	if err := checkLibrary(library); errors.Is(err, cuda.ErrNoLibrary) {
+	if _, err := LibraryFile(library); errors.Is(err, cuda.ErrNoLibrary) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -59,15 +59,28 @@ func TestCUDALibrary(t *testing.T) {
 	}
 }
 
+// binding notes the variants of the calls that are bound.
+type binding struct {
+	capturing
+	bound *[]*kernels.Variant
+}
+
+func (b binding) Bind(c *driver.Call) (driver.LaunchID, error) {
+	*b.bound = append(*b.bound, c.Variant)
+	return b.capturing.Bind(c)
+}
+
 // TestCUDALibraryIsCalled: with the variant asked for, the device's calls begin with those of
 // the library; without, none does.
 func TestCUDALibraryIsCalled(t *testing.T) {
 	p := libraryNode(t, kernels.CuBLASLt, 1, 1)
 	prog := testProgram(t)
 	for _, variant := range []string{"cublas", "cublaslt", ""} {
+		var bound []*kernels.Variant
+		keepBackend(t, platform.CUDADriver)
+		backends[platform.CUDADriver] = changed(cuda.Backend, func(_ *platform.Device, d capturing) driver.Driver { return binding{d, &bound} })
 		r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Variant: variant, Options: Options{Hooks: testHooks(nil)}})
-		calls := r.devices[1].driver.(*cudaDriver).calls
-		if got := slices.ContainsFunc(calls, func(c cudaCall) bool { return c.library != nil }); got != (variant != "") {
+		if got := slices.ContainsFunc(bound, func(v *kernels.Variant) bool { return v.Library != "" }); got != (variant != "") {
 			t.Errorf("variant %q: calls of a library: %v", variant, got)
 		}
 		if _, err := r.Run(context.Background(), 0, 1, true); err != nil {
@@ -79,37 +92,22 @@ func TestCUDALibraryIsCalled(t *testing.T) {
 // TestCUDALibraryRefuses: a call that a library does not do, of operands that are not aligned to
 // their elements, is an error of one line that says what it was and can be told from others.
 func TestCUDALibraryRefuses(t *testing.T) {
-	runtime.LockOSThread() // the thread ends with the test
-	d, err := openFirst(libraryNode(t, kernels.CuBLASLt, 1, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := d.close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if !strings.HasPrefix(d.properties().Name, "Test device") {
+	d := openDriver(t, libraryNode(t, kernels.CuBLASLt, 1, 1))
+	if !strings.HasPrefix(d.Properties().Name, "Test device") {
 		t.Skip("what a GPU's library refuses is not known")
 	}
-	base, err := d.reserve(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.newStream(false); err != nil {
-		t.Fatal(err)
-	}
+	base := d.memory(1 << 20)
 	k, _ := kernels.KernelByName("dense.dx")
 	v, _ := k.Variant("cublaslt")
-	call := deviceCall{spec: &kernels.Spec{Op: "dense.dx", Type: dag.Float32}, variant: v}
+	call := driver.Call{Kernel: k, Spec: &kernels.Spec{Op: "dense.dx", Type: dag.Float32}, Variant: v}
 	for _, shape := range [][]int{{3, 5}, {3, 7}, {7, 5}} {
 		mode := dag.Read
-		if len(call.args) == 0 {
+		if len(call.Args) == 0 {
 			mode = dag.Write
 		}
-		call.args = append(call.args, deviceOperand{base: base + 2, buffer: &dag.Buffer{Type: dag.Float32, Shape: shape}, mode: mode})
+		call.Args = append(call.Args, driver.Operand{Base: base + 2, Buffer: &dag.Buffer{Type: dag.Float32, Shape: shape}, Mode: mode})
 	}
-	_, err = d.bind(&call)
+	_, err := d.Bind(&call)
 	if !errors.Is(err, offload.ErrRefused) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "variant cublaslt of dense.dx: cuBLASLt has no algorithm in float32 for 3×7 by 7×5") {
 		t.Errorf("error %v", err)
 	}

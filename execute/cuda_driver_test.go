@@ -10,14 +10,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"dahl/dag"
 	"dahl/execute/cuda"
-	"dahl/kernels"
+	"dahl/execute/driver"
 	"dahl/platform"
 )
 
@@ -38,25 +37,9 @@ func cudaNode(t testing.TB, cores, gpus int) *platform.Platform {
 	return p
 }
 
-// openFirst opens the first CUDA device of a node.
-func openFirst(p *platform.Platform) (driver, error) { return openCUDA(p, &p.Devices[1]) }
-
 func TestCUDAIsADriver(t *testing.T) {
-	p := cudaNode(t, 1, 1)
 	for _, test := range driverTests {
-		t.Run(test.name, func(t *testing.T) {
-			runtime.LockOSThread() // the thread ends with the test
-			d, err := openFirst(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := d.close(); err != nil {
-					t.Error(err)
-				}
-			}()
-			test.run(newDriverUnderTest(t, kernels.CUDACode, d))
-		})
+		t.Run(test.name, func(t *testing.T) { test.run(openDriver(t, cudaNode(t, 1, 1))) })
 	}
 }
 
@@ -204,7 +187,7 @@ func TestCUDALost(t *testing.T) {
 func losesOne(t *testing.T, prog *dag.Program, opt how, record bool) bool {
 	r := newRunner(t, prog, opt)
 	defer r.Close()
-	if !strings.HasPrefix(r.devices[1].properties.Name, "Test device") {
+	if !strings.HasPrefix(r.devices[1].Properties.Name, "Test device") {
 		t.Skip("only the test driver loses a device on demand")
 	}
 	_, err := r.Run(context.Background(), 0, 2, record)
@@ -212,7 +195,7 @@ func losesOne(t *testing.T, prog *dag.Program, opt how, record bool) bool {
 		return false
 	}
 	var fault *TaskError
-	if !errors.As(err, &fault) || !errors.Is(err, errDeviceLost) {
+	if !errors.As(err, &fault) || !errors.Is(err, driver.ErrLost) {
 		t.Fatalf("error %v, want one of a task whose device is lost", err)
 	}
 	if fault.Device != "gpu0" || fault.Task == "" || fault.State != "issued and not done" || !strings.Contains(err.Error(), "CUDA_ERROR_ECC_UNCORRECTABLE") {

@@ -6,29 +6,18 @@ import (
 	"fmt"
 	"time"
 
+	"dahl/execute/driver"
 	"dahl/platform"
 )
 
-// GPU is a device that a driver shows. A number that the driver does not tell is zero.
-type GPU struct {
-	Kind        string // of the device, as package platform calls it
-	Name        string
-	PCIBus      string // domain:bus:device.function
-	Capability  int    // in the numbers of the code that it runs; 90 is CUDA's 9.0
-	MemoryBytes int64
-	L2Bytes     int64
-	// The peak speeds, without tensor cores, and the peak bandwidth of the memory.
-	Float32FlopsPerSec, Float64FlopsPerSec, BytesPerSec float64
-}
-
-// GPUs lists the GPUs that the drivers show, those of a kind in the order of their ordinals. It
-// fails where there is none, and says why.
-func GPUs() (gpus []GPU, err error) {
+// GPUs lists the GPUs that the drivers show, by kind and ordinal. Without a GPU the error gives the
+// reason.
+func GPUs() (gpus []driver.GPU, err error) {
 	for k, b := range eachBackend {
-		if b.gpus == nil {
+		if b.GPUs == nil {
 			continue
 		}
-		of, none := b.gpus()
+		of, none := b.GPUs()
 		for i := range of {
 			of[i].Kind = k.Name
 		}
@@ -63,7 +52,7 @@ func AddGPUs(p *platform.Platform) error {
 	return addGPUs(p, gpus)
 }
 
-func addGPUs(p *platform.Platform, gpus []GPU) error {
+func addGPUs(p *platform.Platform, gpus []driver.GPU) error {
 	host, ordinals := p.HostMemory(), map[string]int{} // by kind
 	for i := range gpus {
 		g := &gpus[i]

@@ -3,13 +3,14 @@ package execute
 import (
 	"testing"
 
+	"dahl/execute/driver"
 	"dahl/must"
 	"dahl/platform"
 )
 
 func TestAddGPUs(t *testing.T) {
 	p := machine(t, 3)
-	gpus := []GPU{{Kind: platform.CUDA, MemoryBytes: 40e9, L2Bytes: 40 << 20, Float32FlopsPerSec: 9e12, Float64FlopsPerSec: 2e12, BytesPerSec: 20e9}, {Kind: platform.CUDA, MemoryBytes: 11e9}}
+	gpus := []driver.GPU{{Kind: platform.CUDA, MemoryBytes: 40e9, L2Bytes: 40 << 20, Float32FlopsPerSec: 9e12, Float64FlopsPerSec: 2e12, BytesPerSec: 20e9}, {Kind: platform.CUDA, MemoryBytes: 11e9}}
 	must.Do(t, addGPUs(p, gpus))
 	if len(p.Workers) != 5 || len(p.Devices) != 3 || p.HostMemory() != 0 {
 		t.Fatalf("platform %+v, want the cores and two GPUs", p)

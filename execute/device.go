@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
+	"dahl/execute/driver"
 	"dahl/platform"
 	"dahl/schedule/place"
 )
@@ -15,102 +15,64 @@ const (
 	// inFlight is how many batches of one lane are issued and not yet known to be done. It is
 	// enough to hide the time from an end to the next issue.
 	inFlight = 32
-	// pollPeriod is how often an idle goroutine asks a device that does not report what is done.
+	// pollPeriod is how often an idle goroutine asks a device that does not report finished work.
 	pollPeriod = 50 * time.Microsecond
-	// reportPeriod is how often it asks a device that reports, only to be safe.
-	reportPeriod = 10 * time.Millisecond
 )
 
-// device is the goroutine that issues the work of one memory's lanes: those of its workers and of
-// its copy engines. It issues a task to the lane's stream when the predecessors elsewhere have
-// ended and those on this device have been issued. The device itself waits for the latter, by an
-// event. The goroutine never blocks one lane for another.
+// device is the goroutine that issues the work of one memory's lanes: its workers and its copy engines.
+// It issues a task to the lane's stream when the predecessors elsewhere have ended and those on this
+// device have been issued. The device itself waits for the latter, by an event. The goroutine never
+// blocks one lane for another.
 type device struct {
+	*driver.Thread
 	memory platform.MemoryID
 	name   string
-	work   chan func()
 	poller poller
 
-	driver     driver
-	properties deviceProperties
-	arenas     deviceArenas
-	lanes      []*deviceLane
-	local      []int32 // by lane of the team: its index in lanes; -1: it belongs to another device
-	mark       eventID // used by finish
-	bases      [2]eventID
-	times      deviceTimes   // of the last recorded run
-	rebase     time.Duration // rebasePeriod
+	arenas deviceArenas
+	lanes  []*deviceLane
+	local  []int32 // by lane of the team: its index in lanes, or -1 if it belongs to another device
+	bases  [2]driver.EventID
+	times  deviceTimes   // of the last recorded run
+	rebase time.Duration // rebasePeriod
 }
 
 // deviceLane is a list of tasks on a stream.
 type deviceLane struct {
 	place.Lane
 	id     int // in the team
-	stream streamID
+	stream driver.StreamID
 
 	// For the batch with the count n, of the last inFlight batches: its events, at n % inFlight,
 	// and when it was issued.
-	starts, ends [inFlight]eventID
+	starts, ends [inFlight]driver.EventID
 	issuedAt     [inFlight]time.Duration
 
 	list          []item
 	batches       *batches
 	issued, ended int64 // number of batches
 	total         int64 // number of batches in all steps
-	within        int32 // position in the list of the task being issued; -1: all of the batch is issued
+	within        int32 // position in the list of the task being issued; -1 means that all of the batch is issued
 	begun         bool  // issuing of the next batch has begun
 	spans         []deviceSpan
 	progress      progress
 	busy          taskTime // of recorded tasks
 }
 
-// main works on the device's thread until there is no more work.
-func (d *device) main() {
-	runtime.LockOSThread() // not unlocked: the thread ends with the device's context
-	for f := range d.work {
-		f()
-	}
-}
-
-// do calls f on the device's thread.
-func (d *device) do(f func() error) (err error) {
-	done := make(chan struct{})
-	d.work <- func() {
-		defer close(done)
-		defer func() {
-			if cause := recover(); cause != nil {
-				err = recovered(cause)
-			}
-		}()
-		err = f()
-	}
-	<-done
-	return err
-}
-
 // addLane makes the stream and the events of a lane.
 func (d *device) addLane(id int, lane place.Lane) error {
 	l := &deviceLane{id: id, Lane: lane}
 	var err error
-	if l.stream, err = d.driver.newStream(lane.Worker < 0); err != nil {
+	if l.stream, err = d.Driver.NewStream(lane.Worker < 0); err != nil {
 		return err
 	}
 	d.local[id] = int32(len(d.lanes))
 	d.lanes = append(d.lanes, l)
-	return cmp.Or(d.newEvents(l.starts[:]), d.newEvents(l.ends[:]))
-}
-
-func (d *device) newEvents(events []eventID) (err error) {
-	for i := range events {
-		if events[i], err = d.driver.newEvent(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(d.NewEvents(l.starts[:]), d.NewEvents(l.ends[:]))
 }
 
 // copyStream is the stream of a copy engine in one direction.
-func (d *device) copyStream(in bool) streamID {
+func (d *device) copyStream(in bool) driver.StreamID {
 	for _, l := range d.lanes {
 		if l.Worker < 0 && l.In == in {
 			return l.stream
@@ -119,32 +81,12 @@ func (d *device) copyStream(in bool) streamID {
 	panic("execute: a device has no copy engine")
 }
 
-// await blocks until an event is done.
-func (d *device) await(e eventID) error {
-	for {
-		done, err := d.driver.done(e)
-		if done || err != nil {
-			return err
-		}
-		if d.properties.Reports {
-			d.poller.parker.ParkFor(reportPeriod)
-		} else {
-			runtime.Gosched()
-		}
-	}
-}
-
-// finish waits until all work on a stream is done.
-func (d *device) finish(s streamID) error {
-	return cmp.Or(d.driver.record(s, d.mark), d.await(d.mark))
-}
-
 // run does the device's part of a job.
 func (d *device) run(j *job) {
 	defer j.done.Done()
 	defer func() {
 		if cause := recover(); cause != nil {
-			j.fail(fmt.Errorf("execute: graph %q: %w", j.graph.graph.Name, &deviceError{d.name, recovered(cause)}))
+			j.fail(fmt.Errorf("execute: graph %q: %w", j.graph.graph.Name, &deviceError{d.name, driver.Recovered(cause)}))
 		}
 	}()
 	issue := issueLoop{device: d, job: j, clock: &d.times}
@@ -171,7 +113,7 @@ type issueLoop struct {
 	job   *job
 	clock *deviceTimes // of a recorded run
 
-	lane *deviceLane // lane of the task that an error is about; nil: not known
+	lane *deviceLane // lane of the task that an error is about; nil means not known
 }
 
 // all issues every batch of the device and returns when all of them are done.
@@ -181,8 +123,8 @@ func (u *issueLoop) all() error {
 			return err
 		}
 	}
-	if st, ok := u.driver.(stater); ok {
-		st.begin(u.clock.base, u.job.record)
+	if st, ok := u.Driver.(driver.Stater); ok {
+		st.Begin(u.clock.base, u.job.record)
 	}
 	team := u.job.team
 	idleSince := time.Time{}
@@ -199,13 +141,13 @@ func (u *issueLoop) all() error {
 			if idleSince.IsZero() {
 				idleSince = time.Now()
 			}
-			if !u.properties.Reports || time.Since(idleSince) < team.spin {
+			if !u.Properties.Reports || time.Since(idleSince) < team.spin {
 				continue
 			}
 		}
 		period := pollPeriod
-		if u.properties.Reports {
-			period = reportPeriod
+		if u.Properties.Reports {
+			period = driver.ReportPeriod
 		}
 		team.idle(&u.poller, period, func() bool {
 			busy, err = u.turn()
@@ -263,7 +205,7 @@ func (u *issueLoop) turn() (busy bool, err error) {
 func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
 	before := l.ended
 	for l.ended < l.issued {
-		done, err := u.driver.done(l.ends[l.ended%inFlight])
+		done, err := u.Driver.Done(l.ends[l.ended%inFlight])
 		if err != nil {
 			return false, err
 		}
@@ -294,10 +236,10 @@ func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 	s := deviceSpan{issued: l.issuedAt[n%inFlight], seen: seen}
 	s.task, s.step = l.at(n)
 	var err error
-	if s.start, err = u.clock.of(l.starts[n%inFlight]); err != nil {
+	if s.start, err = u.clock.timeOf(l.starts[n%inFlight]); err != nil {
 		return err
 	}
-	s.end, err = u.clock.of(l.ends[n%inFlight])
+	s.end, err = u.clock.timeOf(l.ends[n%inFlight])
 	l.spans = append(l.spans, s)
 	l.busy.add(s.step, s.end-s.start)
 	return err
@@ -310,7 +252,7 @@ func (l *deviceLane) at(n int64) (task, step int32) {
 }
 
 // mayIssue reports whether the predecessors of a lane's next batch have ended, or have been
-// issued on this device. Where the batch is of a step that will not begin, the lane is done.
+// issued on this device. If the step of the batch will not begin, the lane is done.
 func (u *issueLoop) mayIssue(l *deviceLane) bool {
 	s, step := l.batches.at(l.issued)
 	if u.job.gate.over(int32(step)) {
@@ -345,7 +287,7 @@ func (u *issueLoop) issue(l *deviceLane) error {
 		if err := u.prepare(l); err != nil {
 			return err
 		}
-		if err := u.driver.record(l.stream, l.starts[slot]); err != nil {
+		if err := u.Driver.Record(l.stream, l.starts[slot]); err != nil {
 			return err
 		}
 	}
@@ -354,11 +296,25 @@ func (u *issueLoop) issue(l *deviceLane) error {
 		return err
 	}
 	l.within = -1
-	if err := u.driver.record(l.stream, l.ends[slot]); err != nil {
+	if err := u.Driver.Record(l.stream, l.ends[slot]); err != nil {
 		return err
 	}
 	l.issued++
 	return nil
+}
+
+// prepare puts before the start of a recorded task what the device does so that it can run.
+func (u *issueLoop) prepare(l *deviceLane) error {
+	st, ok := u.Driver.(driver.Stater)
+	if !ok || l.Worker < 0 {
+		return nil
+	}
+	task, _ := l.at(l.issued)
+	launch := u.job.graph.issues[task].launch
+	if launch < 0 {
+		return nil
+	}
+	return st.Prepare(l.stream, launch)
 }
 
 // follow makes a lane's stream wait for the predecessors of its next batch on this device.
@@ -375,7 +331,7 @@ func (u *issueLoop) follow(l *deviceLane) error {
 		}
 		from := u.lanes[other]
 		if n := from.batches.needed(w.need + step*w.length); n > from.ended {
-			if err := u.driver.wait(l.stream, from.ends[(n-1)%inFlight]); err != nil {
+			if err := u.Driver.Wait(l.stream, from.ends[(n-1)%inFlight]); err != nil {
 				return err
 			}
 		}
@@ -387,7 +343,7 @@ func (u *issueLoop) follow(l *deviceLane) error {
 func (u *issueLoop) startBatch(l *deviceLane) error {
 	s, step := l.batches.at(l.issued)
 	if s.captured != nil {
-		return u.driver.(capturer).replay(l.stream, s.captured[step%int64(len(s.captured))])
+		return u.Driver.(driver.Capturer).Replay(l.stream, s.captured[step%int64(len(s.captured))])
 	}
 	for l.within = s.first; l.within < s.end; l.within++ {
 		if err := u.start(l.stream, u.job.graph.issues[l.list[l.within].task].at(int32(step))); err != nil {
@@ -398,14 +354,14 @@ func (u *issueLoop) startBatch(l *deviceLane) error {
 }
 
 // start issues the copies and the launch of a task.
-func (d *device) start(s streamID, t *deviceTask) error {
+func (d *device) start(s driver.StreamID, t *deviceTask) error {
 	for i := range t.copies {
-		if err := d.driver.copy(s, &t.copies[i]); err != nil {
+		if err := d.Driver.Copy(s, &t.copies[i]); err != nil {
 			return err
 		}
 	}
 	if t.launch >= 0 {
-		return d.driver.launch(s, t.launch)
+		return d.Driver.Launch(s, t.launch)
 	}
 	return nil
 }
@@ -417,7 +373,7 @@ func (u *issueLoop) blame(err error) error {
 	const issued, notIssued = "issued and not done", "not issued"
 	var task, step int32
 	var state string
-	l, lost := u.lane, errors.Is(err, errDeviceLost)
+	l, lost := u.lane, errors.Is(err, driver.ErrLost)
 	switch old := u.oldest(); {
 	case old != nil && (l == nil || lost):
 		task, step = old.at(old.ended)
@@ -436,12 +392,12 @@ func (u *issueLoop) blame(err error) error {
 	return e
 }
 
-// oldest is the lane whose unfinished batch was issued first; nil: there is none. A lost device
+// oldest is the lane whose unfinished batch was issued first. Nil means that there is none. A lost device
 // may still know that some of its batches are done.
 func (u *issueLoop) oldest() (l *deviceLane) {
 	for _, other := range u.lanes {
 		for other.ended < other.issued {
-			if done, _ := u.driver.done(other.ends[other.ended%inFlight]); !done {
+			if done, _ := u.Driver.Done(other.ends[other.ended%inFlight]); !done {
 				break
 			}
 			other.ended++
@@ -457,7 +413,7 @@ func (u *issueLoop) oldest() (l *deviceLane) {
 // over. If the device fails again, there is nothing left to wait for.
 func (u *issueLoop) drain() {
 	for _, l := range u.lanes {
-		if err := u.finish(l.stream); err != nil {
+		if err := u.Finish(l.stream); err != nil {
 			return
 		}
 	}

@@ -10,22 +10,32 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/schedule/audit"
 )
 
 // failing is a driver whose streams can be asked for so many more things: then the device is
 // lost, or what is asked for next is refused, or somebody is told.
 type failing struct {
-	driver
+	capturing
 	left    int
-	cause   error // errDeviceLost: nothing can be done any more
+	cause   error // driver.ErrLost: nothing can be done any more
 	tell    func()
 	asked   map[any][2]int // by launch, copy or replay: how often, and how often it was taken
 	refused any            // other than those: nil
+
+	issued, seen map[driver.StreamID]int // number of operations that were taken, and of those that were seen to be done
+	marks        map[driver.EventID]mark // of the last records
+}
+
+// mark is a place on a stream.
+type mark struct {
+	stream driver.StreamID
+	issued int
 }
 
 // ask asks a stream for something.
-func (f *failing) ask(what any, do func() error) error {
+func (f *failing) ask(s driver.StreamID, what any, do func() error) error {
 	n := f.asked[what]
 	n[0]++
 	f.asked[what] = n
@@ -39,59 +49,58 @@ func (f *failing) ask(what any, do func() error) error {
 	}
 	n[1]++
 	f.asked[what] = n
+	f.issued[s]++
 	return do()
 }
 
 // lost is that the device is, once nothing is left.
 func (f *failing) lost() error {
-	if f.left <= 0 && f.cause == errDeviceLost {
+	if f.left <= 0 && f.cause == driver.ErrLost {
 		return f.cause
 	}
 	return nil
 }
 
-func (f *failing) launch(s streamID, l launchID) error {
-	return f.ask(l, func() error { return f.driver.launch(s, l) })
+func (f *failing) Launch(s driver.StreamID, l driver.LaunchID) error {
+	return f.ask(s, l, func() error { return f.capturing.Launch(s, l) })
 }
 
-func (f *failing) copy(s streamID, c *deviceCopy) error {
-	return f.ask(c, func() error { return f.driver.copy(s, c) })
+func (f *failing) Copy(s driver.StreamID, c *driver.Copy) error {
+	return f.ask(s, c, func() error { return f.capturing.Copy(s, c) })
 }
 
-func (f *failing) capture(s streamID, issue func() error) (captureID, error) {
-	return f.driver.(capturer).capture(s, issue)
+func (f *failing) Replay(s driver.StreamID, c driver.CaptureID) error {
+	return f.ask(s, c, func() error { return f.capturing.Replay(s, c) })
 }
 
-func (f *failing) replay(s streamID, c captureID) error {
-	return f.ask(c, func() error { return f.driver.(capturer).replay(s, c) })
+func (f *failing) Record(s driver.StreamID, e driver.EventID) error {
+	err := f.ask(s, nil, func() error { return f.capturing.Record(s, e) })
+	f.marks[e] = mark{s, f.issued[s]}
+	return err
 }
 
-func (f *failing) record(s streamID, e eventID) error {
-	return f.ask(nil, func() error { return f.driver.record(s, e) })
+func (f *failing) Wait(s driver.StreamID, e driver.EventID) error {
+	return f.ask(s, nil, func() error { return f.capturing.Wait(s, e) })
 }
 
-func (f *failing) wait(s streamID, e eventID) error {
-	return f.ask(nil, func() error { return f.driver.wait(s, e) })
-}
-
-func (f *failing) done(e eventID) (bool, error) {
-	done, err := f.driver.done(e)
+func (f *failing) Done(e driver.EventID) (bool, error) {
+	done, err := f.capturing.Done(e)
+	if m := f.marks[e]; done {
+		f.seen[m.stream] = max(f.seen[m.stream], m.issued)
+	}
 	return done && f.lost() == nil, errors.Join(err, f.lost())
 }
 
-func (f *failing) elapsed(from, to eventID) (time.Duration, error) {
-	t, err := f.driver.elapsed(from, to)
+func (f *failing) Elapsed(from, to driver.EventID) (time.Duration, error) {
+	t, err := f.capturing.Elapsed(from, to)
 	return t, errors.Join(err, f.lost())
 }
 
-// rests reports whether the device has done all that it was asked for. A stream counts a mark
-// a little after it has shown it.
+// rests reports whether all that the device has taken was seen to be done.
 func (f *failing) rests() bool {
-	for _, s := range f.driver.(*emulated).streams {
-		for n := s.passed.Load(); n < s.issued.Load(); n++ {
-			if op := &s.ops[n%emulatedQueue]; op.kind != recordOp || op.event.passed.Load() < op.number {
-				return false
-			}
+	for s, n := range f.issued {
+		if f.seen[s] < n {
+			return false
 		}
 	}
 	return true
@@ -134,8 +143,8 @@ func failingRunner(t *testing.T, prog *dag.Program, dynamic bool) (*Runner, *fai
 	}
 	r := newRunner(t, prog, opt)
 	d := r.devices[1]
-	f := &failing{driver: d.driver, asked: map[any][2]int{}}
-	d.driver = f
+	f := &failing{capturing: d.Driver.(capturing), asked: map[any][2]int{}, issued: map[driver.StreamID]int{}, seen: map[driver.StreamID]int{}, marks: map[driver.EventID]mark{}}
+	d.Driver = f
 	return r, f
 }
 
@@ -148,7 +157,7 @@ func TestDeviceFailsAfterAnyCall(t *testing.T) {
 	prog := testProgram(t)
 	before := runtime.NumGoroutine()
 	for _, run := range faultyRuns {
-		for cause, more := range map[error]int{errDeviceLost: 1, errDeviceMemory: 4} {
+		for cause, more := range map[error]int{driver.ErrLost: 1, driver.ErrMemory: 4} {
 			stride := run.stride * more
 			if testing.Short() {
 				stride *= 5
@@ -167,15 +176,15 @@ func TestDeviceFailsAfterAnyCall(t *testing.T) {
 					if checkFault(t, r, f, err, run.dynamic) {
 						tasks++
 					}
-					if cause == errDeviceMemory && !f.rests() {
+					if cause == driver.ErrMemory && !f.rests() {
 						t.Errorf("after %d calls: the device still works", after)
 					}
-					if s, err := r.Run(context.Background(), 0, 2, true); (err != nil) != (cause == errDeviceLost) {
+					if s, err := r.Run(context.Background(), 0, 2, true); (err != nil) != (cause == driver.ErrLost) {
 						t.Errorf("after %d calls: the next run: %v", after, err)
 					} else if err == nil && audit.Check(s, r.Problem(0, 2)) != nil {
 						t.Errorf("after %d calls: the next run: %v", after, audit.Check(s, r.Problem(0, 2)))
 					}
-					if cause == errDeviceLost {
+					if cause == driver.ErrLost {
 						r.Close()
 						r, f = failingRunner(t, prog, run.dynamic)
 						f.cause = cause
@@ -210,7 +219,7 @@ func checkFault(t *testing.T, r *Runner, f *failing, err error, dynamic bool) (n
 	if !dynamic {
 		asked, taken = f.calls(r.graphs[0], fault.Task)
 	}
-	lost := f.cause == errDeviceLost
+	lost := f.cause == driver.ErrLost
 	switch {
 	case fault.State == "issued and not done" && asked > fault.Step && (lost || f.refused == nil):
 	case fault.State == "not issued" && taken <= fault.Step && !(lost && asked > fault.Step):

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/must"
@@ -63,15 +64,25 @@ func TestBytesMovedAreThePlans(t *testing.T) {
 	}
 }
 
-// TestDeviceClocksAreAligned gives the devices clocks of their own, hours away and some
+// drifting is a device whose clock gains some seconds per second.
+type drifting struct {
+	capturing
+	drift float64
+}
+
+func (d drifting) Elapsed(from, to driver.EventID) (time.Duration, error) {
+	t, err := d.capturing.Elapsed(from, to)
+	return t + time.Duration(float64(t)*d.drift), err
+}
+
+// TestDeviceClocksAreAligned gives the devices clocks that are some
 // percent too fast or too slow, and the schedule must still pass its check.
 func TestDeviceClocksAreAligned(t *testing.T) {
 	prog := testProgram(t)
-	r := newRunner(t, prog, how{Platform: node(t, 1, 2), Plans: spreadPlans(prog, 3, bySamples(3)), Options: Options{Hooks: testHooks(nil),
-		Emulation: map[string]Emulation{
-			"gpu0": {ClockOffset: 5 * time.Hour, ClockDrift: 0.02},
-			"gpu1": {ClockOffset: -time.Minute, ClockDrift: -0.03},
-		}}})
+	changeEmulated(t, func(dev *platform.Device, d capturing) driver.Driver {
+		return drifting{d, map[string]float64{"gpu0": 0.02, "gpu1": -0.03}[dev.Name]}
+	})
+	r := newRunner(t, prog, how{Platform: node(t, 1, 2), Plans: spreadPlans(prog, 3, bySamples(3)), Options: Options{Hooks: testHooks(nil)}})
 	r.devices[1].rebase, r.devices[2].rebase = time.Millisecond, 300*time.Microsecond
 	s := must.Get(r.Run(context.Background(), 0, 30, true))(t)
 	if err := audit.Check(s, r.Problem(0, 30)); err != nil {
@@ -228,6 +239,26 @@ func TestInputsMoveAgainWhenAskedFor(t *testing.T) {
 	}
 }
 
+// panicking is a device whose fourth call panics.
+type panicking struct {
+	capturing
+	calls int
+}
+
+func (p *panicking) Bind(c *driver.Call) (driver.LaunchID, error) {
+	if p.calls++; p.calls == 4 {
+		own, v := *c, *c.Variant
+		v.Run32 = func(*kernels.Call) { panic("a bug") }
+		own.Variant, c = &v, &own
+	}
+	return p.capturing.Bind(c)
+}
+
+// full is a device that has less memory than it says.
+type full struct{ capturing }
+
+func (full) Reserve(int64) (driver.Address, error) { return 0, driver.ErrMemory }
+
 // TestDeviceFaults: a device that is lost, or out of memory, or whose kernel panics ends
 // the run with a task of it, the device and the state named; only a lost one is the end of
 // the runner.
@@ -240,18 +271,17 @@ func TestDeviceFaults(t *testing.T) {
 		want  error // wrapped
 		state string
 	}{
-		{"lost", platform.DeviceFault{Kind: platform.FaultLost, After: 40}, false, errDeviceLost, "issued and not done"},
-		{"out of memory", platform.DeviceFault{Kind: platform.FaultMemory, After: 40}, false, errDeviceMemory, "not issued"},
-		{"panic", platform.DeviceFault{}, true, errDeviceLost, "issued and not done"},
+		{"lost", platform.DeviceFault{Kind: platform.FaultLost, After: 40}, false, driver.ErrLost, "issued and not done"},
+		{"out of memory", platform.DeviceFault{Kind: platform.FaultMemory, After: 40}, false, driver.ErrMemory, "not issued"},
+		{"panic", platform.DeviceFault{}, true, driver.ErrLost, "issued and not done"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := node(t, 1, 1)
 			p.Devices[1].Fault = c.fault
-			r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}})
 			if c.panic {
-				d := r.devices[1].driver.(*emulated)
-				d.calls[3].run = func(*kernels.Call) { panic("a bug") }
+				changeEmulated(t, func(_ *platform.Device, d capturing) driver.Driver { return &panicking{capturing: d} })
 			}
+			r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}})
 			_, err := r.Run(context.Background(), 0, 50, true)
 			var fault *TaskError
 			if !errors.As(err, &fault) || !errors.Is(err, c.want) {
@@ -264,7 +294,7 @@ func TestDeviceFaults(t *testing.T) {
 				t.Errorf("the device that failed is %q, %v", device, failed)
 			}
 			_, err = r.Run(context.Background(), 0, 2, true)
-			if lost := c.want == errDeviceLost; lost != (err != nil) {
+			if lost := c.want == driver.ErrLost; lost != (err != nil) {
 				t.Errorf("the next run: %v", err)
 			}
 		})
@@ -328,7 +358,6 @@ func TestNewRefusesDevices(t *testing.T) {
 	}{
 		// The first layer's weights alone have 4 × 5 × 11 = 220 bytes. In 1,000 every task fits where kernels need no workspace.
 		{`memory "gpu0.mem"`, func(o *how) { o.Platform.Memories[1].CapacityBytes = 64 }},
-		{"out of memory", func(o *how) { o.Emulation = map[string]Emulation{"gpu0": {TakenBytes: 1<<20 - 1000}} }},
 		{`"feed"`, func(o *how) {
 			plan := &schedule.Plan{Order: make([][]dag.TaskID, 2)}
 			for t := range prog.Graphs[0].Tasks {
@@ -336,10 +365,12 @@ func TestNewRefusesDevices(t *testing.T) {
 			}
 			o.Plans[0] = plan
 		}},
-		{`emulation options for "cpu"`, func(o *how) { o.Emulation = map[string]Emulation{"cpu": {}} }},
 		{"there is no cpu worker", func(o *how) { o.Platform.Devices[0].Kind = "emulated" }},
 		{`kind = "fpga"`, func(o *how) { o.Platform.Devices[1].Kind = "fpga" }},
 		{"write a memory of its own", func(o *how) { o.Platform.Devices[1].Memory = 0 }},
+		{"out of memory", func(*how) {
+			changeEmulated(t, func(_ *platform.Device, d capturing) driver.Driver { return full{d} })
+		}},
 	} {
 		opt := how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}}
 		c.change(&opt)

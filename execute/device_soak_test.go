@@ -4,37 +4,39 @@ import (
 	"context"
 	"runtime"
 	"testing"
+
+	"dahl/execute/driver"
 )
 
 // countingDriver counts the calls that may allocate.
 type countingDriver struct {
-	driver
+	driver.Driver
 	allocations int
 }
 
-func (d *countingDriver) reserve(bytes int64) (deviceAddr, error) {
+func (d *countingDriver) Reserve(bytes int64) (driver.Address, error) {
 	d.allocations++
-	return d.driver.reserve(bytes)
+	return d.Driver.Reserve(bytes)
 }
 
-func (d *countingDriver) pin(host []byte) error {
+func (d *countingDriver) Pin(host []byte) error {
 	d.allocations++
-	return d.driver.pin(host)
+	return d.Driver.Pin(host)
 }
 
-func (d *countingDriver) newStream(copies bool) (streamID, error) {
+func (d *countingDriver) NewStream(copies bool) (driver.StreamID, error) {
 	d.allocations++
-	return d.driver.newStream(copies)
+	return d.Driver.NewStream(copies)
 }
 
-func (d *countingDriver) newEvent() (eventID, error) {
+func (d *countingDriver) NewEvent() (driver.EventID, error) {
 	d.allocations++
-	return d.driver.newEvent()
+	return d.Driver.NewEvent()
 }
 
-func (d *countingDriver) bind(c *deviceCall) (launchID, error) {
+func (d *countingDriver) Bind(c *driver.Call) (driver.LaunchID, error) {
 	d.allocations++
-	return d.driver.bind(c)
+	return d.Driver.Bind(c)
 }
 
 // TestLongRunOnDevices: 2,000 steps over a core and two emulated devices, in runs of 100
@@ -46,8 +48,8 @@ func TestLongRunOnDevices(t *testing.T) {
 	r := newRunner(t, prog, how{Platform: node(t, 1, 2), Plans: spreadPlans(prog, 3, bySamples(3)), Options: Options{Hooks: testHooks(nil)}})
 	var counted []*countingDriver
 	for _, d := range r.devices[1:] {
-		c := &countingDriver{driver: d.driver}
-		d.driver, counted = c, append(counted, c)
+		c := &countingDriver{Driver: d.Driver}
+		d.Driver, counted = c, append(counted, c)
 	}
 	var heap uint64
 	goroutines := 0

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A device's events carry the device's own clock. All that is known of that clock is that it
-// never runs backwards and runs evenly. The host's observations put the events on the clock of
-// the run. A task started after the host had issued it, and had ended before the host saw its
-// end. A mark recorded between two looks at the host's clock gives both bounds at once; two marks
-// are taken before the first task and after the last.
+// A device's events carry the device's own clock. Only two facts are known of that clock: it never runs
+// backwards, and it runs evenly. The host's observations put the events on the clock of the run. A task
+// started after the host had issued it, and had ended before the host saw its end. A mark recorded
+// between two looks at the host's clock gives both bounds at once; two marks are taken before the first
+// task and after the last.
 //
 // The host's time is then a line over the device's time that keeps all bounds (A. Duda et al.,
 // Estimating global time in distributed systems, ICDCS 1987). The drift of a short run is too

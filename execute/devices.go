@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"dahl/dag"
+	"dahl/execute/cuda"
+	"dahl/execute/driver"
+	"dahl/execute/emulated"
 	"dahl/execute/host"
 	"dahl/platform"
 	"dahl/schedule/layout"
@@ -14,7 +17,7 @@ import (
 
 // deviceArenas are the arenas of a device's memory, by layout.Arena.
 type deviceArenas [layout.NumArenas]struct {
-	at    deviceAddr
+	at    driver.Address
 	bytes int64
 }
 
@@ -27,24 +30,14 @@ func (r *Runner) layoutsOf(m platform.MemoryID) []*layout.Layout {
 	return layouts
 }
 
-// backend is what this program knows of devices that one driver opens.
-type backend struct {
-	// open opens the driver of a device. A driver that reports finished work calls notify.
-	open func(o *opener, dev *platform.Device, notify func()) (driver, error)
-	// gpus lists the devices that this machine has; nil: they are no part of a machine.
-	gpus func() ([]GPU, error)
-	// library finds the file of a library of kernels; nil: there are no libraries.
-	library func(name string) (file string, err error)
-}
-
 // backends are the drivers of devices, by platform.Kind.Driver.
-var backends = map[string]backend{
-	platform.CUDADriver:     cudaBackend,
-	platform.EmulatedDriver: {open: openEmulated},
+var backends = map[string]driver.Backend{
+	platform.CUDADriver:     cuda.Backend,
+	platform.EmulatedDriver: emulated.Backend,
 }
 
 // eachBackend yields the backends in the order of the kinds that they open.
-func eachBackend(yield func(platform.Kind, backend) bool) {
+func eachBackend(yield func(platform.Kind, driver.Backend) bool) {
 	for _, k := range platform.Kinds() {
 		if b, ok := backends[k.Driver]; ok && !yield(k, b) {
 			return
@@ -52,54 +45,39 @@ func eachBackend(yield func(platform.Kind, backend) bool) {
 	}
 }
 
-// oneUnit refuses devices of several units before it opens one.
-func oneUnit(open func(p *platform.Platform, dev *platform.Device) (driver, error)) func(*opener, *platform.Device, func()) (driver, error) {
-	return func(o *opener, dev *platform.Device, _ func()) (driver, error) {
-		if dev.Count > 1 {
-			return nil, fmt.Errorf("it has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Count, o.platform.Memories[dev.Memory].Name)
+// Drivers opens drivers of a platform's devices. The first cores of this machine belong to the workers;
+// drivers may use the others.
+func Drivers(p *platform.Platform, workers int) driver.Opener {
+	cores := host.CPUs()
+	cores = cores[min(workers, len(cores)):]
+	openers := map[string]driver.Opener{}
+	return func(dev *platform.Device, notify func()) (driver.Driver, error) {
+		if k, _ := platform.KindByName(dev.Kind); k.Numbered && dev.Count > 1 {
+			return nil, fmt.Errorf("it has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Count, p.Memories[dev.Memory].Name)
 		}
-		return open(o.platform, dev)
+		name := dev.Driver()
+		if openers[name] == nil {
+			openers[name] = backends[name].On(p, cores)
+		}
+		return openers[name](dev, notify)
 	}
-}
-
-// opener opens the drivers of a platform's devices, and has what emulated devices share.
-type opener struct {
-	platform  *platform.Platform
-	emulation map[string]Emulation
-	space     emulatedSpace
-	cores     []int // CPUs that no worker and no stream has
-}
-
-func newOpener(p *platform.Platform, emulation map[string]Emulation, workers int) *opener {
-	free := host.CPUs()
-	return &opener{platform: p, emulation: emulation, cores: free[min(workers, len(free)):]}
-}
-
-// open opens the driver of a device. A driver that reports finished work calls notify.
-func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
-	return backends[dev.Driver()].open(o, dev, notify)
 }
 
 // openDevices starts a device for every memory with lanes of its own.
 func (r *Runner) openDevices() error {
 	p := r.platform
-	for name := range r.opt.Emulation {
-		if d, ok := p.DeviceByName(name); !ok || !p.Devices[d].IsEmulated() {
-			return fmt.Errorf("there are emulation options for %q, which is no emulated device of platform %q", name, p.Name)
-		}
-	}
-	o := newOpener(p, r.opt.Emulation, r.cores())
+	open := Drivers(p, r.cores())
 	for _, w := range p.Workers {
 		dev := &p.Devices[w.Device]
 		m := dev.Memory
 		if dev.IsProcessor() || r.devices[m] != nil {
 			continue
 		}
-		d := &device{memory: m, name: dev.Name, work: make(chan func()), rebase: rebasePeriod}
+		d := &device{Thread: driver.NewThread(r.ended.Go), memory: m, name: dev.Name, rebase: rebasePeriod}
+		d.poller.parker = &d.Woken
 		r.devices[m] = d
-		r.ended.Go(d.main)
-		err := d.do(func() (err error) {
-			if d.driver, err = o.open(dev, d.poller.parker.Wake); err != nil {
+		err := d.Do(func() error {
+			if err := d.Open(dev, open); err != nil {
 				return err
 			}
 			return r.prepareDevice(d)
@@ -113,17 +91,16 @@ func (r *Runner) openDevices() error {
 
 // prepareDevice reserves an open device's arenas and makes its lanes.
 func (r *Runner) prepareDevice(d *device) (err error) {
-	d.properties = d.driver.properties()
 	for a := range d.arenas {
 		for _, l := range r.layoutsOf(d.memory) {
 			d.arenas[a].bytes = max(d.arenas[a].bytes, l.ArenaBytes[a])
 		}
-		if d.arenas[a].at, err = d.driver.reserve(d.arenas[a].bytes); err != nil {
+		if d.arenas[a].at, err = d.Driver.Reserve(d.arenas[a].bytes); err != nil {
 			return err
 		}
 	}
 	for _, b := range r.arenas {
-		if err := d.driver.pin(host.WholePages(b)); err != nil {
+		if err := d.Driver.Pin(host.WholePages(b)); err != nil {
 			return err
 		}
 	}
@@ -137,10 +114,7 @@ func (r *Runner) prepareDevice(d *device) (err error) {
 			return err
 		}
 	}
-	if d.mark, err = d.driver.newEvent(); err != nil {
-		return err
-	}
-	return d.newEvents(d.bases[:])
+	return d.NewEvents(d.bases[:])
 }
 
 // eachDevice yields the devices in the order of their memories.
@@ -155,7 +129,7 @@ func (r *Runner) eachDevice(yield func(*device) bool) {
 // onDevices calls f for each device on its thread, up to the first error.
 func (r *Runner) onDevices(f func(*device) error) error {
 	for d := range r.eachDevice {
-		if err := d.do(func() error { return f(d) }); err != nil {
+		if err := d.Do(func() error { return f(d) }); err != nil {
 			return &deviceError{d.name, err}
 		}
 	}
@@ -165,10 +139,7 @@ func (r *Runner) onDevices(f func(*device) error) error {
 // closeDevices ends the work of the devices, gives them back and ends their goroutines.
 func (r *Runner) closeDevices() (failed error) {
 	for d := range r.eachDevice {
-		if d.driver != nil {
-			failed = errors.Join(failed, d.do(d.driver.close))
-		}
-		close(d.work)
+		failed = errors.Join(failed, d.Close())
 	}
 	r.devices = nil
 	return failed
@@ -177,13 +148,13 @@ func (r *Runner) closeDevices() (failed error) {
 // deviceTask is a task on the lane of a device: a launch, or the parts of a copy. A point in the
 // order of others has neither.
 type deviceTask struct {
-	launch launchID // -1: none
-	copies []deviceCopy
-	// later is what the steps after the first do, as in boundTask.
+	launch driver.LaunchID // -1 means none
+	copies []driver.Copy
+	// later are the tasks of the steps after the first, as in boundTask.
 	later []deviceTask
 }
 
-// at is what a step does.
+// at returns the task in a step.
 func (t *deviceTask) at(step int32) *deviceTask { return inStep(t, t.later, step) }
 
 // bindDevices binds the tasks on the lanes of devices, and the moves before and after a run.
@@ -198,7 +169,7 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	}
 	c.enter, c.leave = bound(c.placed.Enter), bound(c.placed.Leave)
 	return r.onDevices(func(d *device) (err error) {
-		b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.platform)}
+		b := deviceBinder{Runner: r, compiledGraph: c, device: d}
 		for t, lane := range laneOf {
 			if d.local[lane] < 0 {
 				continue
@@ -226,7 +197,6 @@ type deviceBinder struct {
 	*Runner
 	*compiledGraph
 	device *device
-	pace   *platform.Platform // the platform that defines how fast an emulated device is
 }
 
 // issueOf binds what a lane does of a task in a step.
@@ -239,7 +209,7 @@ func (b *deviceBinder) issueOf(t dag.TaskID, lane, step int32) (is deviceTask, e
 }
 
 // bindTask binds a task on a worker's lane in a step; -1 for a point in the order of others.
-func (b *deviceBinder) bindTask(t dag.TaskID, lane, step int32) (l launchID, err error) {
+func (b *deviceBinder) bindTask(t dag.TaskID, lane, step int32) (l driver.LaunchID, err error) {
 	if b.graph.Tasks[t].Op == "" {
 		return -1, nil
 	}
@@ -250,7 +220,7 @@ func (b *deviceBinder) bindTask(t dag.TaskID, lane, step int32) (l launchID, err
 }
 
 // bindCall binds the kernel call of a task on a worker's lane in a step.
-func (b *deviceBinder) bindCall(t dag.TaskID, lane, step int32) (launchID, error) {
+func (b *deviceBinder) bindCall(t dag.TaskID, lane, step int32) (driver.LaunchID, error) {
 	k, spec, err := b.callOf(t)
 	if err != nil {
 		return 0, err
@@ -271,22 +241,22 @@ func (b *deviceBinder) bindCall(t dag.TaskID, lane, step int32) (launchID, error
 	}
 	cost, _ := b.costOf(t, worker.Device)
 	clock, sleeps := b.problem.StatesOf(b.originOf(t), worker.Device)
-	call := &deviceCall{spec: spec, variant: v, params: k.Values(spec), least: leastTime(b.pace.AtClocks(clock), worker.Device, k, spec, v, cost), work: b.workspace(lane),
-		worker: platform.WorkerID(lane), clock: clock, sleeps: sleeps}
+	call := &driver.Call{Kernel: k, Spec: spec, Variant: v, Work: b.workspace(lane),
+		Device: worker.Device, Cost: cost, Worker: platform.WorkerID(lane), Clock: clock, Sleeps: sleeps}
 	for _, a := range b.graph.Tasks[t].Accesses {
-		call.args = append(call.args, deviceOperand{base: b.device.address(b.compiledGraph, a.Buffer, step), buffer: &b.graph.Buffers[a.Buffer], box: a.Box, mode: a.Mode})
+		call.Args = append(call.Args, driver.Operand{Base: b.device.address(b.compiledGraph, a.Buffer, step), Buffer: &b.graph.Buffers[a.Buffer], Box: a.Box, Mode: a.Mode})
 	}
-	return b.device.driver.bind(call)
+	return b.device.Driver.Bind(call)
 }
 
 // address is where a buffer of the device's memory lies in a step.
-func (d *device) address(c *compiledGraph, b dag.BufferID, step int32) deviceAddr {
+func (d *device) address(c *compiledGraph, b dag.BufferID, step int32) driver.Address {
 	l := c.layouts[d.memory]
-	return d.arenas[l.Arena[b]].at + deviceAddr(offsetOf(l, c.graph, b, step))
+	return d.arenas[l.Arena[b]].at + driver.Address(offsetOf(l, c.graph, b, step))
 }
 
 // workspace is a lane's share of the scratch arena.
-func (b *deviceBinder) workspace(lane int32) deviceAddr {
+func (b *deviceBinder) workspace(lane int32) driver.Address {
 	workers, index := int64(0), int64(0)
 	for _, l := range b.device.lanes {
 		if l.id == int(lane) {
@@ -297,6 +267,6 @@ func (b *deviceBinder) workspace(lane int32) deviceAddr {
 		}
 	}
 	scratch := b.device.arenas[layout.ScratchArena]
-	share := scratch.bytes / workers &^ (deviceAlign - 1)
-	return scratch.at + deviceAddr(index*share)
+	share := scratch.bytes / workers &^ (driver.Align - 1)
+	return scratch.at + driver.Address(index*share)
 }

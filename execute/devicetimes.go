@@ -3,6 +3,8 @@ package execute
 import (
 	"cmp"
 	"time"
+
+	"dahl/execute/driver"
 )
 
 const (
@@ -25,18 +27,18 @@ type deviceTimes struct {
 	device *device
 	job    *job
 
-	base, next     eventID       // next is the previous base, until it is issued again
-	origin, before time.Duration // of base and of the previous base, counted from the first one
-	based          time.Duration // when base was issued, on the run's clock
-	replaced       bool          // there was a base before
-	replacing      bool          // next has been issued
+	base, next     driver.EventID // next is the previous base, until it is issued again
+	origin, before time.Duration  // of base and of the previous base, counted from the first one
+	based          time.Duration  // when base was issued, on the run's clock
+	replaced       bool           // there was a base before
+	replacing      bool           // next has been issued
 	marks          []clockMark
 }
 
 // begin takes the first base and the first marks. The device's streams are idle.
 func (c *deviceTimes) begin(d *device, j *job) error {
 	*c = deviceTimes{device: d, job: j, base: d.bases[0], next: d.bases[1], marks: make([]clockMark, 0, 2*marksAtOnce)}
-	if err := cmp.Or(d.driver.record(d.lanes[0].stream, c.base), d.await(c.base)); err != nil {
+	if err := cmp.Or(d.Driver.Record(d.lanes[0].stream, c.base), d.Await(c.base)); err != nil {
 		return err
 	}
 	c.based = j.now()
@@ -47,12 +49,12 @@ func (c *deviceTimes) begin(d *device, j *job) error {
 func (c *deviceTimes) mark() error {
 	for range marksAtOnce {
 		m := clockMark{before: c.job.now()}
-		if err := c.device.finish(c.device.lanes[0].stream); err != nil {
+		if err := c.device.Finish(c.device.lanes[0].stream); err != nil {
 			return err
 		}
 		m.after = c.job.now()
 		var err error
-		if m.device, err = c.of(c.device.mark); err != nil {
+		if m.device, err = c.timeOf(c.device.Mark); err != nil {
 			return err
 		}
 		c.marks = append(c.marks, m)
@@ -60,18 +62,18 @@ func (c *deviceTimes) mark() error {
 	return nil
 }
 
-// of is the time of an event, counted from the first base.
-func (c *deviceTimes) of(e eventID) (time.Duration, error) {
+// timeOf is the time of an event, counted from the first base.
+func (c *deviceTimes) timeOf(e driver.EventID) (time.Duration, error) {
 	if c.replacing { // if the event came after next, next is done
 		if err := c.replace(); err != nil {
 			return 0, err
 		}
 	}
-	t, err := c.device.driver.elapsed(c.base, e)
+	t, err := c.device.Driver.Elapsed(c.base, e)
 	if err != nil || t >= 0 || !c.replaced || c.replacing {
 		return c.origin + t, err
 	}
-	t, err = c.device.driver.elapsed(c.next, e)
+	t, err = c.device.Driver.Elapsed(c.next, e)
 	return c.before + t, err
 }
 
@@ -85,16 +87,16 @@ func (c *deviceTimes) keepNear() error {
 		return nil
 	}
 	c.based, c.replacing = now, true
-	return c.device.driver.record(c.device.lanes[0].stream, c.next)
+	return c.device.Driver.Record(c.device.lanes[0].stream, c.next)
 }
 
 // replace makes next the base if it is done.
 func (c *deviceTimes) replace() error {
-	done, err := c.device.driver.done(c.next)
+	done, err := c.device.Driver.Done(c.next)
 	if !done || err != nil {
 		return err
 	}
-	t, err := c.device.driver.elapsed(c.base, c.next)
+	t, err := c.device.Driver.Elapsed(c.base, c.next)
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func (c *deviceTimes) replace() error {
 	return nil
 }
 
-// align puts the device's clock on that of the run, from the notes on its lanes.
+// align puts the device's clock on the clock of the run, by the notes on its lanes.
 func (c *deviceTimes) align(d *device) *alignedClock {
 	var spans [][]deviceSpan
 	for _, l := range d.lanes {

@@ -5,24 +5,31 @@ import (
 	"testing"
 	"time"
 
+	"dahl/execute/driver"
 	"dahl/must"
 )
 
 // roundingDriver tells the time between events as CUDA does, in milliseconds in a float32,
 // and its clock is made up. Everything that is issued is done at once.
 type roundingDriver struct {
-	scripted
-	now time.Duration
+	driver.Driver
+	events []time.Duration
+	now    time.Duration
 }
 
-func (d *roundingDriver) record(_ streamID, e eventID) error {
+func (d *roundingDriver) NewEvent() (driver.EventID, error) {
+	d.events = append(d.events, 0)
+	return driver.EventID(len(d.events) - 1), nil
+}
+
+func (d *roundingDriver) Record(_ driver.StreamID, e driver.EventID) error {
 	d.events[e] = d.now
 	return nil
 }
 
-func (d *roundingDriver) done(e eventID) (bool, error) { return d.events[e] <= d.now, nil }
+func (d *roundingDriver) Done(e driver.EventID) (bool, error) { return d.events[e] <= d.now, nil }
 
-func (d *roundingDriver) elapsed(from, to eventID) (time.Duration, error) {
+func (d *roundingDriver) Elapsed(from, to driver.EventID) (time.Duration, error) {
 	ms := float32(float64(d.events[to]-d.events[from]) / float64(time.Millisecond))
 	return time.Duration(float64(ms) * float64(time.Millisecond)), nil
 }
@@ -35,16 +42,16 @@ func TestDeviceTimesKeepTheOrder(t *testing.T) {
 	const pending = 7
 	rng := rand.New(rand.NewPCG(5, 11))
 	d := &roundingDriver{}
-	dev := &device{driver: d, lanes: []*deviceLane{{}}, rebase: rebasePeriod}
+	dev := &device{Thread: &driver.Thread{Driver: d}, lanes: []*deviceLane{{}}, rebase: rebasePeriod}
 	for range 3 {
-		e, _ := d.newEvent()
-		if dev.mark = e; e < 2 {
+		e, _ := d.NewEvent()
+		if dev.Mark = e; e < 2 {
 			dev.bases[e] = e
 		}
 	}
 	c := &deviceTimes{device: dev, job: &job{base: time.Now()}, base: dev.bases[0], next: dev.bases[1]}
 	type look struct {
-		event       eventID
+		event       driver.EventID
 		truth, told time.Duration
 	}
 	looks := make([]look, 80_000)
@@ -53,7 +60,7 @@ func TestDeviceTimesKeepTheOrder(t *testing.T) {
 		if i%pending == 0 && i > 0 {
 			for _, k := range rng.Perm(pending) { // those of the group before, in any order
 				l := &looks[i-pending+k]
-				l.told = must.Get(c.of(l.event))(t)
+				l.told = must.Get(c.timeOf(l.event))(t)
 			}
 		}
 		if d.now += time.Duration(rng.Int64N(20)); i%2 == 0 {
@@ -64,12 +71,12 @@ func TestDeviceTimesKeepTheOrder(t *testing.T) {
 			must.Do(t, c.keepNear())
 		}
 		if i < pending {
-			looks[i].event, _ = d.newEvent()
+			looks[i].event, _ = d.NewEvent()
 		} else {
 			looks[i].event = looks[i-pending].event
 		}
 		looks[i].truth = d.now
-		must.Do(t, d.record(0, looks[i].event))
+		must.Do(t, d.Record(0, looks[i].event))
 	}
 	if c.origin < 300*time.Second {
 		t.Fatalf("the base is of %v: the test tests little", c.origin)

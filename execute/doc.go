@@ -1,12 +1,12 @@
-// Package execute runs the graphs of a program on the CPU cores of this machine, and on devices
-// beside them that have memories of their own.
+// Package execute runs the graphs of a program on the CPU cores of this machine, and on devices with
+// memories of their own.
 //
 // Read first: [New] and [Runner.Run]. New takes a [schedule.Decision] for a platform that is this
 // machine ([Runnable]); [Target] says which kernels the decision may use. New reserves all
 // memory, binds every task to its bytes and compiles every plan into lists. Run then decides
 // nothing: with a plan each worker replays its list; without one [policy.Engine] asks the
 // policy, under one lock. Both give a measured [schedule.Schedule]. [Detect] describes this
-// machine; [Calibrate] and [CalibrateInSitu] measure it.
+// machine; package calibrate measures it.
 //
 // # Workers
 //
@@ -23,7 +23,7 @@
 // The decision has placed a plan for several memories ([place.Program]): copies are tasks, and
 // every worker and every copy engine is a lane with a list. A cpu worker runs its own lane. The
 // lanes at any other memory are streams of one device. One goroutine issues to all of them
-// (device.go) through the interface driver, which the emulated device and CUDA implement.
+// (device.go) through the interface of package driver, which the emulated device and CUDA implement.
 //
 // The goroutine issues a task when two conditions hold. All predecessors elsewhere have ended, by
 // their counts. All predecessors on the same device have been issued; the device itself waits for
@@ -71,8 +71,8 @@
 // Go's atomics are sequentially consistent and synchronise: a load that sees a store sees
 // everything the storing goroutine wrote before it. A predecessor's kernel writes before its
 // store, and the reader's kernel follows the load, so the bytes are visible. Reuse is safe by the
-// same argument the other way round: a reader's loads precede its own store, and the overwriting
-// kernel follows the load that saw that store.
+// same argument the other way round: a reader's loads precede its own store, and the load before the
+// overwriting kernel saw this store.
 //
 // A waiter announces itself and then looks at the count again before it parks. A publisher stores
 // the count and then looks for announced waiters. In a sequentially consistent order one of the

@@ -4,24 +4,27 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 	"unsafe"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // driverUnderTest is a driver with a stream for launches and one for copies in each
 // direction, at memory 1 of a platform whose host memory is 0.
 type driverUnderTest struct {
-	driver
+	driver.Driver
 	t                testing.TB
 	code             string // that the device runs
-	compute, in, out streamID
+	compute, in, out driver.StreamID
 }
 
 func (d *driverUnderTest) must(err error) {
@@ -31,16 +34,16 @@ func (d *driverUnderTest) must(err error) {
 	}
 }
 
-func (d *driverUnderTest) event() eventID {
+func (d *driverUnderTest) event() driver.EventID {
 	d.t.Helper()
-	e, err := d.newEvent()
+	e, err := d.NewEvent()
 	d.must(err)
 	return e
 }
 
-func (d *driverUnderTest) memory(bytes int64) deviceAddr {
+func (d *driverUnderTest) memory(bytes int64) driver.Address {
 	d.t.Helper()
-	a, err := d.reserve(bytes)
+	a, err := d.Reserve(bytes)
 	d.must(err)
 	return a
 }
@@ -49,16 +52,16 @@ func (d *driverUnderTest) memory(bytes int64) deviceAddr {
 func (d *driverUnderTest) host(bytes int64) []byte {
 	d.t.Helper()
 	b := host.AlignedBytes(bytes)
-	d.must(d.pin(host.WholePages(b)))
+	d.must(d.Pin(host.WholePages(b)))
 	return b
 }
 
 // await waits for an event as the issue loop would, but not for ever. It counts looks and no
 // time, since the whole computer may stand still for a while.
-func (d *driverUnderTest) await(e eventID) {
+func (d *driverUnderTest) await(e driver.EventID) {
 	d.t.Helper()
 	for range time.Minute / spinLimit {
-		done, err := d.done(e)
+		done, err := d.Done(e)
 		d.must(err)
 		if done {
 			return
@@ -68,33 +71,33 @@ func (d *driverUnderTest) await(e eventID) {
 	d.t.Fatal("the event is not done after a minute")
 }
 
-func (d *driverUnderTest) finish(s streamID) {
+func (d *driverUnderTest) finish(s driver.StreamID) {
 	d.t.Helper()
 	e := d.event()
-	d.must(d.record(s, e))
+	d.must(d.Record(s, e))
 	d.await(e)
 }
 
-func hostPlane(b []byte, pitch int64) plane {
-	return plane{memory: 0, host: unsafe.Pointer(unsafe.SliceData(b)), pitch: pitch}
+func hostPlane(b []byte, pitch int64) driver.Plane {
+	return driver.Plane{Memory: 0, Host: unsafe.Pointer(unsafe.SliceData(b)), Pitch: pitch}
 }
 
-func devicePlane(a deviceAddr, pitch int64) plane {
-	return plane{memory: 1, device: a, pitch: pitch}
+func devicePlane(a driver.Address, pitch int64) driver.Plane {
+	return driver.Plane{Memory: 1, Device: a, Pitch: pitch}
 }
 
 // move issues a copy that is a transfer of its own.
-func (d *driverUnderTest) move(s streamID, to, from plane, rows, rowBytes int64) {
+func (d *driverUnderTest) move(s driver.StreamID, to, from driver.Plane, rows, rowBytes int64) {
 	d.t.Helper()
-	d.must(d.copy(s, &deviceCopy{to: to, from: from, rows: rows, rowBytes: rowBytes, bytes: rows * rowBytes, first: true}))
+	d.must(d.Copy(s, &driver.Copy{To: to, From: from, Rows: rows, RowBytes: rowBytes, Bytes: rows * rowBytes, First: true}))
 }
 
-func newDriverUnderTest(t testing.TB, code string, d driver) *driverUnderTest {
+func newDriverUnderTest(t testing.TB, code string, d driver.Driver) *driverUnderTest {
 	t.Helper()
-	u := &driverUnderTest{driver: d, t: t, code: code}
-	for i, s := range []*streamID{&u.compute, &u.in, &u.out} {
+	u := &driverUnderTest{Driver: d, t: t, code: code}
+	for i, s := range []*driver.StreamID{&u.compute, &u.in, &u.out} {
 		var err error
-		*s, err = d.newStream(i > 0)
+		*s, err = d.NewStream(i > 0)
 		u.must(err)
 	}
 	return u
@@ -119,27 +122,27 @@ var driverTests = []struct {
 // for: a block moves on by one slot with each of two copies.
 func testDriverCapture(d *driverUnderTest) {
 	const slot, rounds = 53, 20
-	able, ok := d.driver.(capturer)
+	able, ok := d.Driver.(driver.Capturer)
 	if !ok {
 		d.t.Fatal("the driver captures nothing")
 	}
 	a := d.memory(3 * slot)
 	back := d.host(3 * slot)
-	forward := func(i int) *deviceCopy {
-		return &deviceCopy{to: devicePlane(a+deviceAddr((i+1)*slot), slot), from: devicePlane(a+deviceAddr(i*slot), slot), rows: 1, rowBytes: slot, bytes: slot, first: true}
+	forward := func(i int) *driver.Copy {
+		return &driver.Copy{To: devicePlane(a+driver.Address((i+1)*slot), slot), From: devicePlane(a+driver.Address(i*slot), slot), Rows: 1, RowBytes: slot, Bytes: slot, First: true}
 	}
-	on, err := able.capture(d.compute, func() error {
-		return errors.Join(d.copy(d.compute, forward(1)), d.copy(d.compute, forward(0)), d.fill(d.compute, a, 1, 0xAA))
+	on, err := able.Capture(d.compute, func() error {
+		return errors.Join(d.Copy(d.compute, forward(1)), d.Copy(d.compute, forward(0)), d.Fill(d.compute, a, 1, 0xAA))
 	})
 	d.must(err)
 	arrived, free := d.event(), d.event()
 	for r := range rounds {
-		d.must(d.wait(d.in, free))
-		d.must(d.fill(d.in, a, slot, byte(r+1)))
-		d.must(d.record(d.in, arrived))
-		d.must(d.wait(d.compute, arrived))
-		d.must(able.replay(d.compute, on))
-		d.must(d.record(d.compute, free))
+		d.must(d.Wait(d.in, free))
+		d.must(d.Fill(d.in, a, slot, byte(r+1)))
+		d.must(d.Record(d.in, arrived))
+		d.must(d.Wait(d.compute, arrived))
+		d.must(able.Replay(d.compute, on))
+		d.must(d.Record(d.compute, free))
 	}
 	d.await(free)
 	d.move(d.out, hostPlane(back, 3*slot), devicePlane(a, 3*slot), 1, 3*slot)
@@ -156,12 +159,12 @@ func testDriverCapture(d *driverUnderTest) {
 func testDriverMemory(d *driverUnderTest) {
 	const bytes = 1009
 	a, b := d.memory(bytes), d.memory(bytes)
-	if a%deviceAlign != 0 || b%deviceAlign != 0 || a < b+bytes && b < a+bytes {
+	if a%driver.Align != 0 || b%driver.Align != 0 || a < b+bytes && b < a+bytes {
 		d.t.Errorf("memory at %#x and %#x", a, b)
 	}
 	h := d.host(bytes)
 	h[17] = 1
-	d.must(d.fill(d.in, b, bytes, 3))
+	d.must(d.Fill(d.in, b, bytes, 3))
 	d.finish(d.in)
 	d.move(d.out, hostPlane(h, bytes), devicePlane(a, bytes), 1, bytes)
 	d.finish(d.out)
@@ -170,7 +173,7 @@ func testDriverMemory(d *driverUnderTest) {
 			d.t.Fatalf("byte %d of new memory is %d", i, v)
 		}
 	}
-	if _, err := d.reserve(d.properties().CapacityBytes + 1); !errors.Is(err, errDeviceMemory) {
+	if _, err := d.Reserve(d.Properties().CapacityBytes + 1); !errors.Is(err, driver.ErrMemory) {
 		d.t.Errorf("more than the device has: %v", err)
 	}
 }
@@ -202,7 +205,7 @@ func testDriverFill(d *driverUnderTest) {
 	const bytes = 97
 	a := d.memory(bytes)
 	h := d.host(bytes)
-	d.must(d.fill(d.compute, a+13, 29, 0xFF))
+	d.must(d.Fill(d.compute, a+13, 29, 0xFF))
 	d.finish(d.compute)
 	d.move(d.out, hostPlane(h, bytes), devicePlane(a, bytes), 1, bytes)
 	d.finish(d.out)
@@ -230,12 +233,12 @@ func testDriverEvents(d *driverUnderTest) {
 	}
 	there, back := d.event(), d.event()
 	for r := range rounds {
-		d.must(d.wait(d.in, back))
+		d.must(d.Wait(d.in, back))
 		d.move(d.in, devicePlane(a, slot), hostPlane(h[r*slot:], slot), 1, slot)
-		d.must(d.record(d.in, there))
-		d.must(d.wait(d.out, there))
+		d.must(d.Record(d.in, there))
+		d.must(d.Wait(d.out, there))
 		d.move(d.out, hostPlane(h[(r+1)*slot:], slot), devicePlane(a, slot), 1, slot)
-		d.must(d.record(d.out, back))
+		d.must(d.Record(d.out, back))
 	}
 	d.await(back)
 	if !bytes.Equal(h[rounds*slot:(rounds+1)*slot], h[:slot]) {
@@ -245,10 +248,10 @@ func testDriverEvents(d *driverUnderTest) {
 
 func testDriverUnrecorded(d *driverUnderTest) {
 	e := d.event()
-	if done, err := d.done(e); !done || err != nil {
+	if done, err := d.Done(e); !done || err != nil {
 		d.t.Errorf("an event that was never recorded: done %v, error %v", done, err)
 	}
-	d.must(d.wait(d.compute, e))
+	d.must(d.Wait(d.compute, e))
 	d.finish(d.compute)
 }
 
@@ -256,15 +259,15 @@ func testDriverUnrecorded(d *driverUnderTest) {
 func testDriverTime(d *driverUnderTest) {
 	a := d.memory(1 << 16)
 	from, to := d.event(), d.event()
-	d.must(d.record(d.compute, from))
+	d.must(d.Record(d.compute, from))
 	for range 50 {
-		d.must(d.fill(d.compute, a, 1<<16, 1))
+		d.must(d.Fill(d.compute, a, 1<<16, 1))
 	}
-	d.must(d.record(d.compute, to))
+	d.must(d.Record(d.compute, to))
 	d.await(to)
-	there, err := d.elapsed(from, to)
+	there, err := d.Elapsed(from, to)
 	d.must(err)
-	back, err := d.elapsed(to, from)
+	back, err := d.Elapsed(to, from)
 	d.must(err)
 	if there <= 0 || back != -there {
 		d.t.Errorf("%v passed, and %v the other way", there, back)
@@ -280,11 +283,11 @@ func testDriverLaunch(d *driverUnderTest) {
 		{Name: "w", Type: dag.Float32, Shape: []int{m, k}}, {Name: "b", Type: dag.Float32, Shape: []int{m}}}
 	spec := &kernels.Spec{Op: "dense", Type: dag.Float32}
 	kernel, _ := kernels.KernelByName("dense")
-	call := &deviceCall{spec: spec, variant: kernel.DefaultFor(d.code), least: time.Microsecond}
+	call := &driver.Call{Kernel: kernel, Spec: spec, Variant: kernel.DefaultFor(d.code), Worker: -1}
 	reference := kernels.Call{}
 	var host, device [][]byte
 	rng := rand.New(rand.NewPCG(3, 37))
-	var base []deviceAddr
+	var base []driver.Address
 	for i, b := range buffers {
 		mode := dag.Read
 		if i == 0 {
@@ -297,17 +300,17 @@ func testDriverLaunch(d *driverUnderTest) {
 		}
 		a := d.memory(b.Bytes())
 		d.move(d.in, devicePlane(a, b.Bytes()), hostPlane(h, b.Bytes()), 1, b.Bytes())
-		call.args = append(call.args, deviceOperand{base: a, buffer: b, mode: mode})
+		call.Args = append(call.Args, driver.Operand{Base: a, Buffer: b, Mode: mode})
 		reference.Args = append(reference.Args, kernels.Bind(unsafe.Pointer(unsafe.SliceData(h)), b, nil, mode))
 		host, device, base = append(host, h), append(device, d.host(b.Bytes())), append(base, a)
 	}
-	if call.variant.WorkspaceBytes != nil {
-		call.work = d.memory(call.variant.WorkspaceBytes(spec))
+	if call.Variant.WorkspaceBytes != nil {
+		call.Work = d.memory(call.Variant.WorkspaceBytes(spec))
 	}
 	d.finish(d.in)
-	l, err := d.bind(call)
+	l, err := d.Bind(call)
 	d.must(err)
-	d.must(d.launch(d.compute, l))
+	d.must(d.Launch(d.compute, l))
 	d.finish(d.compute)
 	d.move(d.out, hostPlane(device[0], n*m*4), devicePlane(base[0], n*m*4), 1, n*m*4)
 	d.finish(d.out)
@@ -330,46 +333,43 @@ func emulatedPlatform(t testing.TB) *platform.Platform {
 	return p
 }
 
-func openTestEmulated(t testing.TB, traits Emulation) *driverUnderTest {
+// openDriver opens the device of a node, through the backend of its kind.
+func openDriver(t testing.TB, p *platform.Platform) *driverUnderTest {
 	t.Helper()
-	p := emulatedPlatform(t)
-	d, _ := openEmulated(&opener{platform: p, emulation: map[string]Emulation{p.Devices[1].Name: traits}}, &p.Devices[1], func() {})
+	runtime.LockOSThread() // the thread ends with the test
+	d := must.Get(Drivers(p, 1)(&p.Devices[1], func() {}))(t)
 	t.Cleanup(func() {
-		if err := d.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return newDriverUnderTest(t, kernels.GoCode, d)
+	return newDriverUnderTest(t, p.Devices[1].Code(), d)
 }
 
 func TestEmulatedIsADriver(t *testing.T) {
 	for _, test := range driverTests {
-		t.Run(test.name, func(t *testing.T) {
-			u := openTestEmulated(t, Emulation{ClockOffset: time.Hour})
-			u.t = t
-			test.run(u)
-		})
+		t.Run(test.name, func(t *testing.T) { test.run(openDriver(t, emulatedPlatform(t))) })
 	}
 }
 
 // A copy of 10,000 bytes over a link of 1 GB/s and 3 µs takes at least 13 µs, in three
 // parts as well as in one; a call that the model says takes 70 µs takes at least 70 µs.
 func TestEmulatedIsNoFasterThanItsModel(t *testing.T) {
-	u := openTestEmulated(t, Emulation{})
+	u := openDriver(t, emulatedPlatform(t))
 	a, h := u.memory(10000), u.host(10000)
-	e := []eventID{u.event(), u.event(), u.event()}
-	u.must(u.record(u.in, e[0]))
+	e := []driver.EventID{u.event(), u.event(), u.event()}
+	u.must(u.Record(u.in, e[0]))
 	u.move(u.in, devicePlane(a, 10000), hostPlane(h, 10000), 1, 10000)
-	u.must(u.record(u.in, e[1]))
+	u.must(u.Record(u.in, e[1]))
 	at := int64(0)
 	for i, rows := range []int64{20, 30, 50} {
-		u.must(u.copy(u.in, &deviceCopy{to: devicePlane(a+deviceAddr(at), 100), from: hostPlane(h[at:], 100), rows: rows, rowBytes: 100, bytes: 10000, first: i == 0}))
+		u.must(u.Copy(u.in, &driver.Copy{To: devicePlane(a+driver.Address(at), 100), From: hostPlane(h[at:], 100), Rows: rows, RowBytes: 100, Bytes: 10000, First: i == 0}))
 		at += rows * 100
 	}
-	u.must(u.record(u.in, e[2]))
+	u.must(u.Record(u.in, e[2]))
 	u.await(e[2])
 	for i := range 2 {
-		took, err := u.elapsed(e[i], e[i+1])
+		took, err := u.Elapsed(e[i], e[i+1])
 		u.must(err)
 		if took < 13*time.Microsecond-2 { // each part is rounded down
 			t.Errorf("copy %d took %v, its route takes 13 µs", i, took)
@@ -379,7 +379,7 @@ func TestEmulatedIsNoFasterThanItsModel(t *testing.T) {
 	x := u.memory(b.Bytes())
 	kernel, _ := kernels.KernelByName("relu.dx")
 	spec := &kernels.Spec{Op: kernel.Op, Type: dag.Float32}
-	call := &deviceCall{spec: spec, variant: kernel.DefaultFor(kernels.GoCode), least: 70 * time.Microsecond}
+	call := &driver.Call{Kernel: kernel, Spec: spec, Variant: kernel.DefaultFor(kernels.GoCode), Worker: -1, Cost: schedule.Cost{Duration: 70 * time.Microsecond, Source: schedule.FromGraph}}
 	for i, o := range kernel.Operands {
 		buf, mode := *b, dag.Read
 		if i == 0 {
@@ -388,15 +388,15 @@ func TestEmulatedIsNoFasterThanItsModel(t *testing.T) {
 		if o.Kind == kernels.Mask {
 			buf.Type = dag.Uint8
 		}
-		call.args = append(call.args, deviceOperand{base: x, buffer: &buf, mode: mode})
+		call.Args = append(call.Args, driver.Operand{Base: x, Buffer: &buf, Mode: mode})
 	}
-	l, err := u.bind(call)
+	l, err := u.Bind(call)
 	u.must(err)
-	u.must(u.record(u.compute, e[0]))
-	u.must(u.launch(u.compute, l))
-	u.must(u.record(u.compute, e[1]))
+	u.must(u.Record(u.compute, e[0]))
+	u.must(u.Launch(u.compute, l))
+	u.must(u.Record(u.compute, e[1]))
 	u.await(e[1])
-	if took, err := u.elapsed(e[0], e[1]); err != nil || took < 70*time.Microsecond {
+	if took, err := u.Elapsed(e[0], e[1]); err != nil || took < 70*time.Microsecond {
 		t.Errorf("a call took %v, its model says 70 µs; error %v", took, err)
 	}
 }

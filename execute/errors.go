@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"dahl/execute/driver"
 )
 
 // TaskError says which task ended a run, and why.
@@ -40,7 +42,7 @@ func (e *deviceError) Unwrap() error { return e.err }
 // FailedDevice is the device that an error of New or Run is about, if it was lost or lacked the
 // memory for its work. The work may go on without that device.
 func FailedDevice(err error) (device string, failed bool) {
-	if !errors.Is(err, errDeviceLost) && !errors.Is(err, errDeviceMemory) {
+	if !errors.Is(err, driver.ErrLost) && !errors.Is(err, driver.ErrMemory) {
 		return "", false
 	}
 	var at *TaskError

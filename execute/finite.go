@@ -11,9 +11,9 @@ import (
 	"dahl/kernels"
 )
 
-// finder notes the first task, in program order, that wrote a number that is not finite. Its
-// inputs were finite then, since their writers come before it.
-type finder struct{ first atomic.Int32 } // task; math.MaxInt32: none
+// finiteProbe notes the first task, in program order, that wrote a NaN or an infinity. Its inputs were
+// finite then, since their writers come before it.
+type finiteProbe struct{ first atomic.Int32 } // task; math.MaxInt32: none
 
 // FindNotFinite runs one step of a graph. It returns the first task, in program order, that
 // writes a NaN or an infinity, and whether there is one. It sees the results of cpu workers only,
@@ -22,10 +22,10 @@ func (r *Runner) FindNotFinite(ctx context.Context, graph int) (task dag.TaskID,
 	if r.spread {
 		return 0, false, fmt.Errorf("execute program %q: what devices write is not looked through", r.prog.Name)
 	}
-	f := &finder{}
+	f := &finiteProbe{}
 	f.first.Store(math.MaxInt32)
-	r.find = f
-	defer func() { r.find = nil }()
+	r.probe = f
+	defer func() { r.probe = nil }()
 	if _, err := r.Run(ctx, graph, 1, false); err != nil {
 		return 0, false, err
 	}
@@ -33,8 +33,8 @@ func (r *Runner) FindNotFinite(ctx context.Context, graph int) (task dag.TaskID,
 	return dag.TaskID(t), t != math.MaxInt32, nil
 }
 
-// look notes a task that has ended.
-func (f *finder) look(g *dag.Graph, task int32, args []kernels.Arg) {
+// check notes a task that has ended.
+func (f *finiteProbe) check(g *dag.Graph, task int32, args []kernels.Arg) {
 	first := f.first.Load()
 	if task >= first || allFinite(g, dag.TaskID(task), args) {
 		return

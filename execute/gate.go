@@ -35,7 +35,7 @@ func (g *gate) over(step int32) bool {
 // close makes the furthest step begun the last one.
 func (g *gate) close() { g.state.Or(closed) }
 
-// steps is how many of so many steps run.
+// steps is how many of the asked steps run.
 func (g *gate) steps(asked int) int {
 	if state := g.state.Load(); state&closed != 0 {
 		return int(int32(state)) + 1

@@ -12,18 +12,18 @@ import (
 // job is one run of one graph: the state that the workers share while it lasts.
 type job struct {
 	graph   *compiledGraph
-	replay  *replay // the graph's replay, or the one that runs ahead; nil: a policy decides
+	replay  *replay // the graph's replay, or the one that runs ahead; nil means that a policy decides
 	team    *team
 	steps   int // asked for; once the workers rest, those that ran
 	gate    gate
 	record  bool
-	find    *finder // nil: do not look
+	probe   *finiteProbe // nil in other runs than FindNotFinite's
 	base    time.Time
 	ended   time.Duration       // when the last task had ended
 	middle  int32               // the period counts from the end of this step, as in schedule.Schedule
 	entered []schedule.Interval // by move: when it ran before the first step
 
-	dynamic *dispatcher // nil: a plan is replayed
+	dynamic *dispatcher // nil means that a plan is replayed
 	starter int         // the worker that starts it
 
 	failure atomic.Pointer[error]
@@ -46,8 +46,8 @@ func (p *progress) note(j *job, step int32, end time.Duration) {
 }
 
 // period is the mean distance of step ends over the last half of a run's steps, as
-// schedule.Schedule has it; 0 with a single step. Of a run that was ended before its middle step
-// it is that of all steps after the first.
+// schedule.Schedule has it; 0 with a single step. If a run ended before its middle step, all steps
+// after the first count.
 func (r *Runner) period(j *job) time.Duration {
 	var all progress
 	include := func(p progress) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/execute/driver"
+	"dahl/execute/emulated"
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/platform"
@@ -14,54 +16,77 @@ import (
 // Every kind of devices but processors has a driver in the table.
 func TestKindsHaveDrivers(t *testing.T) {
 	for _, k := range platform.Kinds() {
-		if b, ok := backends[k.Driver]; ok == k.Processor || ok && b.open == nil {
+		if b, ok := backends[k.Driver]; ok == k.Processor || ok && b.On == nil {
 			t.Errorf("kind %s: driver %q in the table: %v", k.Name, k.Driver, ok)
 		}
 	}
 }
 
+// capturing is a driver that captures, as ours do.
+type capturing interface {
+	driver.Driver
+	driver.Capturer
+}
+
+// changed is a backend with other drivers.
+func changed(of driver.Backend, change func(dev *platform.Device, d capturing) driver.Driver) driver.Backend {
+	on := of.On
+	of.On = func(p *platform.Platform, cores []int) driver.Opener {
+		open := on(p, cores)
+		return func(dev *platform.Device, notify func()) (driver.Driver, error) {
+			d, err := open(dev, notify)
+			return change(dev, d.(capturing)), err
+		}
+	}
+	return of
+}
+
+// keepBackend restores the backend of a driver after the test.
+func keepBackend(t testing.TB, name string) {
+	own := backends[name]
+	t.Cleanup(func() { backends[name] = own })
+}
+
+// changeEmulated changes emulated devices until the test ends.
+func changeEmulated(t testing.TB, change func(dev *platform.Device, d capturing) driver.Driver) {
+	keepBackend(t, platform.EmulatedDriver)
+	backends[platform.EmulatedDriver] = changed(emulated.Backend, change)
+}
+
 // standIn has memory, streams and events of an emulated device. It takes variants in CUDA code with
 // launches, and does what they say in plain Go.
 type standIn struct {
-	driver
+	driver.Driver
 	launches *[]string
 }
 
-func (s standIn) bind(c *deviceCall) (launchID, error) {
-	call := kernels.DeviceCall{Type: c.spec.Type, Params: c.params, Work: uint64(c.work)}
-	for _, o := range c.args {
-		call.Args = append(call.Args, kernels.BindDevice(uint64(o.base), o.buffer, o.box, o.mode))
-	}
-	if c.variant.Code == kernels.CUDACode {
-		for _, l := range c.variant.Launches(&call) {
+func (s standIn) Bind(c *driver.Call) (driver.LaunchID, error) {
+	if c.Variant.Code == kernels.CUDACode {
+		for _, l := range c.Variant.Launches(c.Addressed()) {
 			*s.launches = append(*s.launches, l.Symbol)
 		}
 	}
-	k, _ := kernels.KernelByName(c.spec.Op)
 	own := *c
-	own.variant, _ = k.Variant("go")
-	own.variant = cmp.Or(own.variant, k.Default())
-	return s.driver.bind(&own)
+	own.Variant, _ = c.Kernel.Variant("go")
+	own.Variant = cmp.Or(own.Variant, c.Kernel.Default())
+	return s.Driver.Bind(&own)
 }
 
 // A driver that is put into the table opens the devices of the kind that names it, is given the
 // launches of the kind's code, and trains. The weights are those of plain Go on a core.
 // Nothing else in the package says what the kind is.
 func TestDriverOfAnotherKind(t *testing.T) {
-	own := backends[platform.CUDADriver]
-	t.Cleanup(func() { backends[platform.CUDADriver] = own })
+	keepBackend(t, platform.CUDADriver)
 	var ordinals []int
 	var launches []string
-	backends[platform.CUDADriver] = backend{
-		open: func(o *opener, dev *platform.Device, notify func()) (driver, error) {
-			d, err := openEmulated(o, dev, notify)
-			ordinals = append(ordinals, dev.Ordinal)
-			return standIn{d, &launches}, err
-		},
-		gpus:    func() ([]GPU, error) { return []GPU{{Name: "A"}, {Name: "B"}}, nil },
-		library: func(name string) (string, error) { return "lib" + name, nil },
-	}
-	if gpus, err := GPUs(); err != nil || len(gpus) != 2 || gpus[1] != (GPU{Kind: platform.CUDA, Name: "B"}) {
+	other := changed(emulated.Backend, func(dev *platform.Device, d capturing) driver.Driver {
+		ordinals = append(ordinals, dev.Ordinal)
+		return standIn{d, &launches}
+	})
+	other.GPUs = func() ([]driver.GPU, error) { return []driver.GPU{{Name: "A"}, {Name: "B"}}, nil }
+	other.Library = func(name string) (string, error) { return "lib" + name, nil }
+	backends[platform.CUDADriver] = other
+	if gpus, err := GPUs(); err != nil || len(gpus) != 2 || gpus[1] != (driver.GPU{Kind: platform.CUDA, Name: "B"}) {
 		t.Errorf("GPUs %+v, %v", gpus, err)
 	}
 	if file, err := LibraryFile("x"); file != "libx" || err != nil {

@@ -56,10 +56,10 @@ func (r *Runner) poisonDevices() error {
 			if a.bytes == 0 {
 				continue // drivers refuse an empty fill
 			}
-			if err := d.driver.fill(stream, a.at, a.bytes, poison); err != nil {
+			if err := d.Driver.Fill(stream, a.at, a.bytes, poison); err != nil {
 				return err
 			}
 		}
-		return d.finish(stream)
+		return d.Finish(stream)
 	})
 }

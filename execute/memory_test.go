@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"dahl/execute/driver"
 	"dahl/execute/host"
 	"dahl/platform"
 	"dahl/schedule"
@@ -68,17 +69,17 @@ func (r *Runner) HighWaterOf(memory string) (high, planned [layout.NumArenas]int
 func (d *device) read(arena int, home platform.MemoryID) ([]byte, error) {
 	from := d.arenas[arena]
 	to := host.AlignedBytes(from.bytes)
-	err := d.do(func() error {
-		if err := d.driver.pin(host.WholePages(to)); err != nil {
+	err := d.Do(func() error {
+		if err := d.Driver.Pin(host.WholePages(to)); err != nil {
 			return err
 		}
 		stream := d.copyStream(false)
-		c := deviceCopy{to: plane{memory: home, host: unsafe.Pointer(unsafe.SliceData(to))}, from: plane{memory: d.memory, device: from.at},
-			rows: 1, rowBytes: from.bytes, bytes: from.bytes}
-		if err := d.driver.copy(stream, &c); err != nil {
+		c := driver.Copy{To: driver.Plane{Memory: home, Host: unsafe.Pointer(unsafe.SliceData(to))}, From: driver.Plane{Memory: d.memory, Device: from.at},
+			Rows: 1, RowBytes: from.bytes, Bytes: from.bytes}
+		if err := d.Driver.Copy(stream, &c); err != nil {
 			return err
 		}
-		return d.finish(stream)
+		return d.Finish(stream)
 	})
 	return to, err
 }

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/place"
@@ -18,7 +19,7 @@ import (
 type boundMove struct {
 	*place.Move
 	device *device
-	copies []deviceCopy
+	copies []driver.Copy
 	// made says that the caller has not asked for the source since the last move. An input that
 	// no task writes moves again only if the caller has. Hooks may ask at the same time.
 	made atomic.Bool
@@ -37,33 +38,33 @@ func (r *Runner) forgetMoves(name string) {
 
 // copiesOf splits a move in a step into copies of rows at equal distances. A task makes the move, or
 // none does (t < 0).
-func (r *Runner) copiesOf(c *compiledGraph, m *place.Move, t dag.TaskID, step int32) []deviceCopy {
-	var copies []deviceCopy
+func (r *Runner) copiesOf(c *compiledGraph, m *place.Move, t dag.TaskID, step int32) []driver.Copy {
+	var copies []driver.Copy
 	for _, pair := range c.placed.Pairs(m, t) {
-		first := deviceCopy{from: r.planeOf(c, c.placed.MemoryOf(pair.From.Buffer), pair.From.Buffer, step),
-			to: r.planeOf(c, c.placed.MemoryOf(pair.To.Buffer), pair.To.Buffer, step), bytes: m.Bytes}
+		first := driver.Copy{From: r.planeOf(c, c.placed.MemoryOf(pair.From.Buffer), pair.From.Buffer, step),
+			To: r.planeOf(c, c.placed.MemoryOf(pair.To.Buffer), pair.To.Buffer, step), Bytes: m.Bytes}
 		copies = appendBox(copies, first, &c.graph.Buffers[pair.From.Buffer], pair.From.Box, &c.graph.Buffers[pair.To.Buffer], pair.To.Box)
 	}
 	for i := range copies {
-		copies[i].first = i == 0
+		copies[i].First = i == 0
 	}
 	return copies
 }
 
 // planeOf is where a buffer begins in a memory, in a step.
-func (r *Runner) planeOf(c *compiledGraph, m platform.MemoryID, b dag.BufferID, step int32) plane {
+func (r *Runner) planeOf(c *compiledGraph, m platform.MemoryID, b dag.BufferID, step int32) driver.Plane {
 	if m == r.platform.HostMemory() {
-		return plane{memory: m, host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, b, step)))}
+		return driver.Plane{Memory: m, Host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, b, step)))}
 	}
-	return plane{memory: m, device: r.devices[m].address(c, b, step)}
+	return driver.Plane{Memory: m, Device: r.devices[m].address(c, b, step)}
 }
 
 // advance moves the start of a plane.
-func (p *plane) advance(bytes int64) {
-	if p.host != nil {
-		p.host = unsafe.Add(p.host, bytes)
+func advance(p *driver.Plane, bytes int64) {
+	if p.Host != nil {
+		p.Host = unsafe.Add(p.Host, bytes)
 	} else {
-		p.device += deviceAddr(bytes)
+		p.Device += driver.Address(bytes)
 	}
 }
 
@@ -71,7 +72,7 @@ func (p *plane) advance(bytes int64) {
 // equal extents and element types and are row-major. at is a copy between the starts of the
 // buffers. The inner dimensions that are contiguous in both make a row. The next dimension makes
 // the rows of a copy, and the outer dimensions make several copies.
-func appendBox(copies []deviceCopy, at deviceCopy, from *dag.Buffer, fromBox dag.Box, to *dag.Buffer, toBox dag.Box) []deviceCopy {
+func appendBox(copies []driver.Copy, at driver.Copy, from *dag.Buffer, fromBox dag.Box, to *dag.Buffer, toBox dag.Box) []driver.Copy {
 	fromBox, toBox = wholeOr(fromBox, from), wholeOr(toBox, to)
 	rank := len(fromBox)
 	size := from.Type.SizeBytes()
@@ -79,30 +80,30 @@ func appendBox(copies []deviceCopy, at deviceCopy, from *dag.Buffer, fromBox dag
 	extent := make([]int64, rank)
 	for d := range rank {
 		extent[d] = int64(fromBox[d].Len())
-		at.from.advance(int64(fromBox[d].Lo) * fromStride[d])
-		at.to.advance(int64(toBox[d].Lo) * toStride[d])
+		advance(&at.From, int64(fromBox[d].Lo)*fromStride[d])
+		advance(&at.To, int64(toBox[d].Lo)*toStride[d])
 	}
-	at.rows, at.rowBytes = 1, size
+	at.Rows, at.RowBytes = 1, size
 	inner := rank // first dimension of a row
-	for inner > 0 && (extent[inner-1] == 1 || fromStride[inner-1] == at.rowBytes && toStride[inner-1] == at.rowBytes) {
+	for inner > 0 && (extent[inner-1] == 1 || fromStride[inner-1] == at.RowBytes && toStride[inner-1] == at.RowBytes) {
 		inner--
-		at.rowBytes *= extent[inner]
+		at.RowBytes *= extent[inner]
 	}
-	at.from.pitch, at.to.pitch = at.rowBytes, at.rowBytes
+	at.From.Pitch, at.To.Pitch = at.RowBytes, at.RowBytes
 	if inner > 0 {
 		inner--
-		at.rows, at.from.pitch, at.to.pitch = extent[inner], fromStride[inner], toStride[inner]
+		at.Rows, at.From.Pitch, at.To.Pitch = extent[inner], fromStride[inner], toStride[inner]
 	}
-	var walk func(d int, at deviceCopy)
-	walk = func(d int, at deviceCopy) {
+	var walk func(d int, at driver.Copy)
+	walk = func(d int, at driver.Copy) {
 		if d == inner {
 			copies = append(copies, at)
 			return
 		}
 		for i := range extent[d] {
 			next := at
-			next.from.advance(i * fromStride[d])
-			next.to.advance(i * toStride[d])
+			advance(&next.From, i*fromStride[d])
+			advance(&next.To, i*toStride[d])
 			walk(d+1, next)
 		}
 	}
@@ -133,11 +134,11 @@ func byteStrides(b *dag.Buffer) []int64 {
 func (m *boundMove) do(now func() time.Duration) (schedule.Interval, error) {
 	d := m.device
 	start := now()
-	err := d.do(func() error {
+	err := d.Do(func() error {
 		stream := d.copyStream(m.To == d.memory)
-		err := cmp.Or(d.start(stream, &deviceTask{launch: -1, copies: m.copies}), d.finish(stream))
+		err := cmp.Or(d.start(stream, &deviceTask{launch: -1, copies: m.copies}), d.Finish(stream))
 		if err != nil {
-			d.finish(stream) // the mark may be what failed: copies before it are under way
+			d.Finish(stream) // the mark may be what failed: copies before it are under way
 		}
 		return err
 	})
@@ -164,7 +165,7 @@ func (r *Runner) enter(j *job) error {
 // leave moves contents home that are valid only elsewhere after the last step. A lost device
 // gives nothing back.
 func (r *Runner) leave(j *job) error {
-	if failure := j.failure.Load(); failure != nil && errors.Is(*failure, errDeviceLost) {
+	if failure := j.failure.Load(); failure != nil && errors.Is(*failure, driver.ErrLost) {
 		return nil
 	}
 	for _, m := range j.graph.leave {

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 )
 
 // TestBoxesAreCopiedByRows moves random boxes between buffers of different shapes by the
@@ -33,13 +34,14 @@ func TestBoxesAreCopiedByRows(t *testing.T) {
 		for i := range src {
 			src[i] = byte(rng.Uint32())
 		}
-		at := deviceCopy{from: plane{host: unsafe.Pointer(unsafe.SliceData(src))}, to: plane{host: unsafe.Pointer(unsafe.SliceData(got))}}
+		at := driver.Copy{From: driver.Plane{Host: unsafe.Pointer(unsafe.SliceData(src))}, To: driver.Plane{Host: unsafe.Pointer(unsafe.SliceData(got))}}
 		total := int64(0)
 		for _, c := range appendBox(nil, at, from, fromBox, to, toBox) {
-			total += c.rows * c.rowBytes
-			d := &emulated{}
-			op := emulatedOp{copy: &c, to: d.span(&c.to, &c), from: d.span(&c.from, &c)}
-			op.copyRows()
+			total += c.Rows * c.RowBytes
+			for r := range c.Rows {
+				row := func(p driver.Plane) []byte { return unsafe.Slice((*byte)(unsafe.Add(p.Host, r*p.Pitch)), c.RowBytes) }
+				copy(row(c.To), row(c.From))
+			}
 		}
 		moveByElements(src, from, fromBox, want, to, toBox)
 		if !bytes.Equal(got, want) {
@@ -80,11 +82,11 @@ func TestCopiesOfABox(t *testing.T) {
 		{nil, "1×240"},
 	} {
 		got := ""
-		for _, part := range appendBox(nil, deviceCopy{}, b, c.box, b, c.box) {
+		for _, part := range appendBox(nil, driver.Copy{}, b, c.box, b, c.box) {
 			if got != "" {
 				got += " "
 			}
-			got += fmt.Sprintf("%d×%d", part.rows, part.rowBytes)
+			got += fmt.Sprintf("%d×%d", part.Rows, part.RowBytes)
 		}
 		if got != c.want {
 			t.Errorf("box %v: copies of %s rows×bytes, want %s", c.box, got, c.want)

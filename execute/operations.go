@@ -32,10 +32,10 @@ func tableOf(d *schedule.Decision) *kernels.Table {
 // the error says why there is none.
 func LibraryFile(name string) (file string, err error) {
 	for _, b := range eachBackend {
-		if b.library == nil {
+		if b.Library == nil {
 			continue
 		}
-		found, none := b.library(name)
+		found, none := b.Library(name)
 		if none == nil {
 			return found, nil
 		}
@@ -44,19 +44,13 @@ func LibraryFile(name string) (file string, err error) {
 	return "", err
 }
 
-// checkLibrary says why a library of kernels cannot be loaded; nil: it can.
-func checkLibrary(name string) error {
-	_, err := LibraryFile(name)
-	return err
-}
-
 // CheckVariant reports why no operation can run a variant on this machine: the variant needs a
 // library that is not installed. bind finds out whether a device has everything that a variant
 // needs.
 func CheckVariant(name string) error {
 	for _, k := range kernels.Kernels() {
 		if v, ok := k.Variant(name); ok && v.Library != "" {
-			if err := checkLibrary(v.Library); err != nil {
+			if _, err := LibraryFile(v.Library); err != nil {
 				return fmt.Errorf("variant %s: %w", name, err)
 			}
 			break

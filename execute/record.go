@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -13,16 +14,16 @@ import (
 // maxRecords bounds the tasks recorded in one run, and with them its memory.
 const maxRecords = 1 << 27
 
-// logs collects the spans of all lanes and the changes of clocks and of sleep. Those of devices
-// are put on the clock of the run.
+// logs collects the spans of all lanes and the changes of clocks and of sleep. Times of devices are put
+// on the clock of the run.
 func (r *Runner) logs() (lanes [][]schedule.Span, changes []schedule.Change) {
 	for _, w := range r.workers {
 		lanes = append(lanes, w.spans)
 	}
 	for d := range r.eachDevice {
 		clock := d.times.align(d)
-		if st, ok := d.driver.(stater); ok {
-			for _, c := range st.changes() {
+		if st, ok := d.Driver.(driver.Stater); ok {
+			for _, c := range st.Changes() {
 				c.Start, c.End = clock.at(c.Start), clock.at(c.End)
 				changes = append(changes, c)
 			}

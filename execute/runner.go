@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/platform"
@@ -28,16 +29,13 @@ type Hook func(step int, args []kernels.Arg) error
 type Options struct {
 	Hooks map[string]Hook // by operation
 
-	// Poison fills all memory except optimiser state with a pattern that reads as NaN or -1, so
-	// that HighWater can tell what was written.
+	// Poison fills all memory except optimiser state with NaN, or -1 as an index. HighWater can then
+	// tell which bytes were written.
 	Poison bool
 
-	// AnyClock admits a platform on which a device that is not emulated runs at another clock than
-	// its first: the caller has set that clock, see package [dahl/train/setclock], or does without.
+	// AnyClock admits a platform with a real device at another clock than its first: the caller has set
+	// that clock, see package [dahl/train/setclock], or does without.
 	AnyClock bool
-
-	// Emulation says, by name, how emulated devices misbehave.
-	Emulation map[string]Emulation
 }
 
 // Runner is a program compiled for this machine, with its memory and its
@@ -53,12 +51,12 @@ type Runner struct {
 	ended    sync.WaitGroup // goroutines of workers and devices
 	warnings []string
 	spin     time.Duration
-	find     *finder // of a run that looks for numbers that are not finite
+	probe    *finiteProbe // of a run that looks for NaNs and infinities
 
 	// With devices besides the cpu workers:
 	spread  bool
 	lanes   []place.Lane
-	devices []*device // by memory; nil: it has no lanes of its own
+	devices []*device // by memory; nil for one without lanes of its own
 
 	mu     sync.Mutex // admits one run at a time, and none after Close
 	closed bool
@@ -129,6 +127,12 @@ func (r *Runner) startWorkers() {
 	}
 }
 
+// Platform is the one for which the program was decided.
+func (r *Runner) Platform() *platform.Platform { return r.platform }
+
+// Spin is how long a wait lasts before its thread sleeps. Zero means that it sleeps at once.
+func (r *Runner) Spin() time.Duration { return r.spin }
+
 // Warnings lists reasons to distrust measured times: workers that share a core or could not be
 // pinned.
 func (r *Runner) Warnings() []string { return r.warnings }
@@ -139,8 +143,8 @@ var errClosed = errors.New("execute: the runner is closed, a hook ended one of i
 // every span; without, only makespan and period.
 //
 // When ctx ends, the workers stop between two tasks, and Run returns the part that ran with ctx's
-// error. When a task fails, it returns that part with a *TaskError. In both cases all workers
-// rest when Run returns, and parameters may be those of an unfinished step.
+// error. When a task fails, it returns that part with a *TaskError. In both cases all workers rest when
+// Run returns, and parameters may belong to an unfinished step.
 func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*schedule.Schedule, error) {
 	return r.RunUntil(ctx, context.Background(), graph, steps, record)
 }
@@ -160,7 +164,7 @@ func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record 
 	if n := len(r.graphs[graph].tasks); steps > math.MaxInt32 || record && n*steps > maxRecords {
 		return nil, fmt.Errorf("execute graph %q: %d steps of %d tasks are too many for one run; at most %d tasks can be recorded", r.graphs[graph].graph.Name, steps, n, maxRecords)
 	}
-	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, find: r.find, replay: r.graphs[graph].replay, middle: int32((steps - 1) / 2)}
+	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, probe: r.probe, replay: r.graphs[graph].replay, middle: int32((steps - 1) / 2)}
 	if !record && j.graph.ahead != nil {
 		j.replay = j.graph.ahead
 	}
@@ -184,7 +188,7 @@ func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record 
 	defer context.AfterFunc(enough, j.endAtStep)()
 	j.base = time.Now()
 	if err := r.enter(j); err != nil {
-		r.closed = errors.Is(err, errDeviceLost)
+		r.closed = errors.Is(err, driver.ErrLost)
 		return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
 	}
 	r.work(j)
@@ -193,7 +197,7 @@ func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record 
 	}
 	s, err := r.collect(j, p)
 	if failure := j.failure.Load(); failure != nil {
-		r.closed = errors.Is(*failure, errGoexit) || errors.Is(*failure, errDeviceLost)
+		r.closed = errors.Is(*failure, errGoexit) || errors.Is(*failure, driver.ErrLost)
 		return s, *failure
 	}
 	if err == nil && j.cut() {
@@ -215,7 +219,7 @@ func (r *Runner) newTeam() *team {
 func (r *Runner) work(j *job) {
 	for d := range r.eachDevice {
 		j.done.Add(1)
-		d.work <- func() { d.run(j) }
+		d.Begin(func() { d.run(j) })
 	}
 	j.done.Add(len(r.workers))
 	for _, w := range r.workers {

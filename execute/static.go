@@ -54,7 +54,7 @@ func compileReplay(g *dag.Graph, lists [][]dag.TaskID, orders [][]dag.Edge, lane
 					return nil, fmt.Errorf("the plan cannot run: worker %d has task %q before %q, which it follows",
 						w, g.Tasks[t].Name, g.Tasks[order[need-1]].Name)
 				}
-				r.waits = c.take(r.waits)
+				r.waits = c.addWaits(r.waits)
 				it.endWait = int32(len(r.waits))
 				r.lists[w] = append(r.lists[w], it)
 			}
@@ -114,29 +114,29 @@ func predecessors(g *dag.Graph, orders [][]dag.Edge) func(t dag.TaskID, visit fu
 	}
 }
 
-// vectorClock is what one worker knows of the counts of all workers, at a place in its list.
-// Counts are relative to the current step.
+// vectorClock holds the counts of all workers as one worker knows them at a place in its list. Counts
+// are relative to the current step.
 type vectorClock struct {
-	self   int
-	length []int64 // tasks per step, by worker
-	known  []int64 // counts that earlier waits have established
-	need   []int64 // counts that the tasks so far need
+	self        int
+	length      []int64 // tasks per step, by worker
+	established []int64 // counts that earlier waits have established
+	need        []int64 // counts that the tasks so far need
 }
 
 func (c *vectorClock) reset(self int, order [][]dag.TaskID, reach int64) {
 	c.self = self
 	c.length = make([]int64, len(order))
-	c.known = make([]int64, len(order))
+	c.established = make([]int64, len(order))
 	c.need = make([]int64, len(order))
 	for w := range order {
 		c.length[w] = int64(len(order[w]))
 		// Nothing is known yet. No count below is ever needed.
-		c.known[w] = -(reach + 1) * c.length[w]
+		c.established[w] = -(reach + 1) * c.length[w]
 	}
-	copy(c.need, c.known)
+	copy(c.need, c.established)
 }
 
-// follow raises the needs of the current task to the ends of preds, so many steps ago.
+// follow raises the needs of the current task to the ends of preds, a number of steps ago.
 func (c *vectorClock) follow(at []position, preds []int32, steps int64) {
 	for _, p := range preds {
 		w := at[p].worker
@@ -144,13 +144,13 @@ func (c *vectorClock) follow(at []position, preds []int32, steps int64) {
 	}
 }
 
-// take appends a wait for every need that is not known to be met.
-func (c *vectorClock) take(waits []wait) []wait {
+// addWaits appends a wait for every need that is not known to be met.
+func (c *vectorClock) addWaits(waits []wait) []wait {
 	for w, need := range c.need {
-		if need <= c.known[w] {
+		if need <= c.established[w] {
 			continue
 		}
-		c.known[w] = need
+		c.established[w] = need
 		if w != c.self {
 			waits = append(waits, wait{worker: int32(w), need: need, length: c.length[w]})
 		}
@@ -160,9 +160,9 @@ func (c *vectorClock) take(waits []wait) []wait {
 
 // wrap begins the next step: all knowledge is one step older.
 func (c *vectorClock) wrap() {
-	for w := range c.known {
-		c.known[w] -= c.length[w]
-		c.need[w] = c.known[w]
+	for w := range c.established {
+		c.established[w] -= c.length[w]
+		c.need[w] = c.established[w]
 	}
 }
 
@@ -188,7 +188,7 @@ func (r *replay) checkProgress(g *dag.Graph) error {
 	}
 }
 
-// unmet is a wait before an item that holds its worker; nil: there is none.
+// unmet is a wait before an item that holds its worker. Nil means that there is none.
 func (r *replay) unmet(it *item, done []int64) *wait {
 	for i := it.firstWait; i < it.endWait; i++ {
 		if wt := &r.waits[i]; done[wt.worker] < wt.need {

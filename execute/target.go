@@ -2,8 +2,10 @@ package execute
 
 import (
 	"cmp"
+	"slices"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
@@ -13,14 +15,14 @@ import (
 // [schedule.Target].
 type Target struct {
 	// Variant is asked for by name: each operation uses it on every kind of device that has it.
-	// "": no variant is asked for.
+	// Empty means that no variant is asked for.
 	Variant string
 	// Here names the default variants of this machine's processor, for a program that will be
 	// executed. Otherwise they stay open, so that a prediction does not depend on the machine
 	// that makes it.
 	Here bool
-	// Kernels are the operations; nil: those of package kernels. A network with layers of its own
-	// brings others, see nn.Model.Kernels.
+	// Kernels are the operations. Nil means the table of package kernels. A network with layers of its
+	// own brings another one, see nn.Model.Kernels.
 	Kernels *kernels.Table
 }
 
@@ -43,7 +45,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 	}
 	spec, align := specOf(g, id), int64(alignBytes)
 	if !of.Processor {
-		align = deviceAlign
+		align = driver.Align
 	}
 	valid := table.Validate(spec) == nil // otherwise New says what is wrong
 	if valid && standard.Takes != nil && standard.Takes(spec) != nil {
@@ -81,14 +83,15 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 // copy engine in each direction if it does not say how many it has. Runnable refuses a platform
 // unless its workers are cores of one memory and devices with memories of their own.
 func Runnable(p *platform.Platform) (*platform.Platform, error) {
-	if err := checkWorkers(p); err != nil {
+	if err := CheckWorkers(p); err != nil {
 		return nil, err
 	}
-	q := copyOf(p)
+	q := *p
+	q.Devices = slices.Clone(p.Devices)
 	for d := range q.Devices {
 		if device := &q.Devices[d]; device.Memory != q.HostMemory() {
 			device.CopyEnginesIn, device.CopyEnginesOut = max(1, device.CopyEnginesIn), max(1, device.CopyEnginesOut)
 		}
 	}
-	return q, q.Complete()
+	return &q, q.Complete()
 }

@@ -11,8 +11,8 @@ import (
 // some 10 µs, so a short wait spins. A long one would keep the rest of the process from the core.
 const spinLimit = 50 * time.Microsecond
 
-// spinLoads is how many times a spinning wait looks before each look at the clock. That takes
-// half a microsecond, in which most hand-offs are over.
+// spinLoads is how many times a spinning wait looks before each look at the clock. It takes half a
+// microsecond. Most hand-offs take less.
 const spinLoads = 1000
 
 // team lets the lanes of one run wait for each other. The package's documentation has the
@@ -41,7 +41,7 @@ type member struct {
 // poller is a device's part of the team. It waits for several counts and its device at once.
 type poller struct {
 	asleep atomic.Bool // it is parked or about to be
-	parker host.Parker
+	parker *host.Parker
 }
 
 func newTeam(lanes int, spin time.Duration, pollers ...*poller) *team {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dahl/execute/driver"
 )
 
 // describe names the task that would not wait, and for which lane.
@@ -22,24 +24,24 @@ func (m mutation) describe(c *compiledGraph) string {
 // so a host that is slow to issue and quick to look hides that a wait is missing. It is for
 // recorded runs with one core, lane 0.
 type lateHost struct {
-	driver
+	driver.Driver
 	device *device
 
 	news  int // what was issued, and what was seen
-	asked map[eventID]int
+	asked map[driver.EventID]int
 }
 
-func (h *lateHost) record(s streamID, e eventID) error {
+func (h *lateHost) Record(s driver.StreamID, e driver.EventID) error {
 	h.news++
-	return h.driver.record(s, e)
+	return h.Driver.Record(s, e)
 }
 
 // done asks the driver of a batch's end when the core waits, a whole turn of the issue loop
 // has brought nothing, and it is that lane that holds up the others.
-func (h *lateHost) done(e eventID) (bool, error) {
+func (h *lateHost) Done(e driver.EventID) (bool, error) {
 	i := slices.IndexFunc(h.device.lanes, func(l *deviceLane) bool { return l.ended < l.issued && l.ends[l.ended%inFlight] == e })
 	if i < 0 {
-		return h.driver.done(e) // a mark of the clock, before and after the batches
+		return h.Driver.Done(e) // a mark of the clock, before and after the batches
 	}
 	if !h.holdsUp(h.device.lanes[i]) {
 		delete(h.asked, e)
@@ -49,7 +51,7 @@ func (h *lateHost) done(e eventID) (bool, error) {
 		h.asked[e] = h.news
 		return false, nil
 	}
-	done, err := h.driver.done(e)
+	done, err := h.Driver.Done(e)
 	if done {
 		h.news++
 	}
@@ -79,12 +81,12 @@ func TestCUDACheckerFindsEveryMissingWait(t *testing.T) {
 	open := func() *Runner {
 		r := newRunner(t, prog, how{Platform: cudaNode(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}})
 		d := r.devices[1]
-		d.driver = &lateHost{driver: d.driver, device: d, asked: map[eventID]int{}}
+		d.Driver = &lateHost{Driver: d.Driver, device: d, asked: map[driver.EventID]int{}}
 		d.rebase = time.Hour // a base is seen when it is done
 		return r
 	}
 	r := open()
-	if !strings.HasPrefix(r.devices[1].properties.Name, "Test device") {
+	if !strings.HasPrefix(r.devices[1].Properties.Name, "Test device") {
 		t.Skip("only the test driver checks the order")
 	}
 	local := r.devices[1].local

@@ -22,7 +22,7 @@ type worker struct {
 	call    kernels.Call // the call in progress; kept here so that it needs no allocation
 	scratch []byte
 
-	task, step int32         // in progress; task -1: none
+	task, step int32         // in progress; task is -1 if there is none
 	ended      time.Duration // of the last task
 	spans      []schedule.Span
 	progress   progress
@@ -111,8 +111,8 @@ func (w *worker) run(j *job, task, step int32) bool {
 		t.run[w.device](&w.call)
 	}
 	end := j.now()
-	if j.find != nil {
-		j.find.look(j.graph.graph, task, call.Args)
+	if j.probe != nil {
+		j.probe.check(j.graph.graph, task, call.Args)
 	}
 	if j.record {
 		w.spans = append(w.spans, schedule.Span{Task: dag.TaskID(task), Step: step, Worker: platform.WorkerID(w.id), Start: start, End: end})

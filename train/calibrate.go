@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/kernels"
 	"dahl/nn"
 	"dahl/plan"
@@ -29,7 +29,7 @@ const (
 
 // Calibration says how the calls of one network are measured.
 type Calibration struct {
-	execute.CalibrateOptions // of whose MaxTime a part is spent in steps
+	calibrate.Options // of whose MaxTime a part is spent in steps
 	// AllUnits says that steps are measured on all units of a processor only, and not on one.
 	AllUnits bool
 }
@@ -37,7 +37,7 @@ type Calibration struct {
 // Calibrate measures what one training needs: every variant of its kernels by
 // itself, which chooses among them, then the chosen ones inside real steps, which
 // is what predicts best. The platform it returns has both.
-func Calibrate(ctx context.Context, m *nn.Model, d Data, o Options, c Calibration) (*execute.Calibration, error) {
+func Calibrate(ctx context.Context, m *nn.Model, d Data, o Options, c Calibration) (*calibrate.Result, error) {
 	all, err := lowered(m, d, c.Platform, o)
 	if err != nil {
 		return nil, err
@@ -59,9 +59,9 @@ func Calibrate(ctx context.Context, m *nn.Model, d Data, o Options, c Calibratio
 		}
 		set.program, graphs = w.Program, append(graphs, w.Program.Graphs...)
 	}
-	alone := c.CalibrateOptions
+	alone := c.Options
 	alone.MaxTime = time.Duration(float64(c.MaxTime) * (1 - 2*inSituShare))
-	result, err := execute.Calibrate(ctx, graphs, alone)
+	result, err := calibrate.Run(ctx, graphs, alone)
 	if err != nil {
 		return result, err
 	}
@@ -174,8 +174,8 @@ func (w *Workload) stepSets(c *Calibration) (sets []stepSet, err error) {
 // set of devices, of which the platform has all that is known so far.
 type stepCalibration struct {
 	Workload
-	device string              // that is measured
-	times  []execute.StepTimes // by graph of the program
+	device string                // that is measured
+	times  []calibrate.StepTimes // by graph of the program
 }
 
 // run plans with what is known, trains for about some time and learns from it.
@@ -185,13 +185,13 @@ func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error 
 		return err
 	}
 	if s.times == nil {
-		s.times = make([]execute.StepTimes, len(w.Program.Graphs))
+		s.times = make([]calibrate.StepTimes, len(w.Program.Graphs))
 	}
 	err = w.Time(ctx, maxTime, func(t *Trainer, g, warmup, steps int) error {
-		opt := execute.InSituOptions{Graph: g, Warmup: warmup, Steps: steps}
-		err := execute.CalibrateInSitu(ctx, t.Runner, opt, &s.times[g])
+		opt := calibrate.InSituOptions{Graph: g, Warmup: warmup, Steps: steps}
+		err := calibrate.InSitu(ctx, t.Runner, opt, &s.times[g])
 		if err == nil && g == 0 && w.Platform.Spread() {
-			err = execute.CalibrateTiming(ctx, t.Runner, opt, &s.times[g])
+			err = calibrate.Timing(ctx, t.Runner, opt, &s.times[g])
 		}
 		return err
 	})
@@ -237,8 +237,8 @@ func (s *stepCalibration) putInto(p *platform.Platform) {
 	before := slices.Clone(p.Models)
 	for g := range slices.Backward(s.times) {
 		for _, m := range s.times[g].Models() {
-			if m.Device == s.device || !execute.KnowsSteps(before, m) {
-				p.Models = execute.PutModel(p.Models, m)
+			if m.Device == s.device || !calibrate.KnowsSteps(before, m) {
+				p.Models = calibrate.PutModel(p.Models, m)
 			}
 		}
 	}

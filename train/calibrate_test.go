@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -29,7 +29,7 @@ func TestStepSets(t *testing.T) {
 		{1, 512 << 10, map[string]int{"gpu": 1}, "gpu:1 gpu:1(all)"},
 	} {
 		p.Devices[1].Count, p.Devices[1].L2Bytes = c.count, c.l2
-		sets := must.Get(w.stepSets(&Calibration{CalibrateOptions: execute.CalibrateOptions{Units: c.units}}))(t)
+		sets := must.Get(w.stepSets(&Calibration{Options: calibrate.Options{Units: c.units}}))(t)
 		var got []string
 		for _, s := range sets {
 			text := s.list

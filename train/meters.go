@@ -11,6 +11,8 @@ import (
 	"dahl/energy"
 	"dahl/energy/meter"
 	"dahl/execute"
+	"dahl/execute/calibrate"
+	"dahl/execute/driver"
 	"dahl/plan"
 	"dahl/platform"
 )
@@ -105,7 +107,7 @@ func MeterLibraries() (all []meter.Library) {
 // Boards are the meters of the GPUs of one kind.
 type Boards struct {
 	Meters []meter.GPUMeters
-	Shown  []execute.GPU // as their driver numbers them; nil where it does not say
+	Shown  []driver.GPU // as their driver numbers them; nil where it does not say
 
 	unnumbered error // why the driver does not say
 }
@@ -116,7 +118,7 @@ func OpenBoards(k platform.Kind) (b Boards, err error) {
 		return Boards{}, err
 	}
 	shown, err := execute.GPUs()
-	b.Shown, b.unnumbered = slices.DeleteFunc(shown, func(g execute.GPU) bool { return g.Kind != k.Name }), err
+	b.Shown, b.unnumbered = slices.DeleteFunc(shown, func(g driver.GPU) bool { return g.Kind != k.Name }), err
 	return b, nil
 }
 
@@ -208,7 +210,7 @@ func (m GPUMeters) putPowers(p *platform.Platform) {
 }
 
 // CallEnergy measures what calls on a device draw; ok is false where it has no meter.
-type CallEnergy func(ctx context.Context, device string, calls func() (int, error)) (e execute.CallEnergy, ok bool, err error)
+type CallEnergy func(ctx context.Context, device string, calls func() (int, error)) (e calibrate.CallEnergy, ok bool, err error)
 
 // MeasureEnergy measures with the meters of a platform's GPUs and with that of all its processors,
 // nil: none. Each takes about so long, which is many times the updates of the slowest meter if the
@@ -218,28 +220,28 @@ func MeasureEnergy(p *platform.Platform, gpus GPUMeters, processors meter.Meter,
 	if gpus == nil && processors == nil || target == 0 {
 		return nil
 	}
-	return func(ctx context.Context, device string, calls func() (int, error)) (execute.CallEnergy, bool, error) {
+	return func(ctx context.Context, device string, calls func() (int, error)) (calibrate.CallEnergy, bool, error) {
 		id, ok := p.DeviceByName(device)
 		if !ok {
-			return execute.CallEnergy{}, false, nil
+			return calibrate.CallEnergy{}, false, nil
 		}
 		var of meter.Meter
 		var repeat meter.Repeat
 		if d := &p.Devices[id]; d.IsProcessor() {
-			each := max(1, target/execute.PowerRepeats)
+			each := max(1, target/calibrate.PowerRepeats)
 			of, repeat = processors, meter.Repeat{Busy: each, Idle: each}
 		} else if g := gpus.Of(d); g != nil && g.Err == nil {
 			of, repeat = g.Metered(device).Meter, meter.Repeat{Busy: target, Idle: target, Every: meter.GPUSampleInterval}
 		}
 		if of == nil {
-			return execute.CallEnergy{}, false, nil
+			return calibrate.CallEnergy{}, false, nil
 		}
 		e, err := meter.MeasureCalls(ctx, of, repeat, calls)
 		if implausible := (*meter.ImplausibleError)(nil); errors.As(err, &implausible) {
 			warn("the joules of "+device+" are not measured", implausible)
-			return execute.CallEnergy{}, false, nil
+			return calibrate.CallEnergy{}, false, nil
 		}
-		return execute.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(max(1, e.Calls)),
+		return calibrate.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(max(1, e.Calls)),
 			Watts: e.Watts, IdleWatts: e.IdleWatts, Meter: e.Meter}, true, err
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dahl/energy/meter"
-	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -99,7 +99,7 @@ func TestMeasureProcessors(t *testing.T) {
 		t.Error("without meters or time there is something to measure with")
 	}
 	noProcessors := MeasureEnergy(p, GPUMeters{}, nil, time.Second)
-	if e, ok, err := noProcessors(t.Context(), "cpu", nil); ok || err != nil || e != (execute.CallEnergy{}) {
+	if e, ok, err := noProcessors(t.Context(), "cpu", nil); ok || err != nil || e != (calibrate.CallEnergy{}) {
 		t.Errorf("processors without a meter: %+v, %v, %v", e, ok, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dahl/energy/meter"
-	"dahl/execute"
+	"dahl/execute/driver"
 	"dahl/platform"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestMetersOfDevice(t *testing.T) {
 	bus := func(address string) meter.GPUMeters { return meter.GPUMeters{GPU: meter.GPU{PCIBus: address}} }
 	boards := Boards{Meters: []meter.GPUMeters{bus("0000:17:00.0"), bus("0000:3d:00.0"), bus("0000:41:00.0")},
-		Shown: []execute.GPU{{PCIBus: "0000:41:00.0"}, {PCIBus: "0000:17:00.0"}, {PCIBus: "0000:99:00.0"}}}
+		Shown: []driver.GPU{{PCIBus: "0000:41:00.0"}, {PCIBus: "0000:17:00.0"}, {PCIBus: "0000:99:00.0"}}}
 	m := GPUMeters{platform.CUDA: boards}
 	for _, c := range []struct {
 		device platform.Device
@@ -43,7 +43,7 @@ func TestMetersOfDevice(t *testing.T) {
 // no device lacks its joules. Without addresses from CUDA it is the device of its number.
 func TestDeniedBoards(t *testing.T) {
 	denied := fmt.Errorf("GPU 0: open it: %w", fs.ErrPermission)
-	boards := Boards{Meters: []meter.GPUMeters{{Err: denied}, {GPU: meter.GPU{PCIBus: "0000:3d:00.0"}}}, Shown: []execute.GPU{{PCIBus: "0000:3d:00.0"}}}
+	boards := Boards{Meters: []meter.GPUMeters{{Err: denied}, {GPU: meter.GPU{PCIBus: "0000:3d:00.0"}}}, Shown: []driver.GPU{{PCIBus: "0000:3d:00.0"}}}
 	m := GPUMeters{platform.CUDA: boards}
 	unknown := m.unknown()
 	if len(unknown) != 1 || unknown[0].Of != "GPU 0" || !unknown[0].Unused || unknown[0].Err != denied {

@@ -20,6 +20,7 @@ import (
 	"dahl/energy"
 	"dahl/energy/meter"
 	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/kernels"
 	"dahl/naming"
 	"dahl/nn"
@@ -45,7 +46,7 @@ type calibrateFlags struct {
 	energy train.CallEnergy // nil: no meters
 	stderr io.Writer        // for progress
 	file   *growingFile
-	sum    execute.Calibration // of all networks
+	sum    calibrate.Result // of all networks
 }
 
 // What calibrate measures unless it is told otherwise, and about how long for each.
@@ -246,7 +247,7 @@ func devicesText(p *platform.Platform) string {
 // measure goes through the networks, or sweeps.
 func (f *calibrateFlags) measure(ctx context.Context, o *flags.Options) error {
 	if f.sweep {
-		return f.add("sweep", o, func(c execute.CalibrateOptions) (*execute.Calibration, error) { return sweep(ctx, o, c) })
+		return f.add("sweep", o, func(c calibrate.Options) (*calibrate.Result, error) { return sweep(ctx, o, c) })
 	}
 	batches := f.batches
 	if len(batches) == 0 {
@@ -266,10 +267,10 @@ func (f *calibrateFlags) measure(ctx context.Context, o *flags.Options) error {
 
 // add runs one measurement, which starts from the models measured so far, and adds its result to
 // the sum. The title is for the progress bar.
-func (f *calibrateFlags) add(title string, o *flags.Options, measure func(execute.CalibrateOptions) (*execute.Calibration, error)) error {
+func (f *calibrateFlags) add(title string, o *flags.Options, measure func(calibrate.Options) (*calibrate.Result, error)) error {
 	bar := cli.NewProgressBar(f.stderr, title)
 	defer bar.Done()
-	options := execute.CalibrateOptions{Platform: f.sum.Platform, Units: f.units, MaxTime: f.perModel, Far: true, Resume: !f.force, Energy: f.energy,
+	options := calibrate.Options{Platform: f.sum.Platform, Units: f.units, MaxTime: f.perModel, Far: true, Resume: !f.force, Energy: f.energy,
 		Progress: bar.Set, Save: f.file.save}
 	if o.Variant != "" {
 		options.Variants = []string{o.Variant}
@@ -292,7 +293,7 @@ func (f *calibrateFlags) network(ctx context.Context, o *flags.Options) error {
 	}
 	title := fmt.Sprintf("%s batch %d", m.Name, o.Batch)
 	add := func(title string, c flags.Options) error {
-		return f.add(title, o, func(how execute.CalibrateOptions) (*execute.Calibration, error) { return calibrate(ctx, &c, m, d, how) })
+		return f.add(title, o, func(how calibrate.Options) (*calibrate.Result, error) { return calibrateModel(ctx, &c, m, d, how) })
 	}
 	if o.Lowering != flags.BestTiles {
 		return add(title, *o)
@@ -325,13 +326,13 @@ func (f *calibrateFlags) network(ctx context.Context, o *flags.Options) error {
 	return nil
 }
 
-// calibrate measures what one training needs.
-func calibrate(ctx context.Context, o *flags.Options, m *nn.Model, d train.Data, c execute.CalibrateOptions) (*execute.Calibration, error) {
+// calibrateModel measures what one training needs.
+func calibrateModel(ctx context.Context, o *flags.Options, m *nn.Model, d train.Data, c calibrate.Options) (*calibrate.Result, error) {
 	to, err := o.Training()
 	if err != nil {
 		return nil, err
 	}
-	return train.Calibrate(ctx, m, d, to, train.Calibration{CalibrateOptions: c, AllUnits: o.Workers != 0})
+	return train.Calibrate(ctx, m, d, to, train.Calibration{Options: c, AllUnits: o.Workers != 0})
 }
 
 // growingFile is a platform file that is written while it grows.

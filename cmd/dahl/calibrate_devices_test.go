@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
-	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -69,13 +69,13 @@ func TestPrintPowers(t *testing.T) {
 	for _, c := range []struct {
 		words   string
 		device  platform.Device
-		powers  []execute.PowerCalibration
+		powers  []calibrate.Power
 		noMeter error
 		want    string
 	}{
-		{"measured", device(platform.Measured), []execute.PowerCalibration{{Device: "cpu", IdleWatts: 21, OneWatts: 43, AllWatts: 72.25, Spread: 0.021, Meter: "RAPL (1 package)"}}, nil,
+		{"measured", device(platform.Measured), []calibrate.Power{{Device: "cpu", IdleWatts: 21, OneWatts: 43, AllWatts: 72.25, Spread: 0.021, Meter: "RAPL (1 package)"}}, nil,
 			"cpu: idle 21 W, a product on one core 43 W, on all 72.2 W, by RAPL (1 package); 3 repeats within 2.1 %\n"},
-		{"disturbed", device(platform.Measured), []execute.PowerCalibration{{Device: "cpu", IdleWatts: 1, OneWatts: 2, AllWatts: 3, Meter: "M", Disturbed: true}}, nil,
+		{"disturbed", device(platform.Measured), []calibrate.Power{{Device: "cpu", IdleWatts: 1, OneWatts: 2, AllWatts: 3, Meter: "M", Disturbed: true}}, nil,
 			"cpu: idle 1 W, a product on one core 2 W, on all 3 W, by M; 3 repeats within 0.0 %; other processes ran meanwhile\n"},
 		{"may not be read", device(platform.Guess), nil, denied, "cpu: its power stays (guess): read RAPL: permission denied:; run as root\n"},
 		{"some cores", device(""), nil, nil, "cpu: its power stays (not known): the meter counts all cores, so that none may be left out, and must show more when they are busy\n"},

@@ -16,6 +16,7 @@ import (
 	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/runs"
 	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/data"
@@ -29,10 +30,10 @@ import (
 // learn. Tests shorten it.
 var demoRun = struct {
 	flags.Options
-	calibrate func(context.Context, *flags.Options, *nn.Model, train.Data, execute.CalibrateOptions) (*execute.Calibration, error)
+	calibrate func(context.Context, *flags.Options, *nn.Model, train.Data, calibrate.Options) (*calibrate.Result, error)
 }{
 	flags.Options{Model: "digits-cnn", Data: "digits", Epochs: 5, Policy: flags.BestPolicy, DType: "float32", Seed: 1, Shuffle: true},
-	calibrate,
+	calibrateModel,
 }
 
 const demoCalibrationTime = 3 * time.Second
@@ -116,7 +117,7 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *flags.Options,
 	}
 	o.Workers = len(p.Workers) // measured inside steps with all of them only
 	begin := time.Now()
-	c, err := demoRun.calibrate(ctx, o, m, d, execute.CalibrateOptions{Platform: p, MaxTime: demoCalibrationTime})
+	c, err := demoRun.calibrate(ctx, o, m, d, calibrate.Options{Platform: p, MaxTime: demoCalibrationTime})
 	if err != nil {
 		return nil, err
 	}

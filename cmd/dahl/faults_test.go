@@ -13,7 +13,7 @@ import (
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
 	"dahl/cmd/grid"
-	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/platform"
@@ -187,8 +187,8 @@ func checkWhole(t *testing.T, failed string) {
 func shortenDemo() func() {
 	whole := demoRun
 	demoRun.Model, demoRun.Epochs, demoRun.Limit, demoRun.Seed = "tiny.toml", 1, 64, 8
-	var first *execute.Calibration
-	demoRun.calibrate = func(ctx context.Context, o *flags.Options, m *nn.Model, d train.Data, c execute.CalibrateOptions) (*execute.Calibration, error) {
+	var first *calibrate.Result
+	demoRun.calibrate = func(ctx context.Context, o *flags.Options, m *nn.Model, d train.Data, c calibrate.Options) (*calibrate.Result, error) {
 		var err error
 		if first == nil {
 			first, err = whole.calibrate(ctx, o, m, d, c)

@@ -11,7 +11,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
-	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/platform"
 	"dahl/train/setclock"
 )
@@ -129,7 +129,7 @@ func (f *calibrateFlags) measureAtClocks(ctx context.Context, o *flags.Options) 
 	if err := f.measure(ctx, o); err != nil {
 		return err
 	}
-	return f.add("clocks", o, func(c execute.CalibrateOptions) (*execute.Calibration, error) {
-		return execute.CalibrateClocks(ctx, c, set)
+	return f.add("clocks", o, func(c calibrate.Options) (*calibrate.Result, error) {
+		return calibrate.Clocks(ctx, c, set)
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/kernels"
 )
 
@@ -66,7 +66,7 @@ func vectorGrid() []sweepExtents {
 }
 
 // sweep measures every operation over its grid.
-func sweep(ctx context.Context, o *flags.Options, c execute.CalibrateOptions) (*execute.Calibration, error) {
+func sweep(ctx context.Context, o *flags.Options, c calibrate.Options) (*calibrate.Result, error) {
 	t, err := dag.ParseDType(o.DType)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func sweep(ctx context.Context, o *flags.Options, c execute.CalibrateOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	return execute.Calibrate(ctx, []*dag.Graph{g}, c)
+	return calibrate.Run(ctx, []*dag.Graph{g}, c)
 }
 
 // sweepGraph has a task for every operation and size, each with buffers of its own.

@@ -9,7 +9,7 @@ import (
 
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
-	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
@@ -60,7 +60,7 @@ func writeTimedNode(t *testing.T, path string) (onDevice int) {
 	id, _ := w.Platform.WorkerByName("g0")
 	for _, task := range w.Decision.Graphs[0].Plan.Order[id] {
 		call := &g.Tasks[task]
-		p.Models = execute.PutModel(p.Models, platform.Model{Op: call.Op, Variant: "ref", Type: call.Type.String(), Device: "g0", Shape: call.Shape,
+		p.Models = calibrate.PutModel(p.Models, platform.Model{Op: call.Op, Variant: "ref", Type: call.Type.String(), Device: "g0", Shape: call.Shape,
 			MedianNs: 70_000, P95Ns: 70_000, Count: 5, Active: 1})
 	}
 	must.Do(t, p.Complete())

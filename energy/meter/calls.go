@@ -11,7 +11,7 @@ import (
 type Repeat struct {
 	Busy  time.Duration // of calls, at least
 	Idle  time.Duration // without calls, before and after together
-	Every time.Duration // between samples; 0: 100 ms
+	Every time.Duration // between samples; zero means 100 ms
 }
 
 // CallEnergy is the energy of one call above idle.
@@ -32,10 +32,10 @@ type CallEnergy struct {
 //
 //	(W_busy − W_idle)·T / n
 //
-// Here n calls ran back to back for T ≥ Repeat.Busy. W_busy is the mean power of that time, and
-// W_idle the mean of two idle windows around it, so that a drift (a device that warms up) falls
-// out to first order. Each window begins twice the meter's lag after the state that it measures,
-// so a late reading still belongs to that state.
+// Here n calls ran back to back for T ≥ Repeat.Busy. W_busy is the mean power of that time, and W_idle
+// the mean of two idle windows around it. So a drift of the device, as while it warms up, falls out to
+// first order. Each window begins twice the meter's lag after its state does. So a late reading still
+// belongs to that state.
 //
 // With the lag u of the meter (Meter.Update), the mean power W of a window of length T is off by
 // at most W·u/T.
@@ -128,5 +128,5 @@ func (s *sampler) meanWatts(err error) (watts float64, over time.Duration, _ err
 	return c.joules / over.Seconds(), over, err
 }
 
-// name says by what the only meter of a window counted.
+// name names the counters of the only meter of a window.
 func (s *sampler) name() string { return s.meters[0].Name(s.count(s.meters[0]).counted) }

@@ -2,8 +2,8 @@ package meter
 
 import "fmt"
 
-// DeniedError says that this user may not use something of the machine, and which command allows it. It wraps
-// the error of the system.
+// DeniedError says that this user lacks a right on the machine, and has the command to get it. It
+// wraps the error of the system.
 type DeniedError struct {
 	Err   error
 	What  string // "the counters are"

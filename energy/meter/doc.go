@@ -1,8 +1,8 @@
-// Package meter reads the counters of joules of this machine, and believes only what can be true.
+// Package meter reads the counters of joules of this machine, and believes only plausible readings.
 //
 // Read first: [Meter], a source of measured joules. [OpenRAPL] reads the processor's counters. [NVML] is the library of
-// NVIDIA's GPUs, in programs built with the tag cuda. A [Recorder] reads meters beside a run, and [MeasureCalls] beside
-// repeated calls. [MeterState] says of every counter what became of it (plausible.go).
+// NVIDIA's GPUs, in programs built with the tag cuda. A [Recorder] reads meters during a run, and
+// [MeasureCalls] during repeated calls. [MeterState] is the verdict on a counter (plausible.go).
 //
 // # Invariants
 //

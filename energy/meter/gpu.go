@@ -24,10 +24,10 @@ type GPU struct {
 // nil.
 type GPUMeters struct {
 	GPU     GPU   // when it was opened
-	Err     error // why the board has no meter; nil: it has one
+	Err     error // of a board without a meter; nil means that it has one
 	Counter Meter
 	Power   Meter
-	Celsius func() (float64, error) // the present temperature; nil: there is no sensor
+	Celsius func() (float64, error) // the present temperature; nil without a sensor
 }
 
 // Metered orders the two ways for a Recorder, for the named consumer. The counter comes first,
@@ -56,7 +56,8 @@ type Library struct {
 	UnlockClock func(uuid string) error
 }
 
-// openBoards opens the meters of so many GPUs. One that has none, or may not be opened, is named and keeps its place.
+// openBoards opens the meters of n GPUs. A GPU without a meter, or with a meter that may not be opened,
+// keeps its place, with the error.
 func openBoards(n int, open func(i int) (GPUMeters, error)) []GPUMeters {
 	gpus := make([]GPUMeters, n)
 	for i := range gpus {

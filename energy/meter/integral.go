@@ -15,7 +15,7 @@ type powerMeter struct {
 	tdp     float64
 	tdpFrom string
 
-	last      time.Time // of the readings; zero: none yet
+	last      time.Time // last reading; zero means none yet
 	lastWatts float64
 	sumJoules float64
 }

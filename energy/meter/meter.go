@@ -8,19 +8,19 @@ import (
 
 // Meter has the counters whose sum is the joules of one consumer.
 type Meter interface {
-	// Name says by what so many of its counters are counted.
+	// Name names a number of its counters.
 	Name(counters int) string
 	Counters() []Counter
-	// Read puts what each counter shows now, in microjoules, in the order of Counters.
+	// Read reads each counter, in microjoules, in the order of Counters.
 	Read(uj []uint64) error
-	// Update is the greatest age of what the counters show: the distance of their updates, or
-	// the window of a sensor's average.
+	// Update is the greatest age of a reading: the distance of the counters' updates, or the window of
+	// a sensor's average.
 	Update() time.Duration
 	Close() error
 }
 
-// sampleInterval is how often a meter is read by default: often enough that no
-// counter wraps unseen, and seldom enough that reading costs nothing.
+// sampleInterval is how often a meter is read by default. No counter wraps unseen within it, and
+// reading at that rate costs nothing.
 const sampleInterval = 100 * time.Millisecond
 
 // GPUSampleInterval is how often the meters of a GPU are read. It is finer than the updates of
@@ -33,10 +33,10 @@ type sampler struct {
 	twins  twins
 	stop   chan struct{}
 	done   chan struct{}
-	mu     sync.Mutex // of what reading changes
+	mu     sync.Mutex // of everything that reading changes
 }
 
-// watched is a meter that is read, and what its counters have shown.
+// watched is a meter with the readings of its counters.
 type watched struct {
 	Meter
 	of      string

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What a counter shows is measured only while it can be true. These are the rules for every meter:
+// A reading counts as measured only if it can be true. These are the rules for every meter:
 //
 //   - Counters that show the same numbers are one. Two that are independent never agree to the
 //     microjoule, but a reading may fall between the updates of the two: so they need not agree
@@ -16,8 +16,8 @@ import (
 //   - Between two readings a counter rises by what was drawn. It may wrap at its own range, once.
 //     Any other fall, and more than tdpTimes the designed power, makes the interval unknown. So does
 //     a reading so late that the counter may have wrapped more than once.
-//   - A counter that has not moved for stuckAfter did not count meanwhile, and one that never moves
-//     is none.
+//   - A counter that has not moved for stuckAfter did not count meanwhile. A counter without any
+//     movement is none.
 //   - A meter that cannot be opened or fails is named, and the others are read.
 //
 // The joules of a consumer are measured where all of its counters are whole by these rules, and else
@@ -26,9 +26,9 @@ const (
 	tdpTimes      = 3
 	severalValues = 3
 	stuckAfter    = time.Second
-	// creditTime is for how long a counter may hold back what it then shows at once.
+	// creditTime is for how long a counter may hold joules back, to show them at once.
 	creditTime = 100 * time.Millisecond
-	// lateAfter is how long a counter may be left alone, if it is to be known how often it wrapped.
+	// lateAfter is how long a counter may go unread before its wraps are uncertain.
 	lateAfter = time.Second
 	// unknownKept is how many of a counter's unknown intervals are listed.
 	unknownKept = 8
@@ -37,16 +37,16 @@ const (
 // Counter describes a number of microjoules that grows.
 type Counter struct {
 	Name     string  // "RAPL package-0"
-	RangeUj  uint64  // after which it starts again from 0; 0: it never does
-	TDPWatts float64 // the designed power of what it counts
+	RangeUj  uint64  // it starts again from 0 after this; zero means that it never does
+	TDPWatts float64 // the designed power of its package or board
 	TDPFrom  string  // where that is from
 	Integral bool    // of a sensor's watts, from 0
 }
 
-// Status says what became of a counter.
+// Status is the verdict on a counter.
 type Status string
 
-// What may become of it.
+// The verdicts.
 const (
 	Counts  Status = "measured"
 	Merged  Status = "merged"  // with a twin, which is counted
@@ -56,20 +56,20 @@ const (
 	Failed  Status = "failed"
 )
 
-// MeterState is what became of a counter of a meter over a run.
+// MeterState is the verdict on a counter of a meter over a run.
 type MeterState struct {
 	Of       string     `json:"of"` // the consumer
 	Meter    string     `json:"meter,omitempty"`
 	Status   Status     `json:"status"`
 	Why      string     `json:"why,omitempty"`
-	Joules   float64    `json:"joules"`  // that it counted in intervals that are known
+	Joules   float64    `json:"joules"`  // counted in the known intervals
 	Seconds  float64    `json:"seconds"` // for which it was read
 	UnknownS float64    `json:"unknown_s,omitempty"`
 	Unknown  []Interval `json:"unknown,omitempty"` // the first of them
 	Unused   bool       `json:"unused,omitempty"`  // of a GPU that no device of the platform is
 }
 
-// Interval is a span in which a counter showed what cannot be true.
+// Interval is a span of implausible readings of a counter.
 type Interval struct {
 	FromS   float64 `json:"from_s"` // since the meters were started
 	Seconds float64 `json:"seconds"`
@@ -91,7 +91,7 @@ func (m *MeterState) String() string {
 	return fmt.Sprintf("%s %s: %s", name, m.Status, m.Why)
 }
 
-// Doubt says which of the meters have not counted all that they cover; nil: all have.
+// Doubt names the meters that have not counted everything. Nil means that all have.
 func Doubt(states []MeterState) error {
 	var missing []string
 	for i := range states {
@@ -105,7 +105,7 @@ func Doubt(states []MeterState) error {
 	return errors.New(strings.Join(missing, "; "))
 }
 
-// ImplausibleError says why what a meter showed is no measurement.
+// ImplausibleError has the reason for which a reading is no measurement.
 type ImplausibleError struct{ Err error }
 
 func (e *ImplausibleError) Error() string { return e.Err.Error() }
@@ -120,7 +120,7 @@ func cannotOpen(of *Metered) MeterState {
 	return m
 }
 
-// tally adds up what one counter shows.
+// tally adds up one counter.
 type tally struct {
 	Counter
 	update time.Duration
@@ -134,7 +134,7 @@ type tally struct {
 	until            time.Time // the end of the last unknown interval
 }
 
-// add takes what the counter shows at a time.
+// add adds a reading of the counter at a time.
 func (t *tally) add(at time.Time, uj uint64) {
 	if t.values == 0 {
 		t.begin, t.at, t.moved, t.uj, t.values = at, at, at, uj, 1
@@ -146,9 +146,9 @@ func (t *tally) add(at time.Time, uj uint64) {
 	switch stall := at.Sub(t.moved); {
 	case why != "":
 		t.creditUj = 0
-		t.doubt(t.at, at, why)
+		t.markUnknown(t.at, at, why)
 	case uj == t.uj && stall >= max(stuckAfter, 2*t.update):
-		t.doubt(t.moved, at, "it did not move")
+		t.markUnknown(t.moved, at, "it did not move")
 	default:
 		t.sumUj += rose
 		t.creditUj -= float64(rose)
@@ -163,7 +163,7 @@ func (t *tally) add(at time.Time, uj uint64) {
 // most is the greatest believable number of microjoules in a time.
 func (t *tally) most(in time.Duration) float64 { return tdpTimes * t.TDPWatts * 1e6 * in.Seconds() }
 
-// rose is by how much the counter rose up to a reading; why says why that is not known.
+// rose is by how much the counter rose up to a reading. why is the reason if that is not known.
 func (t *tally) rose(at time.Time, uj uint64) (rose uint64, why string) {
 	rose = uj - t.uj
 	what := fmt.Sprintf("it rose by %s", joulesOf(rose))
@@ -188,8 +188,8 @@ func (t *tally) rose(at time.Time, uj uint64) (rose uint64, why string) {
 	return rose, ""
 }
 
-// doubt makes a span unknown, as far as it is not yet.
-func (t *tally) doubt(from, to time.Time, why string) {
+// markUnknown makes a span unknown, as far as it is not yet.
+func (t *tally) markUnknown(from, to time.Time, why string) {
 	if from.Before(t.until) {
 		from = t.until
 	}
@@ -203,7 +203,7 @@ func (t *tally) doubt(from, to time.Time, why string) {
 	t.until = to
 }
 
-// state is what became of the counter; twin is the one that shows the same, nil: none.
+// state is the verdict on the counter. twin is the counter with the same readings; nil means none.
 func (t *tally) state(of string, twin *tally) MeterState {
 	over := t.at.Sub(t.begin)
 	m := MeterState{Of: of, Meter: t.Name, Status: Counts, Joules: float64(t.sumUj) / 1e6, Seconds: over.Seconds()}
@@ -223,10 +223,10 @@ func (t *tally) state(of string, twin *tally) MeterState {
 	return m
 }
 
-// twins finds out which counters show the same.
+// twins finds counters with the same readings.
 type twins struct{ pairs map[[2]*tally]*agreement }
 
-// agreement is how often two counters showed the same.
+// agreement is how often two counters agreed.
 type agreement struct {
 	values int    // different ones that both showed
 	last   uint64 // of them
@@ -258,8 +258,8 @@ func (s *twins) compare(read []*tally) {
 	}
 }
 
-// of finds the counter that shows the same as another one and was read before it; nil: none.
-func (s *twins) of(t *tally, meters []*watched) *tally {
+// twinOf finds an earlier counter with the same readings. Nil means none.
+func (s *twins) twinOf(t *tally, meters []*watched) *tally {
 	for _, w := range meters {
 		for _, before := range w.tallies {
 			if before == t {

@@ -10,13 +10,13 @@ import (
 // Metered is a consumer with one or two meters for its joules, or why it has none.
 type Metered struct {
 	Of     string // the consumer: a device of the platform, or what the meter covers
-	Meter  Meter  // nil: Err says why there is none
-	Second Meter  // another method for the same joules; nil: none
+	Meter  Meter  // nil means none, with the reason in Err
+	Second Meter  // another method for the same joules; nil means none
 	Every  time.Duration
 	Err    error
 	Unused bool // no device of the platform has it, so that nothing lacks its joules
 
-	Celsius func() (float64, error) // the present temperature; nil: there is no sensor
+	Celsius func() (float64, error) // the present temperature; nil without a sensor
 }
 
 // Reading is the joules of one consumer over a run.
@@ -41,7 +41,7 @@ type SecondReading struct {
 	DisagreementPercent float64 `json:"disagreement_percent"`
 }
 
-// Recorder samples the meters of several consumers beside a run.
+// Recorder samples the meters of several consumers during a run.
 type Recorder struct {
 	metered []Metered
 	sampler *sampler
@@ -72,15 +72,15 @@ func Record(metered []Metered) *Recorder {
 // Empty reports whether there is no meter.
 func (r *Recorder) Empty() bool { return len(r.sampler.meters) == 0 }
 
-// Counted is what a consumer's meter had counted when it was last read.
+// Counted is the last reading of a consumer's meter.
 type Counted struct {
 	Of      string
 	At      time.Time
 	Joules  float64
-	Celsius float64 // now; 0: unknown
+	Celsius float64 // now; zero means unknown
 }
 
-// Now is what the meters have counted so far. It may be called until Stop.
+// Now returns the last readings. It may be called until Stop.
 func (r *Recorder) Now() []Counted {
 	var all []Counted
 	for i, m := range r.metered {
@@ -101,9 +101,9 @@ func (r *Recorder) Now() []Counted {
 	return all
 }
 
-// Stop returns the joules of each consumer since Record, where all that its meter covers was counted.
-// Where a method has not done so, another one takes its place; where none has, the reading is missing,
-// and MeterStates says why. The error is that of the methods that failed.
+// Stop returns the joules of each consumer since Record, if its meter has counted everything. If a
+// method has not, the other one takes its place. If none has, the reading is missing, and MeterStates
+// has the reasons. The error joins the errors of the methods.
 func (r *Recorder) Stop() ([]Reading, error) {
 	r.sampler.end()
 	var readings []Reading
@@ -133,7 +133,7 @@ func (r *Recorder) Stop() ([]Reading, error) {
 	return readings, errors.Join(failed...)
 }
 
-// MeterStates says of every counter what became of it up to Stop.
+// MeterStates lists the verdict on every counter up to Stop.
 func (r *Recorder) MeterStates() (states []MeterState) {
 	for i, m := range r.metered {
 		if m.Meter == nil {
@@ -153,7 +153,7 @@ const (
 )
 
 // Look reads meters until every counter has shown several values, and for little more than a second at
-// most. It says what became of them.
+// most. It returns the verdicts.
 func Look(metered []Metered) []MeterState {
 	for i := range metered {
 		metered[i].Every = lookInterval
@@ -162,23 +162,23 @@ func Look(metered []Metered) []MeterState {
 	for deadline := time.Now().Add(stuckAfter); !r.sampler.moving(lookValues) && time.Now().Before(deadline); {
 		time.Sleep(lookInterval)
 	}
-	// A meter that fails has a state that says so.
+	// The states have the errors of meters, too.
 	_, _ = r.Stop()
 	return r.MeterStates()
 }
 
-// count is what a meter counted.
+// count is the sum of a meter's counters.
 type count struct {
 	states  []MeterState // of its counters
 	joules  float64
 	counted int // counters that are not merged
 }
 
-// count adds up what the counters of a meter counted so far.
+// count adds up the counters of a meter so far.
 func (s *sampler) count(w *watched) *count {
 	c := new(count)
 	for _, t := range w.tallies {
-		m := t.state(w.of, s.twins.of(t, s.meters))
+		m := t.state(w.of, s.twins.twinOf(t, s.meters))
 		if w.err != nil {
 			m.Status, m.Why, m.UnknownS, m.Unknown = Failed, oneLine(w.err), 0, nil
 		}
@@ -191,7 +191,7 @@ func (s *sampler) count(w *watched) *count {
 	return c
 }
 
-// doubt is why the joules are not those of all that the meter covers; nil: they are.
+// doubt is the reason for which the joules are incomplete. Nil means that they are complete.
 func (c *count) doubt() error {
 	if c.counted == 0 {
 		return errors.New(c.states[0].String())
@@ -208,7 +208,7 @@ func (c *count) reading(w *watched) *Reading {
 	return r
 }
 
-// moving reports whether all counters that can be read have shown so many values.
+// moving reports whether all readable counters have shown a number of values.
 func (s *sampler) moving(values int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 const ThermalRoot = "/sys/class/thermal"
 
 // PackageSensor reads the temperature of the hottest processor package under a directory of thermal
-// zones (ThermalRoot), in degrees Celsius; nil: there is no such sensor.
+// zones (ThermalRoot), in degrees Celsius. Nil means that there is no such sensor.
 func PackageSensor(root string) func() (float64, error) {
 	zones, _ := filepath.Glob(filepath.Join(root, "thermal_zone*", "type"))
 	var sensors []string

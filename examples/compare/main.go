@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/train"
@@ -20,7 +21,7 @@ func main() {
 	data := must(train.OpenData("digits", 0, 0))
 	machine := must(execute.Detect())
 	measured := must(train.Calibrate(ctx, model, data, train.Options{}, train.Calibration{
-		CalibrateOptions: execute.CalibrateOptions{Platform: machine, MaxTime: 2 * time.Second}}))
+		Options: calibrate.Options{Platform: machine, MaxTime: 2 * time.Second}}))
 	w := must(train.New(model, data, measured.Platform, train.Options{}))
 	predicted := must(w.Predict(ctx))
 	run := must(w.Train(ctx))

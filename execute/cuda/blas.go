@@ -20,8 +20,8 @@ struct product {
 	size_t work_bytes;
 };
 
-// multiply sets what of the handle belongs to the product, which the host alone sees, and
-// issues it. The result is 0, or 4 times the status plus the number of the call that failed.
+// multiply sets the handle's workspace and mathematics, on the host alone, and issues the product. The
+// result is 0, or 4 times the status plus the number of the call that failed.
 static int multiply(const struct product *p, uintptr_t h) {
 	void *handle = (void *)h;
 	int r;
@@ -49,9 +49,9 @@ var blasFunctions = []string{
 }
 
 // blasHandle is cuBLAS (NVIDIA, cuBLAS library user guide) on one stream. Its products have the
-// same bits in every run of one version on one kind of device. For that, one handle serves one
-// stream with the workspace that the call names, and sums by atomic operations stay off, as they
-// are by default. A product under capture becomes part of the graph.
+// same bits in every run of one version on one kind of device. For that, one handle serves one stream
+// with the workspace of the call, and sums by atomic operations stay off, the default. A product under
+// capture becomes part of the graph.
 type blasHandle struct {
 	functions functions
 	handle    C.uintptr_t

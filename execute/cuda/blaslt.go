@@ -125,9 +125,9 @@ func (h *ltHandle) Prepare(c offload.LibraryCall) (LibraryCall, error) {
 	return p, nil
 }
 
-// describe makes the descriptors of the operation and of its matrices. It takes the default
-// compute type, which NVIDIA calls at least as precise as the element type, and which leaves
-// float64 its tensor cores.
+// describe makes the descriptors of the operation and of its matrices. It takes the default compute
+// type. NVIDIA calls that at least as precise as the element type, and it leaves float64 its tensor
+// cores.
 func (p *ltProduct) describe(from *offload.FusedProduct) error {
 	kind, compute := C.int(C.kLtFloat32), C.int(C.kLtCompute32)
 	if from.Float64 {

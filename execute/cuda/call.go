@@ -244,8 +244,8 @@ func (d *Device) function(l *offload.Launch) (f C.CUfunction, err error) {
 // Graph is a captured sequence of calls on streams, to be issued as a whole.
 type Graph struct{ exec C.CUgraphExec }
 
-// Capture takes down the calls that issue makes on the stream, instead of doing them. It includes
-// streams that events tie to it and that return to it.
+// Capture takes down the calls that issue makes on the stream, instead of doing them. It includes other
+// streams if events tie them to this one and back.
 func (s Stream) Capture(issue func() error) (Graph, error) {
 	if err := check("cuStreamBeginCapture", C.cuStreamBeginCapture(handle(s.s), C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)); err != nil {
 		return Graph{}, err

@@ -1,12 +1,13 @@
-// Package cuda drives NVIDIA GPUs through the CUDA driver API. It uses gorgonia.org/cu, and one
-// cgo file (call.go) for calls that cu lacks or makes with more work. Everything except
-// [Properties] needs the build tag cuda. `make cuda` sets the flags it needs:
+// Package cuda is the driver of NVIDIA GPUs ([Backend]) and the calls of the CUDA driver API under
+// it. It uses gorgonia.org/cu, and one cgo file (call.go) for calls that cu lacks or makes with
+// more work. Everything except [Properties] needs the build tag cuda; without it the backend fails. `make cuda` sets the flags it needs:
 //
 //   - a header: the toolkit's cuda.h where CUDA_HOME names one (11.8 to 13), else include/cuda.h,
 //     which declares the calls used. include13 comes first and restores the names under
 //     gorgonia.org/cu v0.9.6 that CUDA 13 changed
-//   - a library to link: stub/make.sh makes libcuda.a, whose functions jump through a table that
-//     [Start] fills from libcuda.so.1. The binary needs libc only and starts without a driver
+//   - a library to link: stub/make.sh makes libcuda.a with functions that jump through a table.
+//     [Start] fills the table from libcuda.so.1. The binary needs libc only and starts without a
+//     driver
 //
 // # Use
 //
@@ -33,11 +34,11 @@
 // whatever order a run happened to take:
 //
 //   - accesses beyond an allocation
-//   - operations on the same bytes that no stream, event or wait of the host orders
+//   - operations on the same bytes without an order by a stream, an event or a wait of the host
 //   - threads of a block on the same bytes without a barrier between them
 //   - different blocks on the same bytes
-//   - barriers that not all threads reach
-//   - asynchronous copies of memory that is not pinned
+//   - barriers reached by some threads only
+//   - asynchronous copies of unpinned memory
 //
 // It cannot see host code that touches pinned memory while a copy runs. testblas is a
 // libcublas.so.12 and a libcublasLt.so.12 over it, testdnn a libcudnn.so.9. In a capture they
@@ -48,6 +49,6 @@
 //	DAHL_TESTDRIVER_CAPABILITY=80   10·major + minor
 //	DAHL_TESTDRIVER_SEED=1          of the order among streams
 //	DAHL_TESTDRIVER_LOSE=0:7        device 0 is lost at its 7th launch
-//	DAHL_TESTDRIVER_WAIT=1          who asks a stream for something returns when it is done
-//	DAHL_TESTDRIVER_LOG=file        takes down calls that allocate or wait for a device
+//	DAHL_TESTDRIVER_WAIT=1          a call on a stream returns when its work is done
+//	DAHL_TESTDRIVER_LOG=file        lists calls that allocate or wait for a device
 package cuda

@@ -47,8 +47,8 @@ type source struct {
 
 // sources are the libraries of variants, by their names there. By the release notes of cuBLASLt,
 // versions before 12 could leave the bias out where a product has one row or column, and get the
-// gradient of a bias wrong where they split a sum. Versions of cuDNN are not those of CUDA: a file
-// that is too new for the driver fails when a handle is made.
+// gradient of a bias wrong where they split a sum. cuDNN has version numbers of its own: a file that is
+// too new for the driver fails when a handle is made.
 var sources = map[string]*source{
 	kernels.CuBLAS:   {title: "cuBLAS", file: "cublas", majors: []int{13, 12, 11}, functions: blasFunctions, newHandle: newBlasHandle},
 	kernels.CuBLASLt: {title: "cuBLASLt", file: "cublasLt", majors: []int{13, 12}, functions: ltFunctions, newHandle: newLtHandle},
@@ -115,7 +115,7 @@ func (s *source) load(files []string) (*Library, error) {
 	return nil, fmt.Errorf("%s: none of %s can be loaded (LD_LIBRARY_PATH says where to look): %w", s.title, strings.Join(files, ", "), ErrNoLibrary)
 }
 
-// files are the files to look for with a driver for some CUDA version: those of the majors that
+// files are the files to look for with a driver for some CUDA version: one for each major version that
 // the driver serves, in their order.
 func (s *source) files(version int) []string {
 	var files []string

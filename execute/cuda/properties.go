@@ -1,7 +1,7 @@
 package cuda
 
-// Properties is what the driver tells of a device without opening it. The type has no build tag,
-// so that programs without CUDA can say what they would do with a device.
+// Properties are the facts that the driver tells of a device without opening it. The type has no build
+// tag, so that programs without CUDA can say what they would do with a device.
 type Properties struct {
 	Name        string
 	PCIBus      string // domain:bus:device.function

@@ -5,8 +5,8 @@ package executetest
 import "sync"
 
 // CacheWaits makes the runtime allocate, before allocations are counted, the records that it
-// needs when goroutines wait for a lock and then keeps. A worker that loses its core while it has
-// the lock of a policy makes another one wait, and that is no allocation of a step.
+// needs when goroutines wait for a lock and then keeps. A worker may lose its core while it has the
+// lock of a policy. Another worker then waits, and its record is no allocation of a step.
 func CacheWaits() {
 	const waits = 1000 // more than the caches of some processors hold
 	var mu sync.Mutex

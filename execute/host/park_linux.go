@@ -11,10 +11,10 @@ import (
 // Parker lets one thread sleep until another wakes it. A wake-up that comes first
 // is kept.
 //
-// It is a futex rather than a channel. Waking a goroutine that is locked to its thread goes
-// through two other threads of the Go scheduler, which took 110 µs here, and often 1.2 ms. The
-// kernel wakes the thread itself in 31 µs (medians). Waiting is an ordinary system call, so the
-// scheduler may give the processor to others meanwhile.
+// It is a futex rather than a channel. A wake-up of a goroutine with a thread of its own goes through
+// two other threads of the Go scheduler. It took 110 µs here, and often 1.2 ms. The kernel wakes the
+// thread itself in 31 µs (medians). Waiting is an ordinary system call, so the scheduler may give the
+// processor to others meanwhile.
 type Parker struct {
 	woken atomic.Uint32
 	limit unix.Timespec // of ParkFor; a field, since the argument of a system call would be allocated

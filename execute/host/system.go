@@ -1,5 +1,5 @@
-// Package host is the system under the program: the CPUs that it may use, pages of memory, threads that
-// sleep until another wakes them, and the work of other processes.
+// Package host is the system under the program: its allowed CPUs, pages of memory, threads that park
+// and are woken, and the load of other processes.
 package host
 
 import (
@@ -21,8 +21,8 @@ const (
 	fallbackL3Bytes = 8 << 20
 )
 
-// Cores is the number of physical cores among the allowed CPUs, but at most the number on which Go
-// runs at once (a container's quota lowers that).
+// Cores is the number of physical cores among the allowed CPUs, but at most GOMAXPROCS. A container's
+// quota lowers the latter.
 func Cores() int {
 	cpus := allowedCPUs()
 	cores := 0

@@ -49,7 +49,7 @@ func (s *System) readKHz(cpu int, file string) (all []int64, err error) {
 	return all, nil
 }
 
-// span reads the least and the greatest of what two files hold.
+// span reads the least and the greatest frequency from two files.
 func (s *System) span(cpu int, least, most string) (limits, error) {
 	low, err := s.readKHz(cpu, least)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *System) span(cpu int, least, most string) (limits, error) {
 
 func (s *System) limitsOf(cpu int) (limits, error) { return s.span(cpu, minFile, maxFile) }
 
-// settable refuses a frequency that a CPU does not have, and a CPU whose limits may not be
+// settable refuses a frequency that a CPU does not have. It also refuses a CPU if its limits may not be
 // written.
 func (s *System) settable(cpu int, khz int64) error {
 	if _, err := os.Stat(s.cpufreq(cpu, "")); errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +97,8 @@ func (s *System) settable(cpu int, khz int64) error {
 	return nil
 }
 
-// Range is the least and the greatest frequency to which a CPU may be set. It fails where it may not, and says why.
+// Range is the least and the greatest frequency to which a CPU may be set. If it may not be set, the
+// error gives the reason.
 func (s *System) Range(cpu int) (leastHz, mostHz float64, err error) {
 	has, err := s.span(cpu, "cpuinfo_min_freq", "cpuinfo_max_freq")
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -114,8 +115,7 @@ type write struct {
 	khz  int64
 }
 
-// writes are what turns some limits into others, in the order in which the least frequency never
-// exceeds the greatest.
+// writes turn some limits into others. In their order the least frequency never exceeds the greatest.
 func writes(now, want limits) [2]write {
 	least, most := write{minFile, want.MinKHz}, write{maxFile, want.MaxKHz}
 	if want.MinKHz > now.MaxKHz {
@@ -154,8 +154,7 @@ func explain(err error) error {
 	return err
 }
 
-// commands are those by which a person gives CPUs their limits back, some CPUs with the same ones
-// at a time.
+// commands give CPUs their limits back by hand, one command for all CPUs with the same limits.
 func (s *System) commands(all []limits) string {
 	type group struct {
 		writes [2]write

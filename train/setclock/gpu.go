@@ -10,7 +10,7 @@ import (
 	"dahl/train"
 )
 
-// boards are the GPUs of a machine, by UUID, and what sets their clocks.
+// boards finds the GPUs of a machine, by UUID, and sets their clocks.
 type boards interface {
 	find(d *platform.Device) (uuid string, err error)
 	span(uuid string) (leastMHz, mostMHz int, err error)
@@ -18,7 +18,7 @@ type boards interface {
 	unlock(uuid string) error
 }
 
-// managed are those of the libraries of meters.
+// managed are the boards of the libraries of meters.
 type managed struct{}
 
 func (managed) find(d *platform.Device) (string, error) {
@@ -69,7 +69,7 @@ func byOne(call func(meter.Library) error) (failed error) {
 	return failed
 }
 
-// lockable finds a GPU, and the whole MHz that are nearest to a frequency.
+// lockable finds a GPU, and the whole MHz nearest to a frequency.
 func (s *System) lockable(d *platform.Device, hz float64) (uuid string, mhz int, err error) {
 	if uuid, err = s.boards.find(d); err != nil {
 		return "", 0, err

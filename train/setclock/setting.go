@@ -15,8 +15,8 @@ type Setting struct {
 // InForce lists the settings that a platform wants for a whole run, see [Used].
 func InForce(p *platform.Platform) []Setting { return Used(p, p.ClocksUsed()) }
 
-// Used lists the settings at which devices run, from their clocks: of every device that is not
-// emulated, those that are not the first or say their frequency.
+// Used lists the settings at which devices run, from their clocks. Emulated devices, and first clocks
+// without a frequency, are left out.
 func Used(p *platform.Platform, clocks [][]platform.ClockID) (all []Setting) {
 	for id := range p.Devices {
 		d := &p.Devices[id]

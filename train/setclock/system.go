@@ -22,13 +22,13 @@ import (
 // System is a machine whose clocks are set.
 type System struct {
 	CPUs  string // directory of the CPUs, as Linux shows them
-	State string // directory of the user's in which is saved what was before
-	Boot  string // names the start of this machine since which clocks are as they are
+	State string // directory of the user's for the earlier clocks
+	Boot  string // names the last start of this machine, which reset all clocks
 
 	boards boards
 }
 
-// lockFile is held by who sets clocks.
+// lockFile is held by the process that sets clocks.
 const lockFile = "clocks.lock"
 
 // Here is this machine. The state is kept where the XDG base directory specification has it.
@@ -48,10 +48,10 @@ func Here() (*System, error) {
 	return &System{CPUs: "/sys/devices/system/cpu", State: filepath.Join(state, "dahl"), Boot: strings.TrimSpace(string(boot))}, nil
 }
 
-// stateFile holds what was before. After another start of the machine it means nothing.
+// stateFile holds the earlier clocks. After another start of the machine it means nothing.
 func (s *System) stateFile() string { return "clocks-" + s.Boot + ".json" }
 
-// state is what was before clocks were set: limits of CPUs, and GPUs whose clocks nothing locked.
+// state is the state before clocks were set: limits of CPUs, and GPUs without a lock.
 type state struct {
 	CPUs []limits `json:"cpus,omitempty"`
 	GPUs []string `json:"gpus,omitempty"`
@@ -65,8 +65,7 @@ type Held struct {
 	saved  state
 }
 
-// Recover gives back the clocks that a process set which was then killed, and logs it. Without one
-// it does nothing.
+// Recover restores the clocks if a process that had set them was killed, and logs it.
 func (s *System) Recover() error {
 	if _, err := os.Stat(filepath.Join(s.State, s.stateFile())); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -78,8 +77,8 @@ func (s *System) Recover() error {
 	return h.Restore()
 }
 
-// Begin takes hold of the clocks, which no other process of the user may hold. What one that was
-// killed has set is given back first.
+// Begin takes hold of the clocks; no other process of the user may hold them. If the last one was
+// killed, its clocks are restored first.
 func (s *System) Begin() (*Held, error) {
 	s.boards = cmp.Or[boards](s.boards, managed{})
 	dir, err := durable.MakeDir(s.State)
@@ -109,7 +108,7 @@ func (s *System) Begin() (*Held, error) {
 
 func (s *state) empty() bool { return len(s.CPUs)+len(s.GPUs) == 0 }
 
-// load reads what a process has left that did not give its clocks back.
+// load reads the state that a killed process has left.
 func (h *Held) load() error {
 	f, err := h.dir.Open(h.system.stateFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,16 +128,16 @@ func (h *Held) load() error {
 	return nil
 }
 
-// target is where a setting leads: to CPUs at a frequency, or to a GPU.
+// target is the object of a setting: CPUs at a frequency, or a GPU.
 type target struct {
 	cpus []limits
 	uuid string
 	mhz  int
 }
 
-// Set puts devices to clocks, after it has saved what was before, and all others to what that was.
-// Emulated devices obey the clock in force by themselves, and are left out. With an error some
-// clocks may be set, and Restore gives them back.
+// Set saves the clocks, sets devices to others, and restores all clocks that an earlier call has set.
+// Emulated devices obey the clock in force by themselves, and are left out. With an error some clocks
+// may be set, and Restore gives them back.
 func (h *Held) Set(p *platform.Platform, settings []Setting) error {
 	if err := check(p, settings); err != nil {
 		return err
@@ -175,11 +174,11 @@ func (h *Held) Set(p *platform.Platform, settings []Setting) error {
 			}
 		}
 	}
-	return h.system.together(targets)
+	return h.system.checkShared(targets)
 }
 
-// together refuses CPUs that share one clock and were set to several.
-func (s *System) together(targets []target) error {
+// checkShared refuses CPUs if they share one clock and were set to several.
+func (s *System) checkShared(targets []target) error {
 	for _, t := range targets {
 		for _, want := range t.cpus {
 			now, err := s.limitsOf(want.CPU)
@@ -211,7 +210,7 @@ func (h *Held) target(p *platform.Platform, s Setting) (t target, err error) {
 	return t, nil
 }
 
-// save writes what is to be set as it is now into the file, which lasts when save returns.
+// save adds the present state of all targets to the file, durably.
 func (h *Held) save(targets []target) error {
 	for _, t := range targets {
 		for _, want := range t.cpus {
@@ -231,8 +230,8 @@ func (h *Held) save(targets []target) error {
 	return h.dir.Replace(h.system.stateFile(), func(out io.Writer) error { return json.NewEncoder(out).Encode(&h.saved) })
 }
 
-// Restore gives all clocks back and ends the hold. What cannot be given back stays in the file for
-// the next process, and the error says what a person can do.
+// Restore gives all clocks back and ends the hold. A clock that cannot be restored stays in the file
+// for the next process, and the error has commands for a person.
 func (h *Held) Restore() error {
 	defer h.release()
 	return h.restore()

@@ -19,6 +19,7 @@ import (
 	"dahl/energy"
 	"dahl/energy/meter"
 	"dahl/execute"
+	"dahl/execute/driver"
 	"dahl/kernels"
 	"dahl/kernels/simd"
 	"dahl/naming"
@@ -88,7 +89,7 @@ type examined struct {
 	virtual   bool
 	processor func() (meter.Meter, error) // opens the counters of packages
 	celsius   func() (float64, error)     // of packages; nil: no sensor
-	gpus      func() ([]execute.GPU, error)
+	gpus      func() ([]driver.GPU, error)
 	library   func(name string) (file string, err error)
 	meters    []meter.Library // of GPUs
 	clocks    func() (*setclock.System, error)

@@ -13,6 +13,7 @@ import (
 
 	"dahl/energy/meter"
 	"dahl/execute"
+	"dahl/execute/driver"
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/train/setclock"
@@ -22,7 +23,7 @@ import (
 func ofTree(root string) *examined {
 	return &examined{
 		processor: func() (meter.Meter, error) { return meter.OpenRAPL(root) },
-		gpus:      func() ([]execute.GPU, error) { return nil, errors.New("no driver") },
+		gpus:      func() ([]driver.GPU, error) { return nil, errors.New("no driver") },
 		library:   func(string) (string, error) { return "", errors.New("no driver") },
 		meters:    meteredBy(func() ([]meter.GPUMeters, error) { return nil, errors.New("no driver") }),
 		clocks:    func() (*setclock.System, error) { return nil, errors.New("no clocks") },
@@ -146,8 +147,8 @@ func TestDoctorNamesDeniedGPU(t *testing.T) {
 // TestDoctorNamesGPUs: a GPU with two of three libraries, and a sensor of the processors.
 func TestDoctorNamesGPUs(t *testing.T) {
 	h := ofTree(t.TempDir())
-	h.gpus = func() ([]execute.GPU, error) {
-		return []execute.GPU{{Name: "H100", MemoryBytes: 80e9, Capability: 90}}, nil
+	h.gpus = func() ([]driver.GPU, error) {
+		return []driver.GPU{{Name: "H100", MemoryBytes: 80e9, Capability: 90}}, nil
 	}
 	h.library = func(name string) (string, error) {
 		if name == kernels.CuDNN {

@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"dahl/cmd/cli"
-	"dahl/execute"
+	"dahl/execute/calibrate"
 	"dahl/platform"
 	"dahl/train"
 )
 
-func PrintProcessorPower(out io.Writer, m *execute.PowerCalibration) {
+func PrintProcessorPower(out io.Writer, m *calibrate.Power) {
 	name, note := m.Device, ""
 	if m.Clock != "" {
 		name += " at clock " + m.Clock
@@ -22,11 +22,11 @@ func PrintProcessorPower(out io.Writer, m *execute.PowerCalibration) {
 		note = "; other processes ran meanwhile"
 	}
 	fmt.Fprintf(out, "%s: idle %s W, a product on one core %s W, on all %s W, by %s; %d repeats within %.1f %%%s\n", name,
-		cli.ThreeDigits(m.IdleWatts), cli.ThreeDigits(m.OneWatts), cli.ThreeDigits(m.AllWatts), m.Meter, execute.PowerRepeats, 100*m.Spread, note)
+		cli.ThreeDigits(m.IdleWatts), cli.ThreeDigits(m.OneWatts), cli.ThreeDigits(m.AllWatts), m.Meter, calibrate.PowerRepeats, 100*m.Spread, note)
 }
 
 // PrintDevice says what was found of a device with a memory of its own.
-func PrintDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibration, meters train.GPUMeters) {
+func PrintDevice(out io.Writer, p *platform.Platform, d *calibrate.Device, meters train.GPUMeters) {
 	id, ok := p.DeviceByName(d.Device)
 	if !ok {
 		panic("dahl: a device was measured that the platform does not have")
@@ -58,24 +58,24 @@ func PrintDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibrati
 	printPower(out, &p.Devices[id], d, meters)
 }
 
-func printCopies(out io.Writer, d *execute.DeviceCalibration) {
+func printCopies(out io.Writer, d *calibrate.Device) {
 	c := &d.Copies
 	line := func(f *platform.TransferFit) string {
 		return fmt.Sprintf("%s + bytes/%sB/s (±%.0f %%, at most %.0f %%)", cli.ShortTime(f.Latency), cli.ShortCount(f.BytesPerSec), 100*f.RelError, 100*f.MaxError)
 	}
 	fmt.Fprintf(out, "  copies     %s to %s: in %s, out %s, both %s\n", cli.ShortBytes(c.Sizes[0]), cli.ShortBytes(c.Sizes[len(c.Sizes)-1]), line(&c.InFit), line(&c.OutFit), line(&c.Fit))
-	parts := []string{fmt.Sprintf("both directions at once take %.2f times as long: %s", c.Together, c.Sharing())}
+	parts := []string{fmt.Sprintf("both directions at once take %.2f times as long: %s", c.BothWays, c.Sharing())}
 	if c.Strided > 0 {
 		parts = append(parts, fmt.Sprintf("rows of 4 KiB %.2f times", c.Strided))
 	}
-	if d.Beside > 0 {
-		parts = append(parts, fmt.Sprintf("beside the other devices %.2f times", d.Beside))
+	if d.Crowded > 0 {
+		parts = append(parts, fmt.Sprintf("beside the other devices %.2f times", d.Crowded))
 	}
 	fmt.Fprintf(out, "             %s\n", strings.Join(parts, ", "))
 }
 
 // printPower prints the measured power, or that it was not measured.
-func printPower(out io.Writer, dev *platform.Device, d *execute.DeviceCalibration, meters train.GPUMeters) {
+func printPower(out io.Writer, dev *platform.Device, d *calibrate.Device, meters train.GPUMeters) {
 	if d.Energy == nil {
 		source := "the platform has none"
 		if dev.PowerSource != "" {

@@ -1,0 +1,71 @@
+package execute
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// ChainGaps runs a chain of tasks, the next one always on the next worker, through the
+// executor. It returns the times from an end to the next start within a step, by the worker
+// that waited, and how long a worker spins before it sleeps.
+func ChainGaps(ctx context.Context, p *platform.Platform, body func(*kernels.Call), tasks, steps int) (gaps [][]time.Duration, spin time.Duration, err error) {
+	b := dag.NewBuilder("chain")
+	workers := len(p.Workers)
+	plan := &schedule.Plan{Order: make([][]dag.TaskID, workers)}
+	for i := range tasks {
+		task := dag.Task{Name: strconv.Itoa(i)}
+		if i > 0 {
+			task.After = []dag.TaskID{dag.TaskID(i - 1)}
+		}
+		plan.Order[i%workers] = append(plan.Order[i%workers], b.Task(task))
+	}
+	g, err := b.Build()
+	if err != nil {
+		return nil, 0, err
+	}
+	r, err := runPlan(g, p, plan)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer r.Close()
+	for i := range r.graphs[0].tasks {
+		if run := r.graphs[0].tasks[i].run; body != nil && len(run) > 0 {
+			run[0] = body // the first device is the cores
+		}
+	}
+	s, err := r.Run(ctx, 0, steps, true)
+	if err != nil {
+		return nil, 0, err
+	}
+	gaps = make([][]time.Duration, workers)
+	for i := 1; i < len(s.Spans); i++ {
+		if s.Spans[i].Step == s.Spans[i-1].Step {
+			w := s.Spans[i].Worker
+			gaps[w] = append(gaps[w], max(0, s.Spans[i].Start-s.Spans[i-1].End))
+		}
+	}
+	return gaps, r.spin, nil
+}
+
+// runPlan makes the runner of a graph that follows a plan.
+func runPlan(g *dag.Graph, p *platform.Platform, plan *schedule.Plan) (*Runner, error) {
+	p, err := Runnable(p)
+	if err != nil {
+		return nil, err
+	}
+	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}, p, Target{Here: true})
+	if err != nil {
+		return nil, err
+	}
+	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+	if err != nil {
+		return nil, err
+	}
+	return New(d, Options{})
+}
