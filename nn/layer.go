@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dahl/kernels"
+	"dahl/naming"
 )
 
 // Layer is one kind of computation with its numbers. A new layer is one file with this interface
@@ -236,10 +237,12 @@ func poolKeys() []Key {
 	}
 }
 
-func (k LayerKind) name() string { return k.Kind }
-
 // LayerByName finds a line of the table of layers.
-func LayerByName(kind string) (LayerKind, error) { return byName("layer", kind, Layers()) }
+func LayerByName(kind string) (LayerKind, error) {
+	return naming.Find("layer", kind, Layers(), LayerKind.name)
+}
+
+func (k LayerKind) name() string { return k.Kind }
 
 // Named gives a layer its own name instead of an automatic one, and names its inputs.
 type Named struct {

@@ -1,5 +1,7 @@
 package nn
 
+import "dahl/naming"
+
 // ModelInfo is a line of the table of built-in models.
 type ModelInfo struct {
 	Name, Doc string
@@ -23,11 +25,9 @@ func Models() []ModelInfo {
 	}, deepModels()...)
 }
 
-func (m ModelInfo) name() string { return m.Name }
-
 // ModelByName builds a built-in model.
 func ModelByName(name string) (*Model, error) {
-	info, err := byName("model", name, Models())
+	info, err := naming.Find("model", name, Models(), func(m ModelInfo) string { return m.Name })
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dahl/dag"
+	"dahl/naming"
 )
 
 // Optimizer changes the parameters by their gradients, like PyTorch's optimiser of the same name.
@@ -38,11 +39,9 @@ func Optimizers() []OptimizerInfo {
 	}
 }
 
-func (o OptimizerInfo) name() string { return o.Name }
-
 // OptimizerByName finds a line of the table of optimisers.
 func OptimizerByName(name string) (OptimizerInfo, error) {
-	return byName("optimizer", name, Optimizers())
+	return naming.Find("optimizer", name, Optimizers(), func(o OptimizerInfo) string { return o.Name })
 }
 
 // SGD is stochastic gradient descent. With a momentum it keeps one velocity per weight.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/naming"
 	"dahl/platform/tomlfile"
 )
 
@@ -99,7 +100,7 @@ func layerOf(t *tomlfile.Table, blocks []layerBlock) Layer {
 	kind := t.Text("kind")
 	info, err := LayerByName(kind)
 	if err != nil {
-		names := namesOf(Layers())
+		names := strings.Join(naming.List(Layers(), LayerKind.name), ", ")
 		for _, b := range blocks {
 			names += ", " + b.kind
 		}
@@ -184,7 +185,7 @@ func training(t *tomlfile.Table) *Defaults {
 	}
 	info, err := OptimizerByName(name)
 	if err != nil {
-		t.Fail("optimizer", name, "write one of "+namesOf(Optimizers()))
+		t.Fail("optimizer", name, "write one of "+strings.Join(naming.List(Optimizers(), func(o OptimizerInfo) string { return o.Name }), ", "))
 		return d
 	}
 	number := func(key string, otherwise float64) float64 {
