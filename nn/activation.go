@@ -31,10 +31,7 @@ func (a Activation) Output(in [][]int) ([]int, error) {
 
 // Forward implements [Layer].
 func (a Activation) Forward(n *Node) {
-	if f := a.function(); f.Setting != "" {
-		n.params = dag.Params{{Name: f.Setting, Value: a.Setting}}
-	}
-	n.Tiles(a.Function, n.params, n.Output(), n.Input(0))
+	n.Tiles(a.Function, a.params(), n.Output(), n.Input(0))
 }
 
 // Backward implements [Layer].
@@ -43,7 +40,14 @@ func (a Activation) Backward(n *Node) {
 	if a.function().OfOutput {
 		at = n.Output()
 	}
-	n.Tiles(a.Function+".dx", n.params, n.InputGrad(0), n.OutputGrad(), at)
+	n.Tiles(a.Function+".dx", a.params(), n.InputGrad(0), n.OutputGrad(), at)
+}
+
+func (a Activation) params() dag.Params {
+	if f := a.function(); f.Setting != "" {
+		return dag.Params{{Name: f.Setting, Value: a.Setting}}
+	}
+	return nil
 }
 
 // function is the function, which Output has found before.
@@ -59,7 +63,7 @@ func (a Activation) function() *kernels.Function {
 func activations() (all []LayerKind) {
 	for _, f := range kernels.Functions() {
 		kind := LayerKind{
-			Kind: f.Name, Prefix: f.Name, Doc: f.Doc,
+			Kind: f.Name, Doc: f.Doc,
 			New:   func(s Settings) Layer { return Activation{Function: f.Name, Setting: s[f.Setting]} },
 			Curve: Curve{Slope: f.Steepest, Bend: f.Bend, AtZero: f.AtZero},
 		}

@@ -29,12 +29,12 @@ func (Add) Output(in [][]int) ([]int, error) {
 }
 
 // Flops implements [Layer].
-func (Add) Flops(in [][]int, out []int) float64 { return float64((len(in) - 1) * elems(out)) }
+func (Add) Flops(in [][]int, out []int) float64 { return float64((len(in) - 1) * Elems(out)) }
 
 // Forward implements [Layer].
 func (Add) Forward(n *Node) {
 	n.Tiles("sum", nil, n.Output(), n.Input(0), n.Input(1))
-	for i := range n.ins[2:] {
+	for i := range n.Inputs[2:] {
 		n.Tiles("add", nil, n.Output(), n.Input(i+2))
 	}
 }

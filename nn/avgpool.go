@@ -7,6 +7,9 @@ type AvgPool MaxPool
 // Kind implements [Layer].
 func (AvgPool) Kind() string { return "avgpool" }
 
+// Prefix is how automatic names begin.
+func (AvgPool) Prefix() string { return "pool" }
+
 // Output implements [Layer].
 func (p AvgPool) Output(in [][]int) ([]int, error) { return MaxPool(p).pooled(in) }
 

@@ -22,7 +22,7 @@ func barrierCase(t testing.TB, train bool) (*Model, *dag.Graph) {
 		"fc1":   {Forward: dag.Cut{Samples: 3, Outputs: 4}, WeightGradient: dag.Cut{Samples: 9, Outputs: 3}},
 		"loss":  {Forward: dag.Cut{Samples: 5}},
 	}}
-	return m, mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: train, Samples: 19, Lowering: l, alone: true})
+	return m, mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: train, Samples: 19, Lowering: l, Unfused: true})
 }
 
 // tile is the samples and the channels, or features, of a task.

@@ -3,10 +3,8 @@ package nn
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"dahl/dag"
-	"dahl/kernels"
 )
 
 // BatchNorm normalises each channel by the mean and the variance of a batch, as PyTorch's BatchNorm2d:
@@ -28,6 +26,15 @@ func (BatchNorm) Kind() string { return "batchnorm" }
 
 // Traits says that tasks wait for all of their input, which no cache has kept, and read whole pixels fastest.
 func (BatchNorm) Traits() Traits { return Traits{WholeSample: true, Normalises: true} }
+
+// Prefix is how automatic names begin.
+func (BatchNorm) Prefix() string { return "bn" }
+
+// Patterns implements [Fuser]. The layer computes the sign of its output again from its input, or reads its output, so that any layer
+// may read what a ReLU behind it gives.
+func (BatchNorm) Patterns() []Pattern {
+	return []Pattern{{Behind: []Layer{Add{}, ReLU{}}}, {Behind: []Layer{ReLU{}}}}
+}
 
 func (b BatchNorm) eps() float64 { return cmp.Or(b.Eps, defaultEps) }
 
@@ -59,121 +66,69 @@ func (BatchNorm) Running(in [][]int) []Parameter {
 }
 
 // Flops implements [Layer].
-func (BatchNorm) Flops(_ [][]int, out []int) float64 { return 8 * float64(elems(out)) }
+func (BatchNorm) Flops(_ [][]int, out []int) float64 { return 8 * float64(Elems(out)) }
 
-// normal is what a batch normalisation keeps of the forward pass.
-type normal struct {
-	scale Operand // how it is normalised
-	taken bool    // the layer before takes the moments of its input
-}
-
-// momentsFor is the batch normalisation whose input a fused convolution writes, and whose moments it takes, too: nil
-// where another layer reads the input, or tasks have some rows or columns, or some of a sum.
-func (l *lowerer) momentsFor(n *Node) *Node {
-	if !l.opt.Train || l.opt.alone || n.relu != nil || len(n.readers) != 1 {
-		return nil
-	}
-	of := extents(n.Out)
-	if f := n.tiles.Forward; f.Inputs < n.In[0][0] && !n.Traits.Grouped || clip(f.Rows, of[1]) < of[1] || clip(f.Columns, of[2]) < of[2] {
-		return nil
-	}
-	if norm := l.of[n.readers[0].stage]; norm.Traits.Normalises {
-		return norm
-	}
-	return nil
-}
-
-// moments are the buffers of the moments of the layer's input.
-func (n *Node) moments() (sums, squares Operand) {
-	return n.bySample(n.Name+".sum", dag.AlongOutputs), n.bySample(n.Name+".squares", dag.AlongOutputs)
-}
-
-// normalisesLater reports whether a batch normalisation with its ReLU is left to the convolution that reads it, so that no task
-// writes the normalised map.
-func (l *lowerer) normalisesLater(n *Node) bool {
-	if !n.Traits.Normalises || !l.opt.Train || n.relu == nil || n.add != nil || len(n.last().readers) != 1 {
-		return false
-	}
-	to := l.of[n.last().readers[0].stage]
-	return to.Traits.Takes.Has(kernels.Norm) && !to.with.Has(kernels.Pool)
-}
-
-// foldNorm gives a convolution of an evaluation filters and biases that also normalise.
-func (l *lowerer) foldNorm(n *Node) {
-	from, name := n.Params[0].Shape, n.Params[0].Name
-	to := []int{from[2], from[3], from[1], from[0]}
-	weights, running := l.carried(n.norm)
-	n.weight = weight{shape: to, outputs: 3, inputs: 2}
-	n.weight.id = l.b.Buffer(dag.Buffer{Name: name + "." + hwio, Shape: to, Type: l.opt.Type, Layout: hwio})
-	bias := l.buffer(n.norm.Name+".folded", l.opt.Type, dag.Activation, from[:1])
-	operands := []Operand{whole(n.weight.id, n.weight.axes()...), whole(bias)}
-	for _, id := range slices.Concat(n.weights[:1], running[:2], weights, n.weights[1:]) {
-		operands = append(operands, whole(id))
-	}
-	n.Step(".fold", "batchnorm.fold", dag.Params{{Name: "eps", Value: n.norm.Layer.(BatchNorm).eps()}}, operands...)
-	n.weights = []dag.BufferID{n.weights[0], bias}
+// scale is how the layer normalises.
+func (BatchNorm) scale(n *Node) Operand {
+	return n.Buffer(dag.Buffer{Name: n.Name + ".scale", Shape: []int{4, n.Out[0]}, Type: n.Type()}, NoAxis, dag.AlongOutputs)
 }
 
 // Forward implements [Layer].
 func (b BatchNorm) Forward(n *Node) {
-	n.normal.scale = n.Buffer(dag.Buffer{Name: n.Name + ".scale", Shape: []int{4, n.Out[0]}, Type: n.Type()}, NoAxis, dag.AlongOutputs)
+	scale := b.scale(n)
 	if n.Trains() {
-		b.statistics(n)
+		b.statistics(n, scale)
 	} else {
-		n.Step(".scale", "batchnorm.running", dag.Params{{Name: "eps", Value: b.eps()}}, n.normal.scale, n.Running(0), n.Running(1), n.Param(0), n.Param(1))
+		n.Step(".scale", "batchnorm.running", dag.Params{{Name: "eps", Value: b.eps()}}, scale, n.Running(0), n.Running(1), n.Param(0), n.Param(1))
 	}
-	if n.l.normalisesLater(n) {
-		n.out.value, n.out.valueIn, n.out.normal = n.in.value, n.in.valueIn, &n.normal
+	if n.Leave(scale) {
 		return
 	}
-	operands := []Operand{n.Output(), n.Input(0), n.normal.scale}
-	if n.add != nil {
+	operands := []Operand{n.Output(), n.Input(0), scale}
+	if n.Fused(Add{}) != nil {
 		operands = append(operands, n.Input(1))
 	}
-	n.Tiles("batchnorm.nhwc", n.rectifies(), operands...)
+	n.Tiles("batchnorm.nhwc", dag.Params{Flag("relu", n.Fused(ReLU{}) != nil)}, operands...)
 }
 
-// rectifies says whether a ReLU is fused with the layer.
-func (n *Node) rectifies() dag.Params { return dag.Params{{Name: "relu", Value: flag(n.relu != nil)}} }
-
 // statistics adds the tasks of mean and variance, of each sample and of the batch.
-func (b BatchNorm) statistics(n *Node) {
+func (b BatchNorm) statistics(n *Node, scale Operand) {
 	pixels := n.Out[1] * n.Out[2]
 	if n.Samples()*pixels < 2 {
 		n.Fail(fmt.Errorf("a channel has one value, whose variance is not defined; train with more samples at a time"))
 		return
 	}
-	sums, squares := n.moments()
-	if !n.normal.taken {
+	sums, squares, taken := n.Moments()
+	if !taken {
 		n.Step(".moments", "moments.nhwc", nil, sums, squares, n.Input(0))
 	}
 	params := dag.Params{{Name: "pixels", Value: float64(pixels)}, {Name: "eps", Value: b.eps()}, {Name: "momentum", Value: cmp.Or(b.Momentum, defaultMomentum)}}
-	n.Step(".scale", "batchnorm.stats", params, n.normal.scale, n.Running(0), n.Running(1), n.Running(2), sums, squares, n.Param(0), n.Param(1))
+	n.Step(".scale", "batchnorm.stats", params, scale, n.Running(0), n.Running(1), n.Running(2), sums, squares, n.Param(0), n.Param(1))
 }
 
-// bySample is a buffer of a number per sample and channel.
-func (n *Node) bySample(name string, channels dag.Dimension) Operand {
-	return n.Buffer(dag.Buffer{Name: name, Shape: []int{n.Samples(), n.Out[0]}, Type: n.Type()}, dag.AlongSamples, channels)
+// gradBySample is a buffer of a number per sample and channel.
+func (BatchNorm) gradBySample(n *Node, name string) Operand {
+	return n.Buffer(dag.Buffer{Name: "grad." + n.Name + name, Shape: []int{n.Samples(), n.Out[0]}, Type: n.Type()}, dag.AlongSamples, dag.AlongInputs)
 }
 
 // Backward implements [Layer].
 func (b BatchNorm) Backward(n *Node) {
-	dw, db := n.ParamGrad(0), n.ParamGrad(1)
-	sums, products := n.bySample("grad."+n.Name+".sum", dag.AlongInputs), n.bySample("grad."+n.Name+".products", dag.AlongInputs)
-	rectified := n.rectifies()
-	if n.add != nil {
-		rectified = dag.Params{{Name: "relu", Value: 0}} // the gradient stops where the sums are taken
-		operands := []Operand{sums, products, n.OutputGrad(), n.Output(), n.Input(0), n.normal.scale}
-		if n.part != nil {
-			operands = append(operands, n.part.gradient(dag.AlongOutputs))
+	dw, db, scale := n.ParamGrad(0), n.ParamGrad(1), b.scale(n)
+	sums, products := b.gradBySample(n, ".sum"), b.gradBySample(n, ".products")
+	rectified := dag.Params{Flag("relu", n.Fused(ReLU{}) != nil)}
+	if n.Fused(Add{}) != nil {
+		rectified = dag.Params{Flag("relu", false)} // the gradient stops where the sums are taken
+		operands := []Operand{sums, products, n.OutputGrad(), n.Output(), n.Input(0), scale}
+		if rest, lacks := n.RestGrad(); lacks {
+			operands = append(operands, rest)
 		}
 		n.Step(".sums", "batchnorm.gate.nhwc", nil, operands...)
 	} else {
-		n.Step(".sums", "batchnorm.sums.nhwc", rectified, sums, products, n.OutputGrad(), n.Input(0), n.normal.scale)
+		n.Step(".sums", "batchnorm.sums.nhwc", rectified, sums, products, n.OutputGrad(), n.Input(0), scale)
 	}
 	back := n.Buffer(dag.Buffer{Name: "grad." + n.Name + ".scale", Shape: []int{3, n.Out[0]}, Type: n.Type(), Role: dag.Gradient})
-	n.Tiles("batchnorm.dw", dag.Params{{Name: "pixels", Value: float64(n.Out[1] * n.Out[2])}}, dw, db, back, sums, products, n.normal.scale)
+	n.Tiles("batchnorm.dw", dag.Params{{Name: "pixels", Value: float64(n.Out[1] * n.Out[2])}}, dw, db, back, sums, products, scale)
 	if n.Needs(0) {
-		n.Step(".input", "batchnorm.dx.nhwc", rectified, n.InputGrad(0), n.OutputGrad(), n.Input(0), n.normal.scale, back)
+		n.Step(".input", "batchnorm.dx.nhwc", rectified, n.InputGrad(0), n.OutputGrad(), n.Input(0), scale, back)
 	}
 }

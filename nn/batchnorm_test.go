@@ -44,7 +44,7 @@ func TestPassesOfABlock(t *testing.T) {
 		fused             bool
 		forward, backward int
 	}{{false, 13, 17}, {true, 3, 13}} {
-		g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, alone: !c.fused})
+		g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Unfused: !c.fused})
 		passes := map[string]int{}
 		for i := range g.Tasks {
 			task := &g.Tasks[i]

@@ -155,9 +155,9 @@ func TestInputErrors(t *testing.T) {
 	}
 }
 
-// TestOwnKindsAreNotTaken: a layer of another type may not pass for a layer of the table.
-func TestOwnKindsAreNotTaken(t *testing.T) {
-	_, err := New("m", []int{3}, falseDense{})
+// TestKindsAreOfOneType: layers of two types of one kind are not in one network.
+func TestKindsAreOfOneType(t *testing.T) {
+	_, err := New("m", []int{3}, Dense{Outputs: 3}, falseDense{})
 	if err == nil || !strings.Contains(err.Error(), `its kind "dense" is that of nn.Dense`) {
 		t.Errorf("error %v", err)
 	}

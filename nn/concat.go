@@ -3,9 +3,6 @@ package nn
 import (
 	"fmt"
 	"slices"
-	"strconv"
-
-	"dahl/dag"
 )
 
 // Concat puts the channels, or the features, of its inputs behind each other. It is no task where
@@ -36,17 +33,8 @@ func (Concat) Output(in [][]int) ([]int, error) {
 // Flops implements [Layer].
 func (Concat) Flops([][]int, []int) float64 { return 0 }
 
-// Forward implements [Layer]. It copies the inputs that are not in their place.
-func (Concat) Forward(n *Node) {
-	for i := range n.ins {
-		x, place := &n.ins[i], n.ins[i]
-		place.value, place.valueIn = n.out.value, n.out.valueIn.from(&n.out, n.offset(i))
-		if x.value == place.value && x.valueIn.first == place.valueIn.first {
-			continue
-		}
-		n.l.tiles(n, phaseForward+"."+strconv.Itoa(i+1), "copy", nil, n.passing(), place.values(dag.AlongOutputs), x.values(dag.AlongInputs))
-	}
-}
+// Forward implements [Layer].
+func (Concat) Forward(n *Node) { n.Join() }
 
 // Backward implements [Layer].
 func (Concat) Backward(*Node) {}

@@ -2,7 +2,6 @@ package nn
 
 import (
 	"fmt"
-	"slices"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -33,13 +32,27 @@ func conv2dOf(s Settings) Layer {
 	return c
 }
 
-func (c Conv2D) windows() [2]window {
+// Windows are those along rows and along columns.
+func (c Conv2D) Windows() [2]Window {
 	return windowsOf(Columns{c.Kernel, c.Stride, c.Dilation}, c.Pad, c.Columns, c.Pads)
 }
 
 // Traits are those of a layer with weights.
 func (c Conv2D) Traits() Traits {
-	return Traits{Weight: true, Grouped: c.groups() > 1, Takes: kernels.Norm}
+	return Traits{Weight: true, Grouped: c.groups() > 1, Takes: kernels.Norm, Stops: true}
+}
+
+// Prefix is how automatic names begin.
+func (Conv2D) Prefix() string { return "conv" }
+
+// Patterns implements [Fuser]. A pooling knows from its own output where no gradient passes.
+func (c Conv2D) Patterns() []Pattern {
+	return []Pattern{
+		{Behind: []Layer{BatchNorm{}, ReLU{}}, Evaluation: true},
+		{Behind: []Layer{BatchNorm{}}, Evaluation: true},
+		{Behind: []Layer{ReLU{}, MaxPool{}}, Fits: func(behind []Layer) bool { return c.groups() == 1 && behind[1].(MaxPool).plain() }},
+		{Behind: []Layer{ReLU{}}, Stops: true},
+	}
 }
 
 func (c Conv2D) groups() int { return max(c.Groups, 1) }
@@ -56,14 +69,14 @@ func (c Conv2D) Output(inputs [][]int) ([]int, error) {
 	if g := c.groups(); in[0]%g != 0 || c.Filters%g != 0 {
 		return nil, fmt.Errorf("%d groups; want a divisor of the %d channels and the %d filters", g, in[0], c.Filters)
 	}
-	return slid(in, c.Filters, c.windows())
+	return slid(in, c.Filters, c.Windows())
 }
 
 // Params implements [Learner].
 func (c Conv2D) Params(in [][]int) []Parameter {
-	channels, w := in[0][0]/c.groups(), c.windows()
-	fanIn := channels * w[0].size * w[1].size
-	p := []Parameter{{Name: "weight", Shape: []int{c.Filters, channels, w[0].size, w[1].size}, FanIn: fanIn}}
+	channels, w := in[0][0]/c.groups(), c.Windows()
+	fanIn := channels * w[0].Size * w[1].Size
+	p := []Parameter{{Name: "weight", Shape: []int{c.Filters, channels, w[0].Size, w[1].Size}, FanIn: fanIn}}
 	if !c.NoBias {
 		p = append(p, Parameter{Name: "bias", Shape: []int{c.Filters}, FanIn: fanIn})
 	}
@@ -72,108 +85,83 @@ func (c Conv2D) Params(in [][]int) []Parameter {
 
 // Flops implements [Layer].
 func (c Conv2D) Flops(in [][]int, out []int) float64 {
-	return 2 * float64(elems(out)) * float64(c.Params(in)[0].FanIn)
+	return 2 * float64(Elems(out)) * float64(c.Params(in)[0].FanIn)
 }
+
+// params are the parameters of all operations of the layer.
+func (c Conv2D) params() dag.Params {
+	p := windowParams(c.Windows())
+	if c.groups() > 1 {
+		p = append(p, dag.Param{Name: "groups", Value: float64(c.Groups)})
+	}
+	return p
+}
+
+// Layouts of the weight.
+const (
+	hwio = "hwio" // (k k c f), as convolutions over channels-last images read it
+	hwoi = "hwoi" // (k k f c), turned by half a turn, as their input gradients do
+)
 
 // Forward implements [Layer].
 func (c Conv2D) Forward(n *Node) {
-	l := n.l
-	n.params = windowParams(c.windows())
-	if c.groups() > 1 {
-		n.params = append(n.params, dag.Param{Name: "groups", Value: float64(c.Groups)})
-	}
-	rectify := dag.Param{Name: "relu", Value: flag(n.relu != nil)}
-	if n.norm != nil {
-		l.foldNorm(n)
-		n.weightedForward("conv2d.nhwc", n.paramsAnd(rectify), n.Output())
+	params, pool := append(c.params(), Flag("relu", n.Fused(ReLU{}) != nil)), n.Fused(MaxPool{})
+	if norm := n.Fused(BatchNorm{}); norm != nil {
+		weight, bias := c.foldNorm(n, norm)
+		n.Tiles("conv2d.nhwc", params, n.Output(), n.Input(0), weight, bias)
 		return
 	}
 	from := n.Params[0].Shape
-	to := []int{from[2], from[3], from[1], from[0]}
-	p := packing{layout: hwio, op: hwio, back: "oihw", from: from, to: to, outputs: 3, seen: weight{shape: to, outputs: 3, inputs: 2}}
-	if l.turnsAtOnce(n) {
-		n.turned = l.turned(n)
-		p.beside = []dag.Access{writes(n.turned.id, nil)}
+	f, channels, kh, kw := from[0], from[1], from[2], from[3]
+	n.Pack(Packing{
+		Form: Form{Layout: hwio, Shape: []int{kh, kw, channels, f}, Outputs: 3, Inputs: 2}, Back: "oihw", From: from,
+		Turned: &Form{Layout: hwoi, Shape: []int{kh, kw, f, channels}, Outputs: 2, Inputs: 3},
+	})
+	if pool != nil {
+		n.Multiply("conv2d.nhwc", kernels.Pool, c.withPool(pool), n.Output(), n.Saved("index", dag.Uint8))
+	} else if sums, squares, wanted := n.TakeMoments(); wanted {
+		n.Multiply("conv2d.nhwc", kernels.Moments, params, sums, squares, n.Output())
+	} else {
+		n.Multiply("conv2d.nhwc", 0, params, n.Output())
 	}
-	l.pack(n, p)
-	params, written := n.paramsAnd(rectify), []Operand{n.Output()}
-	if n.with.Has(kernels.Pool) {
-		params, written = n.withPool(), append(written, n.poolIndex())
-	} else if norm := l.momentsFor(n); norm != nil {
-		sums, squares := norm.moments()
-		norm.normal.taken = true
-		n.with |= kernels.Moments
-		written = []Operand{sums, squares, n.Output()}
-	}
-	n.weightedForward("conv2d.nhwc", params, written...)
 }
-
-// paramsAnd are the parameters that the layer's tasks share, and more.
-func (n *Node) paramsAnd(more ...dag.Param) dag.Params { return slices.Concat(n.params, more) }
 
 // withPool is the parameters of operations that also pool the convolution's output.
-func (n *Node) withPool() dag.Params {
-	p := n.pool.Layer.(MaxPool)
-	return n.paramsAnd(dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.windows()[0].stride)})
+func (c Conv2D) withPool(pool *Stage) dag.Params {
+	p := pool.Layer.(MaxPool)
+	return append(c.params(), dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.Windows()[0].Stride)})
 }
 
-// poolIndex is where the maxima of a fused pooling are.
-func (n *Node) poolIndex() Operand {
-	return n.Buffer(dag.Buffer{Name: n.pool.Name + ".index", Shape: n.out.shape, Type: dag.Uint8})
+// foldNorm makes filters and biases that also normalise, for an evaluation.
+func (c Conv2D) foldNorm(n *Node, norm *Stage) (weight, bias Operand) {
+	from := n.Params[0].Shape
+	params, running := n.StateOf(norm)
+	weight = n.Buffer(dag.Buffer{Name: n.Params[0].Name + "." + hwio, Shape: []int{from[2], from[3], from[1], from[0]}, Type: n.Type(), Layout: hwio},
+		NoAxis, NoAxis, dag.AlongInputs, dag.AlongOutputs)
+	bias = n.Buffer(dag.Buffer{Name: norm.Name + ".folded", Shape: from[:1], Type: n.Type(), Role: dag.Activation})
+	operands := append([]Operand{weight, bias, n.Param(0), running[0], running[1]}, params...)
+	if !c.NoBias {
+		operands = append(operands, n.Param(1))
+	}
+	n.Step(".fold", "batchnorm.fold", dag.Params{{Name: "eps", Value: norm.Layer.(BatchNorm).eps()}}, operands...)
+	return weight, bias
 }
 
 // Backward implements [Layer].
 func (c Conv2D) Backward(n *Node) {
-	l := n.l
-	with, params, gradient := n.with&kernels.Norm, n.params, []Operand{n.OutputGrad()}
-	if n.with.Has(kernels.Pool) && n.Needs(0) {
-		gradient[0] = l.unpool(n)
-	} else if n.with.Has(kernels.Pool) { // the gradient before pooling is never needed as a whole
-		with, params = with|kernels.Pool, n.withPool()
-		gradient = append(gradient, n.poolIndex())
+	var with kernels.Attributes
+	params, gradient := c.params(), []Operand{n.OutputGrad()}
+	switch pool := n.Fused(MaxPool{}); {
+	case pool != nil && n.Needs(0):
+		gradient[0] = n.GradBefore("maxpool.nhwc.dx", pool.Layer.(MaxPool).params(), n.OutputGrad(), n.Saved("index", dag.Uint8))
+	case pool != nil: // the gradient before pooling is never needed as a whole
+		with, params, gradient = kernels.Pool, c.withPool(pool), append(gradient, n.Saved("index", dag.Uint8))
 	}
-	n.weightedBackward("conv2d.nhwc.dw", with, params, func() {
-		if n.turned == nil {
-			n.turned = l.turn(n)
+	n.MultiplyBack("conv2d.nhwc.dw", with, params, func() {
+		operands := []Operand{n.InputGrad(0), gradient[0], n.Turned()}
+		if n.Stops() {
+			operands = append(operands, n.Input(0))
 		}
-		n.inputGradient("conv2d.nhwc.dx", gradient[0], n.turned)
+		n.Step(".input", "conv2d.nhwc.dx", c.params(), operands...)
 	}, gradient...)
-}
-
-// unpool adds the gradient of the input of a fused max-pooling.
-func (l *lowerer) unpool(n *Node) Operand {
-	dy := l.tensor(n.Name+".out", n.Out)
-	dy.grad = l.image("grad."+n.Name+".out", dag.Gradient, &dy)
-	p := n.pool.Layer.(MaxPool)
-	cut := mirrored(n.tiles.Forward, n.last().Out, n.Out)
-	cut.Outputs = n.tiles.Forward.Outputs
-	written := dy.gradient(dag.AlongOutputs)
-	l.tiles(n, phaseBackward+".pool", "maxpool.nhwc.dx", p.params(), cut, written, n.OutputGrad(), n.poolIndex())
-	return written
-}
-
-// turnsAtOnce reports whether the task that packs the weight also turns it. It does in a
-// training step of layers that are not split, where fewer tasks are better.
-func (l *lowerer) turnsAtOnce(n *Node) bool {
-	whole := n.tiles.Forward.Samples >= l.size() && n.tiles.Forward.Outputs >= n.out.channels()
-	return n.packing == nil && l.opt.Train && whole && n.in.grad != none
-}
-
-// turned is the weight for input gradients over channels-last images.
-func (l *lowerer) turned(n *Node) *weight {
-	from := n.Params[0].Shape
-	w := &weight{shape: []int{from[2], from[3], from[0], from[1]}, outputs: 2, inputs: 3}
-	w.id = l.b.Buffer(dag.Buffer{Name: n.Params[0].Name + "." + hwoi, Shape: w.shape, Type: l.opt.Type, Layout: hwoi})
-	return w
-}
-
-// turn fills it, in parts of as many input channels as a task of the gradient writes.
-func (l *lowerer) turn(n *Node) *weight {
-	w, from := l.turned(n), n.Params[0].Shape
-	l.ofBatch(func() {
-		eachRange(from[1], n.tiles.InputGradient.Inputs, func(r dag.Range) {
-			l.rangeTask(n, phaseBackward, hwoi, r, writes(w.id, w.inputsBox(r)), reads(n.weights[0], boxAt(from, 1, r)))
-		})
-	})
-	return w
 }

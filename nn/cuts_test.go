@@ -185,13 +185,13 @@ func (c *cutCase) eachLowering(t testing.TB, m *Model, opt LowerOptions, types [
 		return g, isNew
 	}
 	for _, opt.Type = range types {
-		for _, opt.alone = range []bool{false, true} {
+		for _, opt.Unfused = range []bool{false, true} {
 			lower()
 		}
 	}
 	rng := rand.New(rand.NewPCG(uint64(len(c.what)), 71))
 	for i, cuts := range c.tries(m, rng, eachSize) {
-		opt.alone = i%2 == 1
+		opt.Unfused = i%2 == 1
 		opt.Lowering = dag.Lowering{Layers: lowerCuts(cuts, 1+i%3, rng)}
 		if len(cuts) > 1 && !isTracked(m) {
 			opt.Lowering.MicroBatches = 1 + rng.IntN(min(c.batch, 3))
@@ -279,7 +279,7 @@ func TestCutsAreExact(t *testing.T) {
 			continue
 		}
 		t.Run(c.what, func(t *testing.T) {
-			opt := LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float64, Train: true, Optimizer: SGD{}, Divisor: 1, alone: true}
+			opt := LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float64, Train: true, Optimizer: SGD{}, Divisor: 1, Unfused: true}
 			whole := integerStep(t, m, opt, mustLower(t, m, opt), 0)
 			tried := 0
 			c.eachLowering(t, m, opt, []dag.DType{dag.Float64, dag.Float32}, true, func(opt LowerOptions, g *dag.Graph) {
@@ -449,7 +449,7 @@ func TestCutsTrain(t *testing.T) {
 	for _, c := range cutCases() {
 		t.Run(c.what, func(t *testing.T) {
 			m := c.model(t)
-			opt := LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float64, Train: true, Optimizer: SGD{Momentum: 0.5}, alone: true}
+			opt := LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float64, Train: true, Optimizer: SGD{Momentum: 0.5}, Unfused: true}
 			whole := newCutTraining(t, &c, m, opt)
 			c.eachLowering(t, m, opt, []dag.DType{dag.Float64}, !isExact(m), func(opt LowerOptions, g *dag.Graph) {
 				whole.compare(t, fmt.Sprintf("%+v", opt.Lowering), g)

@@ -16,7 +16,13 @@ type Dense struct {
 func (Dense) Kind() string { return "dense" }
 
 // Traits are those of a layer with weights.
-func (Dense) Traits() Traits { return Traits{Weight: true, Takes: kernels.Mapped} }
+func (Dense) Traits() Traits { return Traits{Weight: true, Takes: kernels.Mapped, Stops: true} }
+
+// Prefix is how automatic names begin.
+func (Dense) Prefix() string { return "fc" }
+
+// Patterns implements [Fuser].
+func (Dense) Patterns() []Pattern { return []Pattern{{Behind: []Layer{ReLU{}}, Stops: true}} }
 
 // WithOutputs is the layer with another number of outputs.
 func (d Dense) WithOutputs(n int) Layer {
@@ -54,24 +60,24 @@ func (d Dense) Flops(in [][]int, out []int) float64 { return 2 * float64(in[0][0
 
 // Forward implements [Layer].
 func (d Dense) Forward(n *Node) {
-	l := n.l
-	n.weight = n.parameter()
-	if n.in.turned != nil {
-		c, h, w := n.in.turned[0], n.in.turned[1], n.in.turned[2]
-		l.pack(n, packing{
-			layout: nhwc, op: nhwc, back: nchw, from: []int{d.Outputs, c, h, w}, to: []int{d.Outputs, h, w, c}, seen: n.weight,
-		})
+	if m := n.Map(); m != nil {
+		c, h, w := m[0], m[1], m[2]
+		n.Pack(Packing{Form: Form{Layout: "nhwc", Shape: []int{d.Outputs, h, w, c}, Outputs: 0}, Back: "nchw", From: []int{d.Outputs, c, h, w}})
 	}
-	n.weightedForward("dense", nil, n.Output())
+	var with kernels.Attributes
+	if n.Fused(ReLU{}) != nil {
+		with = kernels.ReLU
+	}
+	n.Multiply("dense", with, nil, n.Output())
 }
 
 // Backward implements [Layer].
 func (Dense) Backward(n *Node) {
-	n.weightedBackward("dense.dw", 0, nil, func() {
-		var with kernels.Attributes
-		if n.in.rectified {
-			with = kernels.ReLU
+	n.MultiplyBack("dense.dw", 0, nil, func() {
+		if n.Stops() {
+			n.Step(".input", kernels.Written("dense.dx", kernels.ReLU), nil, n.InputGrad(0), n.OutputGrad(), n.Weight(), n.Input(0))
+		} else {
+			n.Step(".input", "dense.dx", nil, n.InputGrad(0), n.OutputGrad(), n.Weight())
 		}
-		n.inputGradient(kernels.Written("dense.dx", with), n.OutputGrad(), &n.weight)
 	}, n.OutputGrad())
 }

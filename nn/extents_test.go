@@ -41,7 +41,7 @@ func TestExtentsAreOfCuts(t *testing.T) {
 	const batch = 3
 	for _, m := range []*Model{lenet, residual} {
 		hash := func(l dag.Lowering, alone bool) string {
-			g := must.Get(m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l, alone: alone}))(t)
+			g := must.Get(m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l, Unfused: alone}))(t)
 			return g.Hash()
 		}
 		all := must.Get(m.Extents(batch))(t)

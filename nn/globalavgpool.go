@@ -8,6 +8,9 @@ type GlobalAvgPool struct{}
 // Kind implements [Layer].
 func (GlobalAvgPool) Kind() string { return "globalavgpool" }
 
+// Prefix is how automatic names begin.
+func (GlobalAvgPool) Prefix() string { return "pool" }
+
 // Output implements [Layer].
 func (GlobalAvgPool) Output(in [][]int) ([]int, error) {
 	shape, err := oneImage(in, "pooling")
@@ -18,7 +21,7 @@ func (GlobalAvgPool) Output(in [][]int) ([]int, error) {
 }
 
 // Flops implements [Layer].
-func (GlobalAvgPool) Flops(in [][]int, _ []int) float64 { return float64(elems(in[0])) }
+func (GlobalAvgPool) Flops(in [][]int, _ []int) float64 { return float64(Elems(in[0])) }
 
 // Forward implements [Layer].
 func (GlobalAvgPool) Forward(n *Node) { n.Tiles("globalavgpool.nhwc", nil, n.Output(), n.Input(0)) }

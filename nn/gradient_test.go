@@ -64,7 +64,7 @@ func checkGradients(t *testing.T, m *Model, alone bool) {
 	if testing.Short() {
 		some = 5
 	}
-	g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, alone: alone, Optimizer: keepsGradients})
+	g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Unfused: alone, Optimizer: keepsGradients})
 	in := newInterpreter(t, g, map[string][]uint64{})
 	in.fill(m, "train", 1)
 	index := indices(0, batch)
@@ -136,12 +136,12 @@ func TestLoweringsAgree(t *testing.T) {
 		m := cases[name]
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			index := indices(2, batch)
-			opt := LowerOptions{Batch: batch, Type: real, Train: true, Samples: samples, Optimizer: keepsGradients, alone: true}
+			opt := LowerOptions{Batch: batch, Type: real, Train: true, Samples: samples, Optimizer: keepsGradients, Unfused: true}
 			whole := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
 			whole.fill(m, "train", 2)
 			mag := magnitudesOf(t, m, whole, batch, samples, index, real)
 			whole.step(index, 0, 1)
-			opt.alone = false
+			opt.Unfused = false
 			for range tries {
 				opt.Lowering = randomLowering(m, rng)
 				if micro := rng.IntN(2) * rng.IntN(batch); !isTracked(m) {

@@ -99,7 +99,7 @@ func (in *interpreter) feed(index []int32, rate float64, step int) {
 	}
 }
 
-func (in *interpreter) elems(name string) (*uint64, int) {
+func (in *interpreter) Elems(name string) (*uint64, int) {
 	id, ok := in.g.BufferByName(name)
 	if !ok {
 		panic("no buffer " + name)
@@ -109,18 +109,18 @@ func (in *interpreter) elems(name string) (*uint64, int) {
 }
 
 func (in *interpreter) ints(name string) []int32 {
-	p, n := in.elems(name)
+	p, n := in.Elems(name)
 	return unsafe.Slice((*int32)(unsafe.Pointer(p)), n)
 }
 
 func (in *interpreter) bytes(name string) []byte {
-	p, n := in.elems(name)
+	p, n := in.Elems(name)
 	return unsafe.Slice((*byte)(unsafe.Pointer(p)), n)
 }
 
 // floats returns a copy of a buffer of the graph's float type.
 func (in *interpreter) floats(name string) []float64 {
-	p, n := in.elems(name)
+	p, n := in.Elems(name)
 	out := make([]float64, n)
 	if in.kind == dag.Float64 {
 		copy(out, unsafe.Slice((*float64)(unsafe.Pointer(p)), n))
@@ -187,14 +187,14 @@ func (in *interpreter) ofStage(m *Model, stage int, name string) []float64 {
 		case Concat:
 			whole, before := in.ofStage(m, r.stage, of), 0
 			for _, shape := range reader.In[:r.input] {
-				before += elems(shape)
+				before += Elems(shape)
 			}
 			if whole == nil {
 				return nil
 			}
 			var part []float64
-			for sample := range slices.Chunk(whole, elems(reader.Out)) {
-				part = append(part, sample[before:before+elems(s.Out)]...)
+			for sample := range slices.Chunk(whole, Elems(reader.Out)) {
+				part = append(part, sample[before:before+Elems(s.Out)]...)
 			}
 			return part
 		}
@@ -238,7 +238,7 @@ func (in *interpreter) setOperand(task *dag.Task, operand int, values []float64)
 }
 
 func (in *interpreter) setFloats(name string, values []float64) {
-	p, n := in.elems(name)
+	p, n := in.Elems(name)
 	if len(values) != n {
 		panic("wrong length for " + name)
 	}

@@ -117,7 +117,7 @@ func usedShare(g *group) float64 {
 	p := g.pool.Layer.(MaxPool)
 	used := 1.0
 	for d := 1; d <= 2; d++ {
-		used *= float64((g.pool.Out[d]-1)*p.windows()[d-1].stride+p.Size) / float64(g.Out[d])
+		used *= float64((g.pool.Out[d]-1)*p.Windows()[d-1].Stride+p.Size) / float64(g.Out[d])
 	}
 	return used
 }
@@ -170,7 +170,7 @@ func TestWholeLowering(t *testing.T) {
 			l = WholeLowering(m, batch, memory, dag.Float32)
 			for _, group := range m.groups(&l) {
 				what, s, ll := fmt.Sprintf("%s %s batch %d: %+v", info.Name, group.Name, batch, l.Of(group.Name)), group.Stage, l.Of(group.Name)
-				bytes := 4 * ll.Forward.Samples * (s.inElems() + elems(s.Out)/s.Out[0]*ll.Forward.Outputs)
+				bytes := 4 * ll.Forward.Samples * (s.inElems() + Elems(s.Out)/s.Out[0]*ll.Forward.Outputs)
 				if bytes > memory/2 && ll.Forward.Samples > 1 && len(s.Params) == 0 {
 					t.Errorf("%s works on %d bytes", what, bytes)
 				}
@@ -225,7 +225,7 @@ func TestPartsLowering(t *testing.T) {
 }
 
 func (d *chooser) checkElementwise(t *testing.T, what string, s *Stage, ll dag.LayerLowering) {
-	channel, least := d.elemBytes*(s.inElems()+elems(s.Out))/s.Out[0], 1
+	channel, least := d.elemBytes*(s.inElems()+Elems(s.Out))/s.Out[0], 1
 	if _, normalises := s.Layer.(BatchNorm); normalises {
 		least = s.Out[0]
 	}
@@ -235,7 +235,7 @@ func (d *chooser) checkElementwise(t *testing.T, what string, s *Stage, ll dag.L
 }
 
 func (d *chooser) checkWeighted(t *testing.T, what string, s, written *Stage, ll dag.LayerLowering) {
-	in, out, weights := d.elemBytes*s.inElems(), d.elemBytes*elems(written.Out), d.elemBytes*s.Params[0].Elems()
+	in, out, weights := d.elemBytes*s.inElems(), d.elemBytes*Elems(written.Out), d.elemBytes*s.Params[0].Elems()
 	tiles := parts(d.batch, ll.Forward.Samples) * parts(s.Out[0], ll.Forward.Outputs)
 	work := d.workNs(s, ll.Forward.Samples, ll.Forward.Outputs)
 	convolves := len(s.Out) > 1

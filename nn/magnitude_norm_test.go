@@ -143,7 +143,7 @@ func normsOf(t testing.TB, m *Model, in *interpreter, batch, samples int, index 
 			continue
 		}
 		if run == nil {
-			run = newInterpreter(t, mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, alone: true}), map[string][]uint64{})
+			run = newInterpreter(t, mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Unfused: true}), map[string][]uint64{})
 			copy(run.bytes("data.train.images"), in.bytes("data.train.images"))
 			copy(run.ints("data.train.labels"), in.ints("data.train.labels"))
 			for _, p := range m.Parameters() {

@@ -55,7 +55,7 @@ func (b *magnitudes) bound(buffer string, i int) float64 { return b.k * b.eps * 
 func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, index []int32, real dag.DType) *magnitudes {
 	t.Helper()
 	abs, curves, scale, k := absoluteModel(t, m, batch)
-	g := mustLower(t, abs, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Optimizer: keepsGradients, alone: true})
+	g := mustLower(t, abs, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Optimizer: keepsGradients, Unfused: true})
 	norms := normsOf(t, m, in, batch, samples, index)
 	mag := newInterpreter(t, g, map[string][]uint64{})
 	copy(mag.bytes("data.train.images"), in.bytes("data.train.images"))
@@ -151,9 +151,9 @@ func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[st
 			k += float64(2 * len(s.In))
 		case BatchNorm:
 			as(ReLU{})
-			k += 2 * (float64(batch*elems(s.Out)/s.Out[0]) + 16)
+			k += 2 * (float64(batch*Elems(s.Out)/s.Out[0]) + 16)
 		case GlobalAvgPool:
-			k += 2 * float64(elems(s.In[0])/s.Out[0]+1)
+			k += 2 * float64(Elems(s.In[0])/s.Out[0]+1)
 		case MaxPool:
 			as(AvgPool(p))
 			scale *= area(p)
@@ -173,8 +173,8 @@ func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[st
 
 // area is the number of positions of a window.
 func area(p MaxPool) float64 {
-	w := p.windows()
-	return float64(w[0].size * w[1].size)
+	w := p.Windows()
+	return float64(w[0].Size * w[1].Size)
 }
 
 // magnitudeCurve is a layer with a [Curve], in whose place the network has a ReLU.

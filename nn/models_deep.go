@@ -52,7 +52,7 @@ func smallVGG(name string, filters []int) *Model {
 // largeVGG has no average over 7×7 parts between convolutions and dense layers, which changes nothing at 224×224.
 func largeVGG(name string, filters []int) *Model {
 	layers := vggFeatures(filters, false)
-	for i, l := range []Layer{Dense{Outputs: 4096}, ReLU{}, Dropout{P: defaultP}, Dense{Outputs: 4096}, ReLU{}, Dropout{P: defaultP}, Dense{Outputs: 1000}} {
+	for i, l := range []Layer{Dense{Outputs: 4096}, ReLU{}, Dropout{P: DefaultP}, Dense{Outputs: 4096}, ReLU{}, Dropout{P: DefaultP}, Dense{Outputs: 1000}} {
 		layers = append(layers, Named{Name: fmt.Sprintf("classifier.%d", i), Layer: l})
 	}
 	return builtin(name, []int{3, 224, 224}, Defaults{Batch: 64, Optimizer: SGD{LearningRate: 0.01, Momentum: 0.9, WeightDecay: 5e-4}}, layers...)

@@ -42,9 +42,6 @@ func ParseONNX(src []byte, file string) (*Model, error) {
 	return modelOfONNX(g, file)
 }
 
-// ONNXFile is the ONNX file of a network, and how it calls the operands of the whole.
-type ONNXFile struct{ Path, Input, Output string }
-
 func modelOfONNX(g *onnx.Graph, file string) (*Model, error) {
 	r := newONNXReader(g)
 	input, err := r.input()
@@ -63,7 +60,7 @@ func modelOfONNX(g *onnx.Graph, file string) (*Model, error) {
 	name := strings.TrimSuffix(file[strings.LastIndexAny(file, `/\`)+1:], ".onnx")
 	m, err := New(name, input, r.layers...)
 	if err == nil {
-		err = m.setWeights(r.weights)
+		err = setWeights(m, r.weights)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -81,23 +78,31 @@ func at(n *onnx.Node, err error) error {
 }
 
 // setWeights gives parameters the values of a file.
-func (m *Model) setWeights(weights map[string]*onnx.Tensor) error {
+func setWeights(m *Model, weights map[string]*onnx.Tensor) error {
 	for i := range m.Stages {
-		for _, p := range m.Stages[i].state() {
-			t := weights[p.Name]
-			if t == nil && (p.Counts || p.Of != "") {
-				continue // no part of the format, or that of another layer
+		for _, list := range [][]Parameter{m.Stages[i].Params, m.Stages[i].Running} {
+			for j := range list {
+				if err := setWeight(&list[j], weights[list[j].Name]); err != nil {
+					return err
+				}
 			}
-			var shape []int
-			if t != nil {
-				shape = t.Shape
-			}
-			if !slices.Equal(shape, p.Shape) {
-				return fmt.Errorf("parameter %q is to have shape %v, and the file has %v", p.Name, p.Shape, shape)
-			}
-			p.values = t.Floats
 		}
 	}
+	return nil
+}
+
+func setWeight(p *Parameter, t *onnx.Tensor) error {
+	if t == nil && (p.Counts || p.Of != "") {
+		return nil // no part of the format, or that of another layer
+	}
+	var shape []int
+	if t != nil {
+		shape = t.Shape
+	}
+	if !slices.Equal(shape, p.Shape) {
+		return fmt.Errorf("parameter %q is to have shape %v, and the file has %v", p.Name, p.Shape, shape)
+	}
+	p.Values = t.Floats
 	return nil
 }
 
@@ -157,8 +162,8 @@ func (r *onnxReader) input() ([]int, error) {
 		if len(v.Shape) != 2 && len(v.Shape) != 4 || slices.Contains(v.Shape[1:], 0) {
 			return nil, fmt.Errorf("input %q has shape %v; want a batch of C×H×W or of features, whose extents are known", v.Name, v.Shape)
 		}
-		shape, r.layerOf[v.Name] = v.Shape[1:], inputName
-		r.inputName, r.batch, r.shapes[inputName] = v.Name, v.Shape[0], shape
+		shape, r.layerOf[v.Name] = v.Shape[1:], InputName
+		r.inputName, r.batch, r.shapes[InputName] = v.Name, v.Shape[0], shape
 	}
 	if shape == nil {
 		return nil, fmt.Errorf("it has no input")
@@ -223,20 +228,16 @@ func (r *onnxReader) node(n *onnx.Node) error {
 func (r *onnxReader) newName(layer Layer, params []onnxParam) (name, state string) {
 	for _, p := range params {
 		of, ok := strings.CutSuffix(p.name, "."+p.kind)
-		if ok && state == "" && !r.taken[of] && isStateName(of) {
+		if ok && state == "" && !r.taken[of] && IsStateName(of) {
 			state = of
 		}
 	}
-	if state != "" && checkName(state) == nil {
+	if state != "" && CheckName(state) == nil {
 		r.taken[state] = true
 		return state, ""
 	}
-	kind, err := LayerByName(layer.Kind())
-	if err != nil {
-		panic("nn: " + err.Error())
-	}
 	for i := 1; ; i++ {
-		name = fmt.Sprintf("%s%d", kind.Prefix, i)
+		name = fmt.Sprintf("%s%d", PrefixOf(layer), i)
 		if _, other := r.graph.Tensors[name+".weight"]; !other && !r.taken[name] {
 			break
 		}

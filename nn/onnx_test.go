@@ -63,7 +63,7 @@ func TestONNXClasses(t *testing.T) {
 // onnxGraph is a graph of one convolution 3×5×5 → 7×5×5, a flatten and a dense layer.
 func onnxGraph() *onnx.Graph {
 	tensor := func(name string, shape ...int) *onnx.Tensor {
-		return &onnx.Tensor{Name: name, Shape: shape, Floats: make([]float64, elems(shape))}
+		return &onnx.Tensor{Name: name, Shape: shape, Floats: make([]float64, Elems(shape))}
 	}
 	g := &onnx.Graph{Tensors: map[string]*onnx.Tensor{}, Inputs: []onnx.Value{{Name: "x", Shape: []int{0, 3, 5, 5}}}, Outputs: []onnx.Value{{Name: "z"}}}
 	for _, t := range []*onnx.Tensor{tensor("conv.weight", 7, 3, 1, 1), tensor("w", 11, 175), {Name: "shape", Shape: []int{2}, Ints: []int64{-1, 175}}} {
@@ -201,7 +201,7 @@ func FuzzONNX(f *testing.F) {
 			return
 		}
 		for _, s := range m.Stages {
-			if s.inElems() > 1<<20 || elems(s.Out) > 1<<20 {
+			if s.inElems() > 1<<20 || Elems(s.Out) > 1<<20 {
 				return // fine, but slow to lower
 			}
 		}
@@ -299,7 +299,7 @@ func TestONNXBias(t *testing.T) {
 		if got, want := strings.Join(names, " "), "conv.weight[7 3 1 1] conv.bias[7] fc.weight[11 175] fc.bias[11]"; got != want {
 			t.Errorf("%v: parameters %s, want %s", shape, got, want)
 		}
-		if values := m.Stages[0].Params[1].values; !slices.Equal(values, []float64{1, 2, 3, 4, 5, 6, 7}) {
+		if values := m.Stages[0].Params[1].Values; !slices.Equal(values, []float64{1, 2, 3, 4, 5, 6, 7}) {
 			t.Errorf("bias %v", values)
 		}
 	}

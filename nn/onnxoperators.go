@@ -131,7 +131,7 @@ func (n *onnxNode) shape() []int { return n.reader.shapes[n.reader.layerOf[n.Inp
 // numbers is an attribute of so many numbers.
 func (n *onnxNode) numbers(name string, otherwise ...int64) []int {
 	given := n.take(name, onnx.Attribute{Ints: otherwise}).Ints
-	if len(given) != len(otherwise) || slices.Min(given) < 0 || slices.Max(given) > maxExtent {
+	if len(given) != len(otherwise) || slices.Min(given) < 0 || slices.Max(given) > MaxExtent {
 		n.fail("%s are %v; want %d numbers of at least 0", name, given, len(otherwise))
 		given = otherwise
 	}
@@ -181,7 +181,7 @@ func decimal(v float64) float64 {
 
 // dropout has its probability as an operand, or in older files as an attribute.
 func (n *onnxNode) dropout() Layer {
-	p := n.take("ratio", onnx.Attribute{Float: defaultP}).Float
+	p := n.take("ratio", onnx.Attribute{Float: DefaultP}).Float
 	n.take("seed", onnx.Attribute{})
 	if len(n.Inputs) > 1 && n.Inputs[1] != "" {
 		t := n.reader.graph.Tensors[n.Inputs[1]]

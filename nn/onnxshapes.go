@@ -171,7 +171,7 @@ var shapeOperators = map[string]func(n *onnxNode, in [][]int64) ([]int64, bool){
 		switch {
 		case a == 1 || b == 1:
 			return []int64{a * b}, true
-		case min(a, b) < 0 || max(a, b) > maxExtent: // so that products stay within 64 bits
+		case min(a, b) < 0 || max(a, b) > MaxExtent: // so that products stay within 64 bits
 			return nil, false
 		}
 		return []int64{a * b}, true
@@ -209,7 +209,7 @@ func (n *onnxNode) reshape() Layer {
 		if len(want) == len(shape) && slices.Equal(want, shape) {
 			return nil
 		}
-		if features := elems(shape); len(want) == 1 {
+		if features := Elems(shape); len(want) == 1 {
 			if want[0] != features {
 				n.fail("it has %d features and the file %d; dahl keeps the batch as it is", features, want[0])
 			}
@@ -237,7 +237,7 @@ func (n *onnxNode) extents(to []int64, shape []int, copies bool) (want []int) {
 		}
 		if e == -1 && i == open {
 			e = 1
-		} else if e < 1 || e > maxSampleElems || known > maxSampleElems/int(e) {
+		} else if e < 1 || e > MaxSampleElems || known > MaxSampleElems/int(e) {
 			return nil
 		} else {
 			known *= int(e)
@@ -245,10 +245,10 @@ func (n *onnxNode) extents(to []int64, shape []int, copies bool) (want []int) {
 		want = append(want, int(e))
 	}
 	if open >= 0 {
-		if elems(shape)%known != 0 {
+		if Elems(shape)%known != 0 {
 			return nil
 		}
-		want[open] = elems(shape) / known
+		want[open] = Elems(shape) / known
 	}
 	return want
 }

@@ -74,7 +74,7 @@ func (n *onnxNode) bias(operand string, weight []int) {
 	case t == nil || t.Floats == nil:
 		n.constant(operand, 1)
 	case len(weight) == 4 && isOperand && slices.Equal(t.Shape, []int{outputs}):
-	case len(t.Shape) > len(full) || len(weight) == 4 && isOperand || !slices.Equal(t.Shape, full[len(full)-len(t.Shape):]) || elems(t.Shape) != outputs:
+	case len(t.Shape) > len(full) || len(weight) == 4 && isOperand || !slices.Equal(t.Shape, full[len(full)-len(t.Shape):]) || Elems(t.Shape) != outputs:
 		n.fail("constant %q of shape %v is added; dahl adds a bias, of shape %v", operand, t.Shape, full[1:])
 	}
 	if n.err == nil {
@@ -108,7 +108,7 @@ func (n *onnxNode) conv() Layer {
 	}
 	c.Stride, c.Columns.Stride = n.positive("strides", 1, 1)
 	c.Dilation, c.Columns.Dilation = n.positive("dilations", 1, 1)
-	c.Pads = n.pads(windowsOf(Columns{c.Kernel, c.Stride, c.Dilation}, 0, c.Columns, Pads{}))
+	c.Pads = n.pads(c.Windows())
 	groups := n.take("group", onnx.Attribute{Int: 1}).Int
 	if groups < 1 || groups > int64(w.Shape[0]) {
 		n.fail("group is %d; want 1 to %d, the filters", groups, w.Shape[0])
@@ -138,30 +138,30 @@ func (n *onnxNode) window() MaxPool {
 	p := MaxPool{}
 	p.Size, p.Columns.Size = n.positive("kernel_shape", 0, 0)
 	p.Stride, p.Columns.Stride = n.positive("strides", 1, 1)
-	p.Pads = n.pads(p.windows())
+	p.Pads = n.pads(p.Windows())
 	if n.take("ceil_mode", onnx.Attribute{}).Int != 0 {
-		n.wholeWindows(p.windows())
+		n.wholeWindows(p.Windows())
 	}
 	return p
 }
 
 // wholeWindows refuses a pooling that would also have windows beyond the image.
-func (n *onnxNode) wholeWindows(windows [2]window) {
+func (n *onnxNode) wholeWindows(windows [2]Window) {
 	shape := n.shape()
 	for i, w := range windows {
 		if len(shape) != 3 || n.err != nil {
 			return
 		}
-		if padded := shape[1+i] + w.before + w.after; (padded-w.size)%w.stride != 0 {
+		if padded := shape[1+i] + w.Before + w.After; (padded-w.Size)%w.Stride != 0 {
 			n.fail("ceil_mode is 1, and windows of %d with stride %d do not end with the %d %s; dahl has whole windows alone",
-				w.size, w.stride, padded, []string{"rows", "columns"}[i])
+				w.Size, w.Stride, padded, []string{"rows", "columns"}[i])
 		}
 	}
 }
 
 // pads are the rows and columns beside the image: those of the attribute, or as many as the file asks for by auto_pad, which gives
 // ⌈extent/stride⌉ windows. Where their number is odd, the last one is below and to the right (SAME_UPPER), or above and to the left.
-func (n *onnxNode) pads(windows [2]window) Pads {
+func (n *onnxNode) pads(windows [2]Window) Pads {
 	auto := n.text("auto_pad", "NOTSET")
 	p := n.numbers("pads", 0, 0, 0, 0)
 	shape := n.shape()
@@ -176,8 +176,8 @@ func (n *onnxNode) pads(windows [2]window) Pads {
 		n.fail("auto_pad is %q; dahl has NOTSET, VALID, SAME_UPPER and SAME_LOWER", auto)
 	}
 	for i, w := range windows {
-		extent, span := shape[1+i], (w.size-1)*w.dilation+1
-		all := max(0, (parts(extent, w.stride)-1)*w.stride+span-extent)
+		extent, span := shape[1+i], (w.Size-1)*w.Dilation+1
+		all := max(0, (extent-1)/w.Stride*w.Stride+span-extent)
 		p[i], p[2+i] = all/2, all-all/2
 		if auto == "SAME_LOWER" {
 			p[i], p[2+i] = p[2+i], p[i]

@@ -137,7 +137,7 @@ func TestLayersMatchPyTorch(t *testing.T) {
 		}
 		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
 			for _, alone := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/%v/alone=%v", f.Name, real, alone), func(t *testing.T) { f.check(t, real, LowerOptions{alone: alone}) })
+				t.Run(fmt.Sprintf("%s/%v/alone=%v", f.Name, real, alone), func(t *testing.T) { f.check(t, real, LowerOptions{Unfused: alone}) })
 			}
 		}
 	}
@@ -176,7 +176,7 @@ func (f *layerFixture) check(t *testing.T, real dag.DType, opt LowerOptions) {
 			without++
 		}
 	}
-	if all := 2*len(m.Stages) - without; compared > all || compared < all && opt.alone {
+	if all := 2*len(m.Stages) - without; compared > all || compared < all && opt.Unfused {
 		t.Errorf("%d of %d outputs and their gradients are there", compared, all)
 	}
 	for _, p := range m.Parameters() {
@@ -187,7 +187,7 @@ func (f *layerFixture) check(t *testing.T, real dag.DType, opt LowerOptions) {
 		t.Errorf("%d correct, want %d", got, f.Correct)
 	}
 	if len(f.Running) > 0 {
-		f.checkRunning(t, in, shared, mag, opt.alone)
+		f.checkRunning(t, in, shared, mag, opt.Unfused)
 	}
 }
 
@@ -205,7 +205,7 @@ func (f *layerFixture) checkRunning(t *testing.T, in *interpreter, shared map[st
 			}
 		}
 	}
-	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: in.kind, Samples: f.Batch, Split: "train", alone: alone})
+	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: in.kind, Samples: f.Batch, Split: "train", Unfused: alone})
 	evaluation := newInterpreter(t, g, shared)
 	evaluation.step(indices(0, f.Batch), 0, 1)
 	limit := 1e-13
@@ -229,7 +229,7 @@ func TestTrainingMatchesPyTorch(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/alone=%v", f.Name, alone), func(t *testing.T) {
-				g := mustLower(t, f.model(t), LowerOptions{Batch: f.Batch, Type: dag.Float64, Train: true, Samples: f.Batch, alone: alone, Optimizer: SGD{Momentum: 0.5}})
+				g := mustLower(t, f.model(t), LowerOptions{Batch: f.Batch, Type: dag.Float64, Train: true, Samples: f.Batch, Unfused: alone, Optimizer: SGD{Momentum: 0.5}})
 				in := newInterpreterOf(t, g, map[string][]uint64{}, byDefault)
 				copy(in.bytes("data.train.images"), f.Images)
 				copy(in.ints("data.train.labels"), f.Labels)

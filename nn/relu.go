@@ -9,6 +9,9 @@ type ReLU struct{ Elementwise }
 // Kind implements [Layer].
 func (ReLU) Kind() string { return "relu" }
 
+// Traits says that its output says where no gradient passes.
+func (ReLU) Traits() Traits { return Traits{Rectifies: true} }
+
 // Forward implements [Layer].
 func (ReLU) Forward(n *Node) {
 	n.Tiles("relu", nil, n.Output(), n.Saved("mask", dag.Uint8), n.Input(0))

@@ -65,10 +65,10 @@ func ParseModel(src []byte, file string) (*Model, error) {
 		return nil, f.Err
 	}
 	m, err := New(name, input, r.layers...)
-	if at, ok := errors.AsType[*fault](err); ok {
-		path := at.key
-		if at.layer >= 0 {
-			path = r.from[at.layer] + path
+	if at, ok := errors.AsType[*Fault](err); ok {
+		path := at.Key
+		if at.Layer >= 0 {
+			path = r.from[at.Layer] + path
 		}
 		return nil, fmt.Errorf("%s:%d: %w", file, f.Line(path), err)
 	} else if err != nil {
@@ -86,7 +86,7 @@ func shapeIn(t *tomlfile.Table, key string) (shape []int) {
 	list, ok := v.([]any)
 	for _, e := range list {
 		n, isInt := e.(int64)
-		ok = ok && isInt && n >= 1 && n <= maxExtent
+		ok = ok && isInt && n >= 1 && n <= MaxExtent
 		shape = append(shape, int(n))
 	}
 	if !ok {
@@ -100,17 +100,17 @@ func layerOf(t *tomlfile.Table, blocks []layerBlock) Layer {
 	kind := t.Text("kind")
 	info, err := LayerByName(kind)
 	if err != nil {
-		names := strings.Join(naming.List(Layers(), LayerKind.name), ", ")
+		names := strings.Join(naming.List(Layers(), func(k LayerKind) string { return k.Kind }), ", ")
 		for _, b := range blocks {
 			names += ", " + b.kind
 		}
 		t.Fail("kind", kind, "write one of "+names)
 		return nil
 	}
-	known := "kind, name, input, " + weightsOf
+	known := "kind, name, input, " + WeightsOf
 	n := Named{}
-	if _, shares := t.Keys[weightsOf]; shares {
-		n.Shares = []string{t.Text(weightsOf)}
+	if _, shares := t.Keys[WeightsOf]; shares {
+		n.Shares = []string{t.Text(WeightsOf)}
 	}
 	if _, named := t.Keys["input"]; named {
 		if n.Inputs = t.Texts("input"); n.Inputs == nil {
@@ -120,7 +120,7 @@ func layerOf(t *tomlfile.Table, blocks []layerBlock) Layer {
 	s := Settings{}
 	for _, key := range info.Keys {
 		known += ", " + key.Name
-		s.Set(key.Name, key.read(t)...)
+		s.Set(key.Name, valueOf(&key, t)...)
 	}
 	n.Name = t.Text("name")
 	t.Done(known)
@@ -128,8 +128,8 @@ func layerOf(t *tomlfile.Table, blocks []layerBlock) Layer {
 	return n
 }
 
-// read takes the key's value from the table of a layer.
-func (k *Key) read(t *tomlfile.Table) []float64 {
+// valueOf takes a key's value from the table of a layer.
+func valueOf(k *Key, t *tomlfile.Table) []float64 {
 	list, isList := t.Keys[k.Name].([]any)
 	switch {
 	case k.Flag:
@@ -139,7 +139,7 @@ func (k *Key) read(t *tomlfile.Table) []float64 {
 		return []float64{0}
 	case isList && k.Sides > 0:
 		t.Take(k.Name)
-		return k.sides(t, list)
+		return sidesOf(k, t, list)
 	case k.Needed:
 		what := "whole number"
 		if k.Fraction {
@@ -157,8 +157,8 @@ func (k *Key) read(t *tomlfile.Table) []float64 {
 	return []float64{x}
 }
 
-// sides is the numbers of a list.
-func (k *Key) sides(t *tomlfile.Table, list []any) (all []float64) {
+// sidesOf is the numbers of a list.
+func sidesOf(k *Key, t *tomlfile.Table, list []any) (all []float64) {
 	ok := len(list) == 2 || len(list) == k.Sides
 	for _, e := range list {
 		n, whole := e.(int64)
@@ -178,7 +178,7 @@ func (k *Key) sides(t *tomlfile.Table, list []any) (all []float64) {
 
 // training reads the table [train], or gives the defaults of New.
 func training(t *tomlfile.Table) *Defaults {
-	d := &Defaults{Batch: t.Count("batch", 1, maxExtent, 32)}
+	d := &Defaults{Batch: t.Count("batch", 1, MaxExtent, 32)}
 	name := "sgd"
 	if _, ok := t.Keys["optimizer"]; ok {
 		name = t.Text("optimizer")
@@ -227,6 +227,12 @@ func training(t *tomlfile.Table) *Defaults {
 	return d
 }
 
+// Keys of a lowering file.
+const (
+	recomputeKey    = "recompute"     // beside the cuts of a layer
+	microBatchesKey = "micro_batches" // of the network
+)
+
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml:
 // micro_batches, [default] and [layer.NAME] with the cut of the forward pass and, in the tables input_gradient and
 // weight_gradient, those of the gradients, see [dag.Cut], and with recompute. Whether the layers exist is checked when a model is lowered.
@@ -236,8 +242,8 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 		return dag.Lowering{}, err
 	}
 	l := dag.Lowering{Default: granularityOf(root.Table("default"))}
-	l.MicroBatches = root.Count(microBatchesKey, 0, maxExtent, 0)
-	if layout := root.Text("layout"); layout != "" && layout != nhwc { // older files have both keys
+	l.MicroBatches = root.Count(microBatchesKey, 0, MaxExtent, 0)
+	if layout := root.Text("layout"); layout != "" && layout != "nhwc" { // older files have both keys
 		root.Fail("layout", layout, `images have their channels last: write "nhwc", or leave the line out`)
 	}
 	if !root.Flag("fused", true) {
@@ -277,7 +283,7 @@ func cutOf(t *tomlfile.Table, c *dag.Cut) string {
 	var keys []string
 	for d := range dag.NumNumbers {
 		keys = append(keys, d.String())
-		*c.Of(d) = t.Count(d.String(), 0, maxExtent, 0)
+		*c.Of(d) = t.Count(d.String(), 0, MaxExtent, 0)
 	}
 	return strings.Join(keys, ", ")
 }

@@ -149,7 +149,7 @@ func FuzzParseModel(f *testing.F) {
 			return
 		}
 		for _, s := range m.Stages {
-			if s.inElems() > 1<<20 || elems(s.Out) > 1<<20 {
+			if s.inElems() > 1<<20 || Elems(s.Out) > 1<<20 {
 				return // fine, but slow to lower
 			}
 		}

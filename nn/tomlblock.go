@@ -93,7 +93,7 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 		own := &tomlfile.Table{File: from.File, Path: from.Path, Owner: t.Owner + ": " + from.Owner, Keys: maps.Clone(from.Keys)}
 		own.Need("name", `"conv1"`)
 		for key, v := range own.Keys {
-			if text, isText := v.(string); isText && !slices.Contains([]string{"kind", "name", weightsOf}, key) && slices.Contains(b.keys, text) {
+			if text, isText := v.(string); isText && !slices.Contains([]string{"kind", "name", WeightsOf}, key) && slices.Contains(b.keys, text) {
 				own.Keys[key] = values[text]
 			}
 		}
@@ -110,7 +110,7 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 		} else {
 			n.Inputs = slices.Clone(n.Inputs)
 			for i, of := range n.Inputs {
-				if n.Inputs[i] = name + "." + of; of == inputName {
+				if n.Inputs[i] = name + "." + of; of == InputName {
 					n.Inputs[i] = input
 				}
 			}
@@ -129,7 +129,7 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 
 // inputOf is the name of what a block's use reads: the layer that it names, or the one before it.
 func (r *layerReader) inputOf(t *tomlfile.Table) string {
-	name := inputName
+	name := InputName
 	if _, named := t.Keys["input"]; named {
 		inputs := t.Texts("input")
 		if len(inputs) != 1 {
