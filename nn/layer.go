@@ -2,14 +2,14 @@ package nn
 
 import "dahl/kernels"
 
-// Layer is one kind of computation with its numbers. A new layer is one file with this interface
-// and a line in [Layers]; gradient, parity and lowering tests loop over the table. A layer of
+// Layer is one kind of computation with its numbers. A new layer is one file with this interface, in package layers
+// with a line in its table, over which gradient, parity and lowering tests loop. A layer of
 // another module needs no line: [New] takes whatever implements the interface. Such a layer may
 // bring operations of its own, with a method Kernels() []kernels.Kernel. Other methods that a layer may
 // have are those of [Learner], [Tracker] and [Fuser], Traits() Traits, Prefix() string where automatic names begin otherwise
 // than with its kind, and WithOutputs(n int) Layer of one that can be a model's last for any number of classes.
 type Layer interface {
-	// Kind is the layer's name in Layers and in model files.
+	// Kind is the layer's name in model files.
 	Kind() string
 	// Output is the shape of one sample after the layer, given those of its inputs, or an error if
 	// these do not fit.

@@ -16,7 +16,7 @@ import (
 )
 
 // Model is a network: a graph of layers, in an order in which each one reads layers before it, and
-// the shapes between them. [New], [ModelByName] and [ParseModel] build it. It does not change
+// the shapes between them. [New] builds it; package models has some, and package files reads others. It does not change
 // afterwards, but for its Defaults.
 type Model struct {
 	Name     string
@@ -160,7 +160,7 @@ func New(name string, input []int, layers ...Layer) (*Model, error) {
 }
 
 // For returns the same layers for images of another shape or another number of classes, as in mlp
-// on 8×8 digits. The last layer gets as many outputs where it has a method WithOutputs, as [Dense] does. If the layers cannot take
+// on 8×8 digits. The last layer gets as many outputs where it has a method WithOutputs, as layers.Dense does. If the layers cannot take
 // the shape, the error names the layer.
 func (m *Model) For(input []int, classes int) (*Model, error) {
 	layers := m.layers()

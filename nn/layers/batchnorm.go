@@ -1,10 +1,11 @@
-package nn
+package layers
 
 import (
 	"cmp"
 	"fmt"
 
 	"dahl/dag"
+	"dahl/nn"
 )
 
 // BatchNorm normalises each channel by the mean and the variance of a batch, as PyTorch's BatchNorm2d:
@@ -25,15 +26,15 @@ const (
 func (BatchNorm) Kind() string { return "batchnorm" }
 
 // Traits says that tasks wait for all of their input, which no cache has kept, and read whole pixels fastest.
-func (BatchNorm) Traits() Traits { return Traits{WholeSample: true, Normalises: true} }
+func (BatchNorm) Traits() nn.Traits { return nn.Traits{WholeSample: true, Normalises: true} }
 
 // Prefix is how automatic names begin.
 func (BatchNorm) Prefix() string { return "bn" }
 
 // Patterns implements [Fuser]. The layer computes the sign of its output again from its input, or reads its output, so that any layer
 // may read what a ReLU behind it gives.
-func (BatchNorm) Patterns() []Pattern {
-	return []Pattern{{Behind: []Layer{Add{}, ReLU{}}}, {Behind: []Layer{ReLU{}}}}
+func (BatchNorm) Patterns() []nn.Pattern {
+	return []nn.Pattern{{Behind: []nn.Layer{Add{}, ReLU{}}}, {Behind: []nn.Layer{ReLU{}}}}
 }
 
 func (b BatchNorm) eps() float64 { return cmp.Or(b.Eps, defaultEps) }
@@ -51,30 +52,30 @@ func (b BatchNorm) Output(in [][]int) ([]int, error) {
 }
 
 // Params implements [Learner].
-func (BatchNorm) Params(in [][]int) []Parameter {
+func (BatchNorm) Params(in [][]int) []nn.Parameter {
 	channels := in[0][:1]
-	return []Parameter{{Name: "weight", Shape: channels, First: 1}, {Name: "bias", Shape: channels}}
+	return []nn.Parameter{{Name: "weight", Shape: channels, First: 1}, {Name: "bias", Shape: channels}}
 }
 
 // Running implements [Tracker].
-func (BatchNorm) Running(in [][]int) []Parameter {
+func (BatchNorm) Running(in [][]int) []nn.Parameter {
 	channels := in[0][:1]
-	return []Parameter{
+	return []nn.Parameter{
 		{Name: "running_mean", Shape: channels}, {Name: "running_var", Shape: channels, First: 1},
 		{Name: "num_batches_tracked", Shape: []int{}, Counts: true},
 	}
 }
 
 // Flops implements [Layer].
-func (BatchNorm) Flops(_ [][]int, out []int) float64 { return 8 * float64(Elems(out)) }
+func (BatchNorm) Flops(_ [][]int, out []int) float64 { return 8 * float64(nn.Elems(out)) }
 
 // scale is how the layer normalises.
-func (BatchNorm) scale(n *Node) Operand {
-	return n.Buffer(dag.Buffer{Name: n.Name + ".scale", Shape: []int{4, n.Out[0]}, Type: n.Type()}, NoAxis, dag.AlongOutputs)
+func (BatchNorm) scale(n *nn.Node) nn.Operand {
+	return n.Buffer(dag.Buffer{Name: n.Name + ".scale", Shape: []int{4, n.Out[0]}, Type: n.Type()}, nn.NoAxis, dag.AlongOutputs)
 }
 
 // Forward implements [Layer].
-func (b BatchNorm) Forward(n *Node) {
+func (b BatchNorm) Forward(n *nn.Node) {
 	scale := b.scale(n)
 	if n.Trains() {
 		b.statistics(n, scale)
@@ -84,15 +85,15 @@ func (b BatchNorm) Forward(n *Node) {
 	if n.Leave(scale) {
 		return
 	}
-	operands := []Operand{n.Output(), n.Input(0), scale}
+	operands := []nn.Operand{n.Output(), n.Input(0), scale}
 	if n.Fused(Add{}) != nil {
 		operands = append(operands, n.Input(1))
 	}
-	n.Tiles("batchnorm.nhwc", dag.Params{Flag("relu", n.Fused(ReLU{}) != nil)}, operands...)
+	n.Tiles("batchnorm.nhwc", dag.Params{nn.Flag("relu", n.Fused(ReLU{}) != nil)}, operands...)
 }
 
 // statistics adds the tasks of mean and variance, of each sample and of the batch.
-func (b BatchNorm) statistics(n *Node, scale Operand) {
+func (b BatchNorm) statistics(n *nn.Node, scale nn.Operand) {
 	pixels := n.Out[1] * n.Out[2]
 	if n.Samples()*pixels < 2 {
 		n.Fail(fmt.Errorf("a channel has one value, whose variance is not defined; train with more samples at a time"))
@@ -107,18 +108,18 @@ func (b BatchNorm) statistics(n *Node, scale Operand) {
 }
 
 // gradBySample is a buffer of a number per sample and channel.
-func (BatchNorm) gradBySample(n *Node, name string) Operand {
+func (BatchNorm) gradBySample(n *nn.Node, name string) nn.Operand {
 	return n.Buffer(dag.Buffer{Name: "grad." + n.Name + name, Shape: []int{n.Samples(), n.Out[0]}, Type: n.Type()}, dag.AlongSamples, dag.AlongInputs)
 }
 
 // Backward implements [Layer].
-func (b BatchNorm) Backward(n *Node) {
+func (b BatchNorm) Backward(n *nn.Node) {
 	dw, db, scale := n.ParamGrad(0), n.ParamGrad(1), b.scale(n)
 	sums, products := b.gradBySample(n, ".sum"), b.gradBySample(n, ".products")
-	rectified := dag.Params{Flag("relu", n.Fused(ReLU{}) != nil)}
+	rectified := dag.Params{nn.Flag("relu", n.Fused(ReLU{}) != nil)}
 	if n.Fused(Add{}) != nil {
-		rectified = dag.Params{Flag("relu", false)} // the gradient stops where the sums are taken
-		operands := []Operand{sums, products, n.OutputGrad(), n.Output(), n.Input(0), scale}
+		rectified = dag.Params{nn.Flag("relu", false)} // the gradient stops where the sums are taken
+		operands := []nn.Operand{sums, products, n.OutputGrad(), n.Output(), n.Input(0), scale}
 		if rest, lacks := n.RestGrad(); lacks {
 			operands = append(operands, rest)
 		}

@@ -1,8 +1,10 @@
-package nn
+package layers
 
 import (
 	"fmt"
 	"slices"
+
+	"dahl/nn"
 )
 
 // Concat puts the channels, or the features, of its inputs behind each other. It is no task where
@@ -13,7 +15,7 @@ type Concat struct{}
 func (Concat) Kind() string { return "concat" }
 
 // Traits says where values and gradients are.
-func (Concat) Traits() Traits { return Traits{Passes: true, Joins: true} }
+func (Concat) Traits() nn.Traits { return nn.Traits{Passes: true, Joins: true} }
 
 // Output implements [Layer].
 func (Concat) Output(in [][]int) ([]int, error) {
@@ -34,7 +36,7 @@ func (Concat) Output(in [][]int) ([]int, error) {
 func (Concat) Flops([][]int, []int) float64 { return 0 }
 
 // Forward implements [Layer].
-func (Concat) Forward(n *Node) { n.Join() }
+func (Concat) Forward(n *nn.Node) { n.Join() }
 
 // Backward implements [Layer].
-func (Concat) Backward(*Node) {}
+func (Concat) Backward(*nn.Node) {}

@@ -1,9 +1,10 @@
-package nn
+package layers
 
 import (
 	"fmt"
 
 	"dahl/dag"
+	"dahl/nn"
 )
 
 // Dropout makes each element 0 with probability P in a training step, and multiplies the others by 1/(1-P). An evaluation
@@ -20,7 +21,7 @@ func (Dropout) Kind() string { return "dropout" }
 func (Dropout) Prefix() string { return "drop" }
 
 // Traits says that an evaluation has no task.
-func (Dropout) Traits() Traits { return Traits{TrainsOnly: true} }
+func (Dropout) Traits() nn.Traits { return nn.Traits{TrainsOnly: true} }
 
 // Output implements [Layer].
 func (d Dropout) Output(in [][]int) ([]int, error) {
@@ -31,10 +32,10 @@ func (d Dropout) Output(in [][]int) ([]int, error) {
 }
 
 // Flops implements [Layer].
-func (Dropout) Flops(_ [][]int, out []int) float64 { return 25 * float64(Elems(out)) }
+func (Dropout) Flops(_ [][]int, out []int) float64 { return 25 * float64(nn.Elems(out)) }
 
 // Forward implements [Layer].
-func (d Dropout) Forward(n *Node) {
+func (d Dropout) Forward(n *nn.Node) {
 	if !n.Trains() {
 		n.View()
 		return
@@ -42,11 +43,11 @@ func (d Dropout) Forward(n *Node) {
 	n.Tiles("dropout", d.params(n), n.Output(), n.Input(0), n.Keys())
 }
 
-func (d Dropout) params(n *Node) dag.Params {
-	return dag.Params{{Name: "p", Value: d.P}, Flag("channels_last", len(n.Out) == 3)}
+func (d Dropout) params(n *nn.Node) dag.Params {
+	return dag.Params{{Name: "p", Value: d.P}, nn.Flag("channels_last", len(n.Out) == 3)}
 }
 
 // Backward implements [Layer]: the gradient is multiplied by what the input was.
-func (d Dropout) Backward(n *Node) {
+func (d Dropout) Backward(n *nn.Node) {
 	n.Tiles("dropout", d.params(n), n.InputGrad(0), n.OutputGrad(), n.Keys())
 }

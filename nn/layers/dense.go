@@ -1,9 +1,10 @@
-package nn
+package layers
 
 import (
 	"fmt"
 
 	"dahl/kernels"
+	"dahl/nn"
 )
 
 // Dense is a fully connected layer: y = x·wᵀ + b, with w of shape (outputs, inputs).
@@ -16,16 +17,16 @@ type Dense struct {
 func (Dense) Kind() string { return "dense" }
 
 // Traits are those of a layer with weights.
-func (Dense) Traits() Traits { return Traits{Weight: true, Takes: kernels.Mapped, Stops: true} }
+func (Dense) Traits() nn.Traits { return nn.Traits{Weight: true, Takes: kernels.Mapped, Stops: true} }
 
 // Prefix is how automatic names begin.
 func (Dense) Prefix() string { return "fc" }
 
 // Patterns implements [Fuser].
-func (Dense) Patterns() []Pattern { return []Pattern{{Behind: []Layer{ReLU{}}, Stops: true}} }
+func (Dense) Patterns() []nn.Pattern { return []nn.Pattern{{Behind: []nn.Layer{ReLU{}}, Stops: true}} }
 
 // WithOutputs is the layer with another number of outputs.
-func (d Dense) WithOutputs(n int) Layer {
+func (d Dense) WithOutputs(n int) nn.Layer {
 	d.Outputs = n
 	return d
 }
@@ -46,11 +47,11 @@ func (d Dense) Output(inputs [][]int) ([]int, error) {
 }
 
 // Params implements [Learner].
-func (d Dense) Params(in [][]int) []Parameter {
+func (d Dense) Params(in [][]int) []nn.Parameter {
 	inputs := in[0][0]
-	p := []Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs}}
+	p := []nn.Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs}}
 	if !d.NoBias {
-		p = append(p, Parameter{Name: "bias", Shape: []int{d.Outputs}, FanIn: inputs})
+		p = append(p, nn.Parameter{Name: "bias", Shape: []int{d.Outputs}, FanIn: inputs})
 	}
 	return p
 }
@@ -59,10 +60,10 @@ func (d Dense) Params(in [][]int) []Parameter {
 func (d Dense) Flops(in [][]int, out []int) float64 { return 2 * float64(in[0][0]) * float64(out[0]) }
 
 // Forward implements [Layer].
-func (d Dense) Forward(n *Node) {
+func (d Dense) Forward(n *nn.Node) {
 	if m := n.Map(); m != nil {
 		c, h, w := m[0], m[1], m[2]
-		n.Pack(Packing{Form: Form{Layout: "nhwc", Shape: []int{d.Outputs, h, w, c}, Outputs: 0}, Back: "nchw", From: []int{d.Outputs, c, h, w}})
+		n.Pack(nn.Packing{Form: nn.Form{Layout: "nhwc", Shape: []int{d.Outputs, h, w, c}, Outputs: 0}, Back: "nchw", From: []int{d.Outputs, c, h, w}})
 	}
 	var with kernels.Attributes
 	if n.Fused(ReLU{}) != nil {
@@ -72,7 +73,7 @@ func (d Dense) Forward(n *Node) {
 }
 
 // Backward implements [Layer].
-func (Dense) Backward(n *Node) {
+func (Dense) Backward(n *nn.Node) {
 	n.MultiplyBack("dense.dw", 0, nil, func() {
 		if n.Stops() {
 			n.Step(".input", kernels.Written("dense.dx", kernels.ReLU), nil, n.InputGrad(0), n.OutputGrad(), n.Weight(), n.Input(0))

@@ -1,10 +1,11 @@
-package nn
+package layers
 
 import (
 	"cmp"
 	"fmt"
 
 	"dahl/dag"
+	"dahl/nn"
 )
 
 // MaxPool is the maximum of windows. A byte per output remembers the position of the
@@ -39,7 +40,7 @@ func (p MaxPool) Output(in [][]int) ([]int, error) {
 // Flops implements [Layer].
 func (p MaxPool) Flops(_ [][]int, out []int) float64 {
 	w := p.Windows()
-	return float64(Elems(out) * w[0].Size * w[1].Size)
+	return float64(nn.Elems(out) * w[0].Size * w[1].Size)
 }
 
 func (p MaxPool) params() dag.Params {
@@ -70,12 +71,12 @@ func poolOf(s Settings) MaxPool {
 }
 
 // Forward implements [Layer].
-func (p MaxPool) Forward(n *Node) {
+func (p MaxPool) Forward(n *nn.Node) {
 	n.Tiles("maxpool.nhwc", p.params(), n.Output(), n.Saved("index", dag.Uint8), n.Input(0))
 }
 
 // Backward implements [Layer].
-func (p MaxPool) Backward(n *Node) {
+func (p MaxPool) Backward(n *nn.Node) {
 	n.Tiles("maxpool.nhwc.dx", p.params(), n.InputGrad(0), n.OutputGrad(), n.Saved("index", dag.Uint8))
 }
 

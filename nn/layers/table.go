@@ -1,9 +1,10 @@
-package nn
+package layers
 
 import (
 	"fmt"
 
 	"dahl/naming"
+	"dahl/nn"
 )
 
 // Elementwise is the part of a layer with one input and no parameters that all layers have alike
@@ -14,7 +15,7 @@ type Elementwise struct{}
 func (Elementwise) Output(in [][]int) ([]int, error) { return one(in) }
 
 // Flops implements [Layer] with one operation per element.
-func (Elementwise) Flops(_ [][]int, out []int) float64 { return float64(Elems(out)) }
+func (Elementwise) Flops(_ [][]int, out []int) float64 { return float64(nn.Elems(out)) }
 
 // one is the shape of the only input of a layer.
 func one(in [][]int) ([]int, error) {
@@ -33,13 +34,13 @@ func oneImage(in [][]int, layer string) ([]int, error) {
 	return shape, err
 }
 
-// LayerKind is a line of the table of layers.
-type LayerKind struct {
+// Info is a line of the table of layers.
+type Info struct {
 	Kind string
 	Doc  string
 	// Keys are the numbers and flags that a model file may give and that New reads.
 	Keys []Key
-	New  func(s Settings) Layer
+	New  func(s Settings) nn.Layer
 	// Curve describes a layer that applies one function to every element; zero for any other
 	// layer.
 	Curve Curve
@@ -99,9 +100,9 @@ func (s Settings) count(key string) int { return int(s[key]) }
 // MaxExtent is the largest whole number in a model file.
 const MaxExtent = 1 << 24
 
-// Layers is the table of layers.
-func Layers() []LayerKind {
-	return append([]LayerKind{
+// All is the table of layers.
+func All() []Info {
+	return append([]Info{
 		{
 			Kind: "conv2d", Doc: "convolution (cross-correlation, as PyTorch's)",
 			Keys: []Key{
@@ -121,11 +122,11 @@ func Layers() []LayerKind {
 				{Name: "outputs", Min: 1, Max: MaxExtent, Needed: true, Doc: "output features"},
 				{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias per output is added"},
 			},
-			New: func(s Settings) Layer { return Dense{Outputs: s.count("outputs"), NoBias: s["bias"] == 0} },
+			New: func(s Settings) nn.Layer { return Dense{Outputs: s.count("outputs"), NoBias: s["bias"] == 0} },
 		},
 		{
 			Kind: "relu", Doc: "max(x, 0), gradient 0 at 0",
-			New:   func(Settings) Layer { return ReLU{} },
+			New:   func(Settings) nn.Layer { return ReLU{} },
 			Curve: Curve{Slope: 1},
 		},
 		{
@@ -134,38 +135,38 @@ func Layers() []LayerKind {
 				{Name: "eps", Min: 1e-12, Max: 1, Default: defaultEps, Fraction: true, Doc: "added to the variance"},
 				{Name: "momentum", Min: 1e-12, Max: 1, Default: defaultMomentum, Fraction: true, Doc: "part of a batch in the running mean and variance"},
 			},
-			New: func(s Settings) Layer { return BatchNorm{Eps: s["eps"], Momentum: s["momentum"]} },
+			New: func(s Settings) nn.Layer { return BatchNorm{Eps: s["eps"], Momentum: s["momentum"]} },
 		},
 		{
 			Kind: "maxpool", Doc: "maximum of windows",
 			Keys: poolKeys(),
-			New:  func(s Settings) Layer { return poolOf(s) },
+			New:  func(s Settings) nn.Layer { return poolOf(s) },
 		},
 		{
 			Kind: "avgpool", Doc: "average of windows",
 			Keys: poolKeys(),
-			New:  func(s Settings) Layer { return AvgPool(poolOf(s)) },
+			New:  func(s Settings) nn.Layer { return AvgPool(poolOf(s)) },
 		},
 		{
 			Kind: "dropout", Doc: "elements at random 0 in training steps, the others times 1/(1-p)",
 			Keys: []Key{{Name: "p", Min: 0, Max: 1, Default: DefaultP, Fraction: true, Doc: "probability of 0"}},
-			New:  func(s Settings) Layer { return Dropout{P: s["p"]} },
+			New:  func(s Settings) nn.Layer { return Dropout{P: s["p"]} },
 		},
 		{
 			Kind: "flatten", Doc: "C×H×W as one vector: another view, no task",
-			New: func(Settings) Layer { return Flatten{} },
+			New: func(Settings) nn.Layer { return Flatten{} },
 		},
 		{
 			Kind: "add", Doc: "sum of two or more inputs of one shape",
-			New: func(Settings) Layer { return Add{} },
+			New: func(Settings) nn.Layer { return Add{} },
 		},
 		{
 			Kind: "concat", Doc: "the channels or features of two or more inputs behind each other",
-			New: func(Settings) Layer { return Concat{} },
+			New: func(Settings) nn.Layer { return Concat{} },
 		},
 		{
 			Kind: "globalavgpool", Doc: "average of all pixels of each channel",
-			New: func(Settings) Layer { return GlobalAvgPool{} },
+			New: func(Settings) nn.Layer { return GlobalAvgPool{} },
 		},
 	}, activations()...)
 }
@@ -178,7 +179,7 @@ func poolKeys() []Key {
 	}
 }
 
-// LayerByName finds a line of the table of layers.
-func LayerByName(kind string) (LayerKind, error) {
-	return naming.Find("layer", kind, Layers(), func(k LayerKind) string { return k.Kind })
+// ByName finds a line of the table of layers.
+func ByName(kind string) (Info, error) {
+	return naming.Find("layer", kind, All(), func(k Info) string { return k.Kind })
 }

@@ -1,10 +1,11 @@
-package nn
+package layers
 
 import (
 	"fmt"
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/nn"
 )
 
 // Conv2D is a convolution (cross-correlation, as PyTorch's), with w of shape (filters, channels/groups,
@@ -23,7 +24,7 @@ type Conv2D struct {
 func (Conv2D) Kind() string { return "conv2d" }
 
 // conv2dOf is the layer that a model file describes.
-func conv2dOf(s Settings) Layer {
+func conv2dOf(s Settings) nn.Layer {
 	c := Conv2D{Filters: s.count("filters"), Groups: s.count("groups"), NoBias: s["bias"] == 0}
 	c.Kernel, c.Columns.Size = s.pair("kernel")
 	c.Stride, c.Columns.Stride = s.pair("stride")
@@ -38,20 +39,20 @@ func (c Conv2D) Windows() [2]Window {
 }
 
 // Traits are those of a layer with weights.
-func (c Conv2D) Traits() Traits {
-	return Traits{Weight: true, Grouped: c.groups() > 1, Takes: kernels.Norm, Stops: true}
+func (c Conv2D) Traits() nn.Traits {
+	return nn.Traits{Weight: true, Grouped: c.groups() > 1, Takes: kernels.Norm, Stops: true}
 }
 
 // Prefix is how automatic names begin.
 func (Conv2D) Prefix() string { return "conv" }
 
 // Patterns implements [Fuser]. A pooling knows from its own output where no gradient passes.
-func (c Conv2D) Patterns() []Pattern {
-	return []Pattern{
-		{Behind: []Layer{BatchNorm{}, ReLU{}}, Evaluation: true},
-		{Behind: []Layer{BatchNorm{}}, Evaluation: true},
-		{Behind: []Layer{ReLU{}, MaxPool{}}, Fits: func(behind []Layer) bool { return c.groups() == 1 && behind[1].(MaxPool).plain() }},
-		{Behind: []Layer{ReLU{}}, Stops: true},
+func (c Conv2D) Patterns() []nn.Pattern {
+	return []nn.Pattern{
+		{Behind: []nn.Layer{BatchNorm{}, ReLU{}}, Evaluation: true},
+		{Behind: []nn.Layer{BatchNorm{}}, Evaluation: true},
+		{Behind: []nn.Layer{ReLU{}, MaxPool{}}, Fits: func(behind []nn.Layer) bool { return c.groups() == 1 && behind[1].(MaxPool).plain() }},
+		{Behind: []nn.Layer{ReLU{}}, Stops: true},
 	}
 }
 
@@ -73,19 +74,19 @@ func (c Conv2D) Output(inputs [][]int) ([]int, error) {
 }
 
 // Params implements [Learner].
-func (c Conv2D) Params(in [][]int) []Parameter {
+func (c Conv2D) Params(in [][]int) []nn.Parameter {
 	channels, w := in[0][0]/c.groups(), c.Windows()
 	fanIn := channels * w[0].Size * w[1].Size
-	p := []Parameter{{Name: "weight", Shape: []int{c.Filters, channels, w[0].Size, w[1].Size}, FanIn: fanIn}}
+	p := []nn.Parameter{{Name: "weight", Shape: []int{c.Filters, channels, w[0].Size, w[1].Size}, FanIn: fanIn}}
 	if !c.NoBias {
-		p = append(p, Parameter{Name: "bias", Shape: []int{c.Filters}, FanIn: fanIn})
+		p = append(p, nn.Parameter{Name: "bias", Shape: []int{c.Filters}, FanIn: fanIn})
 	}
 	return p
 }
 
 // Flops implements [Layer].
 func (c Conv2D) Flops(in [][]int, out []int) float64 {
-	return 2 * float64(Elems(out)) * float64(c.Params(in)[0].FanIn)
+	return 2 * float64(nn.Elems(out)) * float64(c.Params(in)[0].FanIn)
 }
 
 // params are the parameters of all operations of the layer.
@@ -104,8 +105,8 @@ const (
 )
 
 // Forward implements [Layer].
-func (c Conv2D) Forward(n *Node) {
-	params, pool := append(c.params(), Flag("relu", n.Fused(ReLU{}) != nil)), n.Fused(MaxPool{})
+func (c Conv2D) Forward(n *nn.Node) {
+	params, pool := append(c.params(), nn.Flag("relu", n.Fused(ReLU{}) != nil)), n.Fused(MaxPool{})
 	if norm := n.Fused(BatchNorm{}); norm != nil {
 		weight, bias := c.foldNorm(n, norm)
 		n.Tiles("conv2d.nhwc", params, n.Output(), n.Input(0), weight, bias)
@@ -113,9 +114,9 @@ func (c Conv2D) Forward(n *Node) {
 	}
 	from := n.Params[0].Shape
 	f, channels, kh, kw := from[0], from[1], from[2], from[3]
-	n.Pack(Packing{
-		Form: Form{Layout: hwio, Shape: []int{kh, kw, channels, f}, Outputs: 3, Inputs: 2}, Back: "oihw", From: from,
-		Turned: &Form{Layout: hwoi, Shape: []int{kh, kw, f, channels}, Outputs: 2, Inputs: 3},
+	n.Pack(nn.Packing{
+		Form: nn.Form{Layout: hwio, Shape: []int{kh, kw, channels, f}, Outputs: 3, Inputs: 2}, Back: "oihw", From: from,
+		Turned: &nn.Form{Layout: hwoi, Shape: []int{kh, kw, f, channels}, Outputs: 2, Inputs: 3},
 	})
 	if pool != nil {
 		n.Multiply("conv2d.nhwc", kernels.Pool, c.withPool(pool), n.Output(), n.Saved("index", dag.Uint8))
@@ -127,19 +128,19 @@ func (c Conv2D) Forward(n *Node) {
 }
 
 // withPool is the parameters of operations that also pool the convolution's output.
-func (c Conv2D) withPool(pool *Stage) dag.Params {
+func (c Conv2D) withPool(pool *nn.Stage) dag.Params {
 	p := pool.Layer.(MaxPool)
 	return append(c.params(), dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.Windows()[0].Stride)})
 }
 
 // foldNorm makes filters and biases that also normalise, for an evaluation.
-func (c Conv2D) foldNorm(n *Node, norm *Stage) (weight, bias Operand) {
+func (c Conv2D) foldNorm(n *nn.Node, norm *nn.Stage) (weight, bias nn.Operand) {
 	from := n.Params[0].Shape
 	params, running := n.StateOf(norm)
 	weight = n.Buffer(dag.Buffer{Name: n.Params[0].Name + "." + hwio, Shape: []int{from[2], from[3], from[1], from[0]}, Type: n.Type(), Layout: hwio},
-		NoAxis, NoAxis, dag.AlongInputs, dag.AlongOutputs)
+		nn.NoAxis, nn.NoAxis, dag.AlongInputs, dag.AlongOutputs)
 	bias = n.Buffer(dag.Buffer{Name: norm.Name + ".folded", Shape: from[:1], Type: n.Type(), Role: dag.Activation})
-	operands := append([]Operand{weight, bias, n.Param(0), running[0], running[1]}, params...)
+	operands := append([]nn.Operand{weight, bias, n.Param(0), running[0], running[1]}, params...)
 	if !c.NoBias {
 		operands = append(operands, n.Param(1))
 	}
@@ -148,9 +149,9 @@ func (c Conv2D) foldNorm(n *Node, norm *Stage) (weight, bias Operand) {
 }
 
 // Backward implements [Layer].
-func (c Conv2D) Backward(n *Node) {
+func (c Conv2D) Backward(n *nn.Node) {
 	var with kernels.Attributes
-	params, gradient := c.params(), []Operand{n.OutputGrad()}
+	params, gradient := c.params(), []nn.Operand{n.OutputGrad()}
 	switch pool := n.Fused(MaxPool{}); {
 	case pool != nil && n.Needs(0):
 		gradient[0] = n.GradBefore("maxpool.nhwc.dx", pool.Layer.(MaxPool).params(), n.OutputGrad(), n.Saved("index", dag.Uint8))
@@ -158,7 +159,7 @@ func (c Conv2D) Backward(n *Node) {
 		with, params, gradient = kernels.Pool, c.withPool(pool), append(gradient, n.Saved("index", dag.Uint8))
 	}
 	n.MultiplyBack("conv2d.nhwc.dw", with, params, func() {
-		operands := []Operand{n.InputGrad(0), gradient[0], n.Turned()}
+		operands := []nn.Operand{n.InputGrad(0), gradient[0], n.Turned()}
 		if n.Stops() {
 			operands = append(operands, n.Input(0))
 		}

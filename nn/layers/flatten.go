@@ -1,4 +1,8 @@
-package nn
+package layers
+
+import (
+	"dahl/nn"
+)
 
 // Flatten turns C×H×W into a vector. It is a view of its input, and the gradient of its output is
 // a view of the gradient of its input: no task, no copy. Channels that come last are brought into
@@ -11,19 +15,19 @@ type Flatten struct{}
 func (Flatten) Kind() string { return "flatten" }
 
 // Traits says that the layer has no task.
-func (Flatten) Traits() Traits { return Traits{View: true} }
+func (Flatten) Traits() nn.Traits { return nn.Traits{View: true} }
 
 // Output implements [Layer].
 func (Flatten) Output(in [][]int) ([]int, error) {
 	shape, err := one(in)
-	return []int{Elems(shape)}, err
+	return []int{nn.Elems(shape)}, err
 }
 
 // Flops implements [Layer].
 func (Flatten) Flops([][]int, []int) float64 { return 0 }
 
 // Forward implements [Layer].
-func (Flatten) Forward(n *Node) { n.View() }
+func (Flatten) Forward(n *nn.Node) { n.View() }
 
 // Backward implements [Layer]: the gradients are views of each other.
-func (Flatten) Backward(*Node) {}
+func (Flatten) Backward(*nn.Node) {}

@@ -1,10 +1,11 @@
-package nn
+package layers
 
 import (
 	"fmt"
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/nn"
 )
 
 // Activation applies one of [kernels.Functions] to every element, such as "tanh" or "gelu".
@@ -30,12 +31,12 @@ func (a Activation) Output(in [][]int) ([]int, error) {
 }
 
 // Forward implements [Layer].
-func (a Activation) Forward(n *Node) {
+func (a Activation) Forward(n *nn.Node) {
 	n.Tiles(a.Function, a.params(), n.Output(), n.Input(0))
 }
 
 // Backward implements [Layer].
-func (a Activation) Backward(n *Node) {
+func (a Activation) Backward(n *nn.Node) {
 	at := n.Input(0)
 	if a.function().OfOutput {
 		at = n.Output()
@@ -54,17 +55,17 @@ func (a Activation) params() dag.Params {
 func (a Activation) function() *kernels.Function {
 	f, err := kernels.FunctionByName(a.Function)
 	if err != nil {
-		panic("nn: " + err.Error())
+		panic("layers: " + err.Error())
 	}
 	return f
 }
 
 // activations are the lines of the table of layers for all functions.
-func activations() (all []LayerKind) {
+func activations() (all []Info) {
 	for _, f := range kernels.Functions() {
-		kind := LayerKind{
+		kind := Info{
 			Kind: f.Name, Doc: f.Doc,
-			New:   func(s Settings) Layer { return Activation{Function: f.Name, Setting: s[f.Setting]} },
+			New:   func(s Settings) nn.Layer { return Activation{Function: f.Name, Setting: s[f.Setting]} },
 			Curve: Curve{Slope: f.Steepest, Bend: f.Bend, AtZero: f.AtZero},
 		}
 		if f.Setting != "" {
