@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -19,7 +20,7 @@ import (
 // another split in every layer, of which none divides its extent.
 func splitDifferently(t testing.TB) *dag.Graph {
 	t.Helper()
-	m := must.Get(nn.New("split", []int{2, 11, 13}, nn.Conv2D{Filters: 5, Kernel: 3}, nn.ReLU{}, nn.MaxPool{Size: 2}, nn.Flatten{}, nn.Dense{Outputs: 7}))(t)
+	m := must.Get(nn.New("split", []int{2, 11, 13}, layers.Conv2D{Filters: 5, Kernel: 3}, layers.ReLU{}, layers.MaxPool{Size: 2}, layers.Flatten{}, layers.Dense{Outputs: 7}))(t)
 	g := must.Get(m.Lower(nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"input":    {Forward: dag.Cut{Samples: 5}},
 		"conv1":    {Forward: dag.Cut{Samples: 3, Outputs: 2}, WeightGradient: dag.Cut{Samples: 4, Outputs: 2, Accumulators: 2}},

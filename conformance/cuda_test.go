@@ -13,6 +13,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/cuda"
 	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/platform"
 )
 
@@ -92,10 +93,10 @@ func TestCUDAWeights(t *testing.T) {
 func TestCUDATrainsAllLayers(t *testing.T) {
 	cudaPlatform(t, 1)
 	m, err := nn.New("all layers", []int{1, 8, 8},
-		nn.Conv2D{Filters: 5, Kernel: 3, Pad: 1}, nn.Activation{Function: "tanh"}, nn.Conv2D{Filters: 5, Kernel: 3, Pad: 2, Dilation: 2, Groups: 5},
-		nn.Of(nn.Add{}, "tanh1", "conv2"), nn.Activation{Function: "gelu"}, nn.MaxPool{Size: 3, Stride: 2, Pad: 1},
-		nn.Conv2D{Filters: 7, Kernel: 3, Pad: 1}, nn.Activation{Function: "leaky_relu", Setting: 0.01}, nn.Of(nn.Concat{}, "pool1", "leaky_relu1"), nn.GlobalAvgPool{},
-		nn.Flatten{}, nn.Dense{Outputs: 13}, nn.Activation{Function: "sigmoid"}, nn.Dense{Outputs: 11}, nn.Activation{Function: "gelu_tanh"}, nn.Dense{Outputs: 10})
+		layers.Conv2D{Filters: 5, Kernel: 3, Pad: 1}, layers.Activation{Function: "tanh"}, layers.Conv2D{Filters: 5, Kernel: 3, Pad: 2, Dilation: 2, Groups: 5},
+		nn.Of(layers.Add{}, "tanh1", "conv2"), layers.Activation{Function: "gelu"}, layers.MaxPool{Size: 3, Stride: 2, Pad: 1},
+		layers.Conv2D{Filters: 7, Kernel: 3, Pad: 1}, layers.Activation{Function: "leaky_relu", Setting: 0.01}, nn.Of(layers.Concat{}, "pool1", "leaky_relu1"), layers.GlobalAvgPool{},
+		layers.Flatten{}, layers.Dense{Outputs: 13}, layers.Activation{Function: "sigmoid"}, layers.Dense{Outputs: 11}, layers.Activation{Function: "gelu_tanh"}, layers.Dense{Outputs: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/layers"
+	"dahl/nn/models"
 	"dahl/nn/npz"
 	"dahl/platform"
 	"dahl/platforms"
@@ -75,7 +77,7 @@ func (n *network) mixedLowering() dag.Lowering {
 // newNetwork lowers a built-in model.
 func newNetwork(t testing.TB, model string, dtype dag.DType, epochs int) *network {
 	t.Helper()
-	m, err := nn.ModelByName(model)
+	m, err := models.ByName(model)
 	switch model {
 	case branching:
 		m, err = branchingNetwork()
@@ -106,12 +108,12 @@ func newNetwork(t testing.TB, model string, dtype dag.DType, epochs int) *networ
 const branching = "branching"
 
 func branchingNetwork() (*nn.Model, error) {
-	conv := func(filters int) nn.Layer { return nn.Conv2D{Filters: filters, Kernel: 3, Pad: 1} }
+	conv := func(filters int) nn.Layer { return layers.Conv2D{Filters: filters, Kernel: 3, Pad: 1} }
 	m, err := nn.New(branching, []int{1, 8, 8},
-		conv(5), nn.ReLU{}, conv(5), nn.ReLU{}, conv(5), nn.Of(nn.Add{}, "relu1", "conv3"), nn.Activation{Function: "gelu"},
-		conv(7), nn.ReLU{}, nn.Of(conv(7), "gelu1"), nn.Of(nn.Add{}, "relu3", "conv5"), nn.Of(nn.Concat{}, "gelu1", "add2"),
-		nn.GlobalAvgPool{}, nn.Flatten{}, nn.Of(nn.MaxPool{Size: 4}, "concat1"), nn.Flatten{}, nn.Dense{Outputs: 13}, nn.ReLU{},
-		nn.Of(nn.Concat{}, "flatten1", "relu4"), nn.Dense{Outputs: 10})
+		conv(5), layers.ReLU{}, conv(5), layers.ReLU{}, conv(5), nn.Of(layers.Add{}, "relu1", "conv3"), layers.Activation{Function: "gelu"},
+		conv(7), layers.ReLU{}, nn.Of(conv(7), "gelu1"), nn.Of(layers.Add{}, "relu3", "conv5"), nn.Of(layers.Concat{}, "gelu1", "add2"),
+		layers.GlobalAvgPool{}, layers.Flatten{}, nn.Of(layers.MaxPool{Size: 4}, "concat1"), layers.Flatten{}, layers.Dense{Outputs: 13}, layers.ReLU{},
+		nn.Of(layers.Concat{}, "flatten1", "relu4"), layers.Dense{Outputs: 10})
 	if err == nil {
 		m.Defaults.Optimizer = nn.SGD{LearningRate: 0.05, Momentum: 0.9}
 	}
@@ -124,12 +126,12 @@ const normalised = "normalised"
 
 func normalisedNetwork() (*nn.Model, error) {
 	conv := func(filters, stride int) nn.Layer {
-		return nn.Conv2D{Filters: filters, Kernel: 3, Pad: 1, Stride: stride, NoBias: true}
+		return layers.Conv2D{Filters: filters, Kernel: 3, Pad: 1, Stride: stride, NoBias: true}
 	}
 	m, err := nn.New(normalised, []int{1, 8, 8},
-		conv(5, 1), nn.BatchNorm{}, nn.ReLU{}, conv(5, 1), nn.BatchNorm{}, nn.Of(nn.Add{}, "bn2", "relu1"), nn.ReLU{},
-		conv(7, 2), nn.BatchNorm{}, nn.Of(conv(7, 2), "relu2"), nn.BatchNorm{}, nn.Of(nn.Add{}, "bn3", "bn4"), nn.ReLU{},
-		nn.Dropout{P: 0.25}, conv(11, 1), nn.BatchNorm{}, nn.ReLU{}, nn.GlobalAvgPool{}, nn.Flatten{}, nn.Dropout{P: 0.5}, nn.Dense{Outputs: 10})
+		conv(5, 1), layers.BatchNorm{}, layers.ReLU{}, conv(5, 1), layers.BatchNorm{}, nn.Of(layers.Add{}, "bn2", "relu1"), layers.ReLU{},
+		conv(7, 2), layers.BatchNorm{}, nn.Of(conv(7, 2), "relu2"), layers.BatchNorm{}, nn.Of(layers.Add{}, "bn3", "bn4"), layers.ReLU{},
+		layers.Dropout{P: 0.25}, conv(11, 1), layers.BatchNorm{}, layers.ReLU{}, layers.GlobalAvgPool{}, layers.Flatten{}, layers.Dropout{P: 0.5}, layers.Dense{Outputs: 10})
 	if err == nil {
 		m.Defaults.Optimizer = nn.SGD{LearningRate: 0.05, Momentum: 0.9}
 	}
@@ -341,7 +343,7 @@ func shipped(t testing.TB, name string) *platform.Platform {
 // trainingStep lowers a training step as the program does by default.
 func trainingStep(t testing.TB, model string, batch int, p *platform.Platform) *dag.Graph {
 	t.Helper()
-	m := must.Get(nn.ModelByName(model))(t)
+	m := must.Get(models.ByName(model))(t)
 	g := must.Get(m.Lower(nn.LowerOptions{Batch: batch, Type: dag.Float32, Train: true, Samples: batch,
 		Lowering: nn.DefaultLowering(m, batch, int(p.Devices[0].L2Bytes), dag.Float32)}))(t)
 	return g

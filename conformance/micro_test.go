@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/schedule"
 	"dahl/schedule/layout"
 )
@@ -20,7 +21,7 @@ import (
 // layer the gradient of the weight 1 and of its input 2. Everything else takes no time.
 func pipelined(t testing.TB, microBatches int) *dag.Graph {
 	t.Helper()
-	m := must.Get(nn.New("pipeline", []int{7}, nn.Dense{Outputs: 11}, nn.Dense{Outputs: 5}))(t)
+	m := must.Get(nn.New("pipeline", []int{7}, layers.Dense{Outputs: 11}, layers.Dense{Outputs: 5}))(t)
 	g := must.Get(m.Lower(nn.LowerOptions{Batch: 64, Type: dag.Float32, Train: true, Samples: 64, Lowering: dag.Lowering{MicroBatches: microBatches}}))(t)
 	takes := map[string]time.Duration{"fc1.forward": 2, "fc2.forward": 2, "loss.softmax_xent": 1, "fc2.backward.weight": 1, "fc2.backward.input": 2, "fc1.backward.weight": 4}
 	for i := range g.Tasks {

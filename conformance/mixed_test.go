@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/schedule"
 )
 
@@ -19,10 +20,10 @@ func mixedCuts(t testing.TB, rng *rand.Rand) *dag.Graph {
 	upTo := func(n int) int { return 1 + rng.IntN(n) }
 	conv := func(filters int) nn.Layer {
 		k := upTo(3)
-		return nn.Conv2D{Filters: filters, Kernel: k, Dilation: upTo(2), Stride: upTo(3), Pad: rng.IntN(k)}
+		return layers.Conv2D{Filters: filters, Kernel: k, Dilation: upTo(2), Stride: upTo(3), Pad: rng.IntN(k)}
 	}
 	size := upTo(3)
-	m := must.Get(nn.New("mixed", []int{2, 17, 19}, conv(3), conv(5), nn.ReLU{}, nn.MaxPool{Size: size, Stride: upTo(3), Pad: size / 2}, nn.Flatten{}, nn.Dense{Outputs: 7}))(t)
+	m := must.Get(nn.New("mixed", []int{2, 17, 19}, conv(3), conv(5), layers.ReLU{}, layers.MaxPool{Size: size, Stride: upTo(3), Pad: size / 2}, layers.Flatten{}, layers.Dense{Outputs: 7}))(t)
 	g := must.Get(m.Lower(nn.LowerOptions{Batch: 11, Type: dag.Float32, Train: true, Samples: 13, Lowering: dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"input": {Forward: dag.Cut{Samples: upTo(11)}},
 		"conv1": {Forward: dag.Cut{Rows: upTo(9)}, WeightGradient: dag.Cut{Rows: upTo(9), Accumulators: upTo(3)}},

@@ -8,7 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
-	"dahl/nn"
+	"dahl/nn/files"
 	"dahl/plan/best"
 	"dahl/plan/problem"
 	"dahl/plan/tiling"
@@ -123,7 +123,7 @@ outputs = 10
 // half of its input of 64·2048 floats and a part of its gradient, 0.09 and 0.17 ms: in all some 2.5 ms.
 func TestMixture(t *testing.T) {
 	p := must.Get(platform.Parse([]byte(twoGPUs), "two-gpus.toml"))(t)
-	m := must.Get(nn.ParseModel([]byte(convThenDense), "conv-then-dense.toml"))(t)
+	m := must.Get(files.ParseModel([]byte(convThenDense), "conv-then-dense.toml"))(t)
 	n := train.Samples{Train: 64}
 	w := &train.Workload{Options: train.Options{Elsewhere: true, Batch: 64}, Model: m, Platform: p}
 	must.Do(t, w.Lower(n))

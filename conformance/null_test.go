@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/audit"
@@ -23,7 +23,7 @@ func TestNullRunAgreesWithTheSimulator(t *testing.T) {
 	const batch, steps = 23, 5
 	for _, platformName := range []string{"laptop", "manycore"} {
 		p := shipped(t, platformName)
-		for _, model := range nn.Models() {
+		for _, model := range models.All() {
 			if model.Name == "dahl-cnn-big" || model.Name == "dahl-cnn-512" {
 				continue // thousands of tasks, and nothing in them that dahl-cnn has not
 			}

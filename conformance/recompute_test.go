@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -26,9 +27,9 @@ func recomputed(l dag.Lowering, layers ...string) dag.Lowering {
 }
 
 // decidedStep is what a policy decides for one training step of a batch of 7, on one worker.
-func decidedStep(t *testing.T, layers []nn.Layer, l dag.Lowering, policy string) *schedule.Decision {
+func decidedStep(t *testing.T, chain []nn.Layer, l dag.Lowering, policy string) *schedule.Decision {
 	t.Helper()
-	m := must.Get(nn.New("chain", []int{5}, layers...))(t)
+	m := must.Get(nn.New("chain", []int{5}, chain...))(t)
 	prog := must.Get(nn.NewProgram(m, nn.ProgramOptions{Batch: 7, TrainSamples: 7, Type: dag.Float32, Lowering: l, Optimizer: nn.SGD{LearningRate: 0.1}}))(t)
 	return decided(t, prog, how{platform: machine(t, 1), policy: policy})
 }
@@ -63,8 +64,8 @@ const (
 //
 // On one worker that never waits, the step takes longer by the times of the four layers.
 func TestPeakOfARecomputedChain(t *testing.T) {
-	hidden, tanh := nn.Dense{Outputs: 13}, nn.Activation{Function: "tanh"}
-	layers := []nn.Layer{hidden, tanh, hidden, tanh, hidden, tanh, hidden, tanh, nn.Dense{Outputs: 3}}
+	hidden, tanh := layers.Dense{Outputs: 13}, layers.Activation{Function: "tanh"}
+	chain := []nn.Layer{hidden, tanh, hidden, tanh, hidden, tanh, hidden, tanh, layers.Dense{Outputs: 3}}
 	plain := dag.Lowering{}
 	again := recomputed(plain, "fc1", "tanh1", "fc3", "tanh3")
 	for _, c := range []struct {
@@ -78,7 +79,7 @@ func TestPeakOfARecomputedChain(t *testing.T) {
 		var runAgain time.Duration
 		var reserved [2]int64
 		for i, l := range []dag.Lowering{plain, again} {
-			d := decidedStep(t, layers, l, c.policy)
+			d := decidedStep(t, chain, l, c.policy)
 			s := simulated(t, d, 0, 1)
 			took[i], reserved[i] = s.Makespan, d.ReservedBytes()[0]
 			if got, want := d.Layouts(0)[0].ArenaBytes[layout.StepArena], []int64{c.plain, c.with}[i]; got != want {
@@ -113,15 +114,15 @@ func TestPeakOfARecomputedChain(t *testing.T) {
 // So there is no gradient of the last layer, either.
 func TestMemoryOfTheSquareRoot(t *testing.T) {
 	for n := 2; n <= 5; n++ {
-		var layers []nn.Layer
+		var chain []nn.Layer
 		var drops []string
 		for i := 1; i <= n*n; i++ {
-			layers = append(layers, nn.Dense{Outputs: 13}, nn.ReLU{})
+			chain = append(chain, layers.Dense{Outputs: 13}, layers.ReLU{})
 			if i%n != 0 {
 				drops = append(drops, fmt.Sprintf("fc%d", i))
 			}
 		}
-		layers = append(layers, nn.Dense{Outputs: 3})
+		chain = append(chain, layers.Dense{Outputs: 3})
 		for policy, losses := range map[string]int64{"eager": 4, "heft": 2} {
 			rest := inputBytes + hyperBytes + losses*lossBytes
 			plain := dag.Lowering{}
@@ -132,7 +133,7 @@ func TestMemoryOfTheSquareRoot(t *testing.T) {
 				{plain, int64(2*n*n)*hiddenBytes + outputBytes + rest},
 				{recomputed(plain, drops...), int64(3*n-1)*hiddenBytes + rest},
 			} {
-				d := decidedStep(t, layers, c.lowering, policy)
+				d := decidedStep(t, chain, c.lowering, policy)
 				if got := d.Layouts(0)[0].ArenaBytes[layout.StepArena]; got != c.want {
 					t.Errorf("%s, %d layers, %d of them recomputed: a step has %d bytes, want %d", policy, n*n, len(c.lowering.Layers), got, c.want)
 				}

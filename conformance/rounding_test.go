@@ -7,6 +7,7 @@ import (
 
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // arithmetic is how a kernel rounds: sums in a type with unit roundoff sums, and factors
@@ -46,11 +47,11 @@ func (a arithmetic) stepErrors(m *nn.Model, weights map[string][]float64, images
 	sum := func(n int) { relative += confidence*math.Sqrt(float64(n))*a.sums + 2*a.factors }
 	for _, s := range m.Stages {
 		switch l := s.Layer.(type) {
-		case nn.Conv2D:
+		case layers.Conv2D:
 			sum(s.Params[0].FanIn + 1)
 			sum(s.Out[0] * l.Kernel * l.Kernel)
 			sum(len(images) * s.Out[1] * s.Out[2])
-		case nn.Dense:
+		case layers.Dense:
 			sum(s.In[0][0] + 1)
 			sum(s.Out[0])
 			sum(len(images))
@@ -157,7 +158,7 @@ func (g *magnitudes) backward(s *nn.Stage, x, mx, d []float64) []float64 {
 
 // terms visits every product that a layer adds up for one sample.
 func terms(s *nn.Stage, visit func(out, weight, in int)) {
-	c, ok := s.Layer.(nn.Conv2D)
+	c, ok := s.Layer.(layers.Conv2D)
 	if !ok {
 		for o := range s.Out[0] {
 			for i := range s.In[0][0] {
@@ -183,8 +184,8 @@ func terms(s *nn.Stage, visit func(out, weight, in int)) {
 // selected visits, for a layer without weights, the outputs that are one of the inputs:
 // all but the zeros of a ReLU. The windows of a max-pool do not overlap.
 func selected(s *nn.Stage, x []float64, visit func(out, in int)) {
-	pool, pools := s.Layer.(nn.MaxPool)
-	_, rectifies := s.Layer.(nn.ReLU)
+	pool, pools := s.Layer.(layers.MaxPool)
+	_, rectifies := s.Layer.(layers.ReLU)
 	for out := range product(s.Out) {
 		in := out
 		if pools {
@@ -216,7 +217,7 @@ func product(shape []int) int {
 // p = 1/(1+e^(-1/2)) for the first, which is the label, both p·(1-p) and |p - label| are the same for
 // both logits, so M = (1-p) + 2p(1-p)·5/2 for a bias, half of it and a quarter for weights.
 func TestMagnitudesOfOneNeuron(t *testing.T) {
-	m := must.Get(nn.New("neuron", []int{2}, nn.Dense{Outputs: 2}))(t)
+	m := must.Get(nn.New("neuron", []int{2}, layers.Dense{Outputs: 2}))(t)
 	w, b := m.Parameters()[0].Name, m.Parameters()[1].Name
 	got := gradientMagnitudes(m, map[string][]float64{w: {1, -2, -3, 4}, b: {0, 0}}, [][]float64{{0.5, 0.25}}, []int32{0})
 	p := 1 / (1 + math.Exp(-0.5))

@@ -12,6 +12,7 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/layers"
 )
 
 // TestSteadyTrainingStepsAllocateNothing counts the allocations of the whole process
@@ -20,8 +21,8 @@ import (
 // is left out by taking the best of five tries.
 func TestSteadyTrainingStepsAllocateNothing(t *testing.T) {
 	const first, last = 50, 1050
-	m := must.Get(nn.New("small", []int{2, 7, 5}, nn.Conv2D{Filters: 3, Kernel: 3, Pad: 1}, nn.BatchNorm{}, nn.ReLU{}, nn.Dropout{P: 0.25}, nn.AvgPool{Size: 3, Stride: 1},
-		nn.MaxPool{Size: 2}, nn.Flatten{}, nn.Dense{Outputs: 11}))(t)
+	m := must.Get(nn.New("small", []int{2, 7, 5}, layers.Conv2D{Filters: 3, Kernel: 3, Pad: 1}, layers.BatchNorm{}, layers.ReLU{}, layers.Dropout{P: 0.25}, layers.AvgPool{Size: 3, Stride: 1},
+		layers.MaxPool{Size: 2}, layers.Flatten{}, layers.Dense{Outputs: 11}))(t)
 	train := must.Get(data.Open("synthetic:2x7x5:13:11", data.Options{}))(t)
 	n := &network{model: m, dtype: dag.Float32, train: train, test: train, epochs: 1}
 	n.lower(t, dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Samples: 2, Outputs: 2, Accumulators: 2}}})

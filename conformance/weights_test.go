@@ -14,6 +14,7 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/layers"
 	"dahl/schedule/audit"
 )
 
@@ -47,8 +48,8 @@ type trajectory struct {
 // smallNetwork has two convolutions of different kinds, pooling and two dense layers.
 func smallNetwork(t testing.TB, dtype dag.DType) *network {
 	t.Helper()
-	m := must.Get(nn.New("small", []int{1, 8, 8}, nn.Conv2D{Filters: 5, Kernel: 3, Pad: 1}, nn.ReLU{}, nn.MaxPool{Size: 2},
-		nn.Conv2D{Filters: 7, Kernel: 3}, nn.ReLU{}, nn.Flatten{}, nn.Dense{Outputs: 13}, nn.ReLU{}, nn.Dense{Outputs: 10}))(t)
+	m := must.Get(nn.New("small", []int{1, 8, 8}, layers.Conv2D{Filters: 5, Kernel: 3, Pad: 1}, layers.ReLU{}, layers.MaxPool{Size: 2},
+		layers.Conv2D{Filters: 7, Kernel: 3}, layers.ReLU{}, layers.Flatten{}, layers.Dense{Outputs: 13}, layers.ReLU{}, layers.Dense{Outputs: 10}))(t)
 	n := &network{model: m, dtype: dtype, epochs: 1, optimizer: nn.SGD{LearningRate: trajectoryRate}}
 	n.train = must.Get(data.Open("digits", data.Options{Limit: 97}))(t)
 	n.test = n.train

@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"fmt"
@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // barrierCase is conv → ReLU → pool → flatten → dense, each by itself, with another split in every
 // layer, none of which divides its extent.
-func barrierCase(t testing.TB, train bool) (*Model, *dag.Graph) {
+func barrierCase(t testing.TB, train bool) (*nn.Model, *dag.Graph) {
 	t.Helper()
-	m := mustNew(t, "barrier", []int{2, 11, 13}, Conv2D{Filters: 5, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Flatten{}, Dense{Outputs: 7})
+	m := mustNew(t, "barrier", []int{2, 11, 13}, layers.Conv2D{Filters: 5, Kernel: 3}, layers.ReLU{}, layers.MaxPool{Size: 2}, layers.Flatten{}, layers.Dense{Outputs: 7})
 	l := dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"input": {Forward: dag.Cut{Samples: 5}},
 		"conv1": {Forward: dag.Cut{Samples: 3, Outputs: 2}, WeightGradient: dag.Cut{Samples: 4, Outputs: 2, Accumulators: 2}},
@@ -22,7 +24,7 @@ func barrierCase(t testing.TB, train bool) (*Model, *dag.Graph) {
 		"fc1":   {Forward: dag.Cut{Samples: 3, Outputs: 4}, WeightGradient: dag.Cut{Samples: 9, Outputs: 3}},
 		"loss":  {Forward: dag.Cut{Samples: 5}},
 	}}
-	return m, mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: train, Samples: 19, Lowering: l, alone: true})
+	return m, mustLower(t, m, nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: train, Samples: 19, Lowering: l, Unfused: true})
 }
 
 // tile is the samples and the channels, or features, of a task.
@@ -106,8 +108,8 @@ func TestNoTaskWaitsForMoreThanItReads(t *testing.T) {
 // convolutions, channels last: a group reads all channels of its samples, and its
 // part of the packed weight. Conversions have one range, of samples or outputs.
 func TestFusedTasksWaitForWhatTheyRead(t *testing.T) {
-	m := mustNew(t, "fused", []int{2, 11, 13}, Conv2D{Filters: 5, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 7, Kernel: 2}, ReLU{}, Flatten{}, Dense{Outputs: 19})
-	g := mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{
+	m := mustNew(t, "fused", []int{2, 11, 13}, layers.Conv2D{Filters: 5, Kernel: 3}, layers.ReLU{}, layers.MaxPool{Size: 2}, layers.Conv2D{Filters: 7, Kernel: 2}, layers.ReLU{}, layers.Flatten{}, layers.Dense{Outputs: 19})
+	g := mustLower(t, m, nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{
 		Layers: map[string]dag.LayerLowering{
 			"input":    {Forward: dag.Cut{Samples: 5}},
 			"conv1":    {Forward: dag.Cut{Samples: 3, Outputs: 2}, WeightGradient: dag.Cut{Samples: 4, Outputs: 2, Accumulators: 2}},
@@ -224,11 +226,11 @@ func TestUpdatesWaitForTheirPart(t *testing.T) {
 func TestMetricsBlockNothing(t *testing.T) {
 	_, g := barrierCase(t, true)
 	for i := range g.Tasks {
-		if g.Tasks[i].Labels.Phase != phaseMetrics {
+		if g.Tasks[i].Labels.Phase != "metrics" {
 			continue
 		}
 		for _, s := range g.Succs(dag.TaskID(i)) {
-			if g.Tasks[s].Labels.Phase != phaseMetrics {
+			if g.Tasks[s].Labels.Phase != "metrics" {
 				t.Errorf("%s waits for %s", g.Tasks[s].Name, g.Tasks[i].Name)
 			}
 		}

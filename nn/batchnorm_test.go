@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"slices"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // TestNormalisedGroups: of the fixture's residual blocks the sums and the ReLUs behind them are part of the normalisation
@@ -18,12 +20,8 @@ func TestNormalisedGroups(t *testing.T) {
 		false: "conv1+bn1+relu1 pool1 conv2+bn2+relu2 conv3+bn3 add1 relu3 conv4+bn4+relu4 conv5+bn5 add2 relu5 flatten1 fc1",
 	} {
 		var groups []string
-		for _, g := range m.groupsOf(&dag.Lowering{}, train, false) {
-			text := g.Name
-			for _, s := range g.stages[1:] {
-				text += "+" + m.Stages[s].Name
-			}
-			groups = append(groups, text)
+		for _, g := range m.Groups(&dag.Lowering{}, train) {
+			groups = append(groups, joinNames(g))
 		}
 		if got := strings.Join(groups, " "); got != want {
 			t.Errorf("train %v: groups %s, want %s", train, got, want)
@@ -36,15 +34,15 @@ func TestNormalisedGroups(t *testing.T) {
 // 3 forward, since the second convolution normalises what it reads, and backward 8 of the sum's gradient (dy, the part of the way around, y, x, and dy again; then dy, x, dx), and
 // 5 of the other normalisation (dy, x; dy, x, dx).
 func TestPassesOfABlock(t *testing.T) {
-	conv := Conv2D{Filters: 5, Kernel: 3, Pad: 1, NoBias: true}
-	m := mustNew(t, "block", []int{2, 7, 11}, conv, BatchNorm{}, ReLU{},
-		conv, BatchNorm{}, ReLU{}, conv, BatchNorm{}, Of(Add{}, "bn3", "relu1"), ReLU{},
-		conv, BatchNorm{}, Of(Add{}, "bn4", "relu3"), ReLU{}, conv, Flatten{}, Dense{Outputs: 3})
+	conv := layers.Conv2D{Filters: 5, Kernel: 3, Pad: 1, NoBias: true}
+	m := mustNew(t, "block", []int{2, 7, 11}, conv, layers.BatchNorm{}, layers.ReLU{},
+		conv, layers.BatchNorm{}, layers.ReLU{}, conv, layers.BatchNorm{}, nn.Of(layers.Add{}, "bn3", "relu1"), layers.ReLU{},
+		conv, layers.BatchNorm{}, nn.Of(layers.Add{}, "bn4", "relu3"), layers.ReLU{}, conv, layers.Flatten{}, layers.Dense{Outputs: 3})
 	for _, c := range []struct {
 		fused             bool
 		forward, backward int
 	}{{false, 13, 17}, {true, 3, 13}} {
-		g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, alone: !c.fused})
+		g := mustLower(t, m, nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Unfused: !c.fused})
 		passes := map[string]int{}
 		for i := range g.Tasks {
 			task := &g.Tasks[i]
@@ -60,7 +58,7 @@ func TestPassesOfABlock(t *testing.T) {
 				}
 			}
 		}
-		if passes[phaseForward] != c.forward || passes[phaseBackward] != c.backward {
+		if passes["forward"] != c.forward || passes["backward"] != c.backward {
 			t.Errorf("fused %v: passes %v, want %d forward and %d backward", c.fused, passes, c.forward, c.backward)
 		}
 	}
@@ -69,8 +67,8 @@ func TestPassesOfABlock(t *testing.T) {
 // TestStatisticsOfMicroBatches: a step in micro-batches of two samples and one leaves the running statistics that
 // steps of two samples and of one leave, bit for bit.
 func TestStatisticsOfMicroBatches(t *testing.T) {
-	m := mustNew(t, "normalised", []int{2, 7, 5}, BatchNorm{}, Conv2D{Filters: 3, Kernel: 3}, BatchNorm{Momentum: 0.5}, ReLU{}, Flatten{}, Dense{Outputs: 5})
-	opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3}
+	m := mustNew(t, "normalised", []int{2, 7, 5}, layers.BatchNorm{}, layers.Conv2D{Filters: 3, Kernel: 3}, layers.BatchNorm{Momentum: 0.5}, layers.ReLU{}, layers.Flatten{}, layers.Dense{Outputs: 5})
+	opt := nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3}
 	opt.Lowering.MicroBatches = 2
 	together := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
 	together.fill(m, "train", 3)
@@ -104,21 +102,21 @@ func TestStatisticsOfMicroBatches(t *testing.T) {
 
 // TestStatisticsNeedTwoValues: PyTorch refuses a batch with one value per channel, too.
 func TestStatisticsNeedTwoValues(t *testing.T) {
-	m := mustNew(t, "single", []int{2, 1, 1}, BatchNorm{}, Flatten{}, Dense{Outputs: 3})
-	_, err := m.Lower(LowerOptions{Batch: 1, Type: dag.Float32, Train: true, Samples: 1})
+	m := mustNew(t, "single", []int{2, 1, 1}, layers.BatchNorm{}, layers.Flatten{}, layers.Dense{Outputs: 3})
+	_, err := m.Lower(nn.LowerOptions{Batch: 1, Type: dag.Float32, Train: true, Samples: 1})
 	if err == nil || !strings.Contains(err.Error(), `layer "bn1": a channel has one value, whose variance is not defined; train with more samples at a time`) {
 		t.Errorf("error %v", err)
 	}
-	mustLower(t, m, LowerOptions{Batch: 1, Type: dag.Float32, Samples: 1})
+	mustLower(t, m, nn.LowerOptions{Batch: 1, Type: dag.Float32, Samples: 1})
 }
 
 // TestDropoutPassesEvaluations: an evaluation has no task for it, in front of a dense layer and of a convolution.
 func TestDropoutPassesEvaluations(t *testing.T) {
-	with := mustNew(t, "dropped", []int{2, 7, 5}, Conv2D{Filters: 3, Kernel: 3}, Dropout{P: 0.5}, Conv2D{Filters: 7, Kernel: 1}, Flatten{}, Dropout{P: 0.25}, Dense{Outputs: 5})
-	without := mustNew(t, "kept", []int{2, 7, 5}, Conv2D{Filters: 3, Kernel: 3}, Conv2D{Filters: 7, Kernel: 1}, Flatten{}, Dense{Outputs: 5})
+	with := mustNew(t, "dropped", []int{2, 7, 5}, layers.Conv2D{Filters: 3, Kernel: 3}, layers.Dropout{P: 0.5}, layers.Conv2D{Filters: 7, Kernel: 1}, layers.Flatten{}, layers.Dropout{P: 0.25}, layers.Dense{Outputs: 5})
+	without := mustNew(t, "kept", []int{2, 7, 5}, layers.Conv2D{Filters: 3, Kernel: 3}, layers.Conv2D{Filters: 7, Kernel: 1}, layers.Flatten{}, layers.Dense{Outputs: 5})
 	var outputs [2][]float64
-	for i, m := range []*Model{with, without} {
-		g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float64, Samples: 3})
+	for i, m := range []*nn.Model{with, without} {
+		g := mustLower(t, m, nn.LowerOptions{Batch: 3, Type: dag.Float64, Samples: 3})
 		in := newInterpreter(t, g, map[string][]uint64{})
 		in.fill(m, "test", 3)
 		in.step(indices(0, 3), 0, 1)

@@ -5,11 +5,12 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/nn/models"
 )
 
 // BenchmarkLowerMillion lowers a training step of LeNet-5 with 32 tasks for each of its samples, a million in all.
 func BenchmarkLowerMillion(b *testing.B) {
-	m, err := nn.ModelByName("lenet5")
+	m, err := models.ByName("lenet5")
 	if err != nil {
 		b.Fatal(err)
 	}

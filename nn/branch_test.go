@@ -1,28 +1,34 @@
-package nn
+package nn_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/nn/files"
+	"dahl/nn/layers"
 )
 
 // branchCases are networks whose layers read others than the one before. In "twice" a rectified
 // value is read by two convolutions, so that it may be fused, and another by a convolution and a
 // sum, so that it may not. "joined" concatenates a convolution with the input, which is copied. "tied" has
 // layers with parameters of others.
-func branchCases(t testing.TB) map[string]*Model {
+func branchCases(t testing.TB) map[string]*nn.Model {
 	t.Helper()
 	input := []int{2, 11, 13}
-	conv := func(filters, kernel int) Conv2D { return Conv2D{Filters: filters, Kernel: kernel, Pad: kernel / 2} }
-	return map[string]*Model{
+	conv := func(filters, kernel int) layers.Conv2D {
+		return layers.Conv2D{Filters: filters, Kernel: kernel, Pad: kernel / 2}
+	}
+	return map[string]*nn.Model{
 		"twice": mustNew(t, "twice", input,
-			conv(5, 3), ReLU{}, conv(3, 3), Named{Name: "beside", Layer: conv(3, 5), Inputs: []string{"relu1"}},
-			Of(Add{}, "conv2", "beside"), ReLU{}, conv(3, 1), Of(Add{}, "relu2", "conv4"), Flatten{}, Dense{Outputs: 7}),
+			conv(5, 3), layers.ReLU{}, conv(3, 3), nn.Named{Name: "beside", Layer: conv(3, 5), Inputs: []string{"relu1"}},
+			nn.Of(layers.Add{}, "conv2", "beside"), layers.ReLU{}, conv(3, 1), nn.Of(layers.Add{}, "relu2", "conv4"), layers.Flatten{}, layers.Dense{Outputs: 7}),
 		"joined": mustNew(t, "joined", input,
-			conv(3, 3), Of(Concat{}, "conv1", "input"), conv(7, 3), ReLU{}, MaxPool{Size: 2},
-			Flatten{}, Dense{Outputs: 17}, ReLU{}, Of(Concat{}, "flatten1", "relu2"), Dense{Outputs: 5}),
+			conv(3, 3), nn.Of(layers.Concat{}, "conv1", "input"), conv(7, 3), layers.ReLU{}, layers.MaxPool{Size: 2},
+			layers.Flatten{}, layers.Dense{Outputs: 17}, layers.ReLU{}, nn.Of(layers.Concat{}, "flatten1", "relu2"), layers.Dense{Outputs: 5}),
 		"tied": sharedCases(t)["tied"],
 	}
 }
@@ -47,14 +53,10 @@ func TestBranches(t *testing.T) {
 		m := branchCases(t)[name]
 		l := dag.Lowering{}
 		var groups, tasks []string
-		for _, g := range m.groups(&l) {
-			text := g.Name
-			for _, s := range g.stages[1:] {
-				text += "+" + m.Stages[s].Name
-			}
-			groups = append(groups, text)
+		for _, g := range m.Groups(&l, true) {
+			groups = append(groups, joinNames(g))
 		}
-		g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Lowering: l})
+		g := mustLower(t, m, nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Lowering: l})
 		for i := range g.Tasks {
 			if op := g.Tasks[i].Op; op == "sum" || op == "add" || op == "copy" {
 				step, _, _ := strings.Cut(g.Tasks[i].Name, "[")
@@ -74,7 +76,7 @@ func TestBranches(t *testing.T) {
 // that it adds, and for nothing else. The input gradients of conv2 and beside have other tiles than
 // conv1, whose output both read.
 func TestSumsOfGradientsAreNoBarrier(t *testing.T) {
-	g := mustLower(t, branchCases(t)["twice"], LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 17, Lowering: dag.Lowering{
+	g := mustLower(t, branchCases(t)["twice"], nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 17, Lowering: dag.Lowering{
 		Layers: map[string]dag.LayerLowering{
 			"conv1": {Forward: dag.Cut{Samples: 4, Outputs: 2}}, "conv2": {Forward: dag.Cut{Samples: 3}}, "beside": {Forward: dag.Cut{Samples: 5, Outputs: 2}},
 		}}})
@@ -103,10 +105,10 @@ func TestSumsOfGradientsAreNoBarrier(t *testing.T) {
 // TestConcatenatedBuffers: convolutions write their channels of one buffer, also where one
 // concatenation is within another, and read the gradient from there.
 func TestConcatenatedBuffers(t *testing.T) {
-	conv := Conv2D{Filters: 3, Kernel: 1}
-	m := mustNew(t, "nested", []int{2, 5, 7}, conv, conv, Of(Concat{}, "conv1", "conv2"), Conv2D{Filters: 5, Kernel: 1},
-		Of(Concat{}, "conv3", "concat1"), Flatten{}, Dense{Outputs: 13})
-	g := mustLower(t, m, LowerOptions{Batch: 11, Type: dag.Float32, Train: true, Samples: 11})
+	conv := layers.Conv2D{Filters: 3, Kernel: 1}
+	m := mustNew(t, "nested", []int{2, 5, 7}, conv, conv, nn.Of(layers.Concat{}, "conv1", "conv2"), layers.Conv2D{Filters: 5, Kernel: 1},
+		nn.Of(layers.Concat{}, "conv3", "concat1"), layers.Flatten{}, layers.Dense{Outputs: 13})
+	g := mustLower(t, m, nn.LowerOptions{Batch: 11, Type: dag.Float32, Train: true, Samples: 11})
 	for task, want := range map[string]string{ // channels of the outer concatenation: 5 of conv3, 3 of conv1, 3 of conv2
 		"conv3.forward[0:11,0:5]":         "concat2.out 0:5",
 		"conv1.forward[0:11,0:3]":         "concat2.out 5:8",
@@ -123,7 +125,7 @@ func TestConcatenatedBuffers(t *testing.T) {
 			at = 1 // dy
 		}
 		a := g.Tasks[id].Accesses[at]
-		if got := g.Buffers[a.Buffer].Name + " " + rangeText(a.Box[3]); got != want {
+		if got := g.Buffers[a.Buffer].Name + " " + fmt.Sprintf("%d:%d", a.Box[3].Lo, a.Box[3].Hi); got != want {
 			t.Errorf("%s: operand %d is %s, want %s", task, at, got, want)
 		}
 	}
@@ -148,21 +150,21 @@ func TestInputErrors(t *testing.T) {
 		{"[[layer]]\nkind = \"relu\"\ninput = []\n" + end, `f.toml:9: layer 2: input = "[]": write the names of earlier layers, or leave it out for the layer before`},
 		{"[[layer]]\nkind = \"relu\"\n", `f.toml:7: model "m": the last layer gives 3×8×8; the loss needs one number per class`},
 	} {
-		_, err := ParseModel([]byte(head+c.layers), "f.toml")
+		_, err := files.ParseModel([]byte(head+c.layers), "f.toml")
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}
 }
 
-// TestOwnKindsAreNotTaken: a layer of another type may not pass for a layer of the table.
-func TestOwnKindsAreNotTaken(t *testing.T) {
-	_, err := New("m", []int{3}, falseDense{})
-	if err == nil || !strings.Contains(err.Error(), `its kind "dense" is that of nn.Dense`) {
+// TestKindsAreOfOneType: layers of two types of one kind are not in one network.
+func TestKindsAreOfOneType(t *testing.T) {
+	_, err := nn.New("m", []int{3}, layers.Dense{Outputs: 3}, falseDense{})
+	if err == nil || !strings.Contains(err.Error(), `its kind "dense" is that of layers.Dense`) {
 		t.Errorf("error %v", err)
 	}
 }
 
-type falseDense struct{ ReLU }
+type falseDense struct{ layers.ReLU }
 
 func (falseDense) Kind() string { return "dense" }

@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"fmt"
@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // clippedAt is a model whose gradients are clipped at a norm.
-func clippedAt(m *Model, norm float64) *Model {
+func clippedAt(m *nn.Model, norm float64) *nn.Model {
 	next := *m
 	next.Defaults.ClipNorm = norm
 	return &next
@@ -22,8 +24,8 @@ func clippedAt(m *Model, norm float64) *Model {
 // gradient that is updated, the sum of a part of a weight follows the task that wrote it, and an update follows clip. No task
 // computes a gradient and updates by it. So no task waits for more than the definition asks.
 func TestClippingWaitsForGradientsOnly(t *testing.T) {
-	m := clippedAt(mustNew(t, "clipped", []int{2, 5, 7}, Conv2D{Filters: 3, Kernel: 2}, ReLU{}, Flatten{}, Dense{Outputs: 11}, ReLU{}, Dense{Outputs: 5}), 1)
-	g := mustLower(t, m, LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 7,
+	m := clippedAt(mustNew(t, "clipped", []int{2, 5, 7}, layers.Conv2D{Filters: 3, Kernel: 2}, layers.ReLU{}, layers.Flatten{}, layers.Dense{Outputs: 11}, layers.ReLU{}, layers.Dense{Outputs: 5}), 1)
+	g := mustLower(t, m, nn.LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 7,
 		Lowering: dag.Lowering{Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}}})
 	before := func(task dag.TaskID) (ops []string) {
 		for _, p := range g.Preds(task) {
@@ -63,14 +65,14 @@ func TestClippedSteps(t *testing.T) {
 	for _, name := range []string{"add", "avgpool", "concat", "conv2d", "dense", "flatten"} { // the others learn in the same layers
 		m := cases[name]
 		for try := range 3 {
-			opt := LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}
+			opt := nn.LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}
 			opt.Lowering = randomLowering(m, rng)
-			opt.Optimizer = apart{SGD{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01}}
+			opt.Optimizer = apart{nn.SGD{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01}}
 			if try%3 == 2 {
-				opt.Optimizer = DefaultAdamW()
+				opt.Optimizer = nn.DefaultAdamW()
 			}
 			var trained [2]*interpreter
-			for i, m := range []*Model{m, clippedAt(m, 1e30)} {
+			for i, m := range []*nn.Model{m, clippedAt(m, 1e30)} {
 				trained[i] = newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
 				trained[i].fill(m, "train", 5)
 				for step := range 3 {
@@ -83,7 +85,7 @@ func TestClippedSteps(t *testing.T) {
 				compareWords(t, what, "state."+p.Name+".v", trained)
 			}
 
-			opt.Optimizer = SGD{LearningRate: 1}
+			opt.Optimizer = nn.SGD{LearningRate: 1}
 			in := newInterpreter(t, mustLower(t, clippedAt(m, limit), opt), map[string][]uint64{})
 			in.fill(m, "train", 5)
 			sum := 0.0

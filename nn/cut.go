@@ -6,12 +6,6 @@ import (
 	"dahl/dag"
 )
 
-const (
-	recomputeKey = "recompute" // beside the cuts of a layer
-
-	microBatchesKey = "micro_batches" // of the network
-)
-
 func checkGranularity(layer string, ll dag.LayerLowering) error {
 	for pass := range dag.NumPasses {
 		for d := range dag.NumNumbers {

@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // cutCase is a small network and the layers in it of which all cuts are tried. Extents are pairwise different primes, so that
@@ -17,66 +19,66 @@ type cutCase struct {
 	what   string
 	batch  int
 	input  []int
-	layers []Layer
+	layers []nn.Layer
 	cut    []string
 }
 
 // cutCases have each kind of layer behind a convolution or a dense layer, so that the gradient of its input is needed.
 func cutCases() []cutCase {
-	head := func(channels int) Layer { return Conv2D{Filters: channels, Kernel: 1} }
+	head := func(channels int) nn.Layer { return layers.Conv2D{Filters: channels, Kernel: 1} }
 	cases := []cutCase{
-		{"stride and padding", 5, []int{1, 11, 13}, []Layer{head(2), Conv2D{Filters: 7, Kernel: 3, Pad: 1, Stride: 2}}, []string{"conv2"}},
-		{"windows of even extent", 3, []int{1, 7, 11}, []Layer{head(5), Conv2D{Filters: 2, Kernel: 2, Pad: 1}}, []string{"conv2"}},
-		{"windows larger than the tile", 2, []int{1, 11, 13}, []Layer{head(3), Conv2D{Filters: 7, Kernel: 5, Pad: 2, Stride: 3}}, []string{"conv2"}},
-		{"padding of more than a window's step", 3, []int{1, 7, 11}, []Layer{head(2), Conv2D{Filters: 5, Kernel: 5, Pad: 4, Stride: 2}}, []string{"conv2"}},
-		{"gaps between windows", 3, []int{1, 11, 13}, []Layer{head(5), Conv2D{Filters: 7, Kernel: 2, Stride: 3}}, []string{"conv2"}},
-		{"an image of one row", 5, []int{1, 1, 13}, []Layer{head(2), Conv2D{Filters: 7, Kernel: 3, Pad: 1}}, []string{"conv2"}},
-		{"a result of one row", 5, []int{1, 3, 11}, []Layer{head(2), Conv2D{Filters: 7, Kernel: 3}}, []string{"conv2"}},
-		{"no bias, and input without gradient", 3, []int{5, 7, 11}, []Layer{Conv2D{Filters: 2, Kernel: 3, NoBias: true}}, []string{"conv1"}},
-		{"rows and columns that differ", 3, []int{1, 11, 13}, []Layer{head(2), Conv2D{Filters: 7, Kernel: 3, Stride: 2, Columns: Columns{Size: 2, Stride: 1}, Pads: Pads{Top: 2, Left: 1}}}, []string{"conv2"}},
-		{"dilation", 3, []int{1, 11, 13}, []Layer{head(5), Conv2D{Filters: 2, Kernel: 3, Pad: 3, Dilation: 3, Columns: Columns{Dilation: 1}}}, []string{"conv2"}},
-		{"dilation and stride", 3, []int{1, 11, 13}, []Layer{head(2), Conv2D{Filters: 7, Kernel: 3, Pad: 2, Dilation: 2, Stride: 3, Columns: Columns{Dilation: 4, Stride: 2}}}, []string{"conv2"}},
-		{"groups", 3, []int{1, 7, 5}, []Layer{head(6), Conv2D{Filters: 21, Kernel: 2, Groups: 3}}, []string{"conv2"}},
-		{"depthwise", 3, []int{1, 7, 5}, []Layer{head(11), Conv2D{Filters: 11, Kernel: 3, Pad: 1, Groups: 11}}, []string{"conv2"}},
-		{"two filters per channel", 3, []int{1, 11, 5}, []Layer{head(7), Conv2D{Filters: 14, Kernel: 3, Stride: 2, Groups: 7}}, []string{"conv2"}},
-		{"fused groups", 3, []int{1, 7, 11}, []Layer{head(6), ReLU{}, Conv2D{Filters: 10, Kernel: 3, Groups: 2}, ReLU{}, head(5)}, []string{"conv1", "conv2"}},
-		{"dense", 5, []int{13}, []Layer{Dense{Outputs: 11}, Dense{Outputs: 7}}, []string{"fc2"}},
-		{"dense without bias", 5, []int{13}, []Layer{Dense{Outputs: 7}, Dense{Outputs: 11, NoBias: true}}, []string{"fc2"}},
-		{"flattened maps", 5, []int{1, 3, 7}, []Layer{head(2)}, []string{"conv1", "flatten1", "fc1"}},
-		{"maximum over windows that overlap", 5, []int{1, 7, 11}, []Layer{head(2), MaxPool{Size: 3, Stride: 2, Pad: 1}}, []string{"pool1"}},
-		{"maximum that leaves a row out", 5, []int{1, 7, 11}, []Layer{head(3), MaxPool{Size: 2}}, []string{"pool1"}},
-		{"maximum over rectangles", 5, []int{1, 7, 11}, []Layer{head(2), MaxPool{Size: 2, Columns: Columns{Size: 5, Stride: 3}, Pads: Pads{Left: 2, Bottom: 1}}}, []string{"pool1"}},
-		{"average over rectangles", 5, []int{1, 7, 11}, []Layer{head(3), AvgPool{Size: 3, Columns: Columns{Size: 2, Stride: 1}, Pads: Pads{Top: 1, Right: 1}}}, []string{"pool1"}},
-		{"average over windows that overlap", 5, []int{1, 7, 11}, []Layer{head(3), AvgPool{Size: 2, Stride: 1, Pad: 1}}, []string{"pool1"}},
-		{"average of thirds", 5, []int{1, 7, 11}, []Layer{head(2), AvgPool{Size: 3, Stride: 2, Pad: 1}}, []string{"pool1"}},
-		{"batch normalisation", 5, []int{1, 7, 11}, []Layer{Conv2D{Filters: 3, Kernel: 1, NoBias: true}, BatchNorm{}}, []string{"conv1", "bn1"}},
-		{"dropout", 5, []int{1, 7, 11}, []Layer{head(3), Dropout{P: 0.25}}, []string{"drop1"}},
-		{"average of all pixels", 5, []int{1, 7, 11}, []Layer{head(3), GlobalAvgPool{}}, []string{"pool1"}},
-		{"ReLU", 5, []int{1, 7, 11}, []Layer{head(3), ReLU{}}, []string{"relu1"}},
-		{"sum", 3, []int{1, 7, 11}, []Layer{head(5), head(5), Of(Add{}, "conv1", "conv2")}, []string{"conv1", "add1"}},
-		{"concatenation", 3, []int{1, 7, 11}, []Layer{head(5), head(2), Of(Concat{}, "conv1", "conv2")}, []string{"conv1", "concat1"}},
-		{"three readers", 3, []int{1, 7, 11}, []Layer{head(5), ReLU{}, head(5), Of(head(5), "relu1"), Of(Add{}, "relu1", "conv2", "conv3")}, []string{"relu1", "conv3"}},
-		{"fused with a pooling", 3, []int{1, 11, 13}, []Layer{head(2), Conv2D{Filters: 7, Kernel: 5, Stride: 2}, ReLU{}, MaxPool{Size: 2}}, []string{"conv2"}},
-		{"fused with a pooling, first", 5, []int{2, 11, 13}, []Layer{Conv2D{Filters: 7, Kernel: 3}, ReLU{}, MaxPool{Size: 2}}, []string{"conv1"}},
-		{"fused before a convolution", 5, []int{1, 11, 13}, []Layer{head(2), ReLU{}, Conv2D{Filters: 7, Kernel: 3, Stride: 2}}, []string{"conv1", "conv2"}},
-		{"fused dense layers", 5, []int{13}, []Layer{Dense{Outputs: 11}, ReLU{}, Dense{Outputs: 7}, ReLU{}, Dense{Outputs: 3}}, []string{"fc1", "fc2"}},
+		{"stride and padding", 5, []int{1, 11, 13}, []nn.Layer{head(2), layers.Conv2D{Filters: 7, Kernel: 3, Pad: 1, Stride: 2}}, []string{"conv2"}},
+		{"windows of even extent", 3, []int{1, 7, 11}, []nn.Layer{head(5), layers.Conv2D{Filters: 2, Kernel: 2, Pad: 1}}, []string{"conv2"}},
+		{"windows larger than the tile", 2, []int{1, 11, 13}, []nn.Layer{head(3), layers.Conv2D{Filters: 7, Kernel: 5, Pad: 2, Stride: 3}}, []string{"conv2"}},
+		{"padding of more than a window's step", 3, []int{1, 7, 11}, []nn.Layer{head(2), layers.Conv2D{Filters: 5, Kernel: 5, Pad: 4, Stride: 2}}, []string{"conv2"}},
+		{"gaps between windows", 3, []int{1, 11, 13}, []nn.Layer{head(5), layers.Conv2D{Filters: 7, Kernel: 2, Stride: 3}}, []string{"conv2"}},
+		{"an image of one row", 5, []int{1, 1, 13}, []nn.Layer{head(2), layers.Conv2D{Filters: 7, Kernel: 3, Pad: 1}}, []string{"conv2"}},
+		{"a result of one row", 5, []int{1, 3, 11}, []nn.Layer{head(2), layers.Conv2D{Filters: 7, Kernel: 3}}, []string{"conv2"}},
+		{"no bias, and input without gradient", 3, []int{5, 7, 11}, []nn.Layer{layers.Conv2D{Filters: 2, Kernel: 3, NoBias: true}}, []string{"conv1"}},
+		{"rows and columns that differ", 3, []int{1, 11, 13}, []nn.Layer{head(2), layers.Conv2D{Filters: 7, Kernel: 3, Stride: 2, Columns: layers.Columns{Size: 2, Stride: 1}, Pads: layers.Pads{Top: 2, Left: 1}}}, []string{"conv2"}},
+		{"dilation", 3, []int{1, 11, 13}, []nn.Layer{head(5), layers.Conv2D{Filters: 2, Kernel: 3, Pad: 3, Dilation: 3, Columns: layers.Columns{Dilation: 1}}}, []string{"conv2"}},
+		{"dilation and stride", 3, []int{1, 11, 13}, []nn.Layer{head(2), layers.Conv2D{Filters: 7, Kernel: 3, Pad: 2, Dilation: 2, Stride: 3, Columns: layers.Columns{Dilation: 4, Stride: 2}}}, []string{"conv2"}},
+		{"groups", 3, []int{1, 7, 5}, []nn.Layer{head(6), layers.Conv2D{Filters: 21, Kernel: 2, Groups: 3}}, []string{"conv2"}},
+		{"depthwise", 3, []int{1, 7, 5}, []nn.Layer{head(11), layers.Conv2D{Filters: 11, Kernel: 3, Pad: 1, Groups: 11}}, []string{"conv2"}},
+		{"two filters per channel", 3, []int{1, 11, 5}, []nn.Layer{head(7), layers.Conv2D{Filters: 14, Kernel: 3, Stride: 2, Groups: 7}}, []string{"conv2"}},
+		{"fused groups", 3, []int{1, 7, 11}, []nn.Layer{head(6), layers.ReLU{}, layers.Conv2D{Filters: 10, Kernel: 3, Groups: 2}, layers.ReLU{}, head(5)}, []string{"conv1", "conv2"}},
+		{"dense", 5, []int{13}, []nn.Layer{layers.Dense{Outputs: 11}, layers.Dense{Outputs: 7}}, []string{"fc2"}},
+		{"dense without bias", 5, []int{13}, []nn.Layer{layers.Dense{Outputs: 7}, layers.Dense{Outputs: 11, NoBias: true}}, []string{"fc2"}},
+		{"flattened maps", 5, []int{1, 3, 7}, []nn.Layer{head(2)}, []string{"conv1", "flatten1", "fc1"}},
+		{"maximum over windows that overlap", 5, []int{1, 7, 11}, []nn.Layer{head(2), layers.MaxPool{Size: 3, Stride: 2, Pad: 1}}, []string{"pool1"}},
+		{"maximum that leaves a row out", 5, []int{1, 7, 11}, []nn.Layer{head(3), layers.MaxPool{Size: 2}}, []string{"pool1"}},
+		{"maximum over rectangles", 5, []int{1, 7, 11}, []nn.Layer{head(2), layers.MaxPool{Size: 2, Columns: layers.Columns{Size: 5, Stride: 3}, Pads: layers.Pads{Left: 2, Bottom: 1}}}, []string{"pool1"}},
+		{"average over rectangles", 5, []int{1, 7, 11}, []nn.Layer{head(3), layers.AvgPool{Size: 3, Columns: layers.Columns{Size: 2, Stride: 1}, Pads: layers.Pads{Top: 1, Right: 1}}}, []string{"pool1"}},
+		{"average over windows that overlap", 5, []int{1, 7, 11}, []nn.Layer{head(3), layers.AvgPool{Size: 2, Stride: 1, Pad: 1}}, []string{"pool1"}},
+		{"average of thirds", 5, []int{1, 7, 11}, []nn.Layer{head(2), layers.AvgPool{Size: 3, Stride: 2, Pad: 1}}, []string{"pool1"}},
+		{"batch normalisation", 5, []int{1, 7, 11}, []nn.Layer{layers.Conv2D{Filters: 3, Kernel: 1, NoBias: true}, layers.BatchNorm{}}, []string{"conv1", "bn1"}},
+		{"dropout", 5, []int{1, 7, 11}, []nn.Layer{head(3), layers.Dropout{P: 0.25}}, []string{"drop1"}},
+		{"average of all pixels", 5, []int{1, 7, 11}, []nn.Layer{head(3), layers.GlobalAvgPool{}}, []string{"pool1"}},
+		{"ReLU", 5, []int{1, 7, 11}, []nn.Layer{head(3), layers.ReLU{}}, []string{"relu1"}},
+		{"sum", 3, []int{1, 7, 11}, []nn.Layer{head(5), head(5), nn.Of(layers.Add{}, "conv1", "conv2")}, []string{"conv1", "add1"}},
+		{"concatenation", 3, []int{1, 7, 11}, []nn.Layer{head(5), head(2), nn.Of(layers.Concat{}, "conv1", "conv2")}, []string{"conv1", "concat1"}},
+		{"three readers", 3, []int{1, 7, 11}, []nn.Layer{head(5), layers.ReLU{}, head(5), nn.Of(head(5), "relu1"), nn.Of(layers.Add{}, "relu1", "conv2", "conv3")}, []string{"relu1", "conv3"}},
+		{"fused with a pooling", 3, []int{1, 11, 13}, []nn.Layer{head(2), layers.Conv2D{Filters: 7, Kernel: 5, Stride: 2}, layers.ReLU{}, layers.MaxPool{Size: 2}}, []string{"conv2"}},
+		{"fused with a pooling, first", 5, []int{2, 11, 13}, []nn.Layer{layers.Conv2D{Filters: 7, Kernel: 3}, layers.ReLU{}, layers.MaxPool{Size: 2}}, []string{"conv1"}},
+		{"fused before a convolution", 5, []int{1, 11, 13}, []nn.Layer{head(2), layers.ReLU{}, layers.Conv2D{Filters: 7, Kernel: 3, Stride: 2}}, []string{"conv1", "conv2"}},
+		{"fused dense layers", 5, []int{13}, []nn.Layer{layers.Dense{Outputs: 11}, layers.ReLU{}, layers.Dense{Outputs: 7}, layers.ReLU{}, layers.Dense{Outputs: 3}}, []string{"fc1", "fc2"}},
 	}
 	for _, f := range kernels.Functions() {
-		cases = append(cases, cutCase{f.Name, 5, []int{1, 7, 11}, []Layer{head(3), Activation{Function: f.Name, Setting: f.Most / 8}}, []string{f.Name + "1"}})
+		cases = append(cases, cutCase{f.Name, 5, []int{1, 7, 11}, []nn.Layer{head(3), layers.Activation{Function: f.Name, Setting: f.Most / 8}}, []string{f.Name + "1"}})
 	}
 	return cases
 }
 
-func (c *cutCase) model(t testing.TB) *Model {
+func (c *cutCase) model(t testing.TB) *nn.Model {
 	t.Helper()
-	layers, classes := c.layers, 4
+	list, classes := c.layers, 4
 	if slices.Contains(c.cut, "fc1") {
 		classes = 17
 	}
 	if len(c.input) == 3 {
-		layers = append(slices.Clone(layers), Flatten{})
+		list = append(slices.Clone(list), layers.Flatten{})
 	}
-	return mustNew(t, c.what, c.input, append(slices.Clone(layers), Dense{Outputs: classes})...)
+	return mustNew(t, c.what, c.input, append(slices.Clone(list), layers.Dense{Outputs: classes})...)
 }
 
 // TestCutCasesCoverTable makes a new layer in the table ask for its case.
@@ -94,7 +96,7 @@ func TestCutCasesCoverTable(t *testing.T) {
 			t.Errorf("%s: layers %v are not all there", c.what, c.cut)
 		}
 	}
-	for _, kind := range Layers() {
+	for _, kind := range layers.All() {
 		if !seen[kind.Kind] {
 			t.Errorf("layer kind %q has no case in cutCases", kind.Kind)
 		}
@@ -111,26 +113,26 @@ type singleCut struct {
 
 // lowerCuts is the layers with some cuts. Where a layer has several, chance says whether it is recomputed.
 func lowerCuts(cuts []singleCut, accumulators int, rng *rand.Rand) map[string]dag.LayerLowering {
-	layers := map[string]dag.LayerLowering{}
+	list := map[string]dag.LayerLowering{}
 	for _, c := range cuts {
-		ll := layers[c.layer]
+		ll := list[c.layer]
 		cut := ll.Cut(c.pass)
 		*cut.Of(c.along), cut.Accumulators = c.tile, accumulators
 		ll.Recompute = len(cuts) > 1 && rng.IntN(2) == 0
-		layers[c.layer] = ll
+		list[c.layer] = ll
 	}
-	return layers
+	return list
 }
 
 // cuts are all single cuts of some layers, into tiles of one element, of three and of more than half. The sizes of a dimension
 // follow each other.
-func (c *cutCase) cuts(m *Model, among func(*Stage) bool) (all [][]singleCut) {
+func (c *cutCase) cuts(m *nn.Model, among func(*nn.Stage) bool) (all [][]singleCut) {
 	for i := range m.Stages {
 		s := &m.Stages[i]
 		if !among(s) {
 			continue
 		}
-		in, out := extents(s.In[0]), extents(s.Out)
+		in, out := nn.ExtentsOf(s.In[0]), nn.ExtentsOf(s.Out)
 		for pass := range dag.NumPasses {
 			image := out
 			if pass == dag.InputGradientPass {
@@ -153,8 +155,8 @@ func (c *cutCase) cuts(m *Model, among func(*Stage) bool) (all [][]singleCut) {
 }
 
 // tries are single cuts, of each size or of sizes that take turns, and some random pairs with a cut of any layer.
-func (c *cutCase) tries(m *Model, rng *rand.Rand, eachSize bool) (all [][]singleCut) {
-	cuts := c.cuts(m, func(s *Stage) bool { return slices.Contains(c.cut, s.Name) })
+func (c *cutCase) tries(m *nn.Model, rng *rand.Rand, eachSize bool) (all [][]singleCut) {
+	cuts := c.cuts(m, func(s *nn.Stage) bool { return slices.Contains(c.cut, s.Name) })
 	for i, sizes := range cuts {
 		if !eachSize {
 			sizes = sizes[i%len(sizes):][:1]
@@ -167,7 +169,7 @@ func (c *cutCase) tries(m *Model, rng *rand.Rand, eachSize bool) (all [][]single
 		sizes := from[rng.IntN(len(from))]
 		return sizes[rng.IntN(len(sizes))]
 	}
-	ofAll := c.cuts(m, func(*Stage) bool { return true })
+	ofAll := c.cuts(m, func(*nn.Stage) bool { return true })
 	for range 2 * int(dag.NumDimensions) {
 		all = append(all, []singleCut{draw(cuts), draw(ofAll)})
 	}
@@ -175,7 +177,7 @@ func (c *cutCase) tries(m *Model, rng *rand.Rand, eachSize bool) (all [][]single
 }
 
 // eachLowering visits the tries whose graphs differ from those without cuts and from each other. Fusion and types take turns.
-func (c *cutCase) eachLowering(t testing.TB, m *Model, opt LowerOptions, types []dag.DType, eachSize bool, visit func(opt LowerOptions, g *dag.Graph)) {
+func (c *cutCase) eachLowering(t testing.TB, m *nn.Model, opt nn.LowerOptions, types []dag.DType, eachSize bool, visit func(opt nn.LowerOptions, g *dag.Graph)) {
 	t.Helper()
 	seen := map[string]bool{}
 	lower := func() (g *dag.Graph, isNew bool) {
@@ -185,13 +187,13 @@ func (c *cutCase) eachLowering(t testing.TB, m *Model, opt LowerOptions, types [
 		return g, isNew
 	}
 	for _, opt.Type = range types {
-		for _, opt.alone = range []bool{false, true} {
+		for _, opt.Unfused = range []bool{false, true} {
 			lower()
 		}
 	}
 	rng := rand.New(rand.NewPCG(uint64(len(c.what)), 71))
 	for i, cuts := range c.tries(m, rng, eachSize) {
-		opt.alone = i%2 == 1
+		opt.Unfused = i%2 == 1
 		opt.Lowering = dag.Lowering{Layers: lowerCuts(cuts, 1+i%3, rng)}
 		if len(cuts) > 1 && !isTracked(m) {
 			opt.Lowering.MicroBatches = 1 + rng.IntN(min(c.batch, 3))
@@ -204,19 +206,19 @@ func (c *cutCase) eachLowering(t testing.TB, m *Model, opt LowerOptions, types [
 }
 
 // isTracked reports whether a network has statistics of batches, which differ between micro-batches and the batch.
-func isTracked(m *Model) bool {
-	return slices.ContainsFunc(m.Stages, func(s Stage) bool { return len(s.Running) > 0 })
+func isTracked(m *nn.Model) bool {
+	return slices.ContainsFunc(m.Stages, func(s nn.Stage) bool { return len(s.Running) > 0 })
 }
 
 // isExact reports whether a step has integers, or integers divided by a power of 2, wherever weights, pixels and the gradient of the loss are integers.
-func isExact(m *Model) bool {
-	return !slices.ContainsFunc(m.Stages, func(s Stage) bool {
+func isExact(m *nn.Model) bool {
+	return !slices.ContainsFunc(m.Stages, func(s nn.Stage) bool {
 		switch l := s.Layer.(type) {
-		case GlobalAvgPool, BatchNorm, Dropout:
+		case layers.GlobalAvgPool, layers.BatchNorm, layers.Dropout:
 			return true
-		case AvgPool:
+		case layers.AvgPool:
 			return l.Size != 2
-		case Activation:
+		case layers.Activation:
 			return l.Function != "leaky_relu" // whose slope is 1/8 here
 		}
 		return false
@@ -231,7 +233,7 @@ func isExact(m *Model) bool {
 // average of four or a slope of 1/8 brings, and so the order of terms does not matter. By stochastic gradient descent without
 // momentum a weight is less by its gradient after the step. So all variants of a kernel do, too: the number says which. Those
 // that transform convolutions have fractions in between, and are left out.
-func integerStep(t testing.TB, m *Model, opt LowerOptions, g *dag.Graph, number int) *interpreter {
+func integerStep(t testing.TB, m *nn.Model, opt nn.LowerOptions, g *dag.Graph, number int) *interpreter {
 	t.Helper()
 	in := newInterpreterOf(t, g, map[string][]uint64{}, func(k *kernels.Kernel, s *kernels.Spec) *kernels.Variant {
 		var all []*kernels.Variant
@@ -261,7 +263,7 @@ func integerStep(t testing.TB, m *Model, opt LowerOptions, g *dag.Graph, number 
 	in.feed(indices(0, opt.Batch), 1, 1)
 	for i, run := range in.calls {
 		run()
-		if task := in.tasks[i]; task.Labels.Phase == phaseLoss && task.Op == "softmax_xent" {
+		if task := in.tasks[i]; task.Labels.Phase == "loss" && task.Op == "softmax_xent" {
 			n := len(in.operand(task, 0)) // of a micro-batch
 			in.setOperand(task, 0, dz[:n])
 			dz = dz[n:]
@@ -279,10 +281,10 @@ func TestCutsAreExact(t *testing.T) {
 			continue
 		}
 		t.Run(c.what, func(t *testing.T) {
-			opt := LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float64, Train: true, Optimizer: SGD{}, Divisor: 1, alone: true}
+			opt := nn.LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float64, Train: true, Optimizer: nn.SGD{}, Divisor: 1, Unfused: true}
 			whole := integerStep(t, m, opt, mustLower(t, m, opt), 0)
 			tried := 0
-			c.eachLowering(t, m, opt, []dag.DType{dag.Float64, dag.Float32}, true, func(opt LowerOptions, g *dag.Graph) {
+			c.eachLowering(t, m, opt, []dag.DType{dag.Float64, dag.Float32}, true, func(opt nn.LowerOptions, g *dag.Graph) {
 				tried++
 				writtenOnce(t, g)
 				cut := integerStep(t, m, opt, g, tried)
@@ -363,7 +365,7 @@ const cutSteps = 20
 // A deviation by which a network divides may shrink as weights change, for which W is no bound. Of a network with batch
 // normalisation there is one step.
 type cutTraining struct {
-	m       *Model
+	m       *nn.Model
 	batch   int
 	first   *interpreter         // after the first step
 	weights map[string][]float64 // after the last
@@ -372,7 +374,7 @@ type cutTraining struct {
 	off     map[string][]float64
 }
 
-func newCutTraining(t testing.TB, c *cutCase, m *Model, opt LowerOptions) *cutTraining {
+func newCutTraining(t testing.TB, c *cutCase, m *nn.Model, opt nn.LowerOptions) *cutTraining {
 	t.Helper()
 	r := &cutTraining{m: m, batch: c.batch, weights: map[string][]float64{}, off: map[string][]float64{}}
 	g := mustLower(t, m, opt)
@@ -384,10 +386,10 @@ func newCutTraining(t testing.TB, c *cutCase, m *Model, opt LowerOptions) *cutTr
 		r.train(r.first, 0, 1)
 		return r
 	}
-	most, layers := map[string][]float64{}, 0.0
+	most, depth := map[string][]float64{}, 0.0
 	for _, p := range m.Parameters() {
 		if len(p.Shape) > 1 {
-			layers++
+			depth++
 		}
 		for _, w := range in.floats(p.Name) {
 			most[p.Name] = append(most[p.Name], math.Abs(w)+1./8)
@@ -401,10 +403,10 @@ func newCutTraining(t testing.TB, c *cutCase, m *Model, opt LowerOptions) *cutTr
 			steepest = max(steepest, bound.m["grad."+name][i]/w[i])
 		}
 	}
-	r.rate = math.Exp2(math.Floor(math.Log2(1 / (16 * layers * steepest))))
+	r.rate = math.Exp2(math.Floor(math.Log2(1 / (16 * depth * steepest))))
 	nu, kappa := 0.0, 0.0
 	for range cutSteps {
-		nu = nu/2 + bound.k + 4*layers*kappa + 2
+		nu = nu/2 + bound.k + 4*depth*kappa + 2
 		kappa += r.rate*steepest*nu + 1
 	}
 	r.first = newInterpreter(t, g, map[string][]uint64{})
@@ -449,9 +451,9 @@ func TestCutsTrain(t *testing.T) {
 	for _, c := range cutCases() {
 		t.Run(c.what, func(t *testing.T) {
 			m := c.model(t)
-			opt := LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float64, Train: true, Optimizer: SGD{Momentum: 0.5}, alone: true}
+			opt := nn.LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float64, Train: true, Optimizer: nn.SGD{Momentum: 0.5}, Unfused: true}
 			whole := newCutTraining(t, &c, m, opt)
-			c.eachLowering(t, m, opt, []dag.DType{dag.Float64}, !isExact(m), func(opt LowerOptions, g *dag.Graph) {
+			c.eachLowering(t, m, opt, []dag.DType{dag.Float64}, !isExact(m), func(opt nn.LowerOptions, g *dag.Graph) {
 				whole.compare(t, fmt.Sprintf("%+v", opt.Lowering), g)
 			})
 		})

@@ -5,12 +5,13 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/nn/models"
 )
 
 // A hundred images in batches of 32 are three whole steps and one of four images, which is
 // a graph of its own with the same weights.
 func ExampleNewProgram() {
-	m, err := nn.ModelByName("lenet5")
+	m, err := models.ByName("lenet5")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -17,7 +17,7 @@ func (m *Model) Extents(batch int) (map[string]dag.LayerLowering, error) {
 		of := map[string]dag.LayerLowering{}
 		// Under Adam no task updates a weight as it computes the gradient. Such a task can have no part of the samples.
 		g, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Optimizer: DefaultAdam(),
-			alone: alone, extents: of})
+			Unfused: alone, extents: of})
 		if err != nil {
 			return nil, err
 		}

@@ -1,17 +1,20 @@
-package nn
+package nn_test
 
 import (
 	"testing"
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/files"
+	"dahl/nn/models"
 )
 
 // TestExtents: with 7 images lenet5's conv2 turns 6 maps of 14×14 pixels into 16 of 10×10 and pools these to 5×5. So its forward pass has 5
 // rows, or as a convolution by itself a sum of 6 terms. The gradient of its input has 14 rows and a sum of 16 terms, that of its weight
 // a sum over 7·10·10. fc1 has 400 inputs and 120 outputs. No gradient of the images is needed, and a flatten has copies at most.
 func TestExtents(t *testing.T) {
-	m := must.Get(ModelByName("lenet5"))(t)
+	m := must.Get(models.ByName("lenet5"))(t)
 	all := must.Get(m.Extents(7))(t)
 	for layer, want := range map[string]dag.LayerLowering{
 		"conv1": {Forward: dag.Cut{Samples: 7, Outputs: 6, Inputs: 1, Rows: 14, Columns: 14},
@@ -36,19 +39,19 @@ func TestExtents(t *testing.T) {
 // TestExtentsAreOfCuts: a tile smaller than an extent makes another graph, and one where there is none leaves the layer whole. This is tried in
 // all dimensions of all operations of networks with and without branches. An input gradient with numbers of its own has all samples.
 func TestExtentsAreOfCuts(t *testing.T) {
-	residual := must.Get(LoadModel("examples/residual.toml"))(t)
-	lenet := must.Get(ModelByName("lenet5"))(t)
+	residual := must.Get(files.LoadModel("examples/residual.toml"))(t)
+	lenet := must.Get(models.ByName("lenet5"))(t)
 	const batch = 3
-	for _, m := range []*Model{lenet, residual} {
+	for _, m := range []*nn.Model{lenet, residual} {
 		hash := func(l dag.Lowering, alone bool) string {
-			g := must.Get(m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l, alone: alone}))(t)
+			g := must.Get(m.Lower(nn.LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l, Unfused: alone}))(t)
 			return g.Hash()
 		}
 		all := must.Get(m.Extents(batch))(t)
-		fused := WholeLowering(m, batch, 0, dag.Float32)
+		fused := nn.WholeLowering(m, batch, 0, dag.Float32)
 		heads := map[string]bool{"input": true, "loss": true}
-		for _, g := range m.groups(&fused) {
-			heads[g.Name] = true
+		for _, g := range m.Groups(&fused, true) {
+			heads[g[0].Name] = true
 		}
 		whole := map[bool]string{}
 		for _, is := range []bool{false, true} { // layers alone

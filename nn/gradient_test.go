@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"fmt"
@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // TestLayerCasesCoverTable makes a new layer in the table ask for its case.
 func TestLayerCasesCoverTable(t *testing.T) {
 	cases := layerCases(t)
-	for _, kind := range Layers() {
+	for _, kind := range layers.All() {
 		m := cases[kind.Kind]
 		if m == nil {
 			t.Errorf("layer kind %q has no case in layerCases", kind.Kind)
@@ -39,7 +41,7 @@ func TestLayerCasesCoverTable(t *testing.T) {
 // that bound is too large to be a test.
 func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 	cases := layerCases(t)
-	for _, kind := range Layers() {
+	for _, kind := range layers.All() {
 		for _, alone := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/alone=%v", kind.Kind, alone), func(t *testing.T) { checkGradients(t, cases[kind.Kind], alone) })
 		}
@@ -49,29 +51,29 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 // TestLossesAgainstFiniteDifferences does the same with other losses. Label smoothing changes no bound,
 // since the parts of a target add up to 1. The squared error is steeper in an output z by 2(|z|+1).
 func TestLossesAgainstFiniteDifferences(t *testing.T) {
-	for _, loss := range []Loss{{LabelSmoothing: 0.25}, {Name: "mse"}} {
+	for _, loss := range []nn.Loss{{LabelSmoothing: 0.25}, {Name: "mse"}} {
 		t.Run(loss.String(), func(t *testing.T) {
-			m := mustNew(t, "one dense layer", []int{7}, Dense{Outputs: 5})
+			m := mustNew(t, "one dense layer", []int{7}, layers.Dense{Outputs: 5})
 			m.Defaults.Loss = loss
 			checkGradients(t, m, false)
 		})
 	}
 }
 
-func checkGradients(t *testing.T, m *Model, alone bool) {
+func checkGradients(t *testing.T, m *nn.Model, alone bool) {
 	const batch, h = 3, 0x1p-15
 	some := 40
 	if testing.Short() {
 		some = 5
 	}
-	g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, alone: alone, Optimizer: keepsGradients})
+	g := mustLower(t, m, nn.LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Unfused: alone, Optimizer: keepsGradients})
 	in := newInterpreter(t, g, map[string][]uint64{})
 	in.fill(m, "train", 1)
 	index := indices(0, batch)
 	in.step(index, 0, 1) // rate 0: the weights stay
 	mag := magnitudesOf(t, m, in, batch, batch, index, dag.Float64)
 	steep := 1.0
-	if m.Defaults.Loss.name() == squaredError {
+	if m.Defaults.Loss.Name == "mse" {
 		steep = 2 * mag.m["loss"][0]
 	}
 	grads := map[string][]float64{}
@@ -123,7 +125,7 @@ func TestLoweringsAgree(t *testing.T) {
 	const batch, samples = 7, 11
 	rng := rand.New(rand.NewPCG(5, 6))
 	cases := layerCases(t)
-	for _, kind := range Layers() {
+	for _, kind := range layers.All() {
 		delete(cases, kind.Kind)
 	}
 	maps.Copy(cases, fusionCases(t))
@@ -136,12 +138,12 @@ func TestLoweringsAgree(t *testing.T) {
 		m := cases[name]
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			index := indices(2, batch)
-			opt := LowerOptions{Batch: batch, Type: real, Train: true, Samples: samples, Optimizer: keepsGradients, alone: true}
+			opt := nn.LowerOptions{Batch: batch, Type: real, Train: true, Samples: samples, Optimizer: keepsGradients, Unfused: true}
 			whole := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
 			whole.fill(m, "train", 2)
 			mag := magnitudesOf(t, m, whole, batch, samples, index, real)
 			whole.step(index, 0, 1)
-			opt.alone = false
+			opt.Unfused = false
 			for range tries {
 				opt.Lowering = randomLowering(m, rng)
 				if micro := rng.IntN(2) * rng.IntN(batch); !isTracked(m) {
@@ -170,7 +172,7 @@ func TestLoweringsAgree(t *testing.T) {
 	}
 }
 
-func randomLowering(m *Model, rng *rand.Rand) dag.Lowering {
+func randomLowering(m *nn.Model, rng *rand.Rand) dag.Lowering {
 	cut := func() dag.Cut {
 		c := dag.Cut{Samples: rng.IntN(6), Outputs: rng.IntN(5), Accumulators: rng.IntN(5)}
 		for _, tile := range []*int{&c.Inputs, &c.Rows, &c.Columns} {

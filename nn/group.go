@@ -1,10 +1,10 @@
 package nn
 
 import (
+	"reflect"
 	"slices"
 
 	"dahl/dag"
-	"dahl/kernels"
 )
 
 // group is the layers that one kind of task computes: a single layer, or the
@@ -16,54 +16,21 @@ type group struct {
 	add        *Stage // what is normalised is added to another input, the second one of the group
 	end        *Stage // the last one
 	stages     []int  // the indices of all
-
-	with kernels.Attributes // of the operation of the first one, by which it computes others
 }
 
-// pattern is layers that one kind of task computes where each is the only reader of the one before.
-//
-// A fused ReLU keeps no mask. Its output is 0 exactly where no gradient passes, so the layers that
-// read it stop their input gradients there. So all of these have to be of kinds whose input
-// gradient can do that, or the ReLU stays a task of its own, as before the loss or an average. A
-// pooling after the ReLU knows from its own output where no gradient passes.
-//
-// A batch normalisation computes the sign of its output again from its input, or reads its output, so that any layer
-// may read what a ReLU behind it gives.
-type pattern struct {
-	kinds   []string
-	with    kernels.Attributes // of the operation of the first layer; what else is fused is a parameter or an operand of it
-	readers []string           // kinds that may read the output; nil: any
-	eval    bool               // of evaluations alone
-
-	fits func(m *Model, stages []int) bool // whether there is an operation for these layers; nil: always
-}
-
-// patterns are tried in order.
-var patterns = []pattern{
-	{kinds: []string{"conv2d", "batchnorm", "relu"}, eval: true},
-	{kinds: []string{"conv2d", "batchnorm"}, eval: true},
-	{kinds: []string{"conv2d", "relu", "maxpool"}, with: kernels.Pool, fits: pooled},
-	{kinds: []string{"conv2d", "relu"}, readers: []string{"conv2d", "dense"}},
-	{kinds: []string{"batchnorm", "add", "relu"}, fits: joined},
-	{kinds: []string{"batchnorm", "relu"}},
-	{kinds: []string{"dense", "relu"}, with: kernels.ReLU, readers: []string{"dense"}},
-}
-
-// pooled reports whether an operation joins a convolution with the pooling of its output.
-func pooled(m *Model, stages []int) bool {
-	conv, pool := m.Stages[stages[0]].Layer.(Conv2D), m.Stages[stages[2]].Layer.(MaxPool)
-	return conv.groups() == 1 && pool.plain()
-}
-
-// joined reports whether a batch normalisation is added to one other value, which is there before it. The gradient of the
+// joined reports whether a sum among fused layers adds one other value, which is there before it. The gradient of the
 // sum is that of the other value, too. It is made where the gradient of the ReLU's output was, which must
 // not be that of a further sum.
-func joined(m *Model, stages []int) bool {
-	add, relu := &m.Stages[stages[1]], &m.Stages[stages[2]]
-	if len(add.Inputs) != 2 || add.Inputs[0] == add.Inputs[1] || m.beside(add, stages[0]) >= stages[0] {
+func (m *Model) joined(stages []int) bool {
+	sum := slices.IndexFunc(stages, func(s int) bool { return m.Stages[s].Traits.Passes })
+	if sum < 1 {
+		return true
+	}
+	add, last := &m.Stages[stages[sum]], &m.Stages[stages[len(stages)-1]]
+	if len(add.Inputs) != 2 || add.Inputs[0] == add.Inputs[1] || m.beside(add, stages[sum-1]) >= stages[0] {
 		return false
 	}
-	return slices.ContainsFunc(relu.readers, func(r reader) bool { return !m.Stages[r.stage].Traits.Passes })
+	return slices.ContainsFunc(last.readers, func(r reader) bool { return !m.Stages[r.stage].Traits.Passes })
 }
 
 // beside is the other input of a sum of two.
@@ -124,12 +91,12 @@ func (m *Model) groupsOf(l *dag.Lowering, train, alone bool) []group {
 		}
 		g := group{Stage: &m.Stages[i], stages: []int{i}}
 		if !alone {
-			g.stages, g.with = m.match(i, l, train)
+			g.stages = m.match(i, l, train)
 		}
 		g.end = &m.Stages[g.stages[len(g.stages)-1]]
 		for _, s := range g.stages[1:] {
 			fused[s] = true
-			*g.behind(m.Stages[s].Layer.Kind()) = &m.Stages[s]
+			*g.behind(&m.Stages[s].Traits) = &m.Stages[s]
 		}
 		if g.add != nil {
 			m.joins(&g, i)
@@ -139,9 +106,18 @@ func (m *Model) groupsOf(l *dag.Lowering, train, alone bool) []group {
 	return all
 }
 
-// behind is where the group has a layer of a kind that a pattern fuses behind the first.
-func (g *group) behind(kind string) **Stage {
-	return map[string]**Stage{"relu": &g.relu, "maxpool": &g.pool, "batchnorm": &g.norm, "add": &g.add}[kind]
+// behind is where the group has a fused layer of some traits.
+func (g *group) behind(t *Traits) **Stage {
+	switch {
+	case t.Rectifies:
+		return &g.relu
+	case t.Normalises:
+		return &g.norm
+	case t.Passes:
+		return &g.add
+	default:
+		return &g.pool
+	}
 }
 
 // joins adds the other input of the sum that a group computes.
@@ -175,22 +151,33 @@ func (m *Model) flattensInput() bool {
 	})
 }
 
-// match lists the stages of the first pattern that begins at a stage, with its attributes, or the stage alone.
-func (m *Model) match(first int, l *dag.Lowering, train bool) ([]int, kernels.Attributes) {
-	for _, p := range patterns {
-		stages := m.along(first, p.kinds)
-		if stages == nil || p.eval && train || m.Stages[first].sumsInputs(l) {
+// match lists the stages of the first pattern of the layer at a stage, or the stage alone.
+func (m *Model) match(first int, l *dag.Lowering, train bool) []int {
+	f, fuses := m.Stages[first].Layer.(Fuser)
+	if !fuses || m.Stages[first].sumsInputs(l) {
+		return []int{first}
+	}
+	for _, p := range f.Patterns() {
+		stages := m.along(first, p.Behind)
+		if stages == nil || p.Evaluation && train || !m.joined(stages) {
+			continue
+		}
+		if p.Fits != nil && !p.Fits(m.layersAt(stages[1:])) {
 			continue
 		}
 		last := &m.Stages[stages[len(stages)-1]]
-		if p.fits != nil && !p.fits(m, stages) {
-			continue
-		}
-		if p.readers == nil || m.readBy(last, func(s *Stage) bool { return slices.Contains(p.readers, s.Layer.Kind()) && !s.sumsOutputs(l) }) {
-			return stages, p.with
+		if !p.Stops || m.readBy(last, func(s *Stage) bool { return s.Traits.Stops && !s.sumsOutputs(l) }) {
+			return stages
 		}
 	}
-	return []int{first}, 0
+	return []int{first}
+}
+
+func (m *Model) layersAt(stages []int) (layers []Layer) {
+	for _, s := range stages {
+		layers = append(layers, m.Stages[s].Layer)
+	}
+	return layers
 }
 
 // sumsInputs reports whether tasks of the layer have some of its inputs each. A ReLU has to wait until their sum is complete.
@@ -206,24 +193,21 @@ func (s *Stage) sumsOutputs(l *dag.Lowering) bool {
 	return ll.InputGradient.Outputs < s.Out[0] && !s.Traits.Grouped
 }
 
-// along lists the stages of these kinds from a stage on, each the only reader of the one before;
-// nil if there are none.
-func (m *Model) along(stage int, kinds []string) (stages []int) {
-	for i, kind := range kinds {
-		if i > 0 {
-			readers := m.Stages[stage].readers
-			if len(readers) != 1 {
-				return nil
-			}
-			stage = readers[0].stage
-		}
-		if m.Stages[stage].Layer.Kind() != kind {
+// along lists a stage and those of the types of layers behind it, each the only reader of the one before; nil: they are not there.
+func (m *Model) along(stage int, behind []Layer) []int {
+	stages := []int{stage}
+	for _, like := range behind {
+		readers := m.Stages[stage].readers
+		if len(readers) != 1 || !sameType(m.Stages[readers[0].stage].Layer, like) {
 			return nil
 		}
+		stage = readers[0].stage
 		stages = append(stages, stage)
 	}
 	return stages
 }
+
+func sameType(a, b Layer) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
 
 // readBy reports whether all layers that read the output of a stage, perhaps through views, are as
 // wanted, and there is one at least.

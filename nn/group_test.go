@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"slices"
@@ -6,24 +6,35 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // fusionCases are networks with every pair and triple of layers that a lowering may
 // fuse, and some that it must not: a ReLU before a loss or an average, and one after
 // a pooling. Outputs of the last dense layers are below and above the batch of 7, so
 // that a flatten after channels-last maps copies weights here and activations there.
-func fusionCases(t testing.TB) map[string]*Model {
+func fusionCases(t testing.TB) map[string]*nn.Model {
 	t.Helper()
 	input := []int{2, 11, 13}
-	return map[string]*Model{
+	return map[string]*nn.Model{
 		"pools": mustNew(t, "pools", input,
-			Conv2D{Filters: 5, Kernel: 3, Pad: 1}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 7, Kernel: 2}, ReLU{}, MaxPool{Size: 3, Stride: 1},
-			Flatten{}, Dense{Outputs: 17}, ReLU{}, Dense{Outputs: 3}),
+			layers.Conv2D{Filters: 5, Kernel: 3, Pad: 1}, layers.ReLU{}, layers.MaxPool{Size: 2}, layers.Conv2D{Filters: 7, Kernel: 2}, layers.ReLU{}, layers.MaxPool{Size: 3, Stride: 1},
+			layers.Flatten{}, layers.Dense{Outputs: 17}, layers.ReLU{}, layers.Dense{Outputs: 3}),
 		"convolutions": mustNew(t, "convolutions", input,
-			Conv2D{Filters: 3, Kernel: 3, Pad: 1, Stride: 2}, ReLU{}, Conv2D{Filters: 7, Kernel: 2, NoBias: true}, ReLU{}, Flatten{}, Dense{Outputs: 5}),
+			layers.Conv2D{Filters: 3, Kernel: 3, Pad: 1, Stride: 2}, layers.ReLU{}, layers.Conv2D{Filters: 7, Kernel: 2, NoBias: true}, layers.ReLU{}, layers.Flatten{}, layers.Dense{Outputs: 5}),
 		"averages": mustNew(t, "averages", input,
-			Conv2D{Filters: 3, Kernel: 2}, ReLU{}, AvgPool{Size: 2}, Conv2D{Filters: 5, Kernel: 2}, MaxPool{Size: 2}, ReLU{}, Flatten{}, Dense{Outputs: 11}, ReLU{}),
+			layers.Conv2D{Filters: 3, Kernel: 2}, layers.ReLU{}, layers.AvgPool{Size: 2}, layers.Conv2D{Filters: 5, Kernel: 2}, layers.MaxPool{Size: 2}, layers.ReLU{}, layers.Flatten{}, layers.Dense{Outputs: 11}, layers.ReLU{}),
 	}
+}
+
+// joinNames is the names of a group's layers.
+func joinNames(group []*nn.Stage) string {
+	var names []string
+	for _, s := range group {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, "+")
 }
 
 // TestGroups checks what is fused: + joins layers of one group.
@@ -35,14 +46,8 @@ func TestGroups(t *testing.T) {
 		"averages": "conv1 relu1 pool1 conv2 pool2 relu2 flatten1 fc1 relu3",
 	} {
 		var got []string
-		for _, g := range fusionCases(t)[name].groups(&dag.Lowering{}) {
-			text := g.Name
-			for _, s := range []*Stage{g.relu, g.pool} {
-				if s != nil {
-					text += "+" + s.Name
-				}
-			}
-			got = append(got, text)
+		for _, g := range fusionCases(t)[name].Groups(&dag.Lowering{}, true) {
+			got = append(got, joinNames(g))
 		}
 		if text := strings.Join(got, " "); text != want {
 			t.Errorf("%s: groups %s, want %s", name, text, want)
@@ -64,7 +69,7 @@ func TestLayoutsInTheGraph(t *testing.T) {
 		"averages":     "conv1.forward.hwio conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc -conv2.backward.oihw -conv2.backward.hwoi -conv1.backward.oihw",
 	} {
 		for _, split := range []dag.LayerLowering{{}, {Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Samples: 3}}} {
-			g := mustLower(t, fusionCases(t)[name], LowerOptions{Batch: batch, Type: dag.Float32, Train: true, Samples: batch,
+			g := mustLower(t, fusionCases(t)[name], nn.LowerOptions{Batch: batch, Type: dag.Float32, Train: true, Samples: batch,
 				Lowering: dag.Lowering{Default: split}})
 			got, want := conversions(g), strings.Fields(want)
 			if split.Forward.Samples == 0 {
@@ -98,22 +103,22 @@ func conversions(g *dag.Graph) []string {
 // a gradient: where neither samples nor filters are split, in a step of training, the
 // one that packs it, with either optimiser.
 func TestTurnedWeights(t *testing.T) {
-	m := mustNew(t, "turned", []int{2, 11, 13}, Conv2D{Filters: 3, Kernel: 3}, ReLU{}, Conv2D{Filters: 5, Kernel: 2}, Flatten{}, Dense{Outputs: 7})
+	m := mustNew(t, "turned", []int{2, 11, 13}, layers.Conv2D{Filters: 3, Kernel: 3}, layers.ReLU{}, layers.Conv2D{Filters: 5, Kernel: 2}, layers.Flatten{}, layers.Dense{Outputs: 7})
 	for _, c := range []struct {
-		optimizer Optimizer
+		optimizer nn.Optimizer
 		lowering  dag.Lowering
 		train     bool
 		writes    int // of the tasks "conv2.forward.hwio"
 		turns     int // tasks of their own
 	}{
-		{SGD{}, dag.Lowering{}, true, 2, 0},
-		{DefaultAdam(), dag.Lowering{}, true, 2, 0},
-		{SGD{}, dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 17, Outputs: 400}, WeightGradient: dag.Cut{Outputs: 2}}}, true, 2, 0},
-		{SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"conv2": {Forward: dag.Cut{Samples: 16}}}}, true, 1, 1},
-		{SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"conv2": {Forward: dag.Cut{Outputs: 3}}}}, true, 1, 2},
-		{SGD{}, dag.Lowering{}, false, 1, 0},
+		{nn.SGD{}, dag.Lowering{}, true, 2, 0},
+		{nn.DefaultAdam(), dag.Lowering{}, true, 2, 0},
+		{nn.SGD{}, dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 17, Outputs: 400}, WeightGradient: dag.Cut{Outputs: 2}}}, true, 2, 0},
+		{nn.SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"conv2": {Forward: dag.Cut{Samples: 16}}}}, true, 1, 1},
+		{nn.SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"conv2": {Forward: dag.Cut{Outputs: 3}}}}, true, 1, 2},
+		{nn.SGD{}, dag.Lowering{}, false, 1, 0},
 	} {
-		g := mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: c.train, Samples: 17, Optimizer: c.optimizer, Lowering: c.lowering})
+		g := mustLower(t, m, nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: c.train, Samples: 17, Optimizer: c.optimizer, Lowering: c.lowering})
 		for i := range g.Tasks {
 			task := &g.Tasks[i]
 			if n := len(task.Accesses) - 1; task.Op == "hwio" && task.Labels.Layer == "conv2" && n != c.writes || task.Op == "hwio" && task.Labels.Layer == "conv1" && n != 1 {

@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // interpreter runs the tasks of a graph one after the other in program order, with
@@ -99,7 +101,7 @@ func (in *interpreter) feed(index []int32, rate float64, step int) {
 	}
 }
 
-func (in *interpreter) elems(name string) (*uint64, int) {
+func (in *interpreter) Elems(name string) (*uint64, int) {
 	id, ok := in.g.BufferByName(name)
 	if !ok {
 		panic("no buffer " + name)
@@ -109,18 +111,18 @@ func (in *interpreter) elems(name string) (*uint64, int) {
 }
 
 func (in *interpreter) ints(name string) []int32 {
-	p, n := in.elems(name)
+	p, n := in.Elems(name)
 	return unsafe.Slice((*int32)(unsafe.Pointer(p)), n)
 }
 
 func (in *interpreter) bytes(name string) []byte {
-	p, n := in.elems(name)
+	p, n := in.Elems(name)
 	return unsafe.Slice((*byte)(unsafe.Pointer(p)), n)
 }
 
 // floats returns a copy of a buffer of the graph's float type.
 func (in *interpreter) floats(name string) []float64 {
-	p, n := in.elems(name)
+	p, n := in.Elems(name)
 	out := make([]float64, n)
 	if in.kind == dag.Float64 {
 		copy(out, unsafe.Slice((*float64)(unsafe.Pointer(p)), n))
@@ -144,7 +146,7 @@ func (in *interpreter) canonical(name string) []float64 {
 	values := in.floats(name)
 	id, _ := in.g.BufferByName(name)
 	owner := &in.g.Buffers[in.g.Storage(id)]
-	if owner.Layout != nhwc {
+	if owner.Layout != "nhwc" {
 		return values
 	}
 	n, h, w, c := owner.Shape[0], owner.Shape[1], owner.Shape[2], owner.Shape[3]
@@ -161,7 +163,7 @@ func (in *interpreter) canonical(name string) []float64 {
 
 // ofStage returns the output of a stage or its gradient, in PyTorch's order. It has no buffer of
 // its own where it is part of that of a sum or a concatenation. It is nil where it is not in memory.
-func (in *interpreter) ofStage(m *Model, stage int, name string) []float64 {
+func (in *interpreter) ofStage(m *nn.Model, stage int, name string) []float64 {
 	s := &m.Stages[stage]
 	if in.has(name) {
 		return in.canonical(name)
@@ -173,28 +175,28 @@ func (in *interpreter) ofStage(m *Model, stage int, name string) []float64 {
 	if all != nil {
 		return all
 	}
-	for _, r := range s.readers {
-		reader := &m.Stages[r.stage]
+	for _, r := range s.Readers() {
+		reader := &m.Stages[r.Stage]
 		of, gradient := reader.Name+".out", strings.HasPrefix(name, "grad.")
 		if gradient {
 			of = "grad." + of
 		}
 		switch reader.Layer.(type) {
-		case Add:
+		case layers.Add:
 			if gradient {
-				return in.ofStage(m, r.stage, of)
+				return in.ofStage(m, r.Stage, of)
 			}
-		case Concat:
-			whole, before := in.ofStage(m, r.stage, of), 0
-			for _, shape := range reader.In[:r.input] {
-				before += elems(shape)
+		case layers.Concat:
+			whole, before := in.ofStage(m, r.Stage, of), 0
+			for _, shape := range reader.In[:r.Input] {
+				before += nn.Elems(shape)
 			}
 			if whole == nil {
 				return nil
 			}
 			var part []float64
-			for sample := range slices.Chunk(whole, elems(reader.Out)) {
-				part = append(part, sample[before:before+elems(s.Out)]...)
+			for sample := range slices.Chunk(whole, nn.Elems(reader.Out)) {
+				part = append(part, sample[before:before+nn.Elems(s.Out)]...)
 			}
 			return part
 		}
@@ -238,7 +240,7 @@ func (in *interpreter) setOperand(task *dag.Task, operand int, values []float64)
 }
 
 func (in *interpreter) setFloats(name string, values []float64) {
-	p, n := in.elems(name)
+	p, n := in.Elems(name)
 	if len(values) != n {
 		panic("wrong length for " + name)
 	}
@@ -254,7 +256,7 @@ func (in *interpreter) setFloats(name string, values []float64) {
 
 // fill gives the data set random pixels and labels and the parameters random
 // values in [-0.5, 0.5), the same for equal seeds whatever the lowering.
-func (in *interpreter) fill(m *Model, split string, seed uint64) {
+func (in *interpreter) fill(m *nn.Model, split string, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 17))
 	pixels := in.bytes("data." + split + ".images")
 	for i := range pixels {
@@ -282,12 +284,12 @@ func indices(first, batch int) []int32 {
 	return index
 }
 
-func mustNew(t testing.TB, name string, input []int, layers ...Layer) *Model {
+func mustNew(t testing.TB, name string, input []int, list ...nn.Layer) *nn.Model {
 	t.Helper()
-	return must.Get(New(name, input, layers...))(t)
+	return must.Get(nn.New(name, input, list...))(t)
 }
 
-func mustLower(t testing.TB, m *Model, opt LowerOptions) *dag.Graph {
+func mustLower(t testing.TB, m *nn.Model, opt nn.LowerOptions) *dag.Graph {
 	t.Helper()
 	return must.Get(m.Lower(opt))(t)
 }

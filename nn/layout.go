@@ -6,8 +6,6 @@ import "dahl/dag"
 const (
 	nhwc = "nhwc" // of images: channels last
 	nchw = "nchw" // of what a flatten makes of them: as data sets and parameters have it
-	hwio = "hwio" // (k k c f), as convolutions over channels-last images read them
-	hwoi = "hwoi" // (k k f c), turned by half a turn, as their input gradients do
 )
 
 // batchShape is the shape of a batch of samples: images have their channels last.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/naming"
 )
 
 // Loss is what a training makes small, the mean over the batch. The last layer's outputs are z, the
@@ -41,11 +42,9 @@ func Losses() []LossInfo {
 	}
 }
 
-func (i LossInfo) name() string { return i.Name }
-
 // Check reports a name that no loss has, and a label smoothing outside its range.
 func (o Loss) Check() error {
-	_, err := byName("loss", o.name(), Losses())
+	_, err := naming.Find("loss", o.name(), Losses(), func(i LossInfo) string { return i.Name })
 	switch {
 	case err != nil:
 		return err

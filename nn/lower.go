@@ -47,7 +47,9 @@ type LowerOptions struct {
 	Divisor float64
 	Stream  bool
 
-	alone   bool                         // each layer is lowered by itself
+	// Unfused lowers each layer by itself, as a pattern with a cut along what it sums over leaves it.
+	Unfused bool
+
 	extents map[string]dag.LayerLowering // where [Model.Extents] takes them down; else nil
 }
 
@@ -77,7 +79,7 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
 	l := &lowerer{b: dag.NewBuilder(opt.Name), m: m, opt: opt, hyper: none}
-	groups := m.groupsOf(&opt.Lowering, opt.Train, opt.alone)
+	groups := m.groupsOf(&opt.Lowering, opt.Train, opt.Unfused)
 	for range groups {
 		l.learned = append(l.learned, &learned{})
 	}
@@ -186,9 +188,9 @@ func (l *lowerer) load() {
 		l.ofBatch(func() { l.fed[0], l.fed[1] = l.feed() })
 	}
 
-	l.samples = l.tensor(inputName, l.m.Input)
+	l.samples = l.tensor(InputName, l.m.Input)
 	if l.m.flattensInput() {
-		l.samples = l.features(inputName, l.m.Input)
+		l.samples = l.features(InputName, l.m.Input)
 	}
 	x, op := &l.samples, "load"
 	if x.channelsLast() {
@@ -229,9 +231,6 @@ func (l *lowerer) forward(n *Node) {
 		n.weights, n.running = l.carried(n.Stage)
 	}
 	l.place(n)
-	if n.in.normal != nil {
-		n.with |= kernels.Norm
-	}
 	n.phase = phaseForward
 	n.Layer.Forward(n)
 	l.giveGradient(n)

@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"fmt"
@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/nn/layers"
+	"dahl/nn/models"
 )
 
 // TestModels checks the built-in models against the table of networks: the number
@@ -28,11 +31,11 @@ func TestModels(t *testing.T) {
 		"vgg11-224": 132_863_336, "vgg16-224": 138_357_544, "resnet18-224": 11_689_512, "resnet50-224": 25_557_032,
 		"vgg11": 9_231_114, "vgg16": 14_728_266, "resnet18": 11_173_962, "resnet50": 23_520_842,
 	}
-	if n := len(Models()); n != len(weights) {
+	if n := len(models.All()); n != len(weights) {
 		t.Errorf("%d models, %d expected counts", n, len(weights))
 	}
-	for _, info := range Models() {
-		m, err := ModelByName(info.Name)
+	for _, info := range models.All() {
+		m, err := models.ByName(info.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,9 +50,9 @@ func TestModels(t *testing.T) {
 
 // TestUnknownNames: a name that is in no table is answered with those that are.
 func TestUnknownNames(t *testing.T) {
-	_, model := ModelByName("none")
-	_, layer := LayerByName("none")
-	_, optimizer := OptimizerByName("none")
+	_, model := models.ByName("none")
+	_, layer := layers.ByName("none")
+	_, optimizer := nn.OptimizerByName("none")
 	for want, err := range map[string]error{
 		`model "none" is not one of digits-cnn, dahl-cnn, `: model,
 		`layer "none" is not one of conv2d, dense, `:        layer,
@@ -65,15 +68,15 @@ func TestUnknownNames(t *testing.T) {
 // batch: phases and layers are labelled, every task has work or is a host's, and
 // all the work that the convolutions and dense layers need is there.
 func TestModelsLower(t *testing.T) {
-	for _, info := range Models() {
+	for _, info := range models.All() {
 		m := info.New()
 		batch := m.Defaults.Batch
 		if m.Input[1] == 224 {
 			batch = 3 // for fewer tasks
 		}
-		lowering := DefaultLowering(m, batch, 1<<20, dag.Float32)
+		lowering := nn.DefaultLowering(m, batch, 1<<20, dag.Float32)
 		for _, train := range []bool{true, false} {
-			g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float32, Train: train, Samples: 1009, Lowering: lowering})
+			g := mustLower(t, m, nn.LowerOptions{Batch: batch, Type: dag.Float32, Train: train, Samples: 1009, Lowering: lowering})
 			t.Logf("%-15s batch %3d train=%-5v %4d tasks", info.Name, batch, train, g.NumTasks())
 			var got, want float64
 			for i := range g.Tasks {
@@ -86,7 +89,8 @@ func TestModelsLower(t *testing.T) {
 				}
 			}
 			first := true
-			for _, s := range m.groups(&lowering) {
+			for _, g := range m.Groups(&lowering, true) {
+				s := g[0]
 				if !s.Traits.Weight {
 					continue
 				}
@@ -98,7 +102,7 @@ func TestModelsLower(t *testing.T) {
 					}
 				}
 				first = false
-				want += times * float64(batch) * s.Layer.Flops(s.In, s.Out) * usedShare(&s)
+				want += times * float64(batch) * s.Layer.Flops(s.In, s.Out) * usedShare(g)
 			}
 			// The kernels also count additions of bias, below one per output and pass.
 			if got < want || got > 1.2*want {
@@ -110,14 +114,15 @@ func TestModelsLower(t *testing.T) {
 
 // usedShare is the share of a convolution's outputs that the pooling fused with it
 // reads: windows leave out a remainder of rows and columns, as in 23 = 11·2 + 1.
-func usedShare(g *group) float64 {
-	if g.pool == nil {
+func usedShare(group []*nn.Stage) float64 {
+	last := group[len(group)-1]
+	p, pools := last.Layer.(layers.MaxPool)
+	if !pools {
 		return 1
 	}
-	p := g.pool.Layer.(MaxPool)
 	used := 1.0
 	for d := 1; d <= 2; d++ {
-		used *= float64((g.pool.Out[d]-1)*p.windows()[d-1].stride+p.Size) / float64(g.Out[d])
+		used *= float64((last.Out[d]-1)*p.Windows()[d-1].Stride+p.Size) / float64(group[0].Out[d])
 	}
 	return used
 }
@@ -125,18 +130,22 @@ func usedShare(g *group) float64 {
 // TestDefaultLowering checks the rules that its documentation states, for every
 // model and cache sizes from small to large.
 func TestDefaultLowering(t *testing.T) {
-	for _, info := range Models() {
+	for _, info := range models.All() {
 		m := info.New()
 		for _, batch := range []int{1, 7, 64} {
 			for _, l2 := range []int{256 << 10, 1 << 20, 4 << 20} {
-				l := DefaultLowering(m, batch, l2, dag.Float32)
-				d := chooser{batch: batch, half: l2 / 2, elemBytes: 4}
-				for _, g := range m.groups(&l) {
-					what := fmt.Sprintf("%s %s batch %d L2 %d: %+v", info.Name, g.Name, batch, l2, l.Of(g.Name))
-					if !g.Traits.Weight {
-						d.checkElementwise(t, what, g.Stage, l.Of(g.Name))
+				l := nn.DefaultLowering(m, batch, l2, dag.Float32)
+				for _, g := range m.Groups(&l, true) {
+					s := g[0]
+					what := fmt.Sprintf("%s %s batch %d L2 %d: %+v", info.Name, s.Name, batch, l2, l.Of(s.Name))
+					if !s.Traits.Weight {
+						checkElementwise(t, what, s, l.Of(s.Name), l2/2)
 					} else {
-						d.checkWeighted(t, what, g.Stage, m.written(&g), l.Of(g.Name))
+						written := s // the first layer's output is not in memory where it is pooled, and no gradient of the input needed
+						if last := g[len(g)-1]; s.Inputs[0] == nn.ModelInput && len(last.Out) == 3 {
+							written = last
+						}
+						checkWeighted(t, what, s, written, l.Of(s.Name), batch, l2/2)
 					}
 				}
 			}
@@ -147,11 +156,11 @@ func TestDefaultLowering(t *testing.T) {
 // TestWholeLowering: where the memory holds everything each layer is one task per step and
 // pass; where it is small, a task of several samples stays within half of it.
 func TestWholeLowering(t *testing.T) {
-	for _, info := range Models() {
+	for _, info := range models.All() {
 		m := info.New()
 		for _, batch := range []int{1, 7, 64} {
-			l := WholeLowering(m, batch, 0, dag.Float32)
-			g, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l})
+			l := nn.WholeLowering(m, batch, 0, dag.Float32)
+			g, err := m.Lower(nn.LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,10 +176,12 @@ func TestWholeLowering(t *testing.T) {
 				continue // weights alone fill the memory below
 			}
 			const memory = 3 << 20
-			l = WholeLowering(m, batch, memory, dag.Float32)
-			for _, group := range m.groups(&l) {
-				what, s, ll := fmt.Sprintf("%s %s batch %d: %+v", info.Name, group.Name, batch, l.Of(group.Name)), group.Stage, l.Of(group.Name)
-				bytes := 4 * ll.Forward.Samples * (s.inElems() + elems(s.Out)/s.Out[0]*ll.Forward.Outputs)
+			l = nn.WholeLowering(m, batch, memory, dag.Float32)
+			for _, group := range m.Groups(&l, true) {
+				s := group[0]
+				ll := l.Of(s.Name)
+				what := fmt.Sprintf("%s %s batch %d: %+v", info.Name, s.Name, batch, ll)
+				bytes := 4 * ll.Forward.Samples * (s.InElems() + nn.Elems(s.Out)/s.Out[0]*ll.Forward.Outputs)
 				if bytes > memory/2 && ll.Forward.Samples > 1 && len(s.Params) == 0 {
 					t.Errorf("%s works on %d bytes", what, bytes)
 				}
@@ -201,12 +212,12 @@ func TestPartsLowering(t *testing.T) {
 		{"mlp", 64, 2, "", "input flatten1 fc1 fc2 fc3 loss"},
 		{"mlp", 1024, 2, "input flatten1 fc1 fc2 fc3 loss", ""},
 	} {
-		m, err := ModelByName(c.model)
+		m, err := models.ByName(c.model)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := PartsLowering(m, c.batch, c.devices, dag.Float32)
-		if _, err := m.Lower(LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float32, Train: true, Lowering: l}); err != nil {
+		l := nn.PartsLowering(m, c.batch, c.devices, dag.Float32)
+		if _, err := m.Lower(nn.LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float32, Train: true, Lowering: l}); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
 		part := (c.batch + c.devices - 1) / c.devices
@@ -224,45 +235,47 @@ func TestPartsLowering(t *testing.T) {
 	}
 }
 
-func (d *chooser) checkElementwise(t *testing.T, what string, s *Stage, ll dag.LayerLowering) {
-	channel, least := d.elemBytes*(s.inElems()+elems(s.Out))/s.Out[0], 1
-	if _, normalises := s.Layer.(BatchNorm); normalises {
+func checkElementwise(t *testing.T, what string, s *nn.Stage, ll dag.LayerLowering, half int) {
+	channel, least := 4*(s.InElems()+nn.Elems(s.Out))/s.Out[0], 1
+	if _, normalises := s.Layer.(layers.BatchNorm); normalises {
 		least = s.Out[0]
 	}
-	if ll.Forward.Samples*ll.Forward.Outputs > least && ll.Forward.Samples*ll.Forward.Outputs*channel > d.half {
+	if ll.Forward.Samples*ll.Forward.Outputs > least && ll.Forward.Samples*ll.Forward.Outputs*channel > half {
 		t.Errorf("%s works on more than half of L2", what)
 	}
 }
 
-func (d *chooser) checkWeighted(t *testing.T, what string, s, written *Stage, ll dag.LayerLowering) {
-	in, out, weights := d.elemBytes*s.inElems(), d.elemBytes*elems(written.Out), d.elemBytes*s.Params[0].Elems()
-	tiles := parts(d.batch, ll.Forward.Samples) * parts(s.Out[0], ll.Forward.Outputs)
-	work := d.workNs(s, ll.Forward.Samples, ll.Forward.Outputs)
+func checkWeighted(t *testing.T, what string, s, written *nn.Stage, ll dag.LayerLowering, batch, half int) {
+	const taskNs, lanes = 20_000, 16 // 64 bytes of float32
+	parts := func(extent, size int) int { return (extent + size - 1) / size }
+	in, out, weights := 4*s.InElems(), 4*nn.Elems(written.Out), 4*s.Params[0].Elems()
+	tiles := parts(batch, ll.Forward.Samples) * parts(s.Out[0], ll.Forward.Outputs)
+	work := nn.WorkNs(s, ll.Forward.Samples, ll.Forward.Outputs)
 	convolves := len(s.Out) > 1
-	big := !convolves && weights > max(d.half/2, d.batch*in) // then a tile has all samples
-	wanted := minTiles
-	if convolves && weights > d.half/2 {
-		wanted = filterTiles
+	big := !convolves && weights > max(half/2, batch*in) // then a tile has all samples
+	wanted := 8
+	if convolves && weights > half/2 {
+		wanted = 4
 	}
-	if tiles < wanted && work > taskNs && ll.Forward.Outputs > d.lanes() && (big || ll.Forward.Samples > 1) {
+	if tiles < wanted && work > taskNs && ll.Forward.Outputs > lanes && (big || ll.Forward.Samples > 1) {
 		t.Errorf("%s: %d tiles of %g ns", what, tiles, work)
 	}
-	if big && (ll.Forward.Samples != d.batch || ll.WeightGradient.Accumulators > 1) {
+	if big && (ll.Forward.Samples != batch || ll.WeightGradient.Accumulators > 1) {
 		t.Errorf("%s: %d bytes of weights are read more than once or their gradients copied", what, weights)
 	}
-	if part := weights / s.Out[0] * ll.Forward.Outputs; big && part > d.half/2 && tiles < maxTiles && ll.Forward.Outputs > d.lanes() && work > taskNs {
+	if part := weights / s.Out[0] * ll.Forward.Outputs; big && part > half/2 && tiles < 64 && ll.Forward.Outputs > lanes && work > taskNs {
 		t.Errorf("%s: a tile has %d bytes of weights", what, part)
 	}
 	activations := ll.Forward.Samples * (in + out/s.Out[0]*ll.Forward.Outputs)
-	kept := convolves && halve(ll.Forward.Samples)*(in+out) < reuse*weights
-	if bytes := activations + weights; !big && !kept && bytes > d.half && ll.Forward.Samples > 1 {
+	kept := convolves && (ll.Forward.Samples+1)/2*(in+out) < 8*weights
+	if bytes := activations + weights; !big && !kept && bytes > half && ll.Forward.Samples > 1 {
 		t.Errorf("%s: a tile of several samples works on %d bytes", what, bytes)
 	}
-	merges := float64(ll.WeightGradient.Accumulators-1) * float64(3*weights/mergeBytesPerNs)
-	if contributions := parts(d.batch, ll.WeightGradient.Samples); contributions > ll.WeightGradient.Accumulators && merges*mergeShare > d.workNs(s, d.batch, s.Out[0]) {
+	merges := float64(ll.WeightGradient.Accumulators-1) * float64(3*weights/16)
+	if contributions := parts(batch, ll.WeightGradient.Samples); contributions > ll.WeightGradient.Accumulators && merges*10 > nn.WorkNs(s, batch, s.Out[0]) {
 		t.Errorf("%s: merging takes %g ns", what, merges)
 	}
-	if ll.WeightGradient.Accumulators > parts(d.batch, ll.WeightGradient.Samples) {
+	if ll.WeightGradient.Accumulators > parts(batch, ll.WeightGradient.Samples) {
 		t.Errorf("%s: more accumulators than sums", what)
 	}
 }
@@ -276,11 +289,11 @@ func (d *chooser) checkWeighted(t *testing.T, what string, s, written *Stage, ll
 // 512→512 at 4×4 has W of 9.44 MB and I of 2.10 MB: I and 2I are less than W, and 4I are less than 3W. 64→128 at 16×16 has filters of
 // 295 KB, and tiles of 8 images, the eighth part of the batch.
 func TestTilesOfManyFilters(t *testing.T) {
-	m, err := ModelByName("vgg11")
+	m, err := models.ByName("vgg11")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := DefaultLowering(m, 64, 2<<20, dag.Float32)
+	l := nn.DefaultLowering(m, 64, 2<<20, dag.Float32)
 	for name, want := range map[string][2]dag.Cut{
 		"features.4":  {{Samples: 8, Outputs: 128}, {Samples: 8, Outputs: 128, Accumulators: 4}},
 		"features.11": {{Samples: 32, Outputs: 128}, {Samples: 32, Outputs: 64, Accumulators: 2}},
@@ -295,11 +308,11 @@ func TestTilesOfManyFilters(t *testing.T) {
 // TestShortBatchHasSameTiles checks that names do not depend on the batch where the
 // tile is the same, so that measurements and plans of one apply to the other.
 func TestShortBatchHasSameTiles(t *testing.T) {
-	m, _ := ModelByName("lenet5")
-	lowering := DefaultLowering(m, 32, 1<<20, dag.Float32)
+	m, _ := models.ByName("lenet5")
+	lowering := nn.DefaultLowering(m, 32, 1<<20, dag.Float32)
 	names := map[string]bool{}
 	for _, batch := range []int{32, 11} {
-		g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float32, Samples: 32, Lowering: lowering})
+		g := mustLower(t, m, nn.LowerOptions{Batch: batch, Type: dag.Float32, Samples: 32, Lowering: lowering})
 		shared := 0
 		for i := range g.Tasks {
 			if names[g.Tasks[i].Name] {
@@ -315,18 +328,18 @@ func TestShortBatchHasSameTiles(t *testing.T) {
 
 // TestOptionErrors checks that mistakes are named.
 func TestOptionErrors(t *testing.T) {
-	m, _ := ModelByName("dahl-cnn")
-	good := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}
-	for want, change := range map[string]func(*LowerOptions){
-		"batch 0":                             func(o *LowerOptions) { o.Batch = 0 },
-		"of -1 samples":                       func(o *LowerOptions) { o.Samples = -1 },
-		"element type int32":                  func(o *LowerOptions) { o.Type = dag.Int32 },
-		"pixel divisor NaN":                   func(o *LowerOptions) { o.Divisor = math.NaN() },
-		"momentum 1.5":                        func(o *LowerOptions) { o.Optimizer = SGD{Momentum: 1.5} },
-		"learning rate NaN":                   func(o *LowerOptions) { o.Optimizer = SGD{LearningRate: math.NaN()} },
-		"beta2 1;":                            func(o *LowerOptions) { o.Optimizer = Adam{Beta2: 1} },
-		`no layer "conv9"; it has [input los`: func(o *LowerOptions) { o.Lowering.Layers = map[string]dag.LayerLowering{"conv9": {}} },
-		`layer "fc1": samples is -2`: func(o *LowerOptions) {
+	m, _ := models.ByName("dahl-cnn")
+	good := nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}
+	for want, change := range map[string]func(*nn.LowerOptions){
+		"batch 0":                             func(o *nn.LowerOptions) { o.Batch = 0 },
+		"of -1 samples":                       func(o *nn.LowerOptions) { o.Samples = -1 },
+		"element type int32":                  func(o *nn.LowerOptions) { o.Type = dag.Int32 },
+		"pixel divisor NaN":                   func(o *nn.LowerOptions) { o.Divisor = math.NaN() },
+		"momentum 1.5":                        func(o *nn.LowerOptions) { o.Optimizer = nn.SGD{Momentum: 1.5} },
+		"learning rate NaN":                   func(o *nn.LowerOptions) { o.Optimizer = nn.SGD{LearningRate: math.NaN()} },
+		"beta2 1;":                            func(o *nn.LowerOptions) { o.Optimizer = nn.Adam{Beta2: 1} },
+		`no layer "conv9"; it has [input los`: func(o *nn.LowerOptions) { o.Lowering.Layers = map[string]dag.LayerLowering{"conv9": {}} },
+		`layer "fc1": samples is -2`: func(o *nn.LowerOptions) {
 			o.Lowering.Layers = map[string]dag.LayerLowering{"fc1": {Forward: dag.Cut{Samples: -2}}}
 		},
 	} {

@@ -122,7 +122,7 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 			along[s] = before
 		}
 		if i == 0 {
-			lowering.Layers["input"] = dag.LayerLowering{Forward: dag.Cut{Samples: d.grow(ll.Forward.Samples, elems(m.Input))}}
+			lowering.Layers["input"] = dag.LayerLowering{Forward: dag.Cut{Samples: d.grow(ll.Forward.Samples, Elems(m.Input))}}
 		}
 		lowering.Layers[g.Name] = ll
 		for _, s := range []*Stage{g.relu, g.pool} {
@@ -143,7 +143,7 @@ func (d *chooser) lanes() int { return vectorBytes / d.elemBytes }
 func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
 	filled := float64(parts(outputs, d.lanes()) * d.lanes())
 	flops := s.Layer.Flops(s.In, s.Out) / float64(s.Out[0]) * filled * float64(samples)
-	bytes := samples * (s.inElems() + elems(s.Out)/s.Out[0]*outputs) * d.elemBytes
+	bytes := samples * (s.inElems() + Elems(s.Out)/s.Out[0]*outputs) * d.elemBytes
 	return flops*float64(d.elemBytes)/flopBytesPerNs + float64(bytes)/bytesPerNs
 }
 
@@ -151,7 +151,7 @@ func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
 // layer before it has tiles of before samples.
 func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLowering {
 	s := g.Stage
-	in, out := s.inElems()*d.elemBytes, elems(written.Out)*d.elemBytes/s.Out[0]
+	in, out := s.inElems()*d.elemBytes, Elems(written.Out)*d.elemBytes/s.Out[0]
 	weights := s.Params[0].Elems() * d.elemBytes
 	ll := dag.LayerLowering{Forward: dag.Cut{Samples: d.batch, Outputs: s.Out[0]}}
 	part := func() int { return weights / s.Out[0] * ll.Forward.Outputs }
@@ -267,7 +267,7 @@ func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLo
 // before samples.
 func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
 	ll := dag.LayerLowering{Forward: dag.Cut{Samples: d.grow(before, s.inElems()), Outputs: s.Out[0]}}
-	channel := (s.inElems() + elems(s.Out)) * d.elemBytes / s.Out[0]
+	channel := (s.inElems() + Elems(s.Out)) * d.elemBytes / s.Out[0]
 	for ll.Forward.Samples*ll.Forward.Outputs*channel > d.half && ll.Forward.Samples*ll.Forward.Outputs > 1 {
 		if ll.Forward.Samples > 1 {
 			ll.Forward.Samples = halve(ll.Forward.Samples)
@@ -303,7 +303,7 @@ func (m *Model) lowered() []string {
 func (m *Model) checkLowering(l *dag.Lowering, batch int) error {
 	names := m.lowered()
 	if l.MicroBatches < 0 || l.MicroBatches > batch {
-		return fmt.Errorf("lowering: %s is %d; want 1 to %d, the samples of a batch, or 0 for one", microBatchesKey, l.MicroBatches, batch)
+		return fmt.Errorf("lowering: micro_batches is %d; want 1 to %d, the samples of a batch, or 0 for one", l.MicroBatches, batch)
 	}
 	if err := checkGranularity("default", l.Default); err != nil {
 		return err

@@ -1,10 +1,13 @@
-package nn
+package nn_test
 
 import (
+	"cmp"
 	"math"
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // magnitudeNorm is a batch normalisation, in whose place the network of magnitudes has a ReLU.
@@ -35,7 +38,7 @@ type magnitudeNorm struct {
 }
 
 // magnitudeNormOf takes x and its statistics from a run of the network.
-func magnitudeNormOf(m *Model, stage int, run *interpreter, eps float64) *magnitudeNorm {
+func magnitudeNormOf(m *nn.Model, stage int, run *interpreter, eps float64) *magnitudeNorm {
 	s := &m.Stages[stage]
 	id := s.Inputs[0]
 	n := &magnitudeNorm{shape: s.Out, weight: run.floats(s.Params[0].Name), bias: run.floats(s.Params[1].Name)}
@@ -134,16 +137,16 @@ func (n *magnitudeNorm) note(b *magnitudes, name string, running [2][]float64, s
 }
 
 // normsOf are the batch normalisations of a network with the weights and data of an interpreter.
-func normsOf(t testing.TB, m *Model, in *interpreter, batch, samples int, index []int32) map[string]*magnitudeNorm {
+func normsOf(t testing.TB, m *nn.Model, in *interpreter, batch, samples int, index []int32) map[string]*magnitudeNorm {
 	norms := map[string]*magnitudeNorm{}
 	var run *interpreter
 	for i := range m.Stages {
-		b, ok := m.Stages[i].Layer.(BatchNorm)
+		b, ok := m.Stages[i].Layer.(layers.BatchNorm)
 		if !ok {
 			continue
 		}
 		if run == nil {
-			run = newInterpreter(t, mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, alone: true}), map[string][]uint64{})
+			run = newInterpreter(t, mustLower(t, m, nn.LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Unfused: true}), map[string][]uint64{})
 			copy(run.bytes("data.train.images"), in.bytes("data.train.images"))
 			copy(run.ints("data.train.labels"), in.ints("data.train.labels"))
 			for _, p := range m.Parameters() {
@@ -151,7 +154,7 @@ func normsOf(t testing.TB, m *Model, in *interpreter, batch, samples int, index 
 			}
 			run.step(index, 0, 1)
 		}
-		norms[m.Stages[i].Name] = magnitudeNormOf(m, i, run, b.eps())
+		norms[m.Stages[i].Name] = magnitudeNormOf(m, i, run, cmp.Or(b.Eps, 1e-5))
 	}
 	return norms
 }

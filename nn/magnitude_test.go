@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"math"
@@ -8,6 +8,8 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // Error bounds of a network's values, derived as follows.
@@ -52,10 +54,10 @@ func (b *magnitudes) bound(buffer string, i int) float64 { return b.k * b.eps * 
 
 // magnitudesOf runs the network of absolute values on the data and weights that
 // an interpreter holds.
-func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, index []int32, real dag.DType) *magnitudes {
+func magnitudesOf(t testing.TB, m *nn.Model, in *interpreter, batch, samples int, index []int32, real dag.DType) *magnitudes {
 	t.Helper()
 	abs, curves, scale, k := absoluteModel(t, m, batch)
-	g := mustLower(t, abs, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Optimizer: keepsGradients, alone: true})
+	g := mustLower(t, abs, nn.LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Optimizer: keepsGradients, Unfused: true})
 	norms := normsOf(t, m, in, batch, samples, index)
 	mag := newInterpreter(t, g, map[string][]uint64{})
 	copy(mag.bytes("data.train.images"), in.bytes("data.train.images"))
@@ -70,7 +72,7 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 	mag.feed(index, 0, 1)
 	z := m.Stages[len(m.Stages)-1].Name + ".out"
 	for i, task := range mag.tasks {
-		if task.Labels.Phase == phaseUpdate {
+		if task.Labels.Phase == "update" {
 			continue
 		}
 		if task.Op == "softmax_xent" {
@@ -125,61 +127,61 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 
 // absoluteModel is the network whose values are M/scale where its ReLUs are the curves that
 // are given by layer, and the K of all its values.
-func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[string]*magnitudeCurve, scale, k float64) {
+func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves map[string]*magnitudeCurve, scale, k float64) {
 	t.Helper()
 	curves = map[string]*magnitudeCurve{}
-	layers := m.layers()
+	all := m.Named()
 	scale, k = 1, float64(m.Classes()+8)
 	for i, s := range m.Stages {
-		as := func(l Layer) { n := layers[i].(Named); n.Layer = l; layers[i] = n }
+		as := func(l nn.Layer) { n := all[i].(nn.Named); n.Layer = l; all[i] = n }
 		outputs := float64(s.Out[0])
-		k += float64(2 * len(s.readers)) // the sum of the parts of the gradient
-		kind := must.Get(LayerByName(s.Layer.Kind()))(t)
+		k += float64(2 * len(s.Readers())) // the sum of the parts of the gradient
+		kind := must.Get(layers.ByName(s.Layer.Kind()))(t)
 		if c := kind.Curve; c.Slope > 0 {
-			as(ReLU{})
+			as(layers.ReLU{})
 			curves[s.Name] = &magnitudeCurve{Curve: c}
 			k += 2 * 8
 			continue
 		}
 		switch p := s.Layer.(type) {
-		case Dropout: // at most: some are 0
-			as(ReLU{})
-			curves[s.Name] = &magnitudeCurve{Curve: Curve{Slope: 1 / (1 - p.P)}}
+		case layers.Dropout: // at most: some are 0
+			as(layers.ReLU{})
+			curves[s.Name] = &magnitudeCurve{Curve: layers.Curve{Slope: 1 / (1 - p.P)}}
 			k += 2 * 2
-		case Flatten, Concat:
-		case Add:
+		case layers.Flatten, layers.Concat:
+		case layers.Add:
 			k += float64(2 * len(s.In))
-		case BatchNorm:
-			as(ReLU{})
-			k += 2 * (float64(batch*elems(s.Out)/s.Out[0]) + 16)
-		case GlobalAvgPool:
-			k += 2 * float64(elems(s.In[0])/s.Out[0]+1)
-		case MaxPool:
-			as(AvgPool(p))
+		case layers.BatchNorm:
+			as(layers.ReLU{})
+			k += 2 * (float64(batch*nn.Elems(s.Out)/s.Out[0]) + 16)
+		case layers.GlobalAvgPool:
+			k += 2 * float64(nn.Elems(s.In[0])/s.Out[0]+1)
+		case layers.MaxPool:
+			as(layers.AvgPool(p))
 			scale *= area(p)
 			k += 2
-		case AvgPool:
-			k += 2 * (area(MaxPool(p)) + 1)
-		case Conv2D:
-			k += 2*float64(s.Params[0].FanIn+1) + outputs*float64(s.Params[0].FanIn*p.groups()/s.In[0][0]) + 1 + float64(batch*s.Out[1]*s.Out[2])
-		case Dense:
+		case layers.AvgPool:
+			k += 2 * (area(layers.MaxPool(p)) + 1)
+		case layers.Conv2D:
+			k += 2*float64(s.Params[0].FanIn+1) + outputs*float64(s.Params[0].FanIn*max(p.Groups, 1)/s.In[0][0]) + 1 + float64(batch*s.Out[1]*s.Out[2])
+		case layers.Dense:
 			k += 2*float64(s.In[0][0]+1) + outputs + 1 + float64(batch)
 		default:
 			t.Fatalf("a layer of kind %q has no Curve in Layers: derive here how errors grow in it", s.Layer.Kind())
 		}
 	}
-	return mustNew(t, "magnitudes", m.Input, layers...), curves, scale, 2 * k
+	return mustNew(t, "magnitudes", m.Input, all...), curves, scale, 2 * k
 }
 
 // area is the number of positions of a window.
-func area(p MaxPool) float64 {
-	w := p.windows()
-	return float64(w[0].size * w[1].size)
+func area(p layers.MaxPool) float64 {
+	w := p.Windows()
+	return float64(w[0].Size * w[1].Size)
 }
 
 // magnitudeCurve is a layer with a [Curve], in whose place the network has a ReLU.
 type magnitudeCurve struct {
-	Curve
+	layers.Curve
 	grows []float64 // M_dx/M_dy of each element
 }
 

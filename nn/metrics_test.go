@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"bytes"
@@ -9,15 +9,16 @@ import (
 	"testing"
 
 	"dahl/must"
+	"dahl/nn"
 )
 
 func TestStepMetrics(t *testing.T) {
-	steps := []StepMetrics{
+	steps := []nn.StepMetrics{
 		{1, 1, 32, 2.302585092994046, 3}, {1, 2, 32, 0.1, 31}, {2, 3, 17, 1. / 3, 5},
 		{2, 4, 17, math.SmallestNonzeroFloat64, 17}, {3, 5, 1, math.Inf(1), 0}, {3, 6, 1, math.NaN(), 0},
 	}
 	var b bytes.Buffer
-	w := must.Get(NewStepWriter(&b, false))(t)
+	w := must.Get(nn.NewStepWriter(&b, false))(t)
 	for _, s := range steps {
 		must.Do(t, w.Step(s))
 	}
@@ -25,7 +26,7 @@ func TestStepMetrics(t *testing.T) {
 	if want := "epoch,step,images,loss,correct\n1,1,32,2.302585092994046,3\n1,2,32,0.1,31\n"; !strings.HasPrefix(b.String(), want) {
 		t.Errorf("file\n%s\nbegins not with\n%s", b.String(), want)
 	}
-	back := must.Get(ReadSteps(&b))(t)
+	back := must.Get(nn.ReadSteps(&b))(t)
 	if len(back) != len(steps) {
 		t.Fatalf("%d rows came back of %d", len(back), len(steps))
 	}
@@ -42,8 +43,8 @@ func TestStepMetrics(t *testing.T) {
 // What is not known is an empty cell, never a number.
 func TestEpochMetrics(t *testing.T) {
 	var b bytes.Buffer
-	w := must.Get(NewEpochWriter(&b, false))(t)
-	rows := []EpochMetrics{
+	w := must.Get(nn.NewEpochWriter(&b, false))(t)
+	rows := []nn.EpochMetrics{
 		{Epoch: 1, Loss: 0.5, Accuracy: 0.75, TestLoss: 9, Joules: 9},
 		{Epoch: 2, Loss: 0.25, Accuracy: 0.875, Tested: true, TestLoss: 0.3, TestAccuracy: 0.9,
 			Steps: 47, Samples: 3000, Seconds: 2.5, Joules: 70.5, Modelled: true},
@@ -58,7 +59,7 @@ func TestEpochMetrics(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
-	back, err := ReadEpochs(&b)
+	back, err := nn.ReadEpochs(&b)
 	rows[0].TestLoss, rows[0].Joules = 0, 0 // not known
 	if err != nil || !slices.Equal(back, rows) {
 		t.Errorf("%+v came back as %+v, %v", rows, back, err)
@@ -69,10 +70,10 @@ func TestEpochMetrics(t *testing.T) {
 func TestMetricsGoOn(t *testing.T) {
 	var b bytes.Buffer
 	for i := range 2 {
-		w := must.Get(NewStepWriter(&b, i > 0))(t)
-		must.Do(t, errors.Join(w.Step(StepMetrics{Step: i}), w.Flush()))
+		w := must.Get(nn.NewStepWriter(&b, i > 0))(t)
+		must.Do(t, errors.Join(w.Step(nn.StepMetrics{Step: i}), w.Flush()))
 	}
-	if steps, err := ReadSteps(&b); err != nil || !slices.Equal(steps, []StepMetrics{{Step: 0}, {Step: 1}}) {
+	if steps, err := nn.ReadSteps(&b); err != nil || !slices.Equal(steps, []nn.StepMetrics{{Step: 0}, {Step: 1}}) {
 		t.Errorf("%+v, %v", steps, err)
 	}
 }
@@ -82,9 +83,9 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestMetricsReportWriteErrors(t *testing.T) {
-	w, err := NewEpochWriter(fullDisk{}, false)
+	w, err := nn.NewEpochWriter(fullDisk{}, false)
 	if err == nil {
-		err = w.Epoch(EpochMetrics{})
+		err = w.Epoch(nn.EpochMetrics{})
 	}
 	if err == nil {
 		t.Error("a full disk went unnoticed")
@@ -100,7 +101,7 @@ func TestReadStepsRefuses(t *testing.T) {
 		header + "1,1,32,1,3\n1,x,32,1,3\n": `line 3: column step: "x"`,
 		header + "1,1,32\n":                 "wrong number of fields",
 	} {
-		if _, err := ReadSteps(strings.NewReader(file)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := nn.ReadSteps(strings.NewReader(file)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one that says %q", file, err, want)
 		}
 	}
@@ -110,7 +111,7 @@ func FuzzReadSteps(f *testing.F) {
 	f.Add("epoch,step,images,loss,correct\n1,1,32,0.5,3\n")
 	f.Add("epoch,step,images,loss,correct\n1,1,32,NaN,\"3\n")
 	f.Fuzz(func(t *testing.T, file string) {
-		steps, err := ReadSteps(strings.NewReader(file))
+		steps, err := nn.ReadSteps(strings.NewReader(file))
 		if err != nil && steps != nil {
 			t.Errorf("%d rows beside error %v", len(steps), err)
 		}

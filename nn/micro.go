@@ -82,10 +82,9 @@ func (l *lowerer) view(name string, of dag.BufferID, shape []int) dag.BufferID {
 type learned struct {
 	weights, grads []dag.BufferID // as Stage.Params
 	running        []dag.BufferID // as Stage.Running
-	keys           dag.BufferID   // by which a dropout draws
 	sums           dag.BufferID   // in which weight gradients are summed
 	packing        *packing       // of the weight, nil: the parameter itself
-	turned         *weight        // form in which a convolution's input gradient reads the weight; nil until it exists
+	turned         *weight        // in which the input gradient reads the weight; nil until it exists
 }
 
 // MicroBatchesOf is the number of micro-batches in a graph, 0 where the batch is not cut.

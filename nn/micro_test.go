@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // TestMicroBatches: a micro-batch has ⌈batch/number⌉ samples, and the last one what is left. So 7 samples in 5 micro-batches are
@@ -20,20 +22,20 @@ func TestMicroBatches(t *testing.T) {
 		sizes  []int
 		suffix string // of the first
 	}{{0, []int{7}, ""}, {1, []int{7}, ""}, {2, []int{4, 3}, ".micro1"}, {3, []int{3, 3, 1}, ".micro1"}, {5, []int{2, 2, 2, 1}, ".micro1"}} {
-		opt := LowerOptions{Batch: 7, FullBatch: 7, Lowering: dag.Lowering{MicroBatches: c.number}}
-		all := opt.microBatches()
+		opt := nn.LowerOptions{Batch: 7, FullBatch: 7, Lowering: dag.Lowering{MicroBatches: c.number}}
+		all, suffixes := opt.MicroBatches()
 		var sizes []int
-		for _, part := range all {
-			sizes = append(sizes, part.samples.Len())
+		for _, samples := range all {
+			sizes = append(sizes, samples.Len())
 		}
-		if !slices.Equal(sizes, c.sizes) || all[0].suffix != c.suffix || all[len(all)-1].samples.Hi != 7 {
+		if !slices.Equal(sizes, c.sizes) || suffixes[0] != c.suffix || all[len(all)-1].Hi != 7 {
 			t.Errorf("%d micro-batches are %+v, want of %v samples", c.number, all, c.sizes)
 		}
 	}
 }
 
 // microCases are networks with all layers, fusions and branches.
-func microCases(t testing.TB) map[string]*Model {
+func microCases(t testing.TB) map[string]*nn.Model {
 	cases := fusionCases(t)
 	maps.Copy(cases, branchCases(t))
 	for _, kind := range []string{"avgpool", "conv2d", "gelu", "globalavgpool", "maxpool"} {
@@ -75,12 +77,12 @@ func TestMicroBatchesEqualTheStep(t *testing.T) {
 			if try%2 > 0 {
 				m = clippedAt(m, 0x1p-6)
 			}
-			opt := LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples, Lowering: randomLowering(m, rng)}
-			opt.Optimizer = SGD{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01}
+			opt := nn.LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples, Lowering: randomLowering(m, rng)}
+			opt.Optimizer = nn.SGD{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01}
 			if try > 2 {
-				opt.Optimizer = DefaultAdamW()
+				opt.Optimizer = nn.DefaultAdamW()
 			}
-			size := parts(batch, number)
+			size := (batch + number - 1) / number
 			cutSamples(&opt.Lowering, []int{1, size}[rng.IntN(2)])
 			what := fmt.Sprintf("%s in %d: %+v", name, number, opt.Lowering)
 
@@ -107,7 +109,7 @@ func TestMicroBatchesEqualTheStep(t *testing.T) {
 			names := []string{"loss", "correct"}
 			for _, p := range m.Parameters() {
 				names = append(names, p.Name)
-				for _, state := range opt.Optimizer.states() {
+				for _, state := range nn.StatesOf(opt.Optimizer) {
 					names = append(names, "state."+p.Name+"."+state)
 				}
 			}
@@ -124,10 +126,10 @@ func tasksOf(g *dag.Graph) map[string]int {
 	all := map[string]int{}
 	for i := range g.Tasks {
 		name := g.Tasks[i].Name
-		if g.Tasks[i].Labels.Phase == phaseReduce {
-			name = phaseReduce
+		if g.Tasks[i].Labels.Phase == "reduce" {
+			name = "reduce"
 		}
-		if op := g.Tasks[i].Op; op != hwio && op != hwoi {
+		if op := g.Tasks[i].Op; op != "hwio" && op != "hwoi" {
 			all[name+" "+op+" "+g.Tasks[i].Shape]++
 		}
 	}
@@ -144,7 +146,7 @@ func TestMicroBatchesHaveNoBarrier(t *testing.T) {
 		m := cases[name]
 		l := dag.Lowering{MicroBatches: number}
 		l.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 2, Outputs: 2, Inputs: 2, Accumulators: 2}, Recompute: i%3 == 0}
-		g := mustLower(t, m, LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: l})
+		g := mustLower(t, m, nn.LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: l})
 		joins, seen := 0, map[int32]bool{}
 		for i := range g.Tasks {
 			task := &g.Tasks[i]
@@ -158,7 +160,7 @@ func TestMicroBatchesHaveNoBarrier(t *testing.T) {
 				other := before.Labels.MicroBatch
 				switch adds := task.Accesses[0].Mode == dag.ReadWrite && g.Buffers[g.Storage(task.Accesses[0].Buffer)].Role == dag.Gradient; {
 				case own == 0 || other == 0 || own == other:
-				case adds && other == own-1 && before.Labels.Phase == phaseBackward:
+				case adds && other == own-1 && before.Labels.Phase == "backward":
 					joins++
 				default:
 					t.Errorf("%s: %s of micro-batch %d follows %s of %d", name, task.Name, own, before.Name, other)
@@ -179,13 +181,13 @@ func TestMicroBatchesHaveNoBarrier(t *testing.T) {
 // TestMicroBatchesOfAProgram: of 18 samples in batches of 7, two steps have 3, 3 and 1 samples at a time, and the 4 samples that are left
 // are 3 and 1. Evaluations have no micro-batches.
 func TestMicroBatchesOfAProgram(t *testing.T) {
-	m := mustNew(t, "one dense layer", []int{5}, Dense{Outputs: 2})
-	opt := ProgramOptions{Batch: 7, TrainSamples: 18, TestSamples: 11, Type: dag.Float32, Lowering: dag.Lowering{MicroBatches: 3}}
-	p := must.Get(NewProgram(m, opt))(t)
-	want := map[string][]int{GraphTrain: {3, 3, 1}, GraphTrainTail: {3, 1}, GraphEval: nil, GraphEvalTail: nil}
+	m := mustNew(t, "one dense layer", []int{5}, layers.Dense{Outputs: 2})
+	opt := nn.ProgramOptions{Batch: 7, TrainSamples: 18, TestSamples: 11, Type: dag.Float32, Lowering: dag.Lowering{MicroBatches: 3}}
+	p := must.Get(nn.NewProgram(m, opt))(t)
+	want := map[string][]int{nn.GraphTrain: {3, 3, 1}, nn.GraphTrainTail: {3, 1}, nn.GraphEval: nil, nn.GraphEvalTail: nil}
 	for _, g := range p.Graphs {
 		var sizes []int
-		for i := range MicroBatchesOf(g) {
+		for i := range nn.MicroBatchesOf(g) {
 			input, _ := g.BufferByName(fmt.Sprintf("input.micro%d", i+1))
 			sizes = append(sizes, g.Buffers[input].Shape[0])
 		}
@@ -194,7 +196,7 @@ func TestMicroBatchesOfAProgram(t *testing.T) {
 		}
 	}
 	opt.Lowering.MicroBatches = 8
-	if _, err := NewProgram(m, opt); err == nil || err.Error() != `lower model "one dense layer": lowering: micro_batches is 8; want 1 to 7, the samples of a batch, or 0 for one` {
+	if _, err := nn.NewProgram(m, opt); err == nil || err.Error() != `lower model "one dense layer": lowering: micro_batches is 8; want 1 to 7, the samples of a batch, or 0 for one` {
 		t.Errorf("8 micro-batches of 7 samples: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // Model is a network: a graph of layers, in an order in which each one reads layers before it, and
-// the shapes between them. [New], [ModelByName] and [ParseModel] build it. It does not change
+// the shapes between them. [New] builds it; package models has some, and package files reads others. It does not change
 // afterwards, but for its Defaults.
 type Model struct {
 	Name     string
@@ -36,10 +36,13 @@ type Model struct {
 	kernels      *kernels.Table // nil: those of package kernels
 }
 
-// ModelInput stands in Stage.Inputs for the model's own input, and inputName in Named.Inputs.
+// ONNXFile is the ONNX file of a network, and how it calls the operands of the whole.
+type ONNXFile struct{ Path, Input, Output string }
+
+// ModelInput stands in Stage.Inputs for the model's own input, and InputName in Named.Inputs.
 const (
 	ModelInput = -1
-	inputName  = "input"
+	InputName  = "input"
 )
 
 // Stage is a layer in its place: its name, what it reads, and the shapes of one sample before and
@@ -79,11 +82,11 @@ type Parameter struct {
 	// Of is the parameter of an earlier layer that this one is; "": it is its own. See [Named.Shares].
 	Of string
 
-	values []float64 // of a model file with weights; nil: Init draws them
+	Values []float64 // with which it begins, as a model file with weights says; nil: Init draws them
 }
 
 // Elems is the number of elements of the parameter.
-func (p *Parameter) Elems() int { return elems(p.Shape) }
+func (p *Parameter) Elems() int { return Elems(p.Shape) }
 
 // Type is the type of the elements in a network of some type.
 func (p *Parameter) Type(network dag.DType) dag.DType {
@@ -105,8 +108,8 @@ func (p *Parameter) bufferShape() []int {
 // U(-b, b) with b = 1/√fan_in, for weights and biases, or with First. The numbers depend on the seed and the
 // parameter's name only. A parameter of a model file with weights begins with those of the file instead.
 func (p *Parameter) Init(dst []float64, from int, seed uint64) {
-	if p.values != nil {
-		copy(dst, p.values[from:])
+	if p.Values != nil {
+		copy(dst, p.Values[from:])
 		return
 	}
 	if p.FanIn == 0 {
@@ -157,7 +160,7 @@ func New(name string, input []int, layers ...Layer) (*Model, error) {
 }
 
 // For returns the same layers for images of another shape or another number of classes, as in mlp
-// on 8×8 digits. The last layer gets as many outputs where it has a method WithOutputs, as [Dense] does. If the layers cannot take
+// on 8×8 digits. The last layer gets as many outputs where it has a method WithOutputs, as layers.Dense does. If the layers cannot take
 // the shape, the error names the layer.
 func (m *Model) For(input []int, classes int) (*Model, error) {
 	layers := m.layers()
@@ -178,8 +181,8 @@ func (m *Model) For(input []int, classes int) (*Model, error) {
 		to, from := other.Stages[i].state(), m.Stages[i].state()
 		for j, p := range to {
 			if of := from[j]; slices.Equal(p.Shape, of.Shape) {
-				p.values = of.values
-			} else if of.values != nil {
+				p.Values = of.Values
+			} else if of.Values != nil {
 				return nil, fmt.Errorf("model %q: parameter %q of the file has shape %v, and %v is wanted", m.Name, p.Name, of.Shape, p.Shape)
 			}
 		}
@@ -187,8 +190,8 @@ func (m *Model) For(input []int, classes int) (*Model, error) {
 	return other, nil
 }
 
-// maxSampleElems bounds one sample at any layer, so that byte counts cannot overflow.
-const maxSampleElems = 1 << 32
+// MaxSampleElems bounds one sample at any layer, so that byte counts cannot overflow.
+const MaxSampleElems = 1 << 32
 
 func (m *Model) infer(layers []Layer) error {
 	err := checkExtents(m.Input)
@@ -196,32 +199,32 @@ func (m *Model) infer(layers []Layer) error {
 		err = fmt.Errorf("shape %s; want C×H×W or a number of features", naming.ShapeText(m.Input))
 	}
 	if err != nil {
-		return &fault{-1, "input", fmt.Errorf("input: %w", err)}
+		return &Fault{-1, "input", fmt.Errorf("input: %w", err)}
 	}
 	if len(layers) == 0 {
 		return fmt.Errorf("it has no layers")
 	}
-	count := map[string]int{}
+	all := placed{map[string]int{}, map[string]Layer{}}
 	m.Stages, m.named = make([]Stage, 0, len(layers)), map[string]int{}
 	for i, layer := range layers {
-		if err := m.place(layer, count); err != nil {
-			if _, ok := errors.AsType[*fault](err); ok {
+		if err := m.place(layer, all); err != nil {
+			if _, ok := errors.AsType[*Fault](err); ok {
 				return err
 			}
-			return &fault{i, ".input", err}
+			return &Fault{i, ".input", err}
 		}
 	}
 	last := len(m.Stages) - 1
 	for i := range m.Stages[:last] {
 		if s := &m.Stages[i]; len(s.readers) == 0 {
-			return &fault{i, "", fmt.Errorf("layer %q: no layer reads its output; write its name into the input of a later layer, or leave it out", s.Name)}
+			return &Fault{i, "", fmt.Errorf("layer %q: no layer reads its output; write its name into the input of a later layer, or leave it out", s.Name)}
 		}
 	}
 	if err := m.bringKernels(); err != nil {
 		return err
 	}
 	if shape := m.Stages[last].Out; len(shape) != 1 {
-		return &fault{last, "", fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", naming.ShapeText(shape))}
+		return &Fault{last, "", fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", naming.ShapeText(shape))}
 	}
 	return nil
 }
@@ -251,19 +254,25 @@ func (m *Model) bringKernels() (err error) {
 // execute.Target.Kernels.
 func (m *Model) Kernels() *kernels.Table { return m.kernels }
 
-// fault is what is wrong with a model, and where its file says it: the number of the layer, and what follows in the path
-// of its key. Without a layer, -1, key is all of the path.
-type fault struct {
-	layer int
-	key   string
+// Fault is what is wrong with a model, and where its file says it: the number of the layer, and what follows in the path
+// of its key. Without a layer, -1, Key is all of the path.
+type Fault struct {
+	Layer int
+	Key   string
 	error
 }
 
 // Unwrap implements the interface of package errors.
-func (f *fault) Unwrap() error { return f.error }
+func (f *Fault) Unwrap() error { return f.error }
 
-// place puts a layer behind those of the model. count numbers automatic names.
-func (m *Model) place(layer Layer, count map[string]int) error {
+// placed is what is known of the layers that are in their places.
+type placed struct {
+	count map[string]int   // of automatic names, by their prefix
+	kinds map[string]Layer // a layer of each kind
+}
+
+// place puts a layer behind those of the model.
+func (m *Model) place(layer Layer, all placed) error {
 	var inputs []string
 	s := Stage{Layer: layer}
 	for n, ok := layer.(Named); ok; n, ok = s.Layer.(Named) {
@@ -274,18 +283,16 @@ func (m *Model) place(layer Layer, count map[string]int) error {
 			inputs = n.Inputs
 		}
 	}
-	prefix := s.Layer.Kind()
-	if kind, err := LayerByName(prefix); err == nil {
-		if own := kind.New(nil); reflect.TypeOf(own) != reflect.TypeOf(s.Layer) {
-			return fmt.Errorf("layer %T: its kind %q is that of %T; give it another", s.Layer, prefix, own)
-		}
-		prefix = kind.Prefix
+	kind, prefix := s.Layer.Kind(), PrefixOf(s.Layer)
+	if other, known := all.kinds[kind]; known && !sameType(other, s.Layer) {
+		return fmt.Errorf("layer %T: its kind %q is that of %T; give it another", s.Layer, kind, other)
 	}
-	count[prefix]++
+	all.kinds[kind] = s.Layer
+	all.count[prefix]++
 	if s.Name == "" {
-		s.Name = fmt.Sprintf("%s%d", prefix, count[prefix])
+		s.Name = fmt.Sprintf("%s%d", prefix, all.count[prefix])
 	}
-	if err := checkName(s.Name); err != nil {
+	if err := CheckName(s.Name); err != nil {
 		return err
 	}
 	if m.index(s.Name) >= 0 {
@@ -296,7 +303,7 @@ func (m *Model) place(layer Layer, count map[string]int) error {
 	}
 	if s.StateName == "" {
 		s.StateName = s.Name
-	} else if s.StateName != s.Name && !isStateName(s.StateName) {
+	} else if s.StateName != s.Name && !IsStateName(s.StateName) {
 		return fmt.Errorf("layer %q: names of parameters that begin with %q; use letters, digits, '_', '-' and '.', and another word than grad or state", s.Name, s.StateName)
 	}
 	if err := cmp.Or(s.complete(), m.share(&s)); err != nil {
@@ -314,6 +321,14 @@ func (m *Model) place(layer Layer, count map[string]int) error {
 	return nil
 }
 
+// PrefixOf is how automatic names of a layer begin: what its method Prefix says, or its kind.
+func PrefixOf(l Layer) string {
+	if p, ok := l.(interface{ Prefix() string }); ok {
+		return p.Prefix()
+	}
+	return l.Kind()
+}
+
 // connect finds the inputs of a layer by their names. Without names it reads the layer before it.
 func (m *Model) connect(s *Stage, inputs []string) error {
 	s.Inputs = []int{len(m.Stages) - 1}
@@ -322,8 +337,8 @@ func (m *Model) connect(s *Stage, inputs []string) error {
 	}
 	for _, name := range inputs {
 		from := m.index(name)
-		if from < 0 && name != inputName {
-			known := []string{inputName}
+		if from < 0 && name != InputName {
+			known := []string{InputName}
 			for i := range m.Stages {
 				known = append(known, m.Stages[i].Name)
 			}
@@ -401,7 +416,7 @@ func (s *Stage) state() (all []*Parameter) {
 func (s *Stage) inElems() int {
 	n := 0
 	for _, in := range s.In {
-		n += elems(in)
+		n += Elems(in)
 	}
 	return n
 }
@@ -412,7 +427,7 @@ func (m *Model) layers() []Layer {
 	for i, s := range m.Stages {
 		n := Named{Name: s.Name, Layer: s.Layer, StateName: s.StateName, Shares: s.shares}
 		for _, from := range s.Inputs {
-			name := inputName
+			name := InputName
 			if from != ModelInput {
 				name = m.Stages[from].Name
 			}
@@ -439,8 +454,8 @@ func checkExtents(shape []int) error {
 		if e < 1 {
 			return fmt.Errorf("shape %s; every extent is at least 1", naming.ShapeText(shape))
 		}
-		if n > maxSampleElems/e {
-			return fmt.Errorf("shape %s has more than %d elements", naming.ShapeText(shape), int64(maxSampleElems))
+		if n > MaxSampleElems/e {
+			return fmt.Errorf("shape %s has more than %d elements", naming.ShapeText(shape), int64(MaxSampleElems))
 		}
 		n *= e
 	}
@@ -484,7 +499,8 @@ func (m *Model) NumWeights() int {
 	return n
 }
 
-func elems(shape []int) int {
+// Elems is the number of elements of a shape.
+func Elems(shape []int) int {
 	n := 1
 	for _, e := range shape {
 		n *= e

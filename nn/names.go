@@ -10,9 +10,9 @@ import (
 // reserved are the first parts of names that buffers and tasks use, so that no layer may.
 var reserved = []string{"clip", "correct", "data", "dropout", "feed", "fetch", "grad", "input", "labels", "loss", "metrics", "state", "step"}
 
-// isStateName reports whether names of parameters may begin like this, as those of PyTorch do. Gradients and states of the
+// IsStateName reports whether names of parameters may begin like this, as those of PyTorch do. Gradients and states of the
 // optimiser have names that begin otherwise.
-func isStateName(name string) bool {
+func IsStateName(name string) bool {
 	first, _, _ := strings.Cut(name, ".")
 	return name != "" && first != "grad" && first != "state" && !strings.ContainsFunc(name, func(c rune) bool { return !isNameRune(c) })
 }
@@ -22,7 +22,8 @@ func isNameRune(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '-'
 }
 
-func checkName(name string) error {
+// CheckName refuses names that no layer may have.
+func CheckName(name string) error {
 	if first, _, _ := strings.Cut(name, "."); slices.Contains(reserved, first) {
 		return fmt.Errorf("layer %q: names beginning with %q are for dahl's own buffers; choose another", name, first)
 	}

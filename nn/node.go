@@ -20,10 +20,8 @@ type Node struct {
 	tiles  dag.LayerLowering // no tile is 0 or larger than its extent
 
 	*learned
-	weight weight     // form in which forward reads the weight and the gradient is summed
-	params dag.Params // shared by the layer's tasks
-	normal normal     // of a batch normalisation
-	part   *tensor    // of the gradient of the output, which the layer adds; nil: the gradient is complete
+	part  *tensor // of the gradient of the output, which the layer adds; nil: the gradient is complete
+	taken bool    // the layer before writes the moments of the input
 
 	phase string         // phaseForward or phaseBackward
 	steps map[string]int // so far, as Tiles counts them
@@ -53,6 +51,12 @@ func (n *Node) OutputGrad() Operand { return n.out.gradient(dag.AlongOutputs) }
 // InputGrad is the gradient of an input, which the backward pass writes if the input Needs it.
 func (n *Node) InputGrad(input int) Operand { return n.ins[input].gradient(dag.AlongInputs) }
 
+// Stops reports whether the gradient of the first input is to be 0 where the input is: it comes out of a ReLU that is fused.
+func (n *Node) Stops() bool { return n.in.rectified }
+
+// Map is the C×H×W of the map as whose H×W×C the features of the first input lie; nil: they lie in order. See [kernels.Mapped].
+func (n *Node) Map() []int { return n.in.turned }
+
 // Needs reports whether an input has a gradient.
 func (n *Node) Needs(input int) bool { return n.ins[input].grad != none }
 
@@ -76,8 +80,8 @@ func (n *Node) ParamGrad(param int) Operand {
 
 // paramAxes are what the dimensions of a parameter are of the layer: rows are outputs, and columns inputs.
 func (n *Node) paramAxes(param int) []dag.Dimension {
-	if w := &n.weight; param == 0 && w.shape != nil {
-		return w.axes()
+	if param == 0 && n.packing != nil {
+		return n.packing.seen.axes()
 	}
 	axes := slices.Repeat([]dag.Dimension{NoAxis}, len(n.Params[param].Shape))
 	copy(axes, []dag.Dimension{dag.AlongOutputs, dag.AlongInputs})
@@ -87,10 +91,10 @@ func (n *Node) paramAxes(param int) []dag.Dimension {
 // Running is a statistic that the forward pass of a training carries on, as [Stage.Running] counts them.
 func (n *Node) Running(statistic int) Operand { return whole(n.running[statistic]) }
 
-// Saved is a buffer of the output's shape beside it, such as a mask, which the forward pass writes and the backward pass
+// Saved is a buffer of the output's shape, such as a mask, which the forward pass writes and the backward pass
 // reads. There is one for each name.
 func (n *Node) Saved(name string, kind dag.DType) Operand {
-	return n.Buffer(dag.Buffer{Name: n.Name + "." + name, Shape: n.out.shape, Type: kind}, n.out.axes(dag.AlongOutputs)...)
+	return n.Buffer(dag.Buffer{Name: n.last().Name + "." + name, Shape: n.out.shape, Type: kind}, n.out.axes(dag.AlongOutputs)...)
 }
 
 // Buffer is any other buffer of the layer's own, such as the moments of samples. The first call with a name adds it, and
@@ -103,6 +107,33 @@ func (n *Node) Buffer(b dag.Buffer, axes ...dag.Dimension) Operand {
 		id = n.l.b.Buffer(b)
 	}
 	return whole(id, axes...)
+}
+
+// Keys are numbers by which the layer draws at random, one for each sample and step. The backward pass has those of the forward pass.
+func (n *Node) Keys() Operand {
+	l, batch := n.l, []int{n.l.opt.Batch}
+	keys, drawn := l.b.BufferNamed(n.Name + ".keys")
+	if !drawn {
+		l.ofBatch(func() { keys = l.drawKeys(n) })
+	}
+	return Operand{Region: regionOf(keys, boxOf(batch, l.now.samples))}
+}
+
+// DropoutSeed is the buffer of the seed of a training with [Node.Keys], a whole number of 64 bits.
+const DropoutSeed = "dropout.seed"
+
+// drawKeys adds the keys by which all micro-batches draw.
+func (l *lowerer) drawKeys(n *Node) dag.BufferID {
+	seed, known := l.b.BufferNamed(DropoutSeed)
+	if !known {
+		seed = l.b.Buffer(dag.Buffer{Name: DropoutSeed, Shape: []int{1}, Type: dag.Int64, Role: dag.State, Home: hostMemory})
+	}
+	keys := l.buffer(n.Name+".keys", dag.Int64, dag.Activation, []int{l.opt.Batch})
+	l.add(dag.Task{
+		Name: n.Name + ".forward.keys", Op: "dropout.keys", Params: dag.Params{{Name: "layer", Value: float64(n.stages[0])}},
+		Labels: labelsOf(n.Name, phaseForward), Accesses: []dag.Access{writes(keys, nil), reads(seed, nil), reads(l.hyper, nil)},
+	})
+	return keys
 }
 
 // Tiles adds the tasks of an operation, which writes the first operand. The operands are in the order of the operation's.

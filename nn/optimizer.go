@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dahl/dag"
+	"dahl/naming"
 )
 
 // Optimizer changes the parameters by their gradients, like PyTorch's optimiser of the same name.
@@ -38,11 +39,9 @@ func Optimizers() []OptimizerInfo {
 	}
 }
 
-func (o OptimizerInfo) name() string { return o.Name }
-
 // OptimizerByName finds a line of the table of optimisers.
 func OptimizerByName(name string) (OptimizerInfo, error) {
-	return byName("optimizer", name, Optimizers())
+	return naming.Find("optimizer", name, Optimizers(), func(o OptimizerInfo) string { return o.Name })
 }
 
 // SGD is stochastic gradient descent. With a momentum it keeps one velocity per weight.
@@ -82,7 +81,7 @@ func (o SGD) states() []string {
 }
 
 func (o SGD) params() dag.Params {
-	return dag.Params{{Name: "momentum", Value: o.Momentum}, {Name: "nesterov", Value: flag(o.Nesterov)}, {Name: "weight_decay", Value: o.WeightDecay}}
+	return dag.Params{{Name: "momentum", Value: o.Momentum}, Flag("nesterov", o.Nesterov), {Name: "weight_decay", Value: o.WeightDecay}}
 }
 
 // Adam is the method of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015,
@@ -133,16 +132,17 @@ func (Adam) states() []string { return []string{"m", "v"} }
 func (o Adam) params() dag.Params {
 	return dag.Params{
 		{Name: "beta1", Value: o.Beta1}, {Name: "beta2", Value: o.Beta2}, {Name: "eps", Value: o.Eps},
-		{Name: "weight_decay", Value: o.WeightDecay}, {Name: "decoupled", Value: flag(o.Decoupled)},
+		{Name: "weight_decay", Value: o.WeightDecay}, Flag("decoupled", o.Decoupled),
 	}
 }
 
-// flag is a truth value as a parameter of an operation.
-func flag(set bool) float64 {
+// Flag is a truth value as a parameter of an operation.
+func Flag(name string, set bool) dag.Param {
+	p := dag.Param{Name: name}
 	if set {
-		return 1
+		p.Value = 1
 	}
-	return 0
+	return p
 }
 
 type number struct {

@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"encoding/base64"
@@ -12,6 +12,8 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // The fixtures of testdata/torch_fixtures.py.
@@ -83,12 +85,12 @@ func readFixtures(t testing.TB) *fixtures {
 }
 
 // model builds the fixture's network through the table of layers.
-func (f *layerFixture) model(t testing.TB) *Model {
+func (f *layerFixture) model(t testing.TB) *nn.Model {
 	t.Helper()
-	var layers []Layer
+	var all []nn.Layer
 	for _, spec := range f.Layers {
-		kind := must.Get(LayerByName(spec["kind"].(string)))(t)
-		s := Settings{}
+		kind := must.Get(layers.ByName(spec["kind"].(string)))(t)
+		s := layers.Settings{}
 		for _, key := range kind.Keys {
 			s[key.Name] = key.Default
 			switch v := spec[key.Name].(type) {
@@ -102,23 +104,23 @@ func (f *layerFixture) model(t testing.TB) *Model {
 				s.Set(key.Name, list...)
 			}
 		}
-		n := Named{Layer: kind.New(s)}
+		n := nn.Named{Layer: kind.New(s)}
 		if names, ok := spec["input"].([]any); ok {
 			for _, name := range names {
 				n.Inputs = append(n.Inputs, name.(string))
 			}
 		}
-		layers = append(layers, n)
+		all = append(all, n)
 	}
-	return mustNew(t, f.Name, f.Input, layers...)
+	return mustNew(t, f.Name, f.Input, all...)
 }
 
 // layerCases are the networks of the fixtures, one around each kind of layer and some with many
 // branches, with pairwise different primes for all extents. The layer under test follows a
 // convolution, so that the gradient of its input is needed.
-func layerCases(t testing.TB) map[string]*Model {
+func layerCases(t testing.TB) map[string]*nn.Model {
 	t.Helper()
-	cases := map[string]*Model{}
+	cases := map[string]*nn.Model{}
 	for _, f := range readFixtures(t).Layers {
 		cases[f.Name] = f.model(t)
 	}
@@ -132,22 +134,22 @@ func TestLayersMatchPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Layers {
 		if len(f.Running) == 0 { // PyTorch's statistics are of the batch
 			t.Run(f.Name+"/micro-batches", func(t *testing.T) {
-				f.check(t, dag.Float64, LowerOptions{Lowering: dag.Lowering{MicroBatches: f.Batch}})
+				f.check(t, dag.Float64, nn.LowerOptions{Lowering: dag.Lowering{MicroBatches: f.Batch}})
 			})
 		}
 		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
 			for _, alone := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/%v/alone=%v", f.Name, real, alone), func(t *testing.T) { f.check(t, real, LowerOptions{alone: alone}) })
+				t.Run(fmt.Sprintf("%s/%v/alone=%v", f.Name, real, alone), func(t *testing.T) { f.check(t, real, nn.LowerOptions{Unfused: alone}) })
 			}
 		}
 	}
 }
 
 // keepsGradients is an optimiser for which all lowerings have all gradients in memory.
-var keepsGradients = DefaultAdam()
+var keepsGradients = nn.DefaultAdam()
 
 // check runs the fixture's network and compares every value that the lowering keeps.
-func (f *layerFixture) check(t *testing.T, real dag.DType, opt LowerOptions) {
+func (f *layerFixture) check(t *testing.T, real dag.DType, opt nn.LowerOptions) {
 	m := f.model(t)
 	opt.Batch, opt.Type, opt.Train, opt.Samples, opt.Optimizer = f.Batch, real, true, f.Batch, keepsGradients
 	g := mustLower(t, m, opt)
@@ -158,7 +160,7 @@ func (f *layerFixture) check(t *testing.T, real dag.DType, opt LowerOptions) {
 	for name, values := range f.Params {
 		in.setFloats(name, values)
 	}
-	if seed := shared[DropoutSeed]; seed != nil {
+	if seed := shared[nn.DropoutSeed]; seed != nil {
 		seed[0] = 0x0123456789ABCDEF
 	}
 	index := indices(0, f.Batch)
@@ -176,7 +178,7 @@ func (f *layerFixture) check(t *testing.T, real dag.DType, opt LowerOptions) {
 			without++
 		}
 	}
-	if all := 2*len(m.Stages) - without; compared > all || compared < all && opt.alone {
+	if all := 2*len(m.Stages) - without; compared > all || compared < all && opt.Unfused {
 		t.Errorf("%d of %d outputs and their gradients are there", compared, all)
 	}
 	for _, p := range m.Parameters() {
@@ -187,7 +189,7 @@ func (f *layerFixture) check(t *testing.T, real dag.DType, opt LowerOptions) {
 		t.Errorf("%d correct, want %d", got, f.Correct)
 	}
 	if len(f.Running) > 0 {
-		f.checkRunning(t, in, shared, mag, opt.alone)
+		f.checkRunning(t, in, shared, mag, opt.Unfused)
 	}
 }
 
@@ -205,7 +207,7 @@ func (f *layerFixture) checkRunning(t *testing.T, in *interpreter, shared map[st
 			}
 		}
 	}
-	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: in.kind, Samples: f.Batch, Split: "train", alone: alone})
+	g := mustLower(t, m, nn.LowerOptions{Batch: f.Batch, Type: in.kind, Samples: f.Batch, Split: "train", Unfused: alone})
 	evaluation := newInterpreter(t, g, shared)
 	evaluation.step(indices(0, f.Batch), 0, 1)
 	limit := 1e-13
@@ -229,7 +231,7 @@ func TestTrainingMatchesPyTorch(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/alone=%v", f.Name, alone), func(t *testing.T) {
-				g := mustLower(t, f.model(t), LowerOptions{Batch: f.Batch, Type: dag.Float64, Train: true, Samples: f.Batch, alone: alone, Optimizer: SGD{Momentum: 0.5}})
+				g := mustLower(t, f.model(t), nn.LowerOptions{Batch: f.Batch, Type: dag.Float64, Train: true, Samples: f.Batch, Unfused: alone, Optimizer: nn.SGD{Momentum: 0.5}})
 				in := newInterpreterOf(t, g, map[string][]uint64{}, byDefault)
 				copy(in.bytes("data.train.images"), f.Images)
 				copy(in.ints("data.train.labels"), f.Labels)
@@ -247,12 +249,12 @@ func TestTrainingMatchesPyTorch(t *testing.T) {
 	}
 }
 
-func (f *optimizerFixture) optimizer() Optimizer {
+func (f *optimizerFixture) optimizer() nn.Optimizer {
 	o := f.Optimizer
 	if o.Kind != "sgd" {
-		return Adam{LearningRate: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, WeightDecay: o.WeightDecay, Decoupled: o.Kind == "adamw"}
+		return nn.Adam{LearningRate: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, WeightDecay: o.WeightDecay, Decoupled: o.Kind == "adamw"}
 	}
-	return SGD{LearningRate: o.LR, Momentum: o.Momentum, WeightDecay: o.WeightDecay, Nesterov: o.Nesterov != 0}
+	return nn.SGD{LearningRate: o.LR, Momentum: o.Momentum, WeightDecay: o.WeightDecay, Nesterov: o.Nesterov != 0}
 }
 
 // TestSchedulesMatchPyTorch compares the rates of schedules with those of PyTorch's schedulers, where an
@@ -264,7 +266,7 @@ func TestSchedulesMatchPyTorch(t *testing.T) {
 		if f.Optimizer.Schedule == "" {
 			continue
 		}
-		s := must.Get(ParseSchedule(f.Optimizer.Schedule))(t)
+		s := must.Get(nn.ParseSchedule(f.Optimizer.Schedule))(t)
 		rate := s.Rates(f.Optimizer.LR, 3)
 		for step, want := range f.Rates {
 			if got := rate(step); !(math.Abs(got-want) <= 100*0x1p-53*f.Optimizer.LR) {
@@ -315,13 +317,13 @@ var updateLowerings = []dag.Lowering{
 }
 
 func checkOptimizer(t *testing.T, f *optimizerFixture, real dag.DType, lowering dag.Lowering) {
-	m := mustNew(t, "one dense layer", []int{f.Features}, Dense{Outputs: f.Classes})
-	m.Defaults.Loss = Loss{Name: f.Optimizer.Loss, LabelSmoothing: f.Optimizer.LabelSmoothing}
+	m := mustNew(t, "one dense layer", []int{f.Features}, layers.Dense{Outputs: f.Classes})
+	m.Defaults.Loss = nn.Loss{Name: f.Optimizer.Loss, LabelSmoothing: f.Optimizer.LabelSmoothing}
 	m.Defaults.ClipNorm = f.Optimizer.ClipNorm
 	if len(f.Norms) > 0 && (slices.Min(f.Norms) > m.Defaults.ClipNorm || slices.Max(f.Norms) < m.Defaults.ClipNorm) {
 		t.Fatalf("norms %v are all on one side of %v, which is no test", f.Norms, m.Defaults.ClipNorm)
 	}
-	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: real, Train: true, Samples: f.Samples, Optimizer: f.optimizer(), Lowering: lowering})
+	g := mustLower(t, m, nn.LowerOptions{Batch: f.Batch, Type: real, Train: true, Samples: f.Samples, Optimizer: f.optimizer(), Lowering: lowering})
 	in := newInterpreter(t, g, map[string][]uint64{})
 	copy(in.bytes("data.train.images"), f.Images)
 	copy(in.ints("data.train.labels"), f.Labels)
@@ -351,7 +353,7 @@ func checkOptimizer(t *testing.T, f *optimizerFixture, real dag.DType, lowering 
 		e := float64(f.Features+1)/2*d + root*k*eps*mag + f.Optimizer.WeightDecay*d
 		sumErr += e
 		steep := 1.0
-		if m.Defaults.Loss.name() == squaredError {
+		if m.Defaults.Loss.Name == "mse" {
 			steep = mag
 		}
 		if loss := in.floats("loss")[0]; !(math.Abs(loss-f.Loss[step]) <= 2*steep*(k*eps*mag+2*float64(f.Features+1)*d)) {
@@ -383,7 +385,7 @@ func checkOptimizer(t *testing.T, f *optimizerFixture, real dag.DType, lowering 
 }
 
 // smallestRoot is the smallest √v̂+eps of Adam over all weights after a step.
-func smallestRoot(in *interpreter, m *Model, f *optimizerFixture, step int) float64 {
+func smallestRoot(in *interpreter, m *nn.Model, f *optimizerFixture, step int) float64 {
 	least := math.Inf(1)
 	for _, p := range m.Parameters() {
 		for _, v := range in.floats("state." + p.Name + ".v") {

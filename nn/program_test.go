@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"slices"
@@ -6,12 +6,15 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/layers"
+	"dahl/nn/models"
 )
 
 // TestProgramOrder checks graphs and order for a training set and a test set that
 // the batch divides or not: 23 = 4·5 + 3 and 13 = 2·5 + 3.
 func TestProgramOrder(t *testing.T) {
-	m, _ := ModelByName("dahl-cnn")
+	m, _ := models.ByName("dahl-cnn")
 	type step struct {
 		graph string
 		steps int
@@ -27,7 +30,7 @@ func TestProgramOrder(t *testing.T) {
 		{29, 0, 23, 3, []step{{"train", 1}, {"eval", 1}}},
 		{0, 0, 10, 0, []step{{"train", 1}}}, // the model's default, 10
 	} {
-		p := must.Get(NewProgram(m, ProgramOptions{
+		p := must.Get(nn.NewProgram(m, nn.ProgramOptions{
 			Batch: c.batch, EvalBatch: c.evalBatch, TrainSamples: c.train, TestSamples: c.test, Epochs: 3, Type: dag.Float32,
 		}))(t)
 		var got []step
@@ -51,7 +54,7 @@ func TestProgramOrder(t *testing.T) {
 			t.Errorf("batch %d: %v samples in 3 epochs, want %d and %d", c.batch, samples, 3*c.train, 3*c.test)
 		}
 	}
-	if _, err := NewProgram(m, ProgramOptions{Batch: -1, TrainSamples: 3, Type: dag.Float32}); err == nil {
+	if _, err := nn.NewProgram(m, nn.ProgramOptions{Batch: -1, TrainSamples: 3, Type: dag.Float32}); err == nil {
 		t.Error("a batch of -1 is accepted")
 	}
 }
@@ -62,10 +65,10 @@ func TestProgramOrder(t *testing.T) {
 // of the features is bright, so a dense layer can learn them.
 func TestProgramLearns(t *testing.T) {
 	const train, test, features, batch, epochs = 23, 13, 6, 5, 40
-	m := mustNew(t, "halves", []int{features}, Dense{Outputs: 7}, ReLU{}, Dense{Outputs: 2})
-	p := must.Get(NewProgram(m, ProgramOptions{
+	m := mustNew(t, "halves", []int{features}, layers.Dense{Outputs: 7}, layers.ReLU{}, layers.Dense{Outputs: 2})
+	p := must.Get(nn.NewProgram(m, nn.ProgramOptions{
 		Batch: batch, TrainSamples: train, TestSamples: test, Epochs: epochs, Type: dag.Float64,
-		Optimizer: SGD{LearningRate: 0.5, Momentum: 0.5}, Lowering: dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 2}}},
+		Optimizer: nn.SGD{LearningRate: 0.5, Momentum: 0.5}, Lowering: dag.Lowering{Default: dag.LayerLowering{Forward: dag.Cut{Samples: 2}}},
 	}))(t)
 	shared := map[string][]uint64{}
 	var runs []*interpreter
@@ -139,9 +142,9 @@ func TestBatchOf(t *testing.T) {
 	}{{nil, 0}, {[]int{}, 0}, {[]int{3, 4}, 0}, {[]int{7}, 7}} {
 		b := dag.NewBuilder("g")
 		index := b.Buffer(dag.Buffer{Name: "step.index", Shape: c.shape, Type: dag.Int32})
-		b.Task(dag.Task{Name: "a", Accesses: []dag.Access{writes(index, nil)}})
+		b.Task(dag.Task{Name: "a", Accesses: []dag.Access{{Region: dag.Region{Buffer: index}, Mode: dag.Write}}})
 		g := must.Get(b.Build())(t)
-		if got := BatchOf(g); got != c.want {
+		if got := nn.BatchOf(g); got != c.want {
 			t.Errorf("shape %v: a batch of %d, want %d", c.shape, got, c.want)
 		}
 	}

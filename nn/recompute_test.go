@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
 )
 
 // TestRecomputedTasks lists what is computed again, by hand, in channels-last fused steps of the networks of
@@ -43,11 +44,11 @@ func TestRecomputedTasks(t *testing.T) {
 			l.Layers[layer] = dag.LayerLowering{Recompute: true}
 		}
 		m := branchCases(t)[c.model]
-		opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Lowering: l}
+		opt := nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Lowering: l}
 		var got []string
 		g := mustLower(t, m, opt)
 		for i := range g.Tasks {
-			if g.Tasks[i].Labels.Phase == phaseRecompute {
+			if g.Tasks[i].Labels.Phase == "recompute" {
 				step, _, _ := strings.Cut(g.Tasks[i].Name, "[")
 				got = append(got, step)
 			}
@@ -82,7 +83,7 @@ func TestRecomputedSteps(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(cases)) {
 		m := cases[name]
 		for try := i; try < i+tries; try++ {
-			opt := LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}
+			opt := nn.LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}
 			opt.Lowering = randomLowering(m, rng)
 			opt.Lowering.MicroBatches = 1 + try/2%2
 			graphs := [2]*dag.Graph{mustLower(t, m, opt)}
@@ -127,7 +128,7 @@ func checkRecomputed(t *testing.T, what string, graphs [2]*dag.Graph) (again int
 		for _, a := range g.Tasks[i].Accesses {
 			storage := g.Storage(a.Buffer)
 			isRead[storage] = isRead[storage] || a.Mode.Reads()
-			if _, second := g.BufferByName(g.Buffers[storage].Name + ".recomputed"); second && g.Tasks[i].Labels.Phase == phaseBackward {
+			if _, second := g.BufferByName(g.Buffers[storage].Name + ".recomputed"); second && g.Tasks[i].Labels.Phase == "backward" {
 				t.Errorf("%s: %s has %s, of which there is a second", what, g.Tasks[i].Name, g.Buffers[storage].Name)
 			}
 		}
@@ -142,9 +143,9 @@ func checkRecomputed(t *testing.T, what string, graphs [2]*dag.Graph) (again int
 			t.Errorf("%s: nothing reads what %s makes", what, task.Name)
 		}
 		first := strings.ReplaceAll(task.Name, ".recomputed", "")
-		id, ok := plain.TaskByName(strings.Replace(first, "."+phaseRecompute, "."+phaseForward, 1))
+		id, ok := plain.TaskByName(strings.Replace(first, "."+"recompute", "."+"forward", 1))
 		if !ok {
-			id, ok = plain.TaskByName(strings.Replace(first, "."+phaseRecompute, "."+phaseLoad, 1))
+			id, ok = plain.TaskByName(strings.Replace(first, "."+"recompute", "."+"load", 1))
 		}
 		if of := &plain.Tasks[id]; !ok || of.Op != task.Op || of.Shape != task.Shape || of.Flops != task.Flops || of.MovedBytes != task.MovedBytes {
 			t.Errorf("%s: %s (%s %s) is no task of the step without recomputation", what, task.Name, task.Op, task.Shape)
@@ -173,9 +174,9 @@ func checkLateness(t *testing.T, what string, g *dag.Graph) {
 		}
 		so := before[micro]
 		switch {
-		case phase == phaseLoss || phase == phaseBackward || phase == phaseReduce:
+		case phase == "loss" || phase == "backward" || phase == "reduce":
 			so.SetBit(so, i, 1)
-		case phase == phaseRecompute && (micro > 0 || before[1] == nil):
+		case phase == "recompute" && (micro > 0 || before[1] == nil):
 			if early := new(big.Int).AndNot(so, of); early.Sign() > 0 {
 				t.Errorf("%s: %s may run before %s", what, g.Tasks[i].Name, g.Tasks[early.TrailingZeroBits()].Name)
 			}

@@ -73,7 +73,7 @@ func (s *Schedule) info() (ScheduleInfo, error) {
 	if s.Kind == "" {
 		return Schedules()[0], nil
 	}
-	return byName("schedule", s.Kind, Schedules())
+	return naming.Find("schedule", s.Kind, Schedules(), ScheduleInfo.name)
 }
 
 // Rates is the learning rate by training step, counted from 0, where an epoch has perEpoch steps and
@@ -126,7 +126,7 @@ func scheduleSettings() []scheduleSetting {
 func ParseSchedule(text string) (Schedule, error) {
 	words := strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == ',' })
 	if len(words) == 0 {
-		return Schedule{}, fmt.Errorf("no schedule is given; write one of %s", namesOf(Schedules()))
+		return Schedule{}, fmt.Errorf("no schedule is given; write one of %s", strings.Join(naming.List(Schedules(), ScheduleInfo.name), ", "))
 	}
 	s := Schedule{Kind: words[0]}
 	if _, err := s.info(); err != nil {

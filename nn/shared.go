@@ -34,12 +34,12 @@ func (m *Model) share(s *Stage) error {
 	return nil
 }
 
-// weightsOf is the key of a model file for [Named.Shares].
-const weightsOf = "weights_of"
+// WeightsOf is the key of a model file for [Named.Shares].
+const WeightsOf = "weights_of"
 
 // sharingFault is an error of the layer that is being placed.
 func (m *Model) sharingFault(format string, args ...any) error {
-	return &fault{len(m.Stages), "." + weightsOf, fmt.Errorf(format, args...)}
+	return &Fault{len(m.Stages), "." + WeightsOf, fmt.Errorf(format, args...)}
 }
 
 // withWeights are the names of the layers that have parameters.

@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"fmt"
@@ -8,41 +8,44 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/files"
+	"dahl/nn/layers"
 )
 
 // sharedCases are networks whose layers have parameters of others: "tied" convolutions and dense layers, of which
 // the first one reads features that lie channels last; a bias alone; and batch normalisations, one of which has a ReLU.
-func sharedCases(t testing.TB) map[string]*Model {
+func sharedCases(t testing.TB) map[string]*nn.Model {
 	t.Helper()
-	of := func(layer Layer, names ...string) Named { return Named{Layer: layer, Shares: names} }
-	conv := Conv2D{Filters: 3, Kernel: 3, Pad: 1}
-	return map[string]*Model{
-		"tied": mustNew(t, "tied", []int{3, 7, 9}, conv, ReLU{}, of(conv, "conv1"), of(conv, "conv2"), ReLU{}, MaxPool{Size: 4},
-			Flatten{}, Dense{Outputs: 6}, ReLU{}, of(Dense{Outputs: 6}, "fc1"), of(Dense{Outputs: 6, NoBias: true}, "fc1.weight")),
-		"bias": mustNew(t, "bias", []int{5}, Dense{Outputs: 7}, Named{Name: "last", Layer: Dense{Outputs: 7}, Shares: []string{"fc1.bias"}}),
-		"norms": mustNew(t, "norms", []int{3, 7, 9}, conv, BatchNorm{}, ReLU{}, conv, of(BatchNorm{}, "bn1"), of(conv, "conv2"),
-			of(BatchNorm{}, "bn2.weight"), Flatten{}, Dense{Outputs: 5}),
+	of := func(layer nn.Layer, names ...string) nn.Named { return nn.Named{Layer: layer, Shares: names} }
+	conv := layers.Conv2D{Filters: 3, Kernel: 3, Pad: 1}
+	return map[string]*nn.Model{
+		"tied": mustNew(t, "tied", []int{3, 7, 9}, conv, layers.ReLU{}, of(conv, "conv1"), of(conv, "conv2"), layers.ReLU{}, layers.MaxPool{Size: 4},
+			layers.Flatten{}, layers.Dense{Outputs: 6}, layers.ReLU{}, of(layers.Dense{Outputs: 6}, "fc1"), of(layers.Dense{Outputs: 6, NoBias: true}, "fc1.weight")),
+		"bias": mustNew(t, "bias", []int{5}, layers.Dense{Outputs: 7}, nn.Named{Name: "last", Layer: layers.Dense{Outputs: 7}, Shares: []string{"fc1.bias"}}),
+		"norms": mustNew(t, "norms", []int{3, 7, 9}, conv, layers.BatchNorm{}, layers.ReLU{}, conv, of(layers.BatchNorm{}, "bn1"), of(conv, "conv2"),
+			of(layers.BatchNorm{}, "bn2.weight"), layers.Flatten{}, layers.Dense{Outputs: 5}),
 	}
 }
 
 // untied is a network with the same layers, each with parameters of its own.
-func untied(t testing.TB, m *Model) *Model {
-	layers := m.layers()
-	for i := range layers {
-		n := layers[i].(Named)
+func untied(t testing.TB, m *nn.Model) *nn.Model {
+	all := m.Named()
+	for i := range all {
+		n := all[i].(nn.Named)
 		n.Shares = nil
-		layers[i] = n
+		all[i] = n
 	}
-	return mustNew(t, m.Name, m.Input, layers...)
+	return mustNew(t, m.Name, m.Input, all...)
 }
 
 // TestSharedGradientsAgainstFiniteDifferences: the gradient of a parameter of several layers is the slope of the loss
 // when it changes in all of them.
 func TestSharedGradientsAgainstFiniteDifferences(t *testing.T) {
-	conv := Conv2D{Filters: 2, Kernel: 2}
-	for _, m := range []*Model{sharedCases(t)["bias"],
-		mustNew(t, "dense", []int{5}, Dense{Outputs: 5}, ReLU{}, Named{Layer: Dense{Outputs: 5}, Shares: []string{"fc1"}}),
-		mustNew(t, "conv", []int{2, 3, 4}, conv, Named{Layer: conv, Shares: []string{"conv1"}}, Flatten{}, Dense{Outputs: 3}),
+	conv := layers.Conv2D{Filters: 2, Kernel: 2}
+	for _, m := range []*nn.Model{sharedCases(t)["bias"],
+		mustNew(t, "dense", []int{5}, layers.Dense{Outputs: 5}, layers.ReLU{}, nn.Named{Layer: layers.Dense{Outputs: 5}, Shares: []string{"fc1"}}),
+		mustNew(t, "conv", []int{2, 3, 4}, conv, nn.Named{Layer: conv, Shares: []string{"conv1"}}, layers.Flatten{}, layers.Dense{Outputs: 3}),
 	} {
 		t.Run(m.Name, func(t *testing.T) { checkGradients(t, m, false) })
 	}
@@ -58,7 +61,7 @@ func TestSharedGradientsAreSums(t *testing.T) {
 			if l.MicroBatches > 0 && isTracked(m) {
 				continue
 			}
-			opt := LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Lowering: l, Optimizer: keepsGradients}
+			opt := nn.LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Lowering: l, Optimizer: keepsGradients}
 			other := untied(t, m)
 			one, many := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{}), newInterpreter(t, mustLower(t, other, opt), map[string][]uint64{})
 			one.fill(m, "train", 3)
@@ -109,7 +112,7 @@ func TestSharedParametersAreOne(t *testing.T) {
 			t.Errorf("%s has %d weights, want %d", name, got, want.weights)
 		}
 		for _, clip := range []float64{0, 1} {
-			g := mustLower(t, clippedAt(m, clip), LowerOptions{Batch: 5, Type: dag.Float32, Train: true, Samples: 5, Lowering: DefaultLowering(m, 5, 0, dag.Float32)})
+			g := mustLower(t, clippedAt(m, clip), nn.LowerOptions{Batch: 5, Type: dag.Float32, Train: true, Samples: 5, Lowering: nn.DefaultLowering(m, 5, 0, dag.Float32)})
 			updated := map[string]int{}
 			for i := range g.Tasks {
 				for _, a := range g.Tasks[i].Accesses {
@@ -136,7 +139,7 @@ func TestSharedParametersAreOne(t *testing.T) {
 func TestSharedSteps(t *testing.T) {
 	const batch, rate = 7, 0.5
 	for name, m := range sharedCases(t) {
-		opt := LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Optimizer: keepsGradients, Lowering: dag.Lowering{}}
+		opt := nn.LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Optimizer: keepsGradients, Lowering: dag.Lowering{}}
 		kept := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
 		kept.fill(m, "train", 4)
 		before := map[string][]float64{}
@@ -144,7 +147,7 @@ func TestSharedSteps(t *testing.T) {
 			before[p.Name] = kept.floats(p.Name)
 		}
 		kept.step(indices(0, batch), 0, 1)
-		opt.Optimizer = SGD{LearningRate: rate}
+		opt.Optimizer = nn.SGD{LearningRate: rate}
 		in := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
 		in.fill(m, "train", 4)
 		in.step(indices(0, batch), rate, 1)
@@ -168,15 +171,15 @@ func TestWeightsOf(t *testing.T) {
 		head + "[[block]]\nkind = \"pair\"\nlayer = [{kind = \"dense\", name = \"a\", outputs = 5}, {kind = \"dense\", name = \"b\", outputs = 5, weights_of = \"a\"}]\n" +
 			"[[layer]]\nkind = \"pair\"\nname = \"p\"\n": "map[p.b.bias:p.a.bias p.b.weight:p.a.weight]",
 	} {
-		m := must.Get(ParseModel([]byte(src), "f.toml"))(t)
+		m := must.Get(files.ParseModel([]byte(src), "f.toml"))(t)
 		fitted := must.Get(m.For([]int{5}, 5))(t)
-		for _, m := range []*Model{m, fitted} {
+		for _, m := range []*nn.Model{m, fitted} {
 			if got := fmt.Sprint(m.SharedNames()); got != want {
 				t.Errorf("%s: %s, want %s", src, got, want)
 			}
 		}
 	}
-	_, err := ParseModel([]byte(head+"[[layer]]\nkind = \"dense\"\noutputs = 5\nweights_of = \"b\"\n"), "f.toml")
+	_, err := files.ParseModel([]byte(head+"[[layer]]\nkind = \"dense\"\noutputs = 5\nweights_of = \"b\"\n"), "f.toml")
 	if want := `f.toml:10: model "m": layer "fc2": it shares "b", and no layer with weights before it has this name; there are a`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -184,12 +187,12 @@ func TestWeightsOf(t *testing.T) {
 
 // TestSharingErrors: what cannot be one parameter is refused by the names of both.
 func TestSharingErrors(t *testing.T) {
-	for want, layers := range map[string][]Layer{
-		`layer "fc2": it shares "fc3", and no layer with weights before it has this name; there are fc1`: {Dense{Outputs: 5}, Named{Layer: Dense{Outputs: 5}, Shares: []string{"fc3"}}},
-		`layer "fc2": it shares "fc1": its weight has shape 5×7, and that of this layer 5×5`:             {Dense{Outputs: 5}, Named{Layer: Dense{Outputs: 5}, Shares: []string{"fc1"}}},
-		`layer "fc2": it shares "fc1.bias": this layer has no bias`:                                      {Dense{Outputs: 7}, Named{Layer: Dense{Outputs: 7, NoBias: true}, Shares: []string{"fc1.bias"}}},
+	for want, list := range map[string][]nn.Layer{
+		`layer "fc2": it shares "fc3", and no layer with weights before it has this name; there are fc1`: {layers.Dense{Outputs: 5}, nn.Named{Layer: layers.Dense{Outputs: 5}, Shares: []string{"fc3"}}},
+		`layer "fc2": it shares "fc1": its weight has shape 5×7, and that of this layer 5×5`:             {layers.Dense{Outputs: 5}, nn.Named{Layer: layers.Dense{Outputs: 5}, Shares: []string{"fc1"}}},
+		`layer "fc2": it shares "fc1.bias": this layer has no bias`:                                      {layers.Dense{Outputs: 7}, nn.Named{Layer: layers.Dense{Outputs: 7, NoBias: true}, Shares: []string{"fc1.bias"}}},
 	} {
-		if _, err := New("m", []int{7}, layers...); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := nn.New("m", []int{7}, list...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}

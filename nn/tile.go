@@ -27,7 +27,7 @@ type tensor struct {
 	stopped bool
 	// normal: the values are those before a batch normalisation and its ReLU, which the layer that reads them applies; nil:
 	// as they are.
-	normal *normal
+	normal *Operand
 	// turned: the features lie as H×W×C of this C×H×W; nil: as usual.
 	turned []int
 }

@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // rowsOf are the rows of a step's tasks, read from their names, by task. A task whose name says none has all.
@@ -35,13 +37,13 @@ func rowsOf(g *dag.Graph, step string, all int) map[string]dag.Range {
 // ⌊(a+1)/2⌋. pool1 takes rows 2v and 2v+1 of the 6 of conv2.
 func TestRowsWaitForTheirHalo(t *testing.T) {
 	m := mustNew(t, "rows", []int{2, 11, 13},
-		Conv2D{Filters: 3, Kernel: 3, Pad: 1}, Conv2D{Filters: 5, Kernel: 3, Pad: 1, Stride: 2}, MaxPool{Size: 2}, Flatten{}, Dense{Outputs: 7})
+		layers.Conv2D{Filters: 3, Kernel: 3, Pad: 1}, layers.Conv2D{Filters: 5, Kernel: 3, Pad: 1, Stride: 2}, layers.MaxPool{Size: 2}, layers.Flatten{}, layers.Dense{Outputs: 7})
 	l := dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"conv1": {Forward: dag.Cut{Rows: 4}},
 		"conv2": {Forward: dag.Cut{Rows: 2}, InputGradient: dag.Cut{Rows: 3}},
 		"pool1": {Forward: dag.Cut{Rows: 1}},
 	}}
-	g := mustLower(t, m, LowerOptions{Batch: 5, Type: dag.Float64, Train: true, Samples: 7, Lowering: l, Optimizer: keepsGradients})
+	g := mustLower(t, m, nn.LowerOptions{Batch: 5, Type: dag.Float64, Train: true, Samples: 7, Lowering: l, Optimizer: keepsGradients})
 	for _, c := range []struct {
 		step, producer string
 		tiles          int
@@ -76,12 +78,12 @@ func TestRowsWaitForTheirHalo(t *testing.T) {
 // TestSumsOverInputs: the tasks of a layer that is cut in its inputs each read their inputs, and weights of them, and add to the
 // output in their order; the bias comes with the first. A ReLU that the layer would have fused comes behind the sum.
 func TestSumsOverInputs(t *testing.T) {
-	m := mustNew(t, "inputs", []int{11}, Dense{Outputs: 7}, ReLU{}, Dense{Outputs: 5})
+	m := mustNew(t, "inputs", []int{11}, layers.Dense{Outputs: 7}, layers.ReLU{}, layers.Dense{Outputs: 5})
 	l := dag.Lowering{Layers: map[string]dag.LayerLowering{"fc1": {Forward: dag.Cut{Inputs: 4}}}}
-	g := mustLower(t, m, LowerOptions{Batch: 3, Type: dag.Float64, Train: true, Samples: 13, Lowering: l, Optimizer: keepsGradients})
+	g := mustLower(t, m, nn.LowerOptions{Batch: 3, Type: dag.Float64, Train: true, Samples: 13, Lowering: l, Optimizer: keepsGradients})
 	operands := map[string]int{}
 	for i := range g.Tasks {
-		if task := &g.Tasks[i]; task.Labels.Layer == "fc1" && task.Labels.Phase == phaseForward {
+		if task := &g.Tasks[i]; task.Labels.Layer == "fc1" && task.Labels.Phase == "forward" {
 			operands[task.Name] = len(task.Accesses)
 			if x := task.Accesses[1].Box; x == nil || x[1].Len() > 4 {
 				t.Errorf("%s reads %v of the input", task.Name, x)

@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"slices"
@@ -6,37 +6,39 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // stub is a layer of some traits and an output of some shape, with or without a parameter.
 type stub struct {
-	Elementwise
-	traits Traits
+	layers.Elementwise
+	traits nn.Traits
 	out    []int
-	params []Parameter
+	params []nn.Parameter
 }
 
 func (stub) Kind() string                    { return "stub" }
-func (s stub) Traits() Traits                { return s.traits }
+func (s stub) Traits() nn.Traits             { return s.traits }
 func (s stub) Output([][]int) ([]int, error) { return slices.Clone(s.out), nil }
-func (s stub) Params([][]int) []Parameter    { return slices.Clone(s.params) }
-func (s stub) Forward(n *Node)               { n.View() }
-func (stub) Backward(*Node)                  {}
+func (s stub) Params([][]int) []nn.Parameter { return slices.Clone(s.params) }
+func (s stub) Forward(n *nn.Node)            { n.View() }
+func (stub) Backward(*nn.Node)               {}
 
 // TestTraitsAreChecked has layers whose traits and shapes do not fit together.
 func TestTraitsAreChecked(t *testing.T) {
 	for _, test := range []struct {
-		layers []Layer
+		layers []nn.Layer
 		want   string
 	}{
-		{[]Layer{stub{out: []int{4}, traits: Traits{Weight: true}}}, "has no parameters"},
-		{[]Layer{Dense{Outputs: 4}, stub{out: []int{4}, traits: Traits{Integers: true}}}, "whole numbers have no gradient"},
-		{[]Layer{stub{out: []int{4}, traits: Traits{Integers: true}, params: []Parameter{{Name: "weight", Shape: []int{1}}}}}, "whole numbers have no gradient"},
-		{[]Layer{stub{out: []int{1, 1, 2, 1, 2}}}, "want 1 to 4 dimensions"},
-		{[]Layer{stub{out: nil}}, "want 1 to 4 dimensions"},
-		{[]Layer{stub{out: []int{2, 2}}}, "the loss needs one number per class"},
+		{[]nn.Layer{stub{out: []int{4}, traits: nn.Traits{Weight: true}}}, "has no parameters"},
+		{[]nn.Layer{layers.Dense{Outputs: 4}, stub{out: []int{4}, traits: nn.Traits{Integers: true}}}, "whole numbers have no gradient"},
+		{[]nn.Layer{stub{out: []int{4}, traits: nn.Traits{Integers: true}, params: []nn.Parameter{{Name: "weight", Shape: []int{1}}}}}, "whole numbers have no gradient"},
+		{[]nn.Layer{stub{out: []int{1, 1, 2, 1, 2}}}, "want 1 to 4 dimensions"},
+		{[]nn.Layer{stub{out: nil}}, "want 1 to 4 dimensions"},
+		{[]nn.Layer{stub{out: []int{2, 2}}}, "the loss needs one number per class"},
 	} {
-		if _, err := New("m", []int{4}, test.layers...); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := nn.New("m", []int{4}, test.layers...); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %q", test.layers, err, test.want)
 		}
 	}
@@ -49,12 +51,12 @@ func TestViews(t *testing.T) {
 		shape []int
 		fits  bool
 	}{{[]int{3, 4}, true}, {[]int{1, 2, 3, 2}, true}, {[]int{1, 3, 4}, true}, {[]int{12, 1, 1}, true}, {[]int{3, 2, 2}, false}} {
-		view := Traits{View: true}
-		m, err := New("m", []int{12}, Dense{Outputs: 12}, stub{out: test.shape, traits: view}, Activation{Function: "tanh"}, Flatten{}, Dense{Outputs: 2})
+		view := nn.Traits{View: true}
+		m, err := nn.New("m", []int{12}, layers.Dense{Outputs: 12}, stub{out: test.shape, traits: view}, layers.Activation{Function: "tanh"}, layers.Flatten{}, layers.Dense{Outputs: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = m.Lower(LowerOptions{Batch: 5, Samples: 5, Type: dag.Float32, Train: true})
+		_, err = m.Lower(nn.LowerOptions{Batch: 5, Samples: 5, Type: dag.Float32, Train: true})
 		if (err == nil) != test.fits {
 			t.Errorf("%v: %v", test.shape, err)
 		}

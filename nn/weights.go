@@ -7,56 +7,111 @@ import (
 	"dahl/kernels"
 )
 
-// weight is the form in which the tasks of a step see a weight.
-type weight struct {
-	id              dag.BufferID
-	shape           []int
-	outputs, inputs int // indices of these dimensions
+// Form is a layout of a weight, named like the operation that fills it.
+type Form struct {
+	Layout          string
+	Shape           []int
+	Outputs, Inputs int // indices of these dimensions
 }
 
-// inputsBox is the part of the weight that some inputs need; nil for the whole.
-func (w *weight) inputsBox(r dag.Range) dag.Box { return boxAt(w.shape, w.inputs, r) }
-
-// packing is a copy of a weight in another layout, made once per step. The gradient is summed in
+// Packing is a copy of the first parameter in another layout, made once per step. The gradient is summed in
 // that layout and copied back once. Parameters and their gradients stay as PyTorch has them.
+type Packing struct {
+	Form
+	Back   string // the operation that fills the gradient from its copy
+	From   []int  // the parameter as both operations see it; if it has another shape, the layer's operations see the copy in that shape
+	Turned *Form  // a second copy, which gradients of the input read; nil: they read the first
+}
+
+// weight is the form in which the tasks of a step see a weight.
+type weight struct {
+	Form
+	id dag.BufferID
+}
+
+// packing is a Packing with its buffers.
 type packing struct {
-	layout   string // of the copy
-	op, back string // op fills the copy; back fills the gradient from its copy
-	from, to []int  // shapes of weight and copy, both of four dimensions
-	outputs  int    // the dimension of to that is dimension 0 of from
-	seen     weight // the copy as the kernels see it, with its id once pack has it
-
-	parameter dag.BufferID // the weight in the shape from, once pack has it
-
-	// beside lists what op also writes, if one task fills the copy.
-	beside []dag.Access
+	Packing
+	seen      weight       // the copy as the kernels see it
+	parameter dag.BufferID // the weight in the shape From
 }
 
 // parameter is a layer's weight without packing.
 func (n *Node) parameter() weight {
-	return weight{id: n.weights[0], shape: n.Params[0].Shape, outputs: 0, inputs: 1}
+	return weight{Form{Shape: n.Params[0].Shape, Outputs: 0, Inputs: 1}, n.weights[0]}
 }
 
-// pack makes the packed copy of the weight, in parts of as many outputs as a forward task reads. All micro-batches
-// read that of the first.
-func (l *lowerer) pack(n *Node, p packing) {
-	if n.packing == nil {
-		l.ofBatch(func() { l.copyWeight(n, &p) })
-		n.packing = &p
+// seen is a layer's weight as its operations read it.
+func (n *Node) seen() weight {
+	if n.packing != nil {
+		return n.packing.seen
 	}
-	n.weight = n.packing.seen
+	return n.parameter()
 }
 
-func (l *lowerer) copyWeight(n *Node, p *packing) {
-	name := n.Params[0].Name
-	copied := l.b.Buffer(dag.Buffer{Name: name + "." + p.layout, Shape: p.to, Type: l.opt.Type, Layout: p.layout})
-	from := l.viewed(n.weights[0], name+"."+nchw, n.Params[0].Shape, p.from)
-	eachRange(p.from[0], n.tiles.Forward.Outputs, func(r dag.Range) {
-		accesses := []dag.Access{writes(copied, boxAt(p.to, p.outputs, r)), reads(from, boxOf(p.from, r))}
-		l.rangeTask(n, phaseForward, p.op, r, append(accesses, p.beside...)...)
+// Weight is the first parameter as the layer's operations read it: the copy of [Node.Pack], if there is one.
+func (n *Node) Weight() Operand { return whole(n.seen().id) }
+
+// Pack copies the first parameter, in parts of as many outputs as a forward task reads. All micro-batches
+// read the copy of the first.
+func (n *Node) Pack(p Packing) {
+	if n.packing != nil {
+		return
+	}
+	l := n.l
+	turns := p.Turned != nil && l.turnsAtOnce(n)
+	l.ofBatch(func() {
+		var beside []dag.Access
+		if turns {
+			n.turned = l.form(n, p.Turned)
+			beside = []dag.Access{writes(n.turned.id, nil)}
+		}
+		n.packing = &packing{Packing: p}
+		l.copyWeight(n, n.packing, beside)
 	})
-	p.parameter = from
-	p.seen.id = l.viewed(copied, name+"."+p.layout+".flat", p.to, p.seen.shape)
+}
+
+// copyWeight adds the tasks that fill a copy of the weight. What these also write is beside it.
+func (l *lowerer) copyWeight(n *Node, p *packing, beside []dag.Access) {
+	shape, name := n.Params[0].Shape, n.Params[0].Name
+	copied := l.form(n, &p.Form)
+	p.parameter = l.viewed(n.weights[0], name+"."+nchw, shape, p.From)
+	eachRange(p.From[0], n.tiles.Forward.Outputs, func(r dag.Range) {
+		accesses := []dag.Access{writes(copied.id, boxAt(p.Shape, p.Outputs, r)), reads(p.parameter, boxOf(p.From, r))}
+		l.rangeTask(n, phaseForward, p.Layout, r, append(accesses, beside...)...)
+	})
+	if p.seen = *copied; !slices.Equal(shape, p.From) {
+		p.seen = n.parameter()
+		p.seen.id = l.b.View(name+"."+p.Layout+".flat", copied.id, shape...)
+	}
+}
+
+// form adds a buffer of the weight in a layout.
+func (l *lowerer) form(n *Node, f *Form) *weight {
+	return &weight{*f, l.b.Buffer(dag.Buffer{Name: n.Params[0].Name + "." + f.Layout, Shape: f.Shape, Type: l.opt.Type, Layout: f.Layout})}
+}
+
+// turnsAtOnce reports whether the task that packs the weight also turns it. It does in a
+// training step of layers that are not split, where fewer tasks are better.
+func (l *lowerer) turnsAtOnce(n *Node) bool {
+	whole := n.tiles.Forward.Samples >= l.size() && n.tiles.Forward.Outputs >= n.out.channels()
+	return l.opt.Train && whole && n.in.grad != none
+}
+
+// Turned is the second copy of the weight. If no task has filled it, tasks do so in parts of as many inputs as one
+// of the gradient writes.
+func (n *Node) Turned() Operand {
+	l := n.l
+	if n.turned == nil {
+		w, from := l.form(n, n.packing.Turned), n.Params[0].Shape
+		n.turned = w
+		l.ofBatch(func() {
+			eachRange(from[1], n.tiles.InputGradient.Inputs, func(r dag.Range) {
+				l.rangeTask(n, phaseBackward, w.Layout, r, writes(w.id, boxAt(w.Shape, w.Inputs, r)), reads(n.weights[0], boxAt(from, 1, r)))
+			})
+		})
+	}
+	return whole(n.turned.id)
 }
 
 // viewed is a buffer in the wanted shape: itself, or a view of it.
@@ -69,8 +124,8 @@ func (l *lowerer) viewed(id dag.BufferID, name string, shape, want []int) dag.Bu
 
 // axes are what the dimensions of the weight are of its layer.
 func (w *weight) axes() []dag.Dimension {
-	axes := slices.Repeat([]dag.Dimension{NoAxis}, len(w.shape))
-	axes[w.outputs], axes[w.inputs] = dag.AlongOutputs, dag.AlongInputs
+	axes := slices.Repeat([]dag.Dimension{NoAxis}, len(w.Shape))
+	axes[w.Outputs], axes[w.Inputs] = dag.AlongOutputs, dag.AlongInputs
 	return axes
 }
 
@@ -79,24 +134,34 @@ func (n *Node) data() []Operand {
 	if n.in.normal == nil {
 		return []Operand{n.Input(0)}
 	}
-	return []Operand{n.Input(0), n.in.normal.scale}
+	return []Operand{n.Input(0), *n.in.normal}
 }
 
-// weightedForward adds the tasks of a layer with weights, by an operation with the attributes of its group.
-func (n *Node) weightedForward(op string, params dag.Params, written ...Operand) {
-	operands := append(append(written, n.data()...), whole(n.weight.id))
-	if len(n.weights) > 1 {
-		operands = append(operands, whole(n.weights[1])) // which may be that of a folded normalisation
+// weighted is the name of an operation over data.
+func (n *Node) weighted(op string, with kernels.Attributes) string {
+	if n.in.normal != nil {
+		with |= kernels.Norm
 	}
-	n.Tiles(kernels.Written(op, n.with), params, operands...)
+	return kernels.Written(op, with)
 }
 
-// weightedBackward adds the gradients of a layer with weights, by an operation with some attributes. Where its tasks also update
-// the weight they come behind those of the input's gradient, which read the old weight.
-func (n *Node) weightedBackward(op string, with kernels.Attributes, params dag.Params, ofInput func(), dy ...Operand) {
+// Multiply adds the forward tasks of a layer with a weight, by an operation with some attributes. It also normalises
+// its input where that is left to it.
+func (n *Node) Multiply(op string, with kernels.Attributes, params dag.Params, written ...Operand) {
+	operands := append(append(written, n.data()...), n.Weight())
+	if len(n.weights) > 1 {
+		operands = append(operands, n.Param(1))
+	}
+	n.Tiles(n.weighted(op, with), params, operands...)
+}
+
+// MultiplyBack adds the gradients of a layer with a weight, by an operation with some attributes. dy is the operands that say the
+// gradient of the output, and ofInput adds the tasks of the gradient of the input. Tasks that also update
+// the weight come behind these, which read the old weight.
+func (n *Node) MultiplyBack(op string, with kernels.Attributes, params dag.Params, ofInput func(), dy ...Operand) {
 	atOnce := n.l.updatesAtOnce(n)
 	if !atOnce {
-		n.weightGradients(kernels.Written(op, with), params, dy...)
+		n.weightGradients(n.weighted(op, with), params, dy...)
 	}
 	if n.Needs(0) {
 		ofInput()
@@ -122,10 +187,10 @@ func (n *Node) weightGradients(op string, params dag.Params, dy ...Operand) {
 // unpack copies the sum of a weight's gradient to its usual layout.
 func (l *lowerer) unpack(n *Node, p *packing) {
 	name := "grad." + n.Params[0].Name
-	to := l.viewed(n.grads[0], name+"."+nchw, n.Params[0].Shape, p.from)
-	copied, _ := l.b.BufferNamed(name + "." + p.layout)
-	eachRange(p.from[0], n.tiles.WeightGradient.Outputs, func(r dag.Range) {
-		l.rangeTask(n, phaseBackward, p.back, r, writes(to, boxOf(p.from, r)), reads(copied, boxAt(p.to, p.outputs, r)))
+	to := l.viewed(n.grads[0], name+"."+nchw, n.Params[0].Shape, p.From)
+	copied, _ := l.b.BufferNamed(name + "." + p.Layout)
+	eachRange(p.From[0], n.tiles.WeightGradient.Outputs, func(r dag.Range) {
+		l.rangeTask(n, phaseBackward, p.Back, r, writes(to, boxOf(p.From, r)), reads(copied, boxAt(p.Shape, p.Outputs, r)))
 	})
 }
 
@@ -143,21 +208,11 @@ func (l *lowerer) gradients(n *Node) dag.BufferID {
 	if p == nil {
 		return n.grads[0]
 	}
-	name := "grad." + n.Params[0].Name + "." + p.layout
+	name := "grad." + n.Params[0].Name + "." + p.Layout
 	sums := l.b.Buffer(dag.Buffer{
-		Name: name, Shape: p.to, Type: l.opt.Type, Role: dag.Gradient, Layout: p.layout, Accumulators: n.tiles.WeightGradient.Accumulators,
+		Name: name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Gradient, Layout: p.Layout, Accumulators: n.tiles.WeightGradient.Accumulators,
 	})
-	return l.viewed(sums, name+".flat", p.to, n.weight.shape)
-}
-
-// inputGradient adds the gradient of a weighted layer's input, from the gradient of its output
-// and a weight. If the input comes out of a fused ReLU, the task reads it to stop the gradient at zeros.
-func (n *Node) inputGradient(op string, dy Operand, w *weight) {
-	operands := []Operand{n.InputGrad(0), dy, whole(w.id)}
-	if n.in.rectified {
-		operands = append(operands, n.Input(0))
-	}
-	n.Step(".input", op, n.params, operands...)
+	return l.viewed(sums, name+".flat", p.Shape, p.seen.Shape)
 }
 
 // states adds the buffers of the optimiser's state of a parameter.
@@ -233,9 +288,9 @@ func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, p
 	w, x, states := n.parameter(), n.data(), l.states(&n.Params[0])
 	if p := n.packing; p != nil {
 		for j, s := range states {
-			states[j] = l.viewed(s, l.b.BufferAt(s).Name+"."+nchw, w.shape, p.from)
+			states[j] = l.viewed(s, l.b.BufferAt(s).Name+"."+nchw, w.Shape, p.From)
 		}
-		w.id, w.shape = p.parameter, p.from
+		w.id, w.Shape = p.parameter, p.From
 	}
 	if n.in.turned != nil {
 		with |= kernels.Mapped
@@ -252,5 +307,5 @@ func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, p
 	for _, s := range states {
 		operands = append(operands, whole(s))
 	}
-	n.Tiles(kernels.Written(op, with), params, operands...)
+	n.Tiles(n.weighted(op, with), params, operands...)
 }

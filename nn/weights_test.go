@@ -1,4 +1,4 @@
-package nn
+package nn_test
 
 import (
 	"fmt"
@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/nn/layers"
 )
 
 // apart is stochastic gradient descent by tasks of its own in every lowering.
-type apart struct{ SGD }
+type apart struct{ nn.SGD }
 
 // TestUpdatesAtOnce trains three steps of every network and fusion with random
 // lowerings, once with updates by the tasks that compute a gradient and once apart. The
@@ -26,10 +28,10 @@ func TestUpdatesAtOnce(t *testing.T) {
 		cases[kind] = all[kind]
 	}
 	cases["no biases"] = mustNew(t, "no-biases", []int{2, 11, 13},
-		Conv2D{Filters: 5, Kernel: 3, Pad: 1, NoBias: true}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 7, Kernel: 2, NoBias: true}, ReLU{},
-		Flatten{}, Dense{Outputs: 3, NoBias: true})
-	cases["normalised"] = mustNew(t, "normalised", []int{2, 7, 5}, Conv2D{Filters: 3, Kernel: 2, NoBias: true}, BatchNorm{}, ReLU{},
-		Conv2D{Filters: 11, Kernel: 2, NoBias: true}, BatchNorm{}, ReLU{}, Conv2D{Filters: 13, Kernel: 2}, Flatten{}, Dense{Outputs: 3})
+		layers.Conv2D{Filters: 5, Kernel: 3, Pad: 1, NoBias: true}, layers.ReLU{}, layers.MaxPool{Size: 2}, layers.Conv2D{Filters: 7, Kernel: 2, NoBias: true}, layers.ReLU{},
+		layers.Flatten{}, layers.Dense{Outputs: 3, NoBias: true})
+	cases["normalised"] = mustNew(t, "normalised", []int{2, 7, 5}, layers.Conv2D{Filters: 3, Kernel: 2, NoBias: true}, layers.BatchNorm{}, layers.ReLU{},
+		layers.Conv2D{Filters: 11, Kernel: 2, NoBias: true}, layers.BatchNorm{}, layers.ReLU{}, layers.Conv2D{Filters: 13, Kernel: 2}, layers.Flatten{}, layers.Dense{Outputs: 3})
 	found, tries := map[string]int{}, 10
 	if testing.Short() {
 		tries = 6
@@ -37,17 +39,17 @@ func TestUpdatesAtOnce(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		m := cases[name]
 		for try := range tries {
-			optimizer := SGD{LearningRate: 0.1}
+			optimizer := nn.SGD{LearningRate: 0.1}
 			if try%3 > 0 {
-				optimizer = SGD{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01, Nesterov: try%3 > 1}
+				optimizer = nn.SGD{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01, Nesterov: try%3 > 1}
 			}
-			opt := LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}
+			opt := nn.LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}
 			opt.Lowering = randomLowering(m, rng)
 			if try >= 4 {
 				sumAtOnce(&opt.Lowering)
 			}
 			var trained [2]*interpreter
-			for i, o := range []Optimizer{optimizer, apart{optimizer}} {
+			for i, o := range []nn.Optimizer{optimizer, apart{optimizer}} {
 				opt.Optimizer = o
 				trained[i] = newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
 				trained[i].fill(m, "train", 5)
@@ -113,22 +115,22 @@ func countOp(g *dag.Graph, op string) int {
 // gradient has no buffer: those, with a bias or without, whose gradient is not summed over tasks,
 // under stochastic gradient descent.
 func TestUpdatesAtOnceWhereOneTaskHasTheGradient(t *testing.T) {
-	m := mustNew(t, "updates", []int{2, 5, 7}, Conv2D{Filters: 3, Kernel: 2}, Flatten{},
-		Dense{Outputs: 11}, ReLU{}, Dense{Outputs: 13, NoBias: true}, ReLU{}, Dense{Outputs: 5})
+	m := mustNew(t, "updates", []int{2, 5, 7}, layers.Conv2D{Filters: 3, Kernel: 2}, layers.Flatten{},
+		layers.Dense{Outputs: 11}, layers.ReLU{}, layers.Dense{Outputs: 13, NoBias: true}, layers.ReLU{}, layers.Dense{Outputs: 5})
 	for _, c := range []struct {
-		optimizer Optimizer
+		optimizer nn.Optimizer
 		lowering  dag.Lowering
 		tasks     [10]int // of descents
 	}{
-		{SGD{}, dag.Lowering{}, [10]int{1, 1, 1, 4: 1}},                                                                                     // fc3, fc1, which reads a copy, and conv1; fc2 has no bias
-		{SGD{}, dag.Lowering{Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}}, [10]int{3, 6, 2, 4: 7}},                      // of 5, of 11 and of 13 rows, and of 3 filters
-		{SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"fc3": {WeightGradient: dag.Cut{Samples: 6}}}}, [10]int{0, 1, 1, 4: 1}},   // two sums
-		{SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"fc2": {WeightGradient: dag.Cut{Samples: 6}}}}, [10]int{1, 1, 1}},         // of fc2
-		{SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"fc3": {WeightGradient: dag.Cut{Samples: 400}}}}, [10]int{1, 1, 1, 4: 1}}, // one
-		{SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"conv1": {WeightGradient: dag.Cut{Samples: 16}}}}, [10]int{1, 1, 4: 1}},
-		{DefaultAdam(), dag.Lowering{}, [10]int{}},
+		{nn.SGD{}, dag.Lowering{}, [10]int{1, 1, 1, 4: 1}},                                                                                     // fc3, fc1, which reads a copy, and conv1; fc2 has no bias
+		{nn.SGD{}, dag.Lowering{Default: dag.LayerLowering{WeightGradient: dag.Cut{Outputs: 2}}}, [10]int{3, 6, 2, 4: 7}},                      // of 5, of 11 and of 13 rows, and of 3 filters
+		{nn.SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"fc3": {WeightGradient: dag.Cut{Samples: 6}}}}, [10]int{0, 1, 1, 4: 1}},   // two sums
+		{nn.SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"fc2": {WeightGradient: dag.Cut{Samples: 6}}}}, [10]int{1, 1, 1}},         // of fc2
+		{nn.SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"fc3": {WeightGradient: dag.Cut{Samples: 400}}}}, [10]int{1, 1, 1, 4: 1}}, // one
+		{nn.SGD{}, dag.Lowering{Layers: map[string]dag.LayerLowering{"conv1": {WeightGradient: dag.Cut{Samples: 16}}}}, [10]int{1, 1, 4: 1}},
+		{nn.DefaultAdam(), dag.Lowering{}, [10]int{}},
 	} {
-		g := mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 17, Optimizer: c.optimizer, Lowering: c.lowering})
+		g := mustLower(t, m, nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 17, Optimizer: c.optimizer, Lowering: c.lowering})
 		for i, op := range descents {
 			if n := countOp(g, op); n != c.tasks[i] {
 				t.Errorf("%T %+v: %d tasks %s, want %d", c.optimizer, c.lowering, n, op, c.tasks[i])

@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/plan"
 	"dahl/platforms"
 	"dahl/schedule"
@@ -15,7 +16,7 @@ import (
 
 // lenet5 is a training step of a network, as all of a machine runs it.
 func lenet5(machine string) (*schedule.Decision, error) {
-	m, err := nn.ModelByName("lenet5")
+	m, err := models.ByName("lenet5")
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/layers"
+	"dahl/nn/models"
 	"dahl/nn/npz"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -31,7 +33,7 @@ func trainable(t testing.TB, p *platform.Platform, o Options) *Workload {
 // trainableAs is trainable with a schedule, a loss and clipping.
 func trainableAs(t testing.TB, p *platform.Platform, o Options, as nn.Defaults) *Workload {
 	t.Helper()
-	m := must.Get(nn.ModelByName("digits-cnn"))(t)
+	m := must.Get(models.ByName("digits-cnn"))(t)
 	m.Defaults.Schedule, m.Defaults.Loss, m.Defaults.ClipNorm = as.Schedule, as.Loss, as.ClipNorm
 	return trainableOf(t, m, p, o)
 }
@@ -96,7 +98,7 @@ func TestResume(t *testing.T) {
 	}
 	adam := must.Get(nn.OptimizerByName("adam"))(t)
 	momentum := nn.SGD{LearningRate: 0.03125, Momentum: 0.75, Nesterov: true}
-	tracked := must.Get(nn.New("tracked", []int{1, 8, 8}, nn.Conv2D{Filters: 5, Kernel: 3}, nn.BatchNorm{}, nn.ReLU{}, nn.Dropout{P: 0.25}, nn.Flatten{}, nn.Dense{Outputs: 10}))(t)
+	tracked := must.Get(nn.New("tracked", []int{1, 8, 8}, layers.Conv2D{Filters: 5, Kernel: 3}, layers.BatchNorm{}, layers.ReLU{}, layers.Dropout{P: 0.25}, layers.Flatten{}, layers.Dense{Outputs: 10}))(t)
 	for name, c := range map[string]struct {
 		p     *platform.Platform
 		o     Options

@@ -6,14 +6,14 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
-	"dahl/nn"
+	"dahl/nn/models"
 )
 
 // TestUniform: every operation of every layer is in three parts along each dimension that it has. A dense layer has no rows. The sample of the first
 // layer has one channel and no gradient. Of no dimension three is more than there is: 7 samples, 6 to 120 outputs, 6 to 400 inputs, and 5 to 28 rows.
 func TestUniform(t *testing.T) {
 	const batch, parts = 7, 3
-	m := must.Get(nn.ModelByName("lenet5"))(t)
+	m := must.Get(models.ByName("lenet5"))(t)
 	w := &Workload{Options: Options{Batch: batch, Type: dag.Float32, Elsewhere: true}, Model: m, Platform: load(t, "nvlink")}
 	tilings := must.Get(w.tilings())(t)
 	for along := range dag.NumDimensions {

@@ -12,6 +12,8 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/files"
+	"dahl/nn/layers"
 )
 
 // writeIDX writes the two files of a split of grey samples that are all black.
@@ -57,7 +59,7 @@ func TestOpenDataComparesSplits(t *testing.T) {
 // TestFitONNX: what an ONNX file says of its input and its output is compared with the data, in the words of the file. The network of
 // tied.onnx has an input x of N×1×2×2 and an output o of 4 numbers.
 func TestFitONNX(t *testing.T) {
-	m := must.Get(nn.LoadModel("../nn/testdata/tied.onnx"))(t)
+	m := must.Get(files.LoadModel("../nn/testdata/tied.onnx"))(t)
 	for _, c := range []struct {
 		shape   [3]int
 		classes int
@@ -81,8 +83,8 @@ func TestFitONNX(t *testing.T) {
 // least two. One that a file describes keeps its outputs, which may not be fewer.
 func TestFitOutputs(t *testing.T) {
 	const file = "name = \"m\"\ninput = [1, 8, 8]\n[[layer]]\nkind = \"flatten\"\n[[layer]]\nkind = \"dense\"\noutputs = 7\n"
-	written := must.Get(nn.ParseModel([]byte(file), "m.toml"))(t)
-	built := must.Get(nn.New("m", []int{1, 8, 8}, nn.Flatten{}, nn.Dense{Outputs: 7}))(t)
+	written := must.Get(files.ParseModel([]byte(file), "m.toml"))(t)
+	built := must.Get(nn.New("m", []int{1, 8, 8}, layers.Flatten{}, layers.Dense{Outputs: 7}))(t)
 	for _, c := range []struct {
 		m       *nn.Model
 		classes int

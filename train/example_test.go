@@ -7,14 +7,14 @@ import (
 	"fmt"
 
 	"dahl/execute"
-	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/train"
 )
 
 // A training that was interrupted goes on from its last checkpoint, and comes to the weights of
 // one that nothing disturbed.
 func ExampleWorkload_Resume() {
-	m, err := nn.ModelByName("mlp")
+	m, err := models.ByName("mlp")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -8,6 +8,7 @@ import (
 
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/platform"
 )
 
@@ -17,7 +18,7 @@ import (
 // variance of the normalisation is infinite. The weights themselves reach 3.4e38 some 49 steps after the begin.
 func growing(t *testing.T, p *platform.Platform, o Options) *Workload {
 	t.Helper()
-	m := must.Get(nn.New("growing", []int{1, 8, 8}, nn.Conv2D{Filters: 3, Kernel: 3}, nn.BatchNorm{}, nn.Flatten{}, nn.Dense{Outputs: 10}))(t)
+	m := must.Get(nn.New("growing", []int{1, 8, 8}, layers.Conv2D{Filters: 3, Kernel: 3}, layers.BatchNorm{}, layers.Flatten{}, layers.Dense{Outputs: 10}))(t)
 	d := must.Get(OpenData("digits", 60, 0))(t)
 	d.Test = nil
 	o.Batch, o.Seed, o.Optimizer = 3, 11, nn.SGD{LearningRate: 0.5, WeightDecay: 8}

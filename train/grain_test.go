@@ -7,13 +7,14 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/platform"
 )
 
 // TestManyCores: nine cores, in two kinds here, get finer tiles than eight. With 2 MiB of cache a tile of vgg11's 256→256 convolution
 // at 8×8 has 32 of 64 samples and 128 filters for eight cores, and one sample for more, since its filters alone, 2.4 MB, fill the cache.
 func TestManyCores(t *testing.T) {
-	m := must.Get(nn.ModelByName("vgg11"))(t)
+	m := must.Get(models.ByName("vgg11"))(t)
 	of := func(slow int) (*platform.Platform, dag.Lowering) {
 		p := &platform.Platform{Devices: []platform.Device{
 			{Name: "fast", Kind: platform.CPU, Count: 5, L2Bytes: 2 << 20}, {Name: "slow", Kind: platform.CPU, Count: slow, L2Bytes: 1 << 20}}}

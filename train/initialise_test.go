@@ -18,6 +18,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/nn/npz"
 	"dahl/nn/random"
 )
@@ -25,7 +26,7 @@ import (
 // TestFromNPZ: a file has the parameters of the network by name and shape, in numbers of its type,
 // and nothing else.
 func TestFromNPZ(t *testing.T) {
-	m := must.Get(nn.New("small", []int{3}, nn.Named{Name: "fc", Layer: nn.Dense{Outputs: 2}}))(t)
+	m := must.Get(nn.New("small", []int{3}, nn.Named{Name: "fc", Layer: layers.Dense{Outputs: 2}}))(t)
 	floats := func(name string, of dag.DType, shape []int, first float64) npz.Array {
 		values := []float64{first}
 		for len(values) < (&nn.Parameter{Shape: shape}).Elems() {
@@ -70,7 +71,7 @@ func TestFromNPZ(t *testing.T) {
 // TestFromNPZWithStatistics: a network with batch normalisation also takes the running statistics, and the number of batches,
 // which is an int64.
 func TestFromNPZWithStatistics(t *testing.T) {
-	m := must.Get(nn.New("tracked", []int{2, 3, 3}, nn.BatchNorm{}, nn.Flatten{}, nn.Dense{Outputs: 1}))(t)
+	m := must.Get(nn.New("tracked", []int{2, 3, 3}, layers.BatchNorm{}, layers.Flatten{}, layers.Dense{Outputs: 1}))(t)
 	for of, want := range map[dag.DType]string{dag.Int64: "", dag.Float32: "bn1.num_batches_tracked.npy: its type is float32; write int64"} {
 		var arrays []npz.Array
 		for i, p := range m.State() {
@@ -126,7 +127,7 @@ func zeros(t *testing.T, header []byte, megabytes int) []byte {
 // inflate to 2 GB each, is refused, and as little is allocated as the file is small.
 func TestUnusedArraysAreNotDecoded(t *testing.T) {
 	const megabytes = 2048
-	m, err := nn.New("small", []int{3}, nn.Named{Name: "fc", Layer: nn.Dense{Outputs: 2}})
+	m, err := nn.New("small", []int{3}, nn.Named{Name: "fc", Layer: layers.Dense{Outputs: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func TestUnusedArraysAreNotDecoded(t *testing.T) {
 
 // TestFromNPZShared: a parameter of two layers is taken from a file that has it once, or under both names with equal numbers.
 func TestFromNPZShared(t *testing.T) {
-	m := must.Get(nn.New("m", []int{2}, nn.Dense{Outputs: 2, NoBias: true}, nn.Named{Layer: nn.Dense{Outputs: 2, NoBias: true}, Shares: []string{"fc1"}}))(t)
+	m := must.Get(nn.New("m", []int{2}, layers.Dense{Outputs: 2, NoBias: true}, nn.Named{Layer: layers.Dense{Outputs: 2, NoBias: true}, Shares: []string{"fc1"}}))(t)
 	for second, want := range map[float64]string{4: "", 5: `arrays "fc2.weight" and "fc1.weight" differ, and are one parameter of network m`} {
 		path := filepath.Join(t.TempDir(), "w.npz")
 		arrays := []npz.Array{npz.NewArray("fc1.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, 4}), npz.NewArray("fc2.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, second})}
@@ -202,7 +203,7 @@ func TestFromNPZShared(t *testing.T) {
 // TestSetWeightsInPlace: a layer of 64 × 30,011 weights, 7.7 MB, takes no more than its place when it begins, whatever says with
 // what, and the numbers are those of the parameter as a whole. A megabyte is room for what else runs.
 func TestSetWeightsInPlace(t *testing.T) {
-	m, err := nn.New("wide", []int{1, 8, 8}, nn.Flatten{}, nn.Dense{Outputs: 30_011}, nn.ReLU{}, nn.Dense{Outputs: 10})
+	m, err := nn.New("wide", []int{1, 8, 8}, layers.Flatten{}, layers.Dense{Outputs: 30_011}, layers.ReLU{}, layers.Dense{Outputs: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 )
@@ -17,7 +18,7 @@ import (
 func TestPartsAlong(t *testing.T) {
 	p := load(t, "server")
 	for model, want := range map[string]int{"cifar-cnn": 10, "mlp": 6} {
-		m := must.Get(nn.ModelByName(model))(t)
+		m := must.Get(models.ByName(model))(t)
 		w := &Workload{Options: Options{Batch: 1024, Elsewhere: true}, Model: m, Platform: p}
 		must.Do(t, w.Lower(Samples{Train: 1024}))
 		tiles := must.Get(w.Tiles())(t)
@@ -39,7 +40,7 @@ func TestPartsAlong(t *testing.T) {
 // TestPartsOfBatch: a machine with four GPUs has lowerings with the batch in two and in four parts, one with a GPU or none has no such
 // one, and three samples are no four parts. Sets with fewer GPUs than parts are not listed with them.
 func TestPartsOfBatch(t *testing.T) {
-	m := must.Get(nn.ModelByName("cifar-cnn"))(t)
+	m := must.Get(models.ByName("cifar-cnn"))(t)
 	for _, c := range []struct {
 		platform string
 		batch    int

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dahl/must"
-	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -15,7 +15,7 @@ import (
 // spaceOf is that of a network on the node, with tiles; none: those of the workload.
 func spaceOf(t *testing.T, tiles ...tiling.Tiling) *Space {
 	t.Helper()
-	m := must.Get(nn.ModelByName("lenet5"))(t)
+	m := must.Get(models.ByName("lenet5"))(t)
 	p := must.Get(platform.Parse([]byte(node), "node.toml"))(t)
 	w := &Workload{Options: Options{Elsewhere: true, Batch: 16}, Model: m, Platform: p}
 	must.Do(t, w.Lower(Samples{Train: 16}))

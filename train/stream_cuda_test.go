@@ -8,6 +8,7 @@ import (
 
 	"dahl/execute/cuda"
 	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/platform"
 	"dahl/schedule/policy"
 )
@@ -35,7 +36,7 @@ func TestCUDAStreamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := nn.New("small", []int{1, 7, 5}, nn.Conv2D{Filters: 3, Kernel: 3}, nn.ReLU{}, nn.Flatten{}, nn.Dense{Outputs: 3})
+			m, err := nn.New("small", []int{1, 7, 5}, layers.Conv2D{Filters: 3, Kernel: 3}, layers.ReLU{}, layers.Flatten{}, layers.Dense{Outputs: 3})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ import (
 
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/platform"
 	"dahl/schedule/policy"
 	"dahl/train/budget"
@@ -74,7 +75,7 @@ func splits(t *testing.T) map[string]string {
 // the test.
 func streaming(t *testing.T, data, devices, name string, o Options) *Workload {
 	t.Helper()
-	m := must.Get(nn.ModelByName("mlp"))(t)
+	m := must.Get(models.ByName("mlp"))(t)
 	d := must.Get(OpenData(data, 0, 0))(t)
 	p := must.Get(load(t, "emulated").Select(devices))(t)
 	o.Policy = must.Get(policy.ByName(name))(t)

@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/plan"
 	"dahl/platform"
 )
@@ -80,13 +81,13 @@ func TestPredictTimedSteps(t *testing.T) {
 // TestNewRefuses: what cannot be trained is the caller's error, before anything runs.
 func TestNewRefuses(t *testing.T) {
 	core, server := load(t, "emulated"), load(t, "server")
-	m := must.Get(nn.ModelByName("digits-cnn"))(t)
+	m := must.Get(models.ByName("digits-cnn"))(t)
 	d := must.Get(OpenData("synthetic:1x8x8:13:10", 0, 0))(t)
 	for want, refused := range map[string]func() error{
 		"batch 17: there are 13 training samples": func() error { return newError(m, d, core, Options{Batch: 17}) },
-		`precision "fp8": want one of`:           func() error { return newError(m, d, core, Options{Precision: "fp8"}) },
-		`variant "fast": no kernel has it`:       func() error { return newError(m, d, core, Options{Variant: "fast"}) },
-		"cores of one memory are executed":       func() error { return newError(m, d, server, Options{}) },
+		`precision "fp8": want one of`:            func() error { return newError(m, d, core, Options{Precision: "fp8"}) },
+		`variant "fast": no kernel has it`:        func() error { return newError(m, d, core, Options{Variant: "fast"}) },
+		"cores of one memory are executed":        func() error { return newError(m, d, server, Options{}) },
 		"is not this machine": func() error {
 			w, err := New(m, d, server, Options{Elsewhere: true})
 			if err != nil {
@@ -116,7 +117,7 @@ func load(t testing.TB, name string) *platform.Platform {
 
 // TestNewDefaults: a batch is the model's, or all samples where these are fewer.
 func TestNewDefaults(t *testing.T) {
-	m := must.Get(nn.ModelByName("digits-cnn"))(t)
+	m := must.Get(models.ByName("digits-cnn"))(t)
 	for _, c := range []struct{ samples, batch, want int }{{13, 0, 13}, {997, 0, m.Defaults.Batch}, {13, 5, 5}} {
 		d := must.Get(OpenData(fmt.Sprintf("synthetic:1x8x8:%d:10", c.samples), 0, 0))(t)
 		w := must.Get(New(m, d, load(t, "emulated"), Options{Batch: c.batch, Elsewhere: true}))(t)

@@ -8,6 +8,8 @@ import (
 
 	"dahl/naming"
 	"dahl/nn"
+	"dahl/nn/files"
+	"dahl/nn/models"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule/policy"
@@ -46,7 +48,7 @@ func LoadPlatform(name string) (*platform.Platform, error) {
 
 // ModelNames are the built-in networks.
 func ModelNames() []string {
-	return Texts(nn.Models(), func(m nn.ModelInfo) string { return m.Name })
+	return Texts(models.All(), func(m models.Info) string { return m.Name })
 }
 
 // LoadModel finds a built-in model or reads a model file.
@@ -63,13 +65,13 @@ func LoadModel(name string) (*nn.Model, error) {
 		if err := CheckWhole(name); err != nil {
 			return nil, err
 		}
-		m, err := nn.LoadModel(name)
+		m, err := files.LoadModel(name)
 		return m, AsInput(err)
 	}
 	if known := ModelNames(); !slices.Contains(known, name) {
 		return nil, InputErrorf("--model %q: want %s, or a model file (.toml or .onnx)%s", name, strings.Join(known, ", "), naming.DidYouMean(name, known))
 	}
-	m, err := nn.ModelByName(name)
+	m, err := models.ByName(name)
 	return m, AsInput(err)
 }
 

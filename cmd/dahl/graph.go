@@ -14,7 +14,8 @@ import (
 	"dahl/cmd/dahl/inspect"
 	"dahl/dag"
 	"dahl/naming"
-	"dahl/nn"
+	"dahl/nn/files"
+	"dahl/nn/models"
 	"dahl/platform"
 	"dahl/rundir/durable"
 )
@@ -59,7 +60,7 @@ at its best cost there; without, it counts operations.`,
 }
 
 func listModels(out io.Writer) error {
-	for _, info := range nn.Models() {
+	for _, info := range models.All() {
 		m := info.New()
 		fmt.Fprintf(out, "%-16s %s; %s weights, batch %d\n", info.Name, info.Doc, naming.Thousands(m.NumWeights()), m.Defaults.Batch)
 	}
@@ -118,7 +119,7 @@ func graphFormat(path string) (func(*workload, io.Writer) error, error) {
 			if w.Lowering == nil {
 				return cli.InputErrorf("--export: a graph from a file has no lowering")
 			}
-			return nn.WriteLowering(out, *w.Lowering)
+			return files.WriteLowering(out, *w.Lowering)
 		},
 	}[strings.ToLower(filepath.Ext(path))]
 	if !ok && path != "" {

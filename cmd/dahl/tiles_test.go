@@ -16,6 +16,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/files"
 	"dahl/plan/tiling"
 	"dahl/rundir"
 	"dahl/train"
@@ -48,7 +49,7 @@ func TestLoweringBest(t *testing.T) {
 		t.Errorf("plan and manifest have %+v, chosen are %s: %+v", lowering, best.Tiles.Chosen, want)
 	}
 	f := must.Get(os.Create("tiles.toml"))(t)
-	must.Do(t, nn.WriteLowering(f, *lowering))
+	must.Do(t, files.WriteLowering(f, *lowering))
 	must.Do(t, f.Close())
 	simulate("file", "--lowering", "tiles.toml")
 	simulate("replayed", "--plan", "best/plan.json")

@@ -11,7 +11,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/naming"
-	"dahl/nn"
+	"dahl/nn/files"
 	"dahl/platform"
 	"dahl/rundir/experiment"
 	"dahl/train"
@@ -137,7 +137,7 @@ func checkSetting(command *Command, s experiment.Setting, keys []string) error {
 		_, err = cli.LoadPlatform(s.Value)
 	case "lowering":
 		if s.Value != "best" { // which is no file
-			_, err = nn.LoadLowering(s.Value)
+			_, err = files.LoadLowering(s.Value)
 		}
 	case settingKey: // which is known with the contestant
 	default:

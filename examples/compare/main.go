@@ -10,14 +10,14 @@ import (
 
 	"dahl/execute"
 	"dahl/execute/calibrate"
-	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/plan"
 	"dahl/train"
 )
 
 func main() {
 	ctx := context.Background()
-	model := must(nn.ModelByName("digits-cnn"))
+	model := must(models.ByName("digits-cnn"))
 	data := must(train.OpenData("digits", 0, 0))
 	machine := must(execute.Detect())
 	measured := must(train.Calibrate(ctx, model, data, train.Options{}, train.Calibration{

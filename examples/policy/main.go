@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/platforms"
 	"dahl/schedule"
 	"dahl/schedule/policy"
@@ -44,7 +44,7 @@ func (leastWork) Plan(p *schedule.Problem) (*schedule.Plan, error) {
 }
 
 func main() {
-	model := must(nn.ModelByName("digits-cnn"))
+	model := must(models.ByName("digits-cnn"))
 	data := must(train.OpenData("digits", 0, 0))
 	machine := must(platforms.Load("laptop"))
 	for _, policy := range append(policy.All(), schedule.Policy(leastWork{})) {

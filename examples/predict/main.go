@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log"
 
-	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/platforms"
 	"dahl/train"
 )
 
 func main() {
-	model := must(nn.ModelByName("lenet5"))
+	model := must(models.ByName("lenet5"))
 	data := must(train.OpenData("synthetic:1x28x28:1024", 0, 0)) // nobody looks at the samples
 	for _, name := range []string{"laptop", "server"} {
 		machine := must(platforms.Load(name))

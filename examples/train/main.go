@@ -7,12 +7,12 @@ import (
 	"log"
 
 	"dahl/execute"
-	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/train"
 )
 
 func main() {
-	model := must(nn.ModelByName("digits-cnn"))
+	model := must(models.ByName("digits-cnn"))
 	data := must(train.OpenData("digits", 0, 0))
 	machine := must(execute.Detect())
 	w := must(train.New(model, data, machine, train.Options{Epochs: 2, Shuffle: true, Seed: 1}))

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dahl/must"
-	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/platform"
 )
 
@@ -52,7 +52,7 @@ func TestEnvironment(t *testing.T) {
 func TestLayersHaveTwins(t *testing.T) {
 	for _, worker := range []string{"torch_worker", "jax_worker"} {
 		src := must.Get(fs.ReadFile(programs, "workers/"+worker+".py"))(t)
-		for _, l := range nn.Layers() {
+		for _, l := range layers.All() {
 			if l.Kind == dropout {
 				continue
 			}

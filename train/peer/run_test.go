@@ -16,6 +16,7 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/layers"
 	"dahl/nn/npz"
 	"dahl/train"
 )
@@ -24,7 +25,7 @@ import (
 // losses by dahl.
 func smallWork(t *testing.T) (*train.Workload, []float64) {
 	t.Helper()
-	m := must.Get(nn.New("small", []int{1, 8, 8}, nn.Conv2D{Filters: 3, Kernel: 3}, nn.Flatten{}, nn.Dense{Outputs: 10}))(t)
+	m := must.Get(nn.New("small", []int{1, 8, 8}, layers.Conv2D{Filters: 3, Kernel: 3}, layers.Flatten{}, layers.Dense{Outputs: 10}))(t)
 	w := workload(t, m, "digits", 13, train.Options{Batch: 5, Epochs: 2, Seed: 7, Shuffle: true})
 	run := must.Get(w.Train(t.Context()))(t)
 	var losses []float64

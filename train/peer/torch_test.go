@@ -12,6 +12,8 @@ import (
 	"dahl/execute"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/files"
+	"dahl/nn/models"
 	"dahl/train"
 )
 
@@ -118,7 +120,7 @@ var trainings = map[string]string{
 // schedule has to be the same.
 func TestEveryKindOfLayer(t *testing.T) {
 	for name, training := range trainings {
-		m := must.Get(nn.ParseModel(fmt.Appendf(nil, everyKind, training), name))(t)
+		m := must.Get(files.ParseModel(fmt.Appendf(nil, everyKind, training), name))(t)
 		w := workload(t, m, "synthetic:2x11x13:29:5", 0, train.Options{Batch: 3, Epochs: 1, Type: dag.Float64, Seed: 3})
 		ours := must.Get(w.Train(t.Context()))(t)
 		for _, program := range []string{"pytorch", "jax"} {
@@ -151,7 +153,7 @@ func TestEveryKindOfLayer(t *testing.T) {
 // Every program that is installed trains to dahl's losses, in the shuffled order, with a short last
 // batch, and to its test accuracy.
 func TestProgramsTrainAsDahl(t *testing.T) {
-	m := must.Get(nn.ModelByName("digits-cnn"))(t)
+	m := must.Get(models.ByName("digits-cnn"))(t)
 	w := workload(t, m, "digits", 211, train.Options{Batch: 17, Epochs: 2, Seed: 3, Shuffle: true})
 	ours := must.Get(w.Train(t.Context()))(t)
 	for _, p := range Programs() {

@@ -14,6 +14,7 @@ import (
 	"dahl/kernels"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/files"
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
@@ -210,7 +211,7 @@ func (o *Options) lowering() (*dag.Lowering, error) {
 	case o.Lowering == "" || o.Lowering == BestTiles:
 		return nil, nil
 	}
-	l, err := nn.LoadLowering(o.Lowering)
+	l, err := files.LoadLowering(o.Lowering)
 	return &l, cli.AsInput(err)
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
-	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
@@ -38,7 +38,7 @@ func (r *random) Next(_ *policy.View, w platform.WorkerID) (next dag.Instance, o
 
 func main() {
 	ctx := context.Background()
-	model, data := must(nn.ModelByName("digits-cnn")), must(train.OpenData("digits", 0, 0))
+	model, data := must(models.ByName("digits-cnn")), must(train.OpenData("digits", 0, 0))
 	own := policy.NewOnline(schedule.Doc{Name: "random"}, func(p *schedule.Problem) policy.Scheduler {
 		return &random{rand.New(rand.NewPCG(p.Seed, 0)), map[platform.WorkerID][]dag.Instance{}}
 	})

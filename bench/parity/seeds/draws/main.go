@@ -17,6 +17,7 @@ import (
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/models"
 	"dahl/nn/npz"
 )
 
@@ -39,7 +40,7 @@ func run(args []string) error {
 		}
 		counts[i] = n
 	}
-	m, err := nn.ModelByName("lenet5")
+	m, err := models.ByName("lenet5")
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/plan/best"
 	"dahl/plan/problem"
 	"dahl/schedule/policy"
@@ -18,7 +19,7 @@ import (
 )
 
 // softplus is y = log(1 + exp(x)).
-type softplus struct{ nn.Elementwise }
+type softplus struct{ layers.Elementwise }
 
 func (softplus) Kind() string       { return "softplus" }
 func (softplus) Forward(n *nn.Node) { n.Tiles("softplus", nil, n.Output(), n.Input(0)) }
@@ -54,9 +55,9 @@ func slope[T kernels.Float](c *kernels.Call) {
 // vector of which is normalised by itself.
 func network() *nn.Model {
 	m := must(nn.New("own", []int{1, 8, 8},
-		nn.Conv2D{Filters: 8, Kernel: 3, Pad: 1}, batchNorm{}, softplus{}, nn.MaxPool{Size: 2}, nn.Flatten{},
-		nn.Named{Name: "pixels", Layer: nn.Flatten{}, Inputs: []string{"input"}}, grey{Of: 16}, embedding{Words: 16, Width: 8}, layerNorm{}, nn.Flatten{},
-		nn.Of(nn.Concat{}, "flatten1", "flatten3"), nn.Dense{Outputs: 10}))
+		layers.Conv2D{Filters: 8, Kernel: 3, Pad: 1}, batchNorm{}, softplus{}, layers.MaxPool{Size: 2}, layers.Flatten{},
+		nn.Named{Name: "pixels", Layer: layers.Flatten{}, Inputs: []string{"input"}}, grey{Of: 16}, embedding{Words: 16, Width: 8}, layerNorm{}, layers.Flatten{},
+		nn.Of(layers.Concat{}, "flatten1", "flatten3"), layers.Dense{Outputs: 10}))
 	m.Defaults.Optimizer = nn.SGD{LearningRate: 0.05, Momentum: 0.9}
 	return m
 }

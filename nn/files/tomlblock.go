@@ -1,4 +1,4 @@
-package nn
+package files
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/platform/tomlfile"
 )
 
@@ -27,7 +29,7 @@ type layerBlock struct {
 // layerReader lists the layers of a file.
 type layerReader struct {
 	blocks []layerBlock
-	layers []Layer
+	layers []nn.Layer
 	from   []string          // by layer: the path of its table
 	ends   map[string]string // by name of a block's use: that of its last layer
 }
@@ -37,7 +39,7 @@ func blocksOf(root *tomlfile.Table) (all []layerBlock) {
 	for _, t := range root.Tables("block") {
 		t.Need("kind", `"basic"`)
 		b := layerBlock{kind: t.Text("kind"), keys: t.Texts("keys"), layers: t.Tables("layer")}
-		_, err := LayerByName(b.kind)
+		_, err := layers.ByName(b.kind)
 		taken := slices.ContainsFunc(all, func(other layerBlock) bool { return other.kind == b.kind })
 		switch {
 		case err == nil || taken:
@@ -64,7 +66,7 @@ func (r *layerReader) read(t *tomlfile.Table) {
 		return
 	}
 	layer := layerOf(t, r.blocks)
-	if n, ok := layer.(Named); ok {
+	if n, ok := layer.(nn.Named); ok {
 		for i, name := range n.Inputs {
 			if end, used := r.ends[name]; used {
 				n.Inputs[i] = end
@@ -74,7 +76,7 @@ func (r *layerReader) read(t *tomlfile.Table) {
 	r.add(layer, t.Path)
 }
 
-func (r *layerReader) add(l Layer, path string) {
+func (r *layerReader) add(l nn.Layer, path string) {
 	r.layers, r.from = append(r.layers, l), append(r.from, path)
 }
 
@@ -93,11 +95,11 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 		own := &tomlfile.Table{File: from.File, Path: from.Path, Owner: t.Owner + ": " + from.Owner, Keys: maps.Clone(from.Keys)}
 		own.Need("name", `"conv1"`)
 		for key, v := range own.Keys {
-			if text, isText := v.(string); isText && !slices.Contains([]string{"kind", "name", weightsOf}, key) && slices.Contains(b.keys, text) {
+			if text, isText := v.(string); isText && !slices.Contains([]string{"kind", "name", nn.WeightsOf}, key) && slices.Contains(b.keys, text) {
 				own.Keys[key] = values[text]
 			}
 		}
-		n, ok := layerOf(own, nil).(Named)
+		n, ok := layerOf(own, nil).(nn.Named)
 		if len(r.layers) == maxBlockLayers {
 			t.File.FailAt(t.Path, t.Owner, fmt.Sprintf("more than %d layers with those of blocks", maxBlockLayers))
 		}
@@ -110,7 +112,7 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 		} else {
 			n.Inputs = slices.Clone(n.Inputs)
 			for i, of := range n.Inputs {
-				if n.Inputs[i] = name + "." + of; of == inputName {
+				if n.Inputs[i] = name + "." + of; of == nn.InputName {
 					n.Inputs[i] = input
 				}
 			}
@@ -129,7 +131,7 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 
 // inputOf is the name of what a block's use reads: the layer that it names, or the one before it.
 func (r *layerReader) inputOf(t *tomlfile.Table) string {
-	name := inputName
+	name := nn.InputName
 	if _, named := t.Keys["input"]; named {
 		inputs := t.Texts("input")
 		if len(inputs) != 1 {
@@ -138,7 +140,7 @@ func (r *layerReader) inputOf(t *tomlfile.Table) string {
 		}
 		name = inputs[0]
 	} else if before := len(r.layers) - 1; before >= 0 {
-		n, _ := r.layers[before].(Named)
+		n, _ := r.layers[before].(nn.Named)
 		if name = n.Name; name == "" {
 			t.File.FailAt(t.Path, t.Owner, `the layer before it has no name; write one there, or write input = ["…"]`)
 		}

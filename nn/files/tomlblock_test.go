@@ -1,4 +1,4 @@
-package nn
+package files_test
 
 import (
 	"reflect"
@@ -7,14 +7,17 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/files"
+	"dahl/nn/models"
 )
 
 // TestExampleOfBlocks: the shipped file with blocks is the built-in network of the same name.
 func TestExampleOfBlocks(t *testing.T) {
-	m := must.Get(LoadModel("examples/resnet18.toml"))(t)
-	built, _ := ModelByName("resnet18")
-	opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: dag.Lowering{}}
-	got, want := mustLower(t, m, opt), mustLower(t, built, opt)
+	m := must.Get(files.LoadModel("../examples/resnet18.toml"))(t)
+	built, _ := models.ByName("resnet18")
+	opt := nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: dag.Lowering{}}
+	got, want := lowered(t, m, opt), lowered(t, built, opt)
 	if got.Hash() != want.Hash() || !reflect.DeepEqual(m.State(), built.State()) || m.Defaults.String() != built.Defaults.String() || m.Defaults.Batch != built.Defaults.Batch {
 		t.Errorf("the networks differ: %v, want %v", m.Defaults, built.Defaults)
 	}
@@ -53,12 +56,12 @@ outputs = 3
 
 // TestBlocks: kinds are counted with those within blocks. "p" reads the layer before it, "q" the one that it names, and a later layer names the ends of both.
 func TestBlocks(t *testing.T) {
-	m := must.Get(ParseModel([]byte(blockFile), "m.toml"))(t)
+	m := must.Get(files.ParseModel([]byte(blockFile), "m.toml"))(t)
 	var stages []string
 	for _, s := range m.Stages {
 		text := s.Name
 		for _, i := range s.Inputs {
-			if i == ModelInput {
+			if i == nn.ModelInput {
 				text += " input"
 			} else {
 				text += " " + m.Stages[i].Name
@@ -91,7 +94,7 @@ func TestBlockErrors(t *testing.T) {
 		if !strings.Contains(blockFile, c.old) {
 			t.Fatalf("the file has no %q", c.old)
 		}
-		_, err := ParseModel([]byte(strings.Replace(blockFile, c.old, c.new, 1)), "m.toml")
+		_, err := files.ParseModel([]byte(strings.Replace(blockFile, c.old, c.new, 1)), "m.toml")
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %s", err, c.want)
 		}

@@ -1,4 +1,4 @@
-package nn
+package files
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"dahl/nn"
 	"dahl/nn/onnx"
 )
 
@@ -16,7 +17,7 @@ import (
 const maxONNXBytes = 1 << 31
 
 // loadONNX reads a network with its weights from an ONNX file.
-func loadONNX(path string) (*Model, error) {
+func loadONNX(path string) (*nn.Model, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read model: %w", err)
@@ -34,7 +35,7 @@ func loadONNX(path string) (*Model, error) {
 // PyTorch exports them, and other layers have automatic names. So have those whose name dahl uses itself, as "input" of
 // "input.weight", but their parameters keep the names of the file. Whatever else a file holds is refused in
 // one line, which names the operator. The file's name is for errors.
-func ParseONNX(src []byte, file string) (*Model, error) {
+func ParseONNX(src []byte, file string) (*nn.Model, error) {
 	g, err := onnx.Decode(src)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -42,10 +43,7 @@ func ParseONNX(src []byte, file string) (*Model, error) {
 	return modelOfONNX(g, file)
 }
 
-// ONNXFile is the ONNX file of a network, and how it calls the operands of the whole.
-type ONNXFile struct{ Path, Input, Output string }
-
-func modelOfONNX(g *onnx.Graph, file string) (*Model, error) {
+func modelOfONNX(g *onnx.Graph, file string) (*nn.Model, error) {
 	r := newONNXReader(g)
 	input, err := r.input()
 	if err == nil {
@@ -61,14 +59,14 @@ func modelOfONNX(g *onnx.Graph, file string) (*Model, error) {
 		return nil, fmt.Errorf("%s: the output is not that of the last operator alone", file)
 	}
 	name := strings.TrimSuffix(file[strings.LastIndexAny(file, `/\`)+1:], ".onnx")
-	m, err := New(name, input, r.layers...)
+	m, err := nn.New(name, input, r.layers...)
 	if err == nil {
-		err = m.setWeights(r.weights)
+		err = setWeights(m, r.weights)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	m.ONNX, m.Notes = &ONNXFile{file, r.inputName, g.Outputs[0].Name}, r.notes()
+	m.ONNX, m.Notes = &nn.ONNXFile{Path: file, Input: r.inputName, Output: g.Outputs[0].Name}, r.notes()
 	return m, nil
 }
 
@@ -81,23 +79,31 @@ func at(n *onnx.Node, err error) error {
 }
 
 // setWeights gives parameters the values of a file.
-func (m *Model) setWeights(weights map[string]*onnx.Tensor) error {
+func setWeights(m *nn.Model, weights map[string]*onnx.Tensor) error {
 	for i := range m.Stages {
-		for _, p := range m.Stages[i].state() {
-			t := weights[p.Name]
-			if t == nil && (p.Counts || p.Of != "") {
-				continue // no part of the format, or that of another layer
+		for _, list := range [][]nn.Parameter{m.Stages[i].Params, m.Stages[i].Running} {
+			for j := range list {
+				if err := setWeight(&list[j], weights[list[j].Name]); err != nil {
+					return err
+				}
 			}
-			var shape []int
-			if t != nil {
-				shape = t.Shape
-			}
-			if !slices.Equal(shape, p.Shape) {
-				return fmt.Errorf("parameter %q is to have shape %v, and the file has %v", p.Name, p.Shape, shape)
-			}
-			p.values = t.Floats
 		}
 	}
+	return nil
+}
+
+func setWeight(p *nn.Parameter, t *onnx.Tensor) error {
+	if t == nil && (p.Counts || p.Of != "") {
+		return nil // no part of the format, or that of another layer
+	}
+	var shape []int
+	if t != nil {
+		shape = t.Shape
+	}
+	if !slices.Equal(shape, p.Shape) {
+		return fmt.Errorf("parameter %q is to have shape %v, and the file has %v", p.Name, p.Shape, shape)
+	}
+	p.Values = t.Floats
 	return nil
 }
 
@@ -106,7 +112,7 @@ type onnxReader struct {
 	graph     *onnx.Graph
 	inputName string
 	batch     int // that the file's input has; 0: any
-	layers    []Layer
+	layers    []nn.Layer
 	last      string                  // name of the last layer
 	layerOf   map[string]string       // by name of an operand: the layer that makes it, or "input"
 	shapes    map[string][]int        // of the samples that layers give; nil where a layer is wrong, as New then says
@@ -157,8 +163,8 @@ func (r *onnxReader) input() ([]int, error) {
 		if len(v.Shape) != 2 && len(v.Shape) != 4 || slices.Contains(v.Shape[1:], 0) {
 			return nil, fmt.Errorf("input %q has shape %v; want a batch of C×H×W or of features, whose extents are known", v.Name, v.Shape)
 		}
-		shape, r.layerOf[v.Name] = v.Shape[1:], inputName
-		r.inputName, r.batch, r.shapes[inputName] = v.Name, v.Shape[0], shape
+		shape, r.layerOf[v.Name] = v.Shape[1:], nn.InputName
+		r.inputName, r.batch, r.shapes[nn.InputName] = v.Name, v.Shape[0], shape
 	}
 	if shape == nil {
 		return nil, fmt.Errorf("it has no input")
@@ -189,7 +195,7 @@ func (r *onnxReader) node(n *onnx.Node) error {
 	if o.err != nil {
 		return o.err
 	}
-	of := Named{Layer: layer}
+	of := nn.Named{Layer: layer}
 	var in [][]int
 	for _, operand := range o.operands {
 		from, made := r.layerOf[operand]
@@ -220,23 +226,19 @@ func (r *onnxReader) node(n *onnx.Node) error {
 
 // newName is the name of a layer: that of its weight or its bias, or one that neither has. The second is how the names
 // of its parameters begin, where that is not the first.
-func (r *onnxReader) newName(layer Layer, params []onnxParam) (name, state string) {
+func (r *onnxReader) newName(layer nn.Layer, params []onnxParam) (name, state string) {
 	for _, p := range params {
 		of, ok := strings.CutSuffix(p.name, "."+p.kind)
-		if ok && state == "" && !r.taken[of] && isStateName(of) {
+		if ok && state == "" && !r.taken[of] && nn.IsStateName(of) {
 			state = of
 		}
 	}
-	if state != "" && checkName(state) == nil {
+	if state != "" && nn.CheckName(state) == nil {
 		r.taken[state] = true
 		return state, ""
 	}
-	kind, err := LayerByName(layer.Kind())
-	if err != nil {
-		panic("nn: " + err.Error())
-	}
 	for i := 1; ; i++ {
-		name = fmt.Sprintf("%s%d", kind.Prefix, i)
+		name = fmt.Sprintf("%s%d", nn.PrefixOf(layer), i)
 		if _, other := r.graph.Tensors[name+".weight"]; !other && !r.taken[name] {
 			break
 		}
@@ -249,7 +251,7 @@ func (r *onnxReader) newName(layer Layer, params []onnxParam) (name, state strin
 }
 
 // keep notes the values of the parameters of a layer, and which of them earlier layers have.
-func (r *onnxReader) keep(of *Named, params []onnxParam) error {
+func (r *onnxReader) keep(of *nn.Named, params []onnxParam) error {
 	for _, p := range params {
 		name := cmp.Or(of.StateName, of.Name) + "." + p.kind
 		if slices.Contains([]string{"float16", "bfloat16"}, p.t.Type) {

@@ -1,4 +1,4 @@
-package nn
+package files_test
 
 import (
 	"os"
@@ -10,17 +10,21 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/files"
+	"dahl/nn/layers"
+	"dahl/nn/models"
 )
 
 // TestExampleModel checks that the shipped model file says what lenet5 is in Go.
 func TestExampleModel(t *testing.T) {
-	m := must.Get(LoadModel("examples/model.toml"))(t)
-	want := must.Get(ModelByName("lenet5"))(t)
+	m := must.Get(files.LoadModel("../examples/model.toml"))(t)
+	want := must.Get(models.ByName("lenet5"))(t)
 	// The file writes out what Go leaves at 0, where 0 means the same.
-	opt := LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: dag.Lowering{}}
-	got, wanted := mustLower(t, m, opt), mustLower(t, want, opt)
+	opt := nn.LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: dag.Lowering{}}
+	got, wanted := lowered(t, m, opt), lowered(t, want, opt)
 	if !reflect.DeepEqual(got.Tasks, wanted.Tasks) || !reflect.DeepEqual(got.Buffers, wanted.Buffers) {
-		t.Error("examples/model.toml lowers to another graph than lenet5")
+		t.Error("../examples/model.toml lowers to another graph than lenet5")
 	}
 	if m.Name != want.Name || m.Defaults.Batch != want.Defaults.Batch || m.Defaults.String() != want.Defaults.String() {
 		t.Errorf("defaults are %+v, want %+v", m.Defaults, want.Defaults)
@@ -30,12 +34,12 @@ func TestExampleModel(t *testing.T) {
 // TestExampleOfBranches: the shipped model file with branches lowers, and its comment lists every
 // kind of layer and all settings.
 func TestExampleOfBranches(t *testing.T) {
-	m := must.Get(LoadModel("examples/residual.toml"))(t)
-	mustLower(t, m, LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: DefaultLowering(m, 7, 0, dag.Float32)})
-	text := must.Get(os.ReadFile("examples/residual.toml"))(t)
+	m := must.Get(files.LoadModel("../examples/residual.toml"))(t)
+	lowered(t, m, nn.LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: nn.DefaultLowering(m, 7, 0, dag.Float32)})
+	text := must.Get(os.ReadFile("../examples/residual.toml"))(t)
 	comment, _, _ := strings.Cut(string(text), "\nname")
 	words := strings.FieldsFunc(comment, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
-	for _, kind := range Layers() {
+	for _, kind := range layers.All() {
 		for _, word := range append([]string{kind.Kind}, keyNames(kind.Keys)...) {
 			if !slices.Contains(words, word) {
 				t.Errorf("the comment lacks %q of kind %q", word, kind.Kind)
@@ -44,7 +48,7 @@ func TestExampleOfBranches(t *testing.T) {
 	}
 }
 
-func keyNames(keys []Key) (names []string) {
+func keyNames(keys []layers.Key) (names []string) {
 	for _, k := range keys {
 		names = append(names, k.Name)
 	}
@@ -52,24 +56,24 @@ func keyNames(keys []Key) (names []string) {
 }
 
 func TestExampleLowering(t *testing.T) {
-	l := must.Get(LoadLowering("examples/lowering.toml"))(t)
+	l := must.Get(files.LoadLowering("../examples/lowering.toml"))(t)
 	want := dag.LayerLowering{Forward: dag.Cut{Samples: 8, Outputs: 3}, WeightGradient: dag.Cut{Samples: 8, Outputs: 6, Accumulators: 2}, Recompute: true}
 	if l.Of("conv1") != want || l.Of("relu1").Forward.Samples != 8 {
 		t.Errorf("lowering is %+v", l)
 	}
-	m, _ := ModelByName("lenet5")
-	mustLower(t, m, LowerOptions{Batch: 32, Type: dag.Float32, Train: true, Samples: 32, Lowering: l})
+	m, _ := models.ByName("lenet5")
+	lowered(t, m, nn.LowerOptions{Batch: 32, Type: dag.Float32, Train: true, Samples: 32, Lowering: l})
 }
 
 // TestLoweringRoundTrip writes and reads the default lowering of every model.
 func TestLoweringRoundTrip(t *testing.T) {
-	for _, info := range Models() {
-		want := DefaultLowering(info.New(), 17, 1<<19, dag.Float64)
+	for _, info := range models.All() {
+		want := nn.DefaultLowering(info.New(), 17, 1<<19, dag.Float64)
 		want.MicroBatches = 5
 		want.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Accumulators: 2}, Recompute: true}
 		var text strings.Builder
-		must.Do(t, WriteLowering(&text, want))
-		got, err := ParseLowering([]byte(text.String()), "written")
+		must.Do(t, files.WriteLowering(&text, want))
+		got, err := files.ParseLowering([]byte(text.String()), "written")
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v: read %+v, want %+v", info.Name, err, got, want)
 		}
@@ -111,7 +115,7 @@ func TestFileErrors(t *testing.T) {
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nschedule = \"step\"\n", `f.toml:6: train: schedule = "step": schedule step: every=: write a number of epochs`},
 		{ok + "x = = 3\n", "f.toml:3: "},
 	} {
-		_, err := ParseModel([]byte(c.src), "f.toml")
+		_, err := files.ParseModel([]byte(c.src), "f.toml")
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want one line with %q", c.src, err, c.want)
 		}
@@ -125,7 +129,7 @@ func TestFileErrors(t *testing.T) {
 		{"[layer.conv1]\ntile = 1\n", "f.toml:2: layer: conv1: tile: unknown key; known are samples,"},
 		{"layer = 3\n", "f.toml:1: layer = 3: want a table"},
 	} {
-		_, err := ParseLowering([]byte(c.src), "f.toml")
+		_, err := files.ParseLowering([]byte(c.src), "f.toml")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want %q", c.src, err, c.want)
 		}
@@ -135,8 +139,8 @@ func TestFileErrors(t *testing.T) {
 // FuzzParseModel checks that no input panics, and that a model that parses has a
 // consistent shape and lowers.
 func FuzzParseModel(f *testing.F) {
-	example := must.Get(os.ReadFile("examples/model.toml"))(f)
-	branches := must.Get(os.ReadFile("examples/residual.toml"))(f)
+	example := must.Get(os.ReadFile("../examples/model.toml"))(f)
+	branches := must.Get(os.ReadFile("../examples/residual.toml"))(f)
 	f.Add(string(example))
 	f.Add(string(branches))
 	f.Add("name = \"m\"\ninput = [7]\n[[layer]]\nkind = \"dense\"\noutputs = 3\n")
@@ -144,16 +148,16 @@ func FuzzParseModel(f *testing.F) {
 	f.Add("name = \"m\"\ninput = [1, 2, 3]\nlayer = [{kind = \"relu\"}, 3]\n")
 	f.Add("[train]\nlr = inf\n[[layer]]\n[[layer]]\nkind = []\n")
 	f.Fuzz(func(t *testing.T, src string) {
-		m, err := ParseModel([]byte(src), "fuzz")
+		m, err := files.ParseModel([]byte(src), "fuzz")
 		if err != nil {
 			return
 		}
 		for _, s := range m.Stages {
-			if s.inElems() > 1<<20 || elems(s.Out) > 1<<20 {
+			if slices.ContainsFunc(append(s.In, s.Out), func(shape []int) bool { return nn.Elems(shape) > 1<<20 }) {
 				return // fine, but slow to lower
 			}
 		}
-		opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: DefaultLowering(m, 3, 1<<20, dag.Float32)}
+		opt := nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: nn.DefaultLowering(m, 3, 1<<20, dag.Float32)}
 		if _, err := m.Lower(opt); err != nil {
 			t.Errorf("a model that parses does not lower: %v\n%s", err, src)
 		}
@@ -162,18 +166,18 @@ func FuzzParseModel(f *testing.F) {
 
 // FuzzParseLowering checks that no input panics.
 func FuzzParseLowering(f *testing.F) {
-	example := must.Get(os.ReadFile("examples/lowering.toml"))(f)
+	example := must.Get(os.ReadFile("../examples/lowering.toml"))(f)
 	f.Add(string(example))
 	f.Add("layer = {a = {samples = 3}, b = 4}\n")
 	f.Add("[layer.\"x y\"]\nsamples = 9223372036854775807\n")
 	f.Fuzz(func(t *testing.T, src string) {
-		l, err := ParseLowering([]byte(src), "fuzz")
+		l, err := files.ParseLowering([]byte(src), "fuzz")
 		if err != nil {
 			return
 		}
-		m, _ := ModelByName("dahl-cnn")
+		m, _ := models.ByName("dahl-cnn")
 		// Whatever it says, lowering gives a graph or an error.
-		if g, err := m.Lower(LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Lowering: l}); err == nil && g.NumTasks() == 0 {
+		if g, err := m.Lower(nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Lowering: l}); err == nil && g.NumTasks() == 0 {
 			t.Error("a graph without tasks")
 		}
 	})

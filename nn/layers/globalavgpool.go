@@ -1,12 +1,18 @@
-package nn
+package layers
 
-import "dahl/dag"
+import (
+	"dahl/dag"
+	"dahl/nn"
+)
 
 // GlobalAvgPool is the average of all pixels of each channel, C×H×W to C×1×1.
 type GlobalAvgPool struct{}
 
 // Kind implements [Layer].
 func (GlobalAvgPool) Kind() string { return "globalavgpool" }
+
+// Prefix is how automatic names begin.
+func (GlobalAvgPool) Prefix() string { return "pool" }
 
 // Output implements [Layer].
 func (GlobalAvgPool) Output(in [][]int) ([]int, error) {
@@ -18,13 +24,13 @@ func (GlobalAvgPool) Output(in [][]int) ([]int, error) {
 }
 
 // Flops implements [Layer].
-func (GlobalAvgPool) Flops(in [][]int, _ []int) float64 { return float64(elems(in[0])) }
+func (GlobalAvgPool) Flops(in [][]int, _ []int) float64 { return float64(nn.Elems(in[0])) }
 
 // Forward implements [Layer].
-func (GlobalAvgPool) Forward(n *Node) { n.Tiles("globalavgpool.nhwc", nil, n.Output(), n.Input(0)) }
+func (GlobalAvgPool) Forward(n *nn.Node) { n.Tiles("globalavgpool.nhwc", nil, n.Output(), n.Input(0)) }
 
 // Backward implements [Layer].
-func (GlobalAvgPool) Backward(n *Node) {
+func (GlobalAvgPool) Backward(n *nn.Node) {
 	pixels := n.In[0][1] * n.In[0][2]
 	n.Tiles("globalavgpool.nhwc.dx", dag.Params{{Name: "pixels", Value: float64(pixels)}}, n.InputGrad(0), n.OutputGrad())
 }

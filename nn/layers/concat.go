@@ -1,11 +1,10 @@
-package nn
+package layers
 
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
-	"dahl/dag"
+	"dahl/nn"
 )
 
 // Concat puts the channels, or the features, of its inputs behind each other. It is no task where
@@ -16,7 +15,7 @@ type Concat struct{}
 func (Concat) Kind() string { return "concat" }
 
 // Traits says where values and gradients are.
-func (Concat) Traits() Traits { return Traits{Passes: true, Joins: true} }
+func (Concat) Traits() nn.Traits { return nn.Traits{Passes: true, Joins: true} }
 
 // Output implements [Layer].
 func (Concat) Output(in [][]int) ([]int, error) {
@@ -36,17 +35,8 @@ func (Concat) Output(in [][]int) ([]int, error) {
 // Flops implements [Layer].
 func (Concat) Flops([][]int, []int) float64 { return 0 }
 
-// Forward implements [Layer]. It copies the inputs that are not in their place.
-func (Concat) Forward(n *Node) {
-	for i := range n.ins {
-		x, place := &n.ins[i], n.ins[i]
-		place.value, place.valueIn = n.out.value, n.out.valueIn.from(&n.out, n.offset(i))
-		if x.value == place.value && x.valueIn.first == place.valueIn.first {
-			continue
-		}
-		n.l.tiles(n, phaseForward+"."+strconv.Itoa(i+1), "copy", nil, n.passing(), place.values(dag.AlongOutputs), x.values(dag.AlongInputs))
-	}
-}
+// Forward implements [Layer].
+func (Concat) Forward(n *nn.Node) { n.Join() }
 
 // Backward implements [Layer].
-func (Concat) Backward(*Node) {}
+func (Concat) Backward(*nn.Node) {}

@@ -1,63 +1,65 @@
-package nn
+package files
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
 
+	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/nn/onnx"
 )
 
 // onnxOperators is the table of operators: what each takes from its node, and the layer that it is.
 // A nil layer is none, where the operator gives what it reads.
-func onnxOperators() map[string]func(*onnxNode) Layer {
-	function := func(name string) func(*onnxNode) Layer {
-		return func(*onnxNode) Layer { return Activation{Function: name} }
+func onnxOperators() map[string]func(*onnxNode) nn.Layer {
+	function := func(name string) func(*onnxNode) nn.Layer {
+		return func(*onnxNode) nn.Layer { return layers.Activation{Function: name} }
 	}
-	return map[string]func(*onnxNode) Layer{
+	return map[string]func(*onnxNode) nn.Layer{
 		"Conv":    (*onnxNode).conv,
 		"Gemm":    (*onnxNode).gemm,
 		"MatMul":  (*onnxNode).gemm,
-		"Relu":    func(*onnxNode) Layer { return ReLU{} },
+		"Relu":    func(*onnxNode) nn.Layer { return layers.ReLU{} },
 		"Tanh":    function("tanh"),
 		"Sigmoid": function("sigmoid"),
-		"Gelu": func(n *onnxNode) Layer {
+		"Gelu": func(n *onnxNode) nn.Layer {
 			switch how := n.text("approximate", "none"); how {
 			case "tanh":
-				return Activation{Function: "gelu_tanh"}
+				return layers.Activation{Function: "gelu_tanh"}
 			case "none":
 			default:
 				n.fail("approximate is %q; dahl has none and tanh", how)
 			}
-			return Activation{Function: "gelu"}
+			return layers.Activation{Function: "gelu"}
 		},
-		"LeakyRelu": func(n *onnxNode) Layer {
-			return Activation{Function: "leaky_relu", Setting: n.take("alpha", onnx.Attribute{Float: 0.01}).Float}
+		"LeakyRelu": func(n *onnxNode) nn.Layer {
+			return layers.Activation{Function: "leaky_relu", Setting: n.take("alpha", onnx.Attribute{Float: 0.01}).Float}
 		},
-		"MaxPool": func(n *onnxNode) Layer { return n.window() },
-		"AveragePool": func(n *onnxNode) Layer {
+		"MaxPool": func(n *onnxNode) nn.Layer { return n.window() },
+		"AveragePool": func(n *onnxNode) nn.Layer {
 			included, w := n.take("count_include_pad", onnx.Attribute{}).Int, n.window()
-			if w.Pads != (Pads{}) {
+			if w.Pads != (layers.Pads{}) {
 				n.want("count_include_pad", included, 1)
 			}
-			return AvgPool(w)
+			return layers.AvgPool(w)
 		},
 		"BatchNormalization": (*onnxNode).batchNorm,
 		"Dropout":            (*onnxNode).dropout,
-		"GlobalAveragePool":  func(*onnxNode) Layer { return GlobalAvgPool{} },
-		"Flatten": func(n *onnxNode) Layer {
+		"GlobalAveragePool":  func(*onnxNode) nn.Layer { return layers.GlobalAvgPool{} },
+		"Flatten": func(n *onnxNode) nn.Layer {
 			n.channels(1)
-			return Flatten{}
+			return layers.Flatten{}
 		},
 		"Reshape": (*onnxNode).reshape,
 		"Squeeze": (*onnxNode).squeeze,
-		"Add":     func(*onnxNode) Layer { return Add{} },
-		"Concat": func(n *onnxNode) Layer {
+		"Add":     func(*onnxNode) nn.Layer { return layers.Add{} },
+		"Concat": func(n *onnxNode) nn.Layer {
 			n.channels(0)
-			return Concat{}
+			return layers.Concat{}
 		},
-		"Identity": func(*onnxNode) Layer { return nil },
-		"Cast": func(n *onnxNode) Layer {
+		"Identity": func(*onnxNode) nn.Layer { return nil },
+		"Cast": func(n *onnxNode) nn.Layer {
 			n.floats()
 			return nil
 		},
@@ -131,7 +133,7 @@ func (n *onnxNode) shape() []int { return n.reader.shapes[n.reader.layerOf[n.Inp
 // numbers is an attribute of so many numbers.
 func (n *onnxNode) numbers(name string, otherwise ...int64) []int {
 	given := n.take(name, onnx.Attribute{Ints: otherwise}).Ints
-	if len(given) != len(otherwise) || slices.Min(given) < 0 || slices.Max(given) > maxExtent {
+	if len(given) != len(otherwise) || slices.Min(given) < 0 || slices.Max(given) > layers.MaxExtent {
 		n.fail("%s are %v; want %d numbers of at least 0", name, given, len(otherwise))
 		given = otherwise
 	}
@@ -152,10 +154,10 @@ func (n *onnxNode) positive(name string, rows, columns int) (int, int) {
 }
 
 // batchNorm has the defaults of the format. What it gives beside its output, in files for training, is in the layer.
-func (n *onnxNode) batchNorm() Layer {
+func (n *onnxNode) batchNorm() nn.Layer {
 	if len(n.Inputs) != 5 {
 		n.fail("%d operands; want five", len(n.Inputs))
-		return BatchNorm{}
+		return layers.BatchNorm{}
 	}
 	for i, name := range []string{"weight", "bias", "running_mean", "running_var"} {
 		n.param(n.Inputs[1+i], name, 1)
@@ -163,7 +165,7 @@ func (n *onnxNode) batchNorm() Layer {
 	n.operands = n.Inputs[:1]
 	n.take("training_mode", onnx.Attribute{})
 	n.want("spatial", n.take("spatial", onnx.Attribute{Int: 1}).Int, 1)
-	b := BatchNorm{Eps: decimal(n.take("epsilon", onnx.Attribute{Float: 1e-5}).Float), Momentum: decimal(1 - n.take("momentum", onnx.Attribute{Float: 0.9}).Float)}
+	b := layers.BatchNorm{Eps: decimal(n.take("epsilon", onnx.Attribute{Float: 1e-5}).Float), Momentum: decimal(1 - n.take("momentum", onnx.Attribute{Float: 0.9}).Float)}
 	if b.Eps == 0 || b.Momentum == 0 {
 		n.fail("epsilon %g and momentum %g; want more than 0 and less than 1", b.Eps, 1-b.Momentum)
 	}
@@ -180,17 +182,17 @@ func decimal(v float64) float64 {
 }
 
 // dropout has its probability as an operand, or in older files as an attribute.
-func (n *onnxNode) dropout() Layer {
-	p := n.take("ratio", onnx.Attribute{Float: defaultP}).Float
+func (n *onnxNode) dropout() nn.Layer {
+	p := n.take("ratio", onnx.Attribute{Float: layers.DefaultP}).Float
 	n.take("seed", onnx.Attribute{})
 	if len(n.Inputs) > 1 && n.Inputs[1] != "" {
 		t := n.reader.graph.Tensors[n.Inputs[1]]
 		if t == nil || len(t.Floats) != 1 {
 			n.fail("operand %q is not a constant number", n.Inputs[1])
-			return Dropout{}
+			return layers.Dropout{}
 		}
 		p = t.Floats[0]
 	}
 	n.operands = n.Inputs[:min(len(n.Inputs), 1)]
-	return Dropout{P: decimal(p)}
+	return layers.Dropout{P: decimal(p)}
 }

@@ -1,10 +1,11 @@
-package nn
+package layers
 
 import (
 	"cmp"
 	"fmt"
 
 	"dahl/dag"
+	"dahl/nn"
 )
 
 // MaxPool is the maximum of windows. A byte per output remembers the position of the
@@ -20,14 +21,17 @@ type MaxPool struct {
 // Kind implements [Layer].
 func (MaxPool) Kind() string { return "maxpool" }
 
+// Prefix is how automatic names begin.
+func (MaxPool) Prefix() string { return "pool" }
+
 // maxPoolSize is the largest window whose positions fit a byte; 255 stands for no gradient.
 const maxPoolSize = 15
 
 // Output implements [Layer].
 func (p MaxPool) Output(in [][]int) ([]int, error) {
-	for _, w := range p.windows() {
-		if w.size > maxPoolSize {
-			return nil, fmt.Errorf("window %d; at most %d, so that a position fits a byte", w.size, maxPoolSize)
+	for _, w := range p.Windows() {
+		if w.Size > maxPoolSize {
+			return nil, fmt.Errorf("window %d; at most %d, so that a position fits a byte", w.Size, maxPoolSize)
 		}
 	}
 	return p.pooled(in)
@@ -35,16 +39,17 @@ func (p MaxPool) Output(in [][]int) ([]int, error) {
 
 // Flops implements [Layer].
 func (p MaxPool) Flops(_ [][]int, out []int) float64 {
-	w := p.windows()
-	return float64(elems(out) * w[0].size * w[1].size)
+	w := p.Windows()
+	return float64(nn.Elems(out) * w[0].Size * w[1].Size)
 }
 
 func (p MaxPool) params() dag.Params {
-	w := p.windows()
-	return append(windowParams(w), dag.Param{Name: "height", Value: float64(w[0].size)}, dag.Param{Name: "width", Value: float64(w[1].size)})
+	w := p.Windows()
+	return append(windowParams(w), dag.Param{Name: "height", Value: float64(w[0].Size)}, dag.Param{Name: "width", Value: float64(w[1].Size)})
 }
 
-func (p MaxPool) windows() [2]window {
+// Windows are those along rows and along columns.
+func (p MaxPool) Windows() [2]Window {
 	columns := p.Columns
 	columns.Stride = cmp.Or(columns.Stride, p.Stride, columns.Size, p.Size)
 	return windowsOf(Columns{Size: p.Size, Stride: cmp.Or(p.Stride, p.Size)}, p.Pad, columns, p.Pads)
@@ -52,8 +57,8 @@ func (p MaxPool) windows() [2]window {
 
 // plain reports whether windows are squares, as far apart in both directions, without padding.
 func (p MaxPool) plain() bool {
-	w := p.windows()
-	return w[0] == w[1] && w[0].before == 0 && w[0].after == 0
+	w := p.Windows()
+	return w[0] == w[1] && w[0].Before == 0 && w[0].After == 0
 }
 
 // poolOf is the pooling that a model file describes.
@@ -66,12 +71,12 @@ func poolOf(s Settings) MaxPool {
 }
 
 // Forward implements [Layer].
-func (p MaxPool) Forward(n *Node) {
+func (p MaxPool) Forward(n *nn.Node) {
 	n.Tiles("maxpool.nhwc", p.params(), n.Output(), n.Saved("index", dag.Uint8), n.Input(0))
 }
 
 // Backward implements [Layer].
-func (p MaxPool) Backward(n *Node) {
+func (p MaxPool) Backward(n *nn.Node) {
 	n.Tiles("maxpool.nhwc.dx", p.params(), n.InputGrad(0), n.OutputGrad(), n.Saved("index", dag.Uint8))
 }
 
@@ -81,10 +86,10 @@ func (p MaxPool) pooled(inputs [][]int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range p.windows() {
-		if pad := max(w.before, w.after); min(w.before, w.after) < 0 || 2*pad > w.size {
-			return nil, fmt.Errorf("pad %d; want 0 to %d, half of the window", pad, w.size/2)
+	for _, w := range p.Windows() {
+		if pad := max(w.Before, w.After); min(w.Before, w.After) < 0 || 2*pad > w.Size {
+			return nil, fmt.Errorf("pad %d; want 0 to %d, half of the window", pad, w.Size/2)
 		}
 	}
-	return slid(in, in[0], p.windows())
+	return slid(in, in[0], p.Windows())
 }

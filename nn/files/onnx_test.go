@@ -1,69 +1,38 @@
-package nn
+package files_test
 
 import (
 	"fmt"
-	"math"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/files"
+	"dahl/nn/layers"
 	"dahl/nn/onnx"
 )
 
-const exportedFile = "testdata/exchange.onnx"
-
-// TestONNX reads networks that PyTorch exported. Each is that of the fixture of the same name, whose
-// values are compared with PyTorch's: it lowers to the same graph, and its parameters begin with
-// the same numbers.
-func TestONNX(t *testing.T) {
-	for _, f := range readFixtures(t).Layers {
-		if f.Name == "exchange" || f.Name == "windows" || f.Name == "normalised" {
-			t.Run(f.Name, func(t *testing.T) { checkExported(t, &f) })
-		}
-	}
-}
-
-func checkExported(t *testing.T, f *layerFixture) {
-	m := must.Get(LoadModel("testdata/" + f.Name + ".onnx"))(t)
-	opt := LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: dag.Lowering{}}
-	got, want := mustLower(t, m, opt), mustLower(t, f.model(t), opt)
-	if !reflect.DeepEqual(got.Tasks, want.Tasks) || !reflect.DeepEqual(got.Buffers, want.Buffers) {
-		t.Error("the network is another than that of the fixture")
-	}
-	fitted := must.Get(m.For(m.Input, m.Classes()))(t)
-	known := 0
-	for _, p := range fitted.State() {
-		if p.Counts {
-			continue
-		}
-		known++
-		values := make([]float64, p.Elems())
-		p.Init(values, 0, 7)
-		if !slices.Equal(values, f.Params[p.Name]) {
-			t.Errorf("%s begins with %v…, want %v…", p.Name, values[:2], f.Params[p.Name][:2])
-		}
-	}
-	if n := len(f.Params); n != known {
-		t.Errorf("%d parameters and running statistics, want %d", known, n)
-	}
-}
+const exportedFile = "../testdata/exchange.onnx"
 
 // TestONNXClasses: weights of a file have its number of classes.
 func TestONNXClasses(t *testing.T) {
-	m := must.Get(LoadModel(exportedFile))(t)
+	m := must.Get(files.LoadModel(exportedFile))(t)
 	if _, err := m.For(m.Input, m.Classes()+2); err == nil || !strings.Contains(err.Error(), `parameter "fc3.weight" of the file has shape [17 19], and [19 19] is wanted`) {
 		t.Errorf("another number of classes: %v", err)
 	}
 }
 
+func lowered(t *testing.T, m *nn.Model, opt nn.LowerOptions) *dag.Graph {
+	return must.Get(m.Lower(opt))(t)
+}
+
 // onnxGraph is a graph of one convolution 3×5×5 → 7×5×5, a flatten and a dense layer.
 func onnxGraph() *onnx.Graph {
 	tensor := func(name string, shape ...int) *onnx.Tensor {
-		return &onnx.Tensor{Name: name, Shape: shape, Floats: make([]float64, elems(shape))}
+		return &onnx.Tensor{Name: name, Shape: shape, Floats: make([]float64, nn.Elems(shape))}
 	}
 	g := &onnx.Graph{Tensors: map[string]*onnx.Tensor{}, Inputs: []onnx.Value{{Name: "x", Shape: []int{0, 3, 5, 5}}}, Outputs: []onnx.Value{{Name: "z"}}}
 	for _, t := range []*onnx.Tensor{tensor("conv.weight", 7, 3, 1, 1), tensor("w", 11, 175), {Name: "shape", Shape: []int{2}, Ints: []int64{-1, 175}}} {
@@ -93,7 +62,7 @@ func pool(g *onnx.Graph, size int64, ceil onnx.Attribute) {
 
 // TestONNXErrors: what dahl has no layer for is refused in one line that names the operator.
 func TestONNXErrors(t *testing.T) {
-	if m, err := modelOfONNX(onnxGraph(), "net.onnx"); err != nil || m.Stages[0].Name != "conv" || m.Stages[2].Name != "fc1" || m.Name != "net" {
+	if m, err := files.ModelOfONNX(onnxGraph(), "net.onnx"); err != nil || m.Stages[0].Name != "conv" || m.Stages[2].Name != "fc1" || m.Name != "net" {
 		t.Fatalf("the graph itself: %+v, %v", m, err)
 	}
 	for want, change := range map[string]func(g *onnx.Graph){
@@ -142,7 +111,7 @@ func TestONNXErrors(t *testing.T) {
 	} {
 		g := onnxGraph()
 		change(g)
-		if _, err := modelOfONNX(g, "net.onnx"); err == nil || !strings.HasPrefix(err.Error(), "net.onnx: "+want) || strings.Contains(err.Error(), "\n") {
+		if _, err := files.ModelOfONNX(g, "net.onnx"); err == nil || !strings.HasPrefix(err.Error(), "net.onnx: "+want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -156,7 +125,7 @@ func TestONNXTurnsWeights(t *testing.T) {
 		w.Floats = append(w.Floats, float64(i))
 	}
 	g.Tensors["w"], g.Nodes[2].Attributes["transB"] = w, onnx.Attribute{}
-	m := must.Get(modelOfONNX(g, "net.onnx"))(t)
+	m := must.Get(files.ModelOfONNX(g, "net.onnx"))(t)
 	p := m.Stages[2].Params[0]
 	values := make([]float64, p.Elems())
 	p.Init(values, 0, 1)
@@ -181,8 +150,8 @@ func TestONNXDropout(t *testing.T) {
 		change(g, &n)
 		g.Nodes[2].Inputs[0] = "d"
 		g.Nodes = slices.Insert(g.Nodes, 2, n)
-		m := must.Get(modelOfONNX(g, "net.onnx"))(t)
-		if got := m.Stages[2].Layer.(Dropout).P; got != want {
+		m := must.Get(files.ModelOfONNX(g, "net.onnx"))(t)
+		if got := m.Stages[2].Layer.(layers.Dropout).P; got != want {
 			t.Errorf("p is %g, want %g", got, want)
 		}
 	}
@@ -196,12 +165,12 @@ func FuzzONNX(f *testing.F) {
 		f.Add(file[:i])
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		m, err := ParseONNX(file, "fuzz.onnx")
+		m, err := files.ParseONNX(file, "fuzz.onnx")
 		if err != nil {
 			return
 		}
 		for _, s := range m.Stages {
-			if s.inElems() > 1<<20 || elems(s.Out) > 1<<20 {
+			if slices.ContainsFunc(append(s.In, s.Out), func(shape []int) bool { return nn.Elems(shape) > 1<<20 }) {
 				return // fine, but slow to lower
 			}
 		}
@@ -211,7 +180,7 @@ func FuzzONNX(f *testing.F) {
 			}
 			p.Init(make([]float64, p.Elems()), 0, 1)
 		}
-		if _, err := m.Lower(LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}); err != nil {
+		if _, err := m.Lower(nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}); err != nil {
 			t.Errorf("a model that is read does not lower: %v", err)
 		}
 	})
@@ -231,9 +200,9 @@ func TestONNXSpellings(t *testing.T) {
 		return n
 	}
 	instead := func(g *onnx.Graph, nodes ...onnx.Node) { g.Nodes = slices.Concat(g.Nodes[:1], nodes, g.Nodes[2:]) }
-	opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}
-	plain := must.Get(modelOfONNX(onnxGraph(), "net.onnx"))(t)
-	want := mustLower(t, plain, opt).Hash()
+	opt := nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}
+	plain := must.Get(files.ModelOfONNX(onnxGraph(), "net.onnx"))(t)
+	want := lowered(t, plain, opt).Hash()
 	for name, change := range map[string]func(g *onnx.Graph){
 		"flatten, axis -3": func(g *onnx.Graph) { instead(g, with(node("Flatten", "f", "y"), "axis", onnx.Attribute{Int: -3})) },
 		"the batch":        func(g *onnx.Graph) { g.Inputs[0].Shape[0], g.Tensors["shape"].Ints = 2, []int64{2, 175} },
@@ -270,11 +239,11 @@ func TestONNXSpellings(t *testing.T) {
 	} {
 		g := onnxGraph()
 		change(g)
-		m, err := modelOfONNX(g, "net.onnx")
+		m, err := files.ModelOfONNX(g, "net.onnx")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if mustLower(t, m, opt).Hash() != want {
-			t.Errorf("%s: another network: %+v", name, m.layers())
+		} else if lowered(t, m, opt).Hash() != want {
+			t.Errorf("%s: another network: %+v", name, m.Stages)
 		}
 		if wide := name == "float16"; err == nil && wide != (len(m.Notes) == 1 && strings.Contains(m.Notes[0], "float16 are widened")) {
 			t.Errorf("%s: notes %q", name, m.Notes)
@@ -291,7 +260,7 @@ func TestONNXBias(t *testing.T) {
 		g.Nodes = append(g.Nodes, onnx.Node{Op: "Add", Inputs: []string{"z", "fc.bias"}, Outputs: []string{"logits"}})
 		g.Outputs[0].Name = "logits"
 		g.Tensors["fc.bias"] = &onnx.Tensor{Name: "fc.bias", Shape: []int{1, 11}[2-min(2, len(shape)-2):], Floats: make([]float64, 11)}
-		m := must.Get(modelOfONNX(g, "net.onnx"))(t)
+		m := must.Get(files.ModelOfONNX(g, "net.onnx"))(t)
 		var names []string
 		for _, p := range m.State() {
 			names = append(names, fmt.Sprint(p.Name, p.Shape))
@@ -299,7 +268,7 @@ func TestONNXBias(t *testing.T) {
 		if got, want := strings.Join(names, " "), "conv.weight[7 3 1 1] conv.bias[7] fc.weight[11 175] fc.bias[11]"; got != want {
 			t.Errorf("%v: parameters %s, want %s", shape, got, want)
 		}
-		if values := m.Stages[0].Params[1].values; !slices.Equal(values, []float64{1, 2, 3, 4, 5, 6, 7}) {
+		if values := m.Stages[0].Params[1].Values; !slices.Equal(values, []float64{1, 2, 3, 4, 5, 6, 7}) {
 			t.Errorf("bias %v", values)
 		}
 	}
@@ -308,19 +277,19 @@ func TestONNXBias(t *testing.T) {
 // TestONNXPadding: of 7 rows and 10 columns, windows of 4 that are 3 apart are ⌈7/3⌉ = 3 and ⌈10/3⌉ = 4. They span (3 - 1)·3 + 4 = 10 rows,
 // so that 3 are missing, and (4 - 1)·3 + 4 = 13 columns, 3 more. The greater part is below and to the right, or above and to the left.
 func TestONNXPadding(t *testing.T) {
-	for auto, want := range map[string]Pads{"SAME_UPPER": {1, 1, 2, 2}, "SAME_LOWER": {2, 2, 1, 1}, "VALID": {}} {
+	for auto, want := range map[string]layers.Pads{"SAME_UPPER": {Top: 1, Left: 1, Bottom: 2, Right: 2}, "SAME_LOWER": {Top: 2, Left: 2, Bottom: 1, Right: 1}, "VALID": {}} {
 		g := onnxGraph()
 		g.Inputs[0].Shape = []int{0, 3, 7, 10}
 		g.Tensors["conv.weight"] = &onnx.Tensor{Name: "conv.weight", Shape: []int{7, 3, 4, 4}, Floats: make([]float64, 7*3*16)}
 		g.Nodes[0].Attributes["auto_pad"], g.Nodes[0].Attributes["strides"] = onnx.Attribute{Text: auto}, onnx.Attribute{Ints: []int64{3, 3}}
 		g.Nodes = g.Nodes[:2]
 		g.Nodes[1] = onnx.Node{Op: "Flatten", Inputs: []string{"y"}, Outputs: []string{"z"}}
-		m := must.Get(modelOfONNX(g, "net.onnx"))(t)
+		m := must.Get(files.ModelOfONNX(g, "net.onnx"))(t)
 		shape := []int{7, 3, 4}
 		if auto == "VALID" {
 			shape = []int{7, 2, 3}
 		}
-		if got := m.Stages[0].Layer.(Conv2D).Pads; got != want || !slices.Equal(m.Stages[0].Out, shape) {
+		if got := m.Stages[0].Layer.(layers.Conv2D).Pads; got != want || !slices.Equal(m.Stages[0].Out, shape) {
 			t.Errorf("%s: pads %v and output %v, want %v and %v", auto, got, m.Stages[0].Out, want, shape)
 		}
 	}
@@ -330,7 +299,7 @@ func TestONNXPadding(t *testing.T) {
 func TestONNXWholeWindows(t *testing.T) {
 	g := onnxGraph()
 	pool(g, 1, onnx.Attribute{Int: 1})
-	m := must.Get(modelOfONNX(g, "net.onnx"))(t)
+	m := must.Get(files.ModelOfONNX(g, "net.onnx"))(t)
 	if got := m.Stages[1].Out; !slices.Equal(got, []int{7, 5, 5}) {
 		t.Errorf("output %v", got)
 	}
@@ -342,12 +311,12 @@ func TestONNXNames(t *testing.T) {
 		g := onnxGraph()
 		g.Tensors[of+".weight"] = g.Tensors["w"]
 		g.Nodes[2].Inputs[1] = of + ".weight"
-		m := must.Get(modelOfONNX(g, "net.onnx"))(t)
+		m := must.Get(files.ModelOfONNX(g, "net.onnx"))(t)
 		fitted := must.Get(m.For(m.Input, 11))(t)
 		if got := fitted.State()[1].Name; got != of+".weight" {
 			t.Errorf("the weight is %s, want %s.weight", got, of)
 		}
-		mustLower(t, fitted, LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: DefaultLowering(fitted, 3, 0, dag.Float32)})
+		lowered(t, fitted, nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: nn.DefaultLowering(fitted, 3, 0, dag.Float32)})
 	}
 }
 
@@ -356,40 +325,9 @@ func TestONNXOtherNames(t *testing.T) {
 	g := onnxGraph()
 	g.Tensors["a/b.weight"] = g.Tensors["w"]
 	g.Nodes[2].Inputs[1] = "a/b.weight"
-	m := must.Get(modelOfONNX(g, "net.onnx"))(t)
+	m := must.Get(files.ModelOfONNX(g, "net.onnx"))(t)
 	if len(m.Notes) != 1 || !strings.HasSuffix(m.Notes[0], ": a/b.weight (fc1.weight)") {
 		t.Errorf("notes %q", m.Notes)
-	}
-}
-
-// TestONNXShared: after a step of rate 1/2 on these images the first row of the weight that both layers have is as the numeric
-// derivative of the loss in float64 says (numpy, central differences).
-func TestONNXShared(t *testing.T) {
-	m := must.Get(LoadModel("testdata/tied.onnx"))(t)
-	if want := "sum of its gradients, also where the program that wrote the file only found equal numbers: t.bias (t, fc1), t.weight (t, fc1)"; len(m.Notes) != 1 || !strings.Contains(m.Notes[0], want) {
-		t.Errorf("notes %q, want %s", m.Notes, want)
-	}
-	if m.NumWeights() != 20 {
-		t.Errorf("%d weights, want 20", m.NumWeights())
-	}
-	images := []byte{
-		0xef, 0xf7, 0xde, 0xae, 0x61, 0x64, 0x0a, 0x2f, 0x55, 0x58, 0x94, 0x82, 0xb1, 0xe4, 0xe0, 0xc6,
-		0xfa, 0x51, 0xe8, 0xec, 0x39, 0x78, 0x91, 0xb1, 0xb3, 0x1b, 0x7a, 0x1a, 0xf5, 0x33, 0x72, 0xe2,
-	}
-	opt := LowerOptions{Batch: 8, Type: dag.Float64, Train: true, Samples: 8, Optimizer: SGD{LearningRate: 0.5}}
-	in := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
-	copy(in.bytes("data.train.images"), images)
-	copy(in.ints("data.train.labels"), []int32{0, 1, 2, 3, 0, 1, 2, 3})
-	for _, p := range m.State() {
-		values := make([]float64, p.Elems())
-		p.Init(values, 0, 1)
-		in.setFloats(p.Name, values)
-	}
-	in.step(indices(0, 8), 0.5, 1)
-	for i, want := range []float64{0.0945267, -0.1742836, -0.1884291, -1.2207336} {
-		if got := in.floats("t.weight")[i]; math.Abs(got-want) > 1e-7 {
-			t.Errorf("t.weight[0][%d] is %.9f, want %.7f", i, got, want)
-		}
 	}
 }
 
@@ -404,7 +342,7 @@ func TestONNXKeptApart(t *testing.T) {
 	}
 	g.Nodes = slices.Insert(g.Nodes, 1, norm("y", "n1"), norm("n1", "n2"))
 	g.Nodes[3].Inputs[0] = "n2"
-	m := must.Get(modelOfONNX(g, "net.onnx"))(t)
+	m := must.Get(files.ModelOfONNX(g, "net.onnx"))(t)
 	if got, want := fmt.Sprint(m.SharedNames()), "map[bn2.bias:bn1.bias bn2.weight:bn1.weight]"; got != want {
 		t.Errorf("shared are %s, want %s", got, want)
 	}
@@ -417,7 +355,7 @@ func TestONNXKeptApart(t *testing.T) {
 	g.Nodes = append(g.Nodes, onnx.Node{Op: "MatMul", Inputs: []string{"z", "w"}, Outputs: []string{"last"}})
 	g.Outputs[0].Name = "last"
 	want := `net.onnx: operator MatMul (node ""): initializer "w" is the weight of layer fc1 and the weight of layer fc2, turned, which dahl does not train as one parameter; write it twice, under two names`
-	if _, err := modelOfONNX(g, "net.onnx"); err == nil || err.Error() != want {
+	if _, err := files.ModelOfONNX(g, "net.onnx"); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

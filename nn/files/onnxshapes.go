@@ -1,4 +1,4 @@
-package nn
+package files
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"dahl/naming"
+	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/nn/onnx"
 )
 
@@ -171,7 +173,7 @@ var shapeOperators = map[string]func(n *onnxNode, in [][]int64) ([]int64, bool){
 		switch {
 		case a == 1 || b == 1:
 			return []int64{a * b}, true
-		case min(a, b) < 0 || max(a, b) > maxExtent: // so that products stay within 64 bits
+		case min(a, b) < 0 || max(a, b) > layers.MaxExtent: // so that products stay within 64 bits
 			return nil, false
 		}
 		return []int64{a * b}, true
@@ -194,7 +196,7 @@ func between(v []int64, from, to int64) ([]int64, bool) {
 }
 
 // reshape is a flatten where it keeps the batch and joins the rest. One that gives each sample the shape that it has is no layer.
-func (n *onnxNode) reshape() Layer {
+func (n *onnxNode) reshape() nn.Layer {
 	copies := n.take("allowzero", onnx.Attribute{}).Int != 1 // an extent of 0 is that of the input
 	shape := n.shape()
 	var to []int64
@@ -203,17 +205,17 @@ func (n *onnxNode) reshape() Layer {
 	}
 	n.operands = n.Inputs[:1]
 	if shape == nil && to != nil {
-		return Flatten{} // New says what is wrong before it
+		return layers.Flatten{} // New says what is wrong before it
 	}
 	if want := n.extents(to, shape, copies); want != nil {
 		if len(want) == len(shape) && slices.Equal(want, shape) {
 			return nil
 		}
-		if features := elems(shape); len(want) == 1 {
+		if features := nn.Elems(shape); len(want) == 1 {
 			if want[0] != features {
 				n.fail("it has %d features and the file %d; dahl keeps the batch as it is", features, want[0])
 			}
-			return Flatten{}
+			return layers.Flatten{}
 		}
 	}
 	n.fail("dahl has only the shape of a flatten, (batch, -1)")
@@ -237,7 +239,7 @@ func (n *onnxNode) extents(to []int64, shape []int, copies bool) (want []int) {
 		}
 		if e == -1 && i == open {
 			e = 1
-		} else if e < 1 || e > maxSampleElems || known > maxSampleElems/int(e) {
+		} else if e < 1 || e > nn.MaxSampleElems || known > nn.MaxSampleElems/int(e) {
 			return nil
 		} else {
 			known *= int(e)
@@ -245,16 +247,16 @@ func (n *onnxNode) extents(to []int64, shape []int, copies bool) (want []int) {
 		want = append(want, int(e))
 	}
 	if open >= 0 {
-		if elems(shape)%known != 0 {
+		if nn.Elems(shape)%known != 0 {
 			return nil
 		}
-		want[open] = elems(shape) / known
+		want[open] = nn.Elems(shape) / known
 	}
 	return want
 }
 
 // squeeze is a flatten where the image has one pixel.
-func (n *onnxNode) squeeze() Layer {
+func (n *onnxNode) squeeze() nn.Layer {
 	axes := n.take("axes", onnx.Attribute{}).Ints
 	if len(n.Inputs) == 2 {
 		axes, _ = n.reader.vector(n.Inputs[1])
@@ -271,5 +273,5 @@ func (n *onnxNode) squeeze() Layer {
 	if shape != nil && !(len(shape) == 3 && shape[1] == 1 && shape[2] == 1 && slices.Equal(axes, []int64{2, 3})) {
 		n.fail("axes %v of samples of %s; dahl has only the shape of a flatten, (batch, -1)", axes, naming.ShapeText(shape))
 	}
-	return Flatten{}
+	return layers.Flatten{}
 }

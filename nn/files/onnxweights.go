@@ -1,9 +1,11 @@
-package nn
+package files
 
 import (
 	"cmp"
 	"slices"
 
+	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/nn/onnx"
 )
 
@@ -74,7 +76,7 @@ func (n *onnxNode) bias(operand string, weight []int) {
 	case t == nil || t.Floats == nil:
 		n.constant(operand, 1)
 	case len(weight) == 4 && isOperand && slices.Equal(t.Shape, []int{outputs}):
-	case len(t.Shape) > len(full) || len(weight) == 4 && isOperand || !slices.Equal(t.Shape, full[len(full)-len(t.Shape):]) || elems(t.Shape) != outputs:
+	case len(t.Shape) > len(full) || len(weight) == 4 && isOperand || !slices.Equal(t.Shape, full[len(full)-len(t.Shape):]) || nn.Elems(t.Shape) != outputs:
 		n.fail("constant %q of shape %v is added; dahl adds a bias, of shape %v", operand, t.Shape, full[1:])
 	}
 	if n.err == nil {
@@ -100,15 +102,15 @@ func (n *onnxNode) turn() *onnx.Tensor {
 	return p.t
 }
 
-func (n *onnxNode) conv() Layer {
+func (n *onnxNode) conv() nn.Layer {
 	w, noBias := n.weighted(4)
-	c := Conv2D{Filters: w.Shape[0], Kernel: w.Shape[2], Columns: Columns{Size: w.Shape[3]}, NoBias: noBias}
+	c := layers.Conv2D{Filters: w.Shape[0], Kernel: w.Shape[2], Columns: layers.Columns{Size: w.Shape[3]}, NoBias: noBias}
 	if k := n.numbers("kernel_shape", int64(w.Shape[2]), int64(w.Shape[3])); k[0] != w.Shape[2] || k[1] != w.Shape[3] {
 		n.fail("kernel_shape are %v; the weight has %v", k, w.Shape[2:])
 	}
 	c.Stride, c.Columns.Stride = n.positive("strides", 1, 1)
 	c.Dilation, c.Columns.Dilation = n.positive("dilations", 1, 1)
-	c.Pads = n.pads(windowsOf(Columns{c.Kernel, c.Stride, c.Dilation}, 0, c.Columns, Pads{}))
+	c.Pads = n.pads(c.Windows())
 	groups := n.take("group", onnx.Attribute{Int: 1}).Int
 	if groups < 1 || groups > int64(w.Shape[0]) {
 		n.fail("group is %d; want 1 to %d, the filters", groups, w.Shape[0])
@@ -118,7 +120,7 @@ func (n *onnxNode) conv() Layer {
 }
 
 // gemm is a dense layer, that of a MatMul too.
-func (n *onnxNode) gemm() Layer {
+func (n *onnxNode) gemm() nn.Layer {
 	w, noBias := n.weighted(2)
 	for _, name := range []string{"alpha", "beta"} {
 		if n.take(name, onnx.Attribute{Float: 1}).Float != 1 {
@@ -126,62 +128,62 @@ func (n *onnxNode) gemm() Layer {
 		}
 	}
 	n.want("transA", n.take("transA", onnx.Attribute{}).Int, 0)
-	return Dense{Outputs: w.Shape[0], NoBias: noBias}
+	return layers.Dense{Outputs: w.Shape[0], NoBias: noBias}
 }
 
 // window is the window of a pooling.
-func (n *onnxNode) window() MaxPool {
+func (n *onnxNode) window() layers.MaxPool {
 	for _, d := range n.numbers("dilations", 1, 1) {
 		n.want("dilations", int64(d), 1)
 	}
 	n.want("storage_order", n.take("storage_order", onnx.Attribute{}).Int, 0)
-	p := MaxPool{}
+	p := layers.MaxPool{}
 	p.Size, p.Columns.Size = n.positive("kernel_shape", 0, 0)
 	p.Stride, p.Columns.Stride = n.positive("strides", 1, 1)
-	p.Pads = n.pads(p.windows())
+	p.Pads = n.pads(p.Windows())
 	if n.take("ceil_mode", onnx.Attribute{}).Int != 0 {
-		n.wholeWindows(p.windows())
+		n.wholeWindows(p.Windows())
 	}
 	return p
 }
 
 // wholeWindows refuses a pooling that would also have windows beyond the image.
-func (n *onnxNode) wholeWindows(windows [2]window) {
+func (n *onnxNode) wholeWindows(windows [2]layers.Window) {
 	shape := n.shape()
 	for i, w := range windows {
 		if len(shape) != 3 || n.err != nil {
 			return
 		}
-		if padded := shape[1+i] + w.before + w.after; (padded-w.size)%w.stride != 0 {
+		if padded := shape[1+i] + w.Before + w.After; (padded-w.Size)%w.Stride != 0 {
 			n.fail("ceil_mode is 1, and windows of %d with stride %d do not end with the %d %s; dahl has whole windows alone",
-				w.size, w.stride, padded, []string{"rows", "columns"}[i])
+				w.Size, w.Stride, padded, []string{"rows", "columns"}[i])
 		}
 	}
 }
 
 // pads are the rows and columns beside the image: those of the attribute, or as many as the file asks for by auto_pad, which gives
 // ⌈extent/stride⌉ windows. Where their number is odd, the last one is below and to the right (SAME_UPPER), or above and to the left.
-func (n *onnxNode) pads(windows [2]window) Pads {
+func (n *onnxNode) pads(windows [2]layers.Window) layers.Pads {
 	auto := n.text("auto_pad", "NOTSET")
 	p := n.numbers("pads", 0, 0, 0, 0)
 	shape := n.shape()
 	switch {
 	case cmp.Or(auto, "NOTSET") == "NOTSET":
-		return Pads{p[0], p[1], p[2], p[3]}
+		return layers.Pads{Top: p[0], Left: p[1], Bottom: p[2], Right: p[3]}
 	case slices.Max(p) > 0:
 		n.fail("auto_pad is %s and pads are %v; write one of them", auto, p)
 	case auto == "VALID" || len(shape) != 3:
-		return Pads{}
+		return layers.Pads{}
 	case auto != "SAME_UPPER" && auto != "SAME_LOWER":
 		n.fail("auto_pad is %q; dahl has NOTSET, VALID, SAME_UPPER and SAME_LOWER", auto)
 	}
 	for i, w := range windows {
-		extent, span := shape[1+i], (w.size-1)*w.dilation+1
-		all := max(0, (parts(extent, w.stride)-1)*w.stride+span-extent)
+		extent, span := shape[1+i], (w.Size-1)*w.Dilation+1
+		all := max(0, (extent-1)/w.Stride*w.Stride+span-extent)
 		p[i], p[2+i] = all/2, all-all/2
 		if auto == "SAME_LOWER" {
 			p[i], p[2+i] = p[2+i], p[i]
 		}
 	}
-	return Pads{p[0], p[1], p[2], p[3]}
+	return layers.Pads{Top: p[0], Left: p[1], Bottom: p[2], Right: p[3]}
 }

@@ -1,8 +1,10 @@
-package nn
+package layers
 
 import (
 	"fmt"
 	"slices"
+
+	"dahl/nn"
 )
 
 // Add is the sum of two or more inputs of one shape, in their order. The gradient of each is that
@@ -13,7 +15,7 @@ type Add struct{}
 func (Add) Kind() string { return "add" }
 
 // Traits says where gradients are.
-func (Add) Traits() Traits { return Traits{Passes: true} }
+func (Add) Traits() nn.Traits { return nn.Traits{Passes: true} }
 
 // Output implements [Layer].
 func (Add) Output(in [][]int) ([]int, error) {
@@ -29,15 +31,15 @@ func (Add) Output(in [][]int) ([]int, error) {
 }
 
 // Flops implements [Layer].
-func (Add) Flops(in [][]int, out []int) float64 { return float64((len(in) - 1) * elems(out)) }
+func (Add) Flops(in [][]int, out []int) float64 { return float64((len(in) - 1) * nn.Elems(out)) }
 
 // Forward implements [Layer].
-func (Add) Forward(n *Node) {
+func (Add) Forward(n *nn.Node) {
 	n.Tiles("sum", nil, n.Output(), n.Input(0), n.Input(1))
-	for i := range n.ins[2:] {
+	for i := range n.Inputs[2:] {
 		n.Tiles("add", nil, n.Output(), n.Input(i+2))
 	}
 }
 
 // Backward implements [Layer].
-func (Add) Backward(*Node) {}
+func (Add) Backward(*nn.Node) {}

@@ -1,4 +1,8 @@
-package nn
+package layers
+
+import (
+	"dahl/nn"
+)
 
 // AvgPool is the average of windows, which lie as those of a MaxPool of the same numbers. Beside the
 // image are zeros, which count as elements of the windows.
@@ -7,6 +11,9 @@ type AvgPool MaxPool
 // Kind implements [Layer].
 func (AvgPool) Kind() string { return "avgpool" }
 
+// Prefix is how automatic names begin.
+func (AvgPool) Prefix() string { return "pool" }
+
 // Output implements [Layer].
 func (p AvgPool) Output(in [][]int) ([]int, error) { return MaxPool(p).pooled(in) }
 
@@ -14,11 +21,11 @@ func (p AvgPool) Output(in [][]int) ([]int, error) { return MaxPool(p).pooled(in
 func (p AvgPool) Flops(in [][]int, out []int) float64 { return MaxPool(p).Flops(in, out) }
 
 // Forward implements [Layer].
-func (p AvgPool) Forward(n *Node) {
+func (p AvgPool) Forward(n *nn.Node) {
 	n.Tiles("avgpool.nhwc", MaxPool(p).params(), n.Output(), n.Input(0))
 }
 
 // Backward implements [Layer].
-func (p AvgPool) Backward(n *Node) {
+func (p AvgPool) Backward(n *nn.Node) {
 	n.Tiles("avgpool.nhwc.dx", MaxPool(p).params(), n.InputGrad(0), n.OutputGrad())
 }

@@ -1,4 +1,4 @@
-package nn
+package files
 
 import (
 	"errors"
@@ -11,11 +11,14 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/naming"
+	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/platform/tomlfile"
 )
 
 // LoadModel reads a model file; see [ParseModel], and [ParseONNX] for a name that ends in .onnx.
-func LoadModel(path string) (*Model, error) {
+func LoadModel(path string) (*nn.Model, error) {
 	if strings.EqualFold(filepath.Ext(path), ".onnx") {
 		return loadONNX(path)
 	}
@@ -40,7 +43,7 @@ func LoadLowering(path string) (dag.Lowering, error) {
 // optionally [train] with batch, optimizer and its numbers, schedule, loss, label_smoothing and
 // clip_norm. The file's name is for
 // errors, which say file, line, key, value and what to write.
-func ParseModel(src []byte, file string) (*Model, error) {
+func ParseModel(src []byte, file string) (*nn.Model, error) {
 	f, root, err := tomlfile.Parse(src, file)
 	if err != nil {
 		return nil, err
@@ -52,7 +55,7 @@ func ParseModel(src []byte, file string) (*Model, error) {
 	for _, t := range root.Tables("layer") {
 		r.read(t)
 	}
-	var defaults *Defaults
+	var defaults *nn.Defaults
 	if t := root.Table("train"); t != nil {
 		defaults = training(t)
 	}
@@ -63,11 +66,11 @@ func ParseModel(src []byte, file string) (*Model, error) {
 	if f.Err != nil {
 		return nil, f.Err
 	}
-	m, err := New(name, input, r.layers...)
-	if at, ok := errors.AsType[*fault](err); ok {
-		path := at.key
-		if at.layer >= 0 {
-			path = r.from[at.layer] + path
+	m, err := nn.New(name, input, r.layers...)
+	if at, ok := errors.AsType[*nn.Fault](err); ok {
+		path := at.Key
+		if at.Layer >= 0 {
+			path = r.from[at.Layer] + path
 		}
 		return nil, fmt.Errorf("%s:%d: %w", file, f.Line(path), err)
 	} else if err != nil {
@@ -85,7 +88,7 @@ func shapeIn(t *tomlfile.Table, key string) (shape []int) {
 	list, ok := v.([]any)
 	for _, e := range list {
 		n, isInt := e.(int64)
-		ok = ok && isInt && n >= 1 && n <= maxExtent
+		ok = ok && isInt && n >= 1 && n <= layers.MaxExtent
 		shape = append(shape, int(n))
 	}
 	if !ok {
@@ -95,31 +98,31 @@ func shapeIn(t *tomlfile.Table, key string) (shape []int) {
 }
 
 // layerOf reads one [[layer]], which is of no kind of the blocks.
-func layerOf(t *tomlfile.Table, blocks []layerBlock) Layer {
+func layerOf(t *tomlfile.Table, blocks []layerBlock) nn.Layer {
 	kind := t.Text("kind")
-	info, err := LayerByName(kind)
+	info, err := layers.ByName(kind)
 	if err != nil {
-		names := namesOf(Layers())
+		names := strings.Join(naming.List(layers.All(), func(k layers.Info) string { return k.Kind }), ", ")
 		for _, b := range blocks {
 			names += ", " + b.kind
 		}
 		t.Fail("kind", kind, "write one of "+names)
 		return nil
 	}
-	known := "kind, name, input, " + weightsOf
-	n := Named{}
-	if _, shares := t.Keys[weightsOf]; shares {
-		n.Shares = []string{t.Text(weightsOf)}
+	known := "kind, name, input, " + nn.WeightsOf
+	n := nn.Named{}
+	if _, shares := t.Keys[nn.WeightsOf]; shares {
+		n.Shares = []string{t.Text(nn.WeightsOf)}
 	}
 	if _, named := t.Keys["input"]; named {
 		if n.Inputs = t.Texts("input"); n.Inputs == nil {
 			t.Fail("input", "[]", "write the names of earlier layers, or leave it out for the layer before")
 		}
 	}
-	s := Settings{}
+	s := layers.Settings{}
 	for _, key := range info.Keys {
 		known += ", " + key.Name
-		s.Set(key.Name, key.read(t)...)
+		s.Set(key.Name, valueOf(&key, t)...)
 	}
 	n.Name = t.Text("name")
 	t.Done(known)
@@ -127,8 +130,8 @@ func layerOf(t *tomlfile.Table, blocks []layerBlock) Layer {
 	return n
 }
 
-// read takes the key's value from the table of a layer.
-func (k *Key) read(t *tomlfile.Table) []float64 {
+// valueOf takes a key's value from the table of a layer.
+func valueOf(k *layers.Key, t *tomlfile.Table) []float64 {
 	list, isList := t.Keys[k.Name].([]any)
 	switch {
 	case k.Flag:
@@ -138,7 +141,7 @@ func (k *Key) read(t *tomlfile.Table) []float64 {
 		return []float64{0}
 	case isList && k.Sides > 0:
 		t.Take(k.Name)
-		return k.sides(t, list)
+		return sidesOf(k, t, list)
 	case k.Needed:
 		what := "whole number"
 		if k.Fraction {
@@ -156,8 +159,8 @@ func (k *Key) read(t *tomlfile.Table) []float64 {
 	return []float64{x}
 }
 
-// sides is the numbers of a list.
-func (k *Key) sides(t *tomlfile.Table, list []any) (all []float64) {
+// sidesOf is the numbers of a list.
+func sidesOf(k *layers.Key, t *tomlfile.Table, list []any) (all []float64) {
 	ok := len(list) == 2 || len(list) == k.Sides
 	for _, e := range list {
 		n, whole := e.(int64)
@@ -176,15 +179,15 @@ func (k *Key) sides(t *tomlfile.Table, list []any) (all []float64) {
 }
 
 // training reads the table [train], or gives the defaults of New.
-func training(t *tomlfile.Table) *Defaults {
-	d := &Defaults{Batch: t.Count("batch", 1, maxExtent, 32)}
+func training(t *tomlfile.Table) *nn.Defaults {
+	d := &nn.Defaults{Batch: t.Count("batch", 1, layers.MaxExtent, 32)}
 	name := "sgd"
 	if _, ok := t.Keys["optimizer"]; ok {
 		name = t.Text("optimizer")
 	}
-	info, err := OptimizerByName(name)
+	info, err := nn.OptimizerByName(name)
 	if err != nil {
-		t.Fail("optimizer", name, "write one of "+namesOf(Optimizers()))
+		t.Fail("optimizer", name, "write one of "+strings.Join(naming.List(nn.Optimizers(), func(o nn.OptimizerInfo) string { return o.Name }), ", "))
 		return d
 	}
 	number := func(key string, otherwise float64) float64 {
@@ -196,25 +199,25 @@ func training(t *tomlfile.Table) *Defaults {
 	}
 	if _, ok := t.Keys["schedule"]; ok {
 		text := t.Text("schedule")
-		if d.Schedule, err = ParseSchedule(text); err != nil {
+		if d.Schedule, err = nn.ParseSchedule(text); err != nil {
 			t.Fail("schedule", text, err.Error())
 		}
 	}
-	d.Loss = Loss{Name: t.Text("loss"), LabelSmoothing: number("label_smoothing", 0)}
+	d.Loss = nn.Loss{Name: t.Text("loss"), LabelSmoothing: number("label_smoothing", 0)}
 	if err := d.Loss.Check(); err != nil {
 		t.File.FailAt(t.Path, t.Owner, err.Error())
 	}
 	d.ClipNorm = number("clip_norm", 0)
 	known := "batch, optimizer, schedule, loss, label_smoothing, clip_norm, lr, weight_decay, "
 	switch o := info.New().(type) {
-	case SGD:
-		d.Optimizer = SGD{
+	case nn.SGD:
+		d.Optimizer = nn.SGD{
 			LearningRate: number("lr", o.LearningRate), Momentum: number("momentum", 0),
 			WeightDecay: number("weight_decay", 0), Nesterov: t.Flag("nesterov", false),
 		}
 		t.Done(known + "momentum, nesterov")
-	case Adam:
-		d.Optimizer = Adam{
+	case nn.Adam:
+		d.Optimizer = nn.Adam{
 			LearningRate: number("lr", o.LearningRate), Beta1: number("beta1", o.Beta1), Beta2: number("beta2", o.Beta2),
 			Eps: number("eps", o.Eps), WeightDecay: number("weight_decay", o.WeightDecay), Decoupled: o.Decoupled,
 		}
@@ -226,6 +229,12 @@ func training(t *tomlfile.Table) *Defaults {
 	return d
 }
 
+// Keys of a lowering file.
+const (
+	recomputeKey    = "recompute"     // beside the cuts of a layer
+	microBatchesKey = "micro_batches" // of the network
+)
+
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml:
 // micro_batches, [default] and [layer.NAME] with the cut of the forward pass and, in the tables input_gradient and
 // weight_gradient, those of the gradients, see [dag.Cut], and with recompute. Whether the layers exist is checked when a model is lowered.
@@ -235,8 +244,8 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 		return dag.Lowering{}, err
 	}
 	l := dag.Lowering{Default: granularityOf(root.Table("default"))}
-	l.MicroBatches = root.Count(microBatchesKey, 0, maxExtent, 0)
-	if layout := root.Text("layout"); layout != "" && layout != nhwc { // older files have both keys
+	l.MicroBatches = root.Count(microBatchesKey, 0, layers.MaxExtent, 0)
+	if layout := root.Text("layout"); layout != "" && layout != "nhwc" { // older files have both keys
 		root.Fail("layout", layout, `images have their channels last: write "nhwc", or leave the line out`)
 	}
 	if !root.Flag("fused", true) {
@@ -276,7 +285,7 @@ func cutOf(t *tomlfile.Table, c *dag.Cut) string {
 	var keys []string
 	for d := range dag.NumNumbers {
 		keys = append(keys, d.String())
-		*c.Of(d) = t.Count(d.String(), 0, maxExtent, 0)
+		*c.Of(d) = t.Count(d.String(), 0, layers.MaxExtent, 0)
 	}
 	return strings.Join(keys, ", ")
 }

@@ -3,38 +3,12 @@ package nn
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
+	"dahl/dag"
 	"dahl/kernels"
 	"dahl/naming"
 )
-
-// Flatten turns C×H×W into a vector. It is a view of its input, and the gradient of its output is
-// a view of the gradient of its input: no task, no copy. Channels that come last are brought into
-// PyTorch's order of features. The cheaper copy does that: of the activations and their
-// gradients, or, if a dense layer follows that has fewer outputs than the batch has samples, of
-// its weights and theirs.
-type Flatten struct{}
-
-// Kind implements [Layer].
-func (Flatten) Kind() string { return "flatten" }
-
-// Traits says that the layer has no task.
-func (Flatten) Traits() Traits { return Traits{View: true} }
-
-// Output implements [Layer].
-func (Flatten) Output(in [][]int) ([]int, error) {
-	shape, err := one(in)
-	return []int{elems(shape)}, err
-}
-
-// Flops implements [Layer].
-func (Flatten) Flops([][]int, []int) float64 { return 0 }
-
-// Forward implements [Layer].
-func (Flatten) Forward(n *Node) { n.View() }
-
-// Backward implements [Layer]: the gradients are views of each other.
-func (Flatten) Backward(*Node) {}
 
 // View makes the output a view of the input, and the gradient of the output one of that of the input. Elements are in
 // PyTorch's order.
@@ -69,4 +43,16 @@ func (l *lowerer) onlyDenseBelow(readers []reader, outputs int) bool {
 		s := &l.m.Stages[r.stage]
 		return !s.Traits.Takes.Has(kernels.Mapped) || s.Out[0] >= outputs
 	})
+}
+
+// Join copies the inputs of a layer with the trait Joins behind each other, those that are not in their place.
+func (n *Node) Join() {
+	for i := range n.ins {
+		x, place := &n.ins[i], n.ins[i]
+		place.value, place.valueIn = n.out.value, n.out.valueIn.from(&n.out, n.offset(i))
+		if x.value == place.value && x.valueIn.first == place.valueIn.first {
+			continue
+		}
+		n.l.tiles(n, phaseForward+"."+strconv.Itoa(i+1), "copy", nil, n.passing(), place.values(dag.AlongOutputs), x.values(dag.AlongInputs))
+	}
 }

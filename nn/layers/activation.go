@@ -1,10 +1,11 @@
-package nn
+package layers
 
 import (
 	"fmt"
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/nn"
 )
 
 // Activation applies one of [kernels.Functions] to every element, such as "tanh" or "gelu".
@@ -30,37 +31,41 @@ func (a Activation) Output(in [][]int) ([]int, error) {
 }
 
 // Forward implements [Layer].
-func (a Activation) Forward(n *Node) {
-	if f := a.function(); f.Setting != "" {
-		n.params = dag.Params{{Name: f.Setting, Value: a.Setting}}
-	}
-	n.Tiles(a.Function, n.params, n.Output(), n.Input(0))
+func (a Activation) Forward(n *nn.Node) {
+	n.Tiles(a.Function, a.params(), n.Output(), n.Input(0))
 }
 
 // Backward implements [Layer].
-func (a Activation) Backward(n *Node) {
+func (a Activation) Backward(n *nn.Node) {
 	at := n.Input(0)
 	if a.function().OfOutput {
 		at = n.Output()
 	}
-	n.Tiles(a.Function+".dx", n.params, n.InputGrad(0), n.OutputGrad(), at)
+	n.Tiles(a.Function+".dx", a.params(), n.InputGrad(0), n.OutputGrad(), at)
+}
+
+func (a Activation) params() dag.Params {
+	if f := a.function(); f.Setting != "" {
+		return dag.Params{{Name: f.Setting, Value: a.Setting}}
+	}
+	return nil
 }
 
 // function is the function, which Output has found before.
 func (a Activation) function() *kernels.Function {
 	f, err := kernels.FunctionByName(a.Function)
 	if err != nil {
-		panic("nn: " + err.Error())
+		panic("layers: " + err.Error())
 	}
 	return f
 }
 
 // activations are the lines of the table of layers for all functions.
-func activations() (all []LayerKind) {
+func activations() (all []Info) {
 	for _, f := range kernels.Functions() {
-		kind := LayerKind{
-			Kind: f.Name, Prefix: f.Name, Doc: f.Doc,
-			New:   func(s Settings) Layer { return Activation{Function: f.Name, Setting: s[f.Setting]} },
+		kind := Info{
+			Kind: f.Name, Doc: f.Doc,
+			New:   func(s Settings) nn.Layer { return Activation{Function: f.Name, Setting: s[f.Setting]} },
 			Curve: Curve{Slope: f.Steepest, Bend: f.Bend, AtZero: f.AtZero},
 		}
 		if f.Setting != "" {

@@ -1,0 +1,2 @@
+// Package files reads networks from TOML and ONNX files, and reads and writes lowerings as TOML.
+package files

@@ -1,0 +1,84 @@
+package layers
+
+import (
+	"fmt"
+
+	"dahl/kernels"
+	"dahl/nn"
+)
+
+// Dense is a fully connected layer: y = x·wᵀ + b, with w of shape (outputs, inputs).
+type Dense struct {
+	Outputs int
+	NoBias  bool
+}
+
+// Kind implements [Layer].
+func (Dense) Kind() string { return "dense" }
+
+// Traits are those of a layer with weights.
+func (Dense) Traits() nn.Traits { return nn.Traits{Weight: true, Takes: kernels.Mapped, Stops: true} }
+
+// Prefix is how automatic names begin.
+func (Dense) Prefix() string { return "fc" }
+
+// Patterns implements [Fuser].
+func (Dense) Patterns() []nn.Pattern { return []nn.Pattern{{Behind: []nn.Layer{ReLU{}}, Stops: true}} }
+
+// WithOutputs is the layer with another number of outputs.
+func (d Dense) WithOutputs(n int) nn.Layer {
+	d.Outputs = n
+	return d
+}
+
+// Output implements [Layer].
+func (d Dense) Output(inputs [][]int) ([]int, error) {
+	in, err := one(inputs)
+	if err != nil {
+		return nil, err
+	}
+	if len(in) != 1 {
+		return nil, fmt.Errorf("a dense layer needs a vector; put a flatten before it")
+	}
+	if d.Outputs < 1 {
+		return nil, fmt.Errorf("%d outputs; want at least 1", d.Outputs)
+	}
+	return []int{d.Outputs}, nil
+}
+
+// Params implements [Learner].
+func (d Dense) Params(in [][]int) []nn.Parameter {
+	inputs := in[0][0]
+	p := []nn.Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs}}
+	if !d.NoBias {
+		p = append(p, nn.Parameter{Name: "bias", Shape: []int{d.Outputs}, FanIn: inputs})
+	}
+	return p
+}
+
+// Flops implements [Layer].
+func (d Dense) Flops(in [][]int, out []int) float64 { return 2 * float64(in[0][0]) * float64(out[0]) }
+
+// Forward implements [Layer].
+func (d Dense) Forward(n *nn.Node) {
+	if m := n.Map(); m != nil {
+		c, h, w := m[0], m[1], m[2]
+		n.Pack(nn.Packing{Form: nn.Form{Layout: "nhwc", Shape: []int{d.Outputs, h, w, c}, Outputs: 0}, Back: "nchw", From: []int{d.Outputs, c, h, w}})
+	}
+	var with kernels.Attributes
+	if n.Fused(ReLU{}) != nil {
+		with = kernels.ReLU
+	}
+	n.Multiply("dense", with, nil, n.Output())
+}
+
+// Backward implements [Layer].
+func (Dense) Backward(n *nn.Node) {
+	n.MultiplyBack("dense.dw", 0, nil, func() {
+		if n.Stops() {
+			n.Step(".input", kernels.Written("dense.dx", kernels.ReLU), nil, n.InputGrad(0), n.OutputGrad(), n.Weight(), n.Input(0))
+		} else {
+			n.Step(".input", "dense.dx", nil, n.InputGrad(0), n.OutputGrad(), n.Weight())
+		}
+	}, n.OutputGrad())
+}

@@ -1,0 +1,185 @@
+package layers
+
+import (
+	"fmt"
+
+	"dahl/naming"
+	"dahl/nn"
+)
+
+// Elementwise is the part of a layer with one input and no parameters that all layers have alike
+// whose outputs depend on the inputs at the same place. Such layers embed it.
+type Elementwise struct{}
+
+// Output implements [Layer].
+func (Elementwise) Output(in [][]int) ([]int, error) { return one(in) }
+
+// Flops implements [Layer] with one operation per element.
+func (Elementwise) Flops(_ [][]int, out []int) float64 { return float64(nn.Elems(out)) }
+
+// one is the shape of the only input of a layer.
+func one(in [][]int) ([]int, error) {
+	if len(in) != 1 {
+		return nil, fmt.Errorf("%d inputs; want one", len(in))
+	}
+	return in[0], nil
+}
+
+// oneImage is the same of a layer that needs an image.
+func oneImage(in [][]int, layer string) ([]int, error) {
+	shape, err := one(in)
+	if err == nil && len(shape) != 3 {
+		err = fmt.Errorf("%s needs C×H×W", layer)
+	}
+	return shape, err
+}
+
+// Info is a line of the table of layers.
+type Info struct {
+	Kind string
+	Doc  string
+	// Keys are the numbers and flags that a model file may give and that New reads.
+	Keys []Key
+	New  func(s Settings) nn.Layer
+	// Curve describes a layer that applies one function to every element; zero for any other
+	// layer.
+	Curve Curve
+}
+
+// Curve bounds a function f, except at kinks. Tests derive from it how errors grow.
+type Curve struct {
+	Slope  float64 // |f(a) - f(b)| ≤ Slope·|a - b|
+	Bend   float64 // |f'(a) - f'(b)| ≤ Bend·|a - b|
+	AtZero float64 // |f(0)|
+}
+
+// Key is one setting of a layer in a model file: a whole number, a fraction, or a flag.
+type Key struct {
+	Name     string
+	Min, Max float64
+	Default  float64
+	Needed   bool // there is no default
+	Flag     bool
+	Fraction bool // any number between the limits
+	// Sides is how many numbers a list may have that stands in place of one: 2 for rows and columns,
+	// or 4 for top, left, bottom and right, of which it may then also have 2. 0: there is no list.
+	Sides int
+	Doc   string
+}
+
+// Settings are the values of a layer's keys, flags as 0 and 1; defaults are filled in. The further
+// numbers of a list are behind the key with their position, as "kernel[1]".
+type Settings map[string]float64
+
+// Set gives a key a number, or a list of them.
+func (s Settings) Set(key string, values ...float64) {
+	for i, v := range values {
+		if i > 0 {
+			s[fmt.Sprintf("%s[%d]", key, i)] = v
+		} else {
+			s[key] = v
+		}
+	}
+}
+
+// list is the numbers of a key.
+func (s Settings) list(key string) []int {
+	all := []int{s.count(key)}
+	for {
+		v, more := s[fmt.Sprintf("%s[%d]", key, len(all))]
+		if !more {
+			return all
+		}
+		all = append(all, int(v))
+	}
+}
+
+// count is a setting that is a whole number.
+func (s Settings) count(key string) int { return int(s[key]) }
+
+// MaxExtent is the largest whole number in a model file.
+const MaxExtent = 1 << 24
+
+// All is the table of layers.
+func All() []Info {
+	return append([]Info{
+		{
+			Kind: "conv2d", Doc: "convolution (cross-correlation, as PyTorch's)",
+			Keys: []Key{
+				{Name: "filters", Min: 1, Max: MaxExtent, Needed: true, Doc: "output channels"},
+				{Name: "kernel", Min: 1, Max: MaxExtent, Needed: true, Sides: 2, Doc: "height and width of the kernel"},
+				{Name: "pad", Min: 0, Max: MaxExtent, Default: 0, Sides: 4, Doc: "zeros on each side"},
+				{Name: "stride", Min: 1, Max: MaxExtent, Default: 1, Sides: 2, Doc: "distance between neighbouring windows"},
+				{Name: "dilation", Min: 1, Max: MaxExtent, Default: 1, Sides: 2, Doc: "distance between neighbouring taps of the kernel"},
+				{Name: "groups", Min: 1, Max: MaxExtent, Default: 1, Doc: "into which channels and filters fall; as many as channels: depthwise"},
+				{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias per filter is added"},
+			},
+			New: conv2dOf,
+		},
+		{
+			Kind: "dense", Doc: "fully connected: y = x·wᵀ + b",
+			Keys: []Key{
+				{Name: "outputs", Min: 1, Max: MaxExtent, Needed: true, Doc: "output features"},
+				{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias per output is added"},
+			},
+			New: func(s Settings) nn.Layer { return Dense{Outputs: s.count("outputs"), NoBias: s["bias"] == 0} },
+		},
+		{
+			Kind: "relu", Doc: "max(x, 0), gradient 0 at 0",
+			New:   func(Settings) nn.Layer { return ReLU{} },
+			Curve: Curve{Slope: 1},
+		},
+		{
+			Kind: "batchnorm", Doc: "each channel less its mean, by its deviation, times a weight, plus a bias",
+			Keys: []Key{
+				{Name: "eps", Min: 1e-12, Max: 1, Default: defaultEps, Fraction: true, Doc: "added to the variance"},
+				{Name: "momentum", Min: 1e-12, Max: 1, Default: defaultMomentum, Fraction: true, Doc: "part of a batch in the running mean and variance"},
+			},
+			New: func(s Settings) nn.Layer { return BatchNorm{Eps: s["eps"], Momentum: s["momentum"]} },
+		},
+		{
+			Kind: "maxpool", Doc: "maximum of windows",
+			Keys: poolKeys(),
+			New:  func(s Settings) nn.Layer { return poolOf(s) },
+		},
+		{
+			Kind: "avgpool", Doc: "average of windows",
+			Keys: poolKeys(),
+			New:  func(s Settings) nn.Layer { return AvgPool(poolOf(s)) },
+		},
+		{
+			Kind: "dropout", Doc: "elements at random 0 in training steps, the others times 1/(1-p)",
+			Keys: []Key{{Name: "p", Min: 0, Max: 1, Default: DefaultP, Fraction: true, Doc: "probability of 0"}},
+			New:  func(s Settings) nn.Layer { return Dropout{P: s["p"]} },
+		},
+		{
+			Kind: "flatten", Doc: "C×H×W as one vector: another view, no task",
+			New: func(Settings) nn.Layer { return Flatten{} },
+		},
+		{
+			Kind: "add", Doc: "sum of two or more inputs of one shape",
+			New: func(Settings) nn.Layer { return Add{} },
+		},
+		{
+			Kind: "concat", Doc: "the channels or features of two or more inputs behind each other",
+			New: func(Settings) nn.Layer { return Concat{} },
+		},
+		{
+			Kind: "globalavgpool", Doc: "average of all pixels of each channel",
+			New: func(Settings) nn.Layer { return GlobalAvgPool{} },
+		},
+	}, activations()...)
+}
+
+func poolKeys() []Key {
+	return []Key{
+		{Name: "size", Min: 1, Max: MaxExtent, Needed: true, Sides: 2, Doc: "height and width of the window"},
+		{Name: "stride", Min: 0, Max: MaxExtent, Default: 0, Sides: 2, Doc: "distance between neighbouring windows; 0: size"},
+		{Name: "pad", Min: 0, Max: MaxExtent, Default: 0, Sides: 4, Doc: "on each side, at most half of the window; of a maximum nothing, of an average zeros"},
+	}
+}
+
+// ByName finds a line of the table of layers.
+func ByName(kind string) (Info, error) {
+	return naming.Find("layer", kind, All(), func(k Info) string { return k.Kind })
+}
