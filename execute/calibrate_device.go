@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 )
 
@@ -41,7 +41,7 @@ type DeviceCalibration struct {
 
 // measureDevices measures the devices that have memories of their own, one after the other, and
 // finally their copies at the same time.
-func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*kernels.Spec) (err error) {
+func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*calls.Spec) (err error) {
 	o := newOpener(c.platform, nil, 1)
 	begin := time.Now()
 	now := func() time.Duration { return time.Since(begin) }
@@ -69,7 +69,7 @@ func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*kernels.Sp
 }
 
 // measureDevice measures a device at an open station.
-func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*kernels.Spec) error {
+func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*calls.Spec) error {
 	dev := &c.platform.Devices[id]
 	known := c.knows(dev)
 	s.id = id

@@ -13,6 +13,8 @@ import (
 	"dahl/dag"
 	"dahl/execute/cuda"
 	"dahl/kernels"
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 	"dahl/platform"
 	"dahl/schedule"
@@ -45,7 +47,7 @@ func TestCUDALibrary(t *testing.T) {
 	prog := testProgram(t)
 	one := how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go", Options: Options{Hooks: testHooks(nil)}}
 	want := trainedWeights(t, prog, one, steps, true)
-	for _, library := range []string{kernels.CuBLAS, kernels.CuBLASLt} {
+	for _, library := range []string{gpu.CuBLAS, gpu.CuBLASLt} {
 		t.Run(library, func(t *testing.T) {
 			p := libraryNode(t, library, 1, 2)
 			opt := how{Platform: p, Plans: spreadPlans(prog, 3, bySamples(3)), Variant: library, Options: Options{Hooks: testHooks(nil)}}
@@ -62,7 +64,7 @@ func TestCUDALibrary(t *testing.T) {
 // TestCUDALibraryIsCalled: with the variant asked for, the device's calls begin with those of
 // the library; without, none does.
 func TestCUDALibraryIsCalled(t *testing.T) {
-	p := libraryNode(t, kernels.CuBLASLt, 1, 1)
+	p := libraryNode(t, gpu.CuBLASLt, 1, 1)
 	prog := testProgram(t)
 	for _, variant := range []string{"cublas", "cublaslt", ""} {
 		r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Variant: variant, Options: Options{Hooks: testHooks(nil)}})
@@ -80,7 +82,7 @@ func TestCUDALibraryIsCalled(t *testing.T) {
 // their elements, is an error of one line that says what it was and can be told from others.
 func TestCUDALibraryRefuses(t *testing.T) {
 	runtime.LockOSThread() // the thread ends with the test
-	d, err := openFirst(libraryNode(t, kernels.CuBLASLt, 1, 1))
+	d, err := openFirst(libraryNode(t, gpu.CuBLASLt, 1, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +103,7 @@ func TestCUDALibraryRefuses(t *testing.T) {
 	}
 	k, _ := kernels.KernelByName("dense.dx")
 	v, _ := k.Variant("cublaslt")
-	call := deviceCall{spec: &kernels.Spec{Op: "dense.dx", Type: dag.Float32}, variant: v}
+	call := deviceCall{spec: &calls.Spec{Op: "dense.dx", Type: dag.Float32}, variant: v}
 	for _, shape := range [][]int{{3, 5}, {3, 7}, {7, 5}} {
 		mode := dag.Read
 		if len(call.args) == 0 {

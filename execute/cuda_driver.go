@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dahl/execute/cuda"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 )
 
@@ -169,9 +169,9 @@ func (d *cudaDriver) bind(c *deviceCall) (launchID, error) {
 		return 0, fmt.Errorf("%s: variant %s of %s needs compute capability %d.%d", d.about.Name,
 			c.variant.Name, c.spec.Op, c.variant.Capability/10, c.variant.Capability%10)
 	}
-	call := kernels.DeviceCall{Type: c.spec.Type, Params: c.params, Work: uint64(c.work)}
+	call := calls.DeviceCall{Type: c.spec.Type, Params: c.params, Work: uint64(c.work)}
 	for _, o := range c.args {
-		call.Args = append(call.Args, kernels.BindDevice(uint64(o.base), o.buffer, o.box, o.mode))
+		call.Args = append(call.Args, calls.BindDevice(uint64(o.base), o.buffer, o.box, o.mode))
 	}
 	ready, err := d.prepare(c.variant, &call)
 	if err == nil && ready.library != nil {
@@ -186,7 +186,7 @@ func (d *cudaDriver) bind(c *deviceCall) (launchID, error) {
 }
 
 // prepare prepares a call. If it fails, the call holds whatever was made before.
-func (d *cudaDriver) prepare(v *kernels.Variant, call *kernels.DeviceCall) (ready cudaCall, err error) {
+func (d *cudaDriver) prepare(v *calls.Variant, call *calls.DeviceCall) (ready cudaCall, err error) {
 	if ready.after, err = d.device.Prepare(v.Launches(call)); err != nil || v.Library == "" {
 		return ready, err
 	}

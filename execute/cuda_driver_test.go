@@ -17,7 +17,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute/cuda"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 )
 
@@ -55,7 +55,7 @@ func TestCUDAIsADriver(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			test.run(newDriverUnderTest(t, kernels.CUDACode, d))
+			test.run(newDriverUnderTest(t, calls.CUDACode, d))
 		})
 	}
 }

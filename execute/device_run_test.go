@@ -14,7 +14,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute/host"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
@@ -249,7 +249,7 @@ func TestDeviceFaults(t *testing.T) {
 			r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}})
 			if c.panic {
 				d := r.devices[1].driver.(*emulated)
-				d.calls[3].run = func(*kernels.Call) { panic("a bug") }
+				d.calls[3].run = func(*calls.Call) { panic("a bug") }
 			}
 			_, err := r.Run(context.Background(), 0, 50, true)
 			var fault *TaskError
@@ -284,7 +284,7 @@ func TestStopsWithDevices(t *testing.T) {
 		at := rand.New(rand.NewPCG(seed, 41)).IntN(20)
 		opt.Hooks = testHooks(nil)
 		feed := opt.Hooks["feed"]
-		opt.Hooks["feed"] = func(step int, args []kernels.Arg) error {
+		opt.Hooks["feed"] = func(step int, args []calls.Arg) error {
 			if step == at {
 				cancel(enough)
 			}

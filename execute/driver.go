@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 )
 
@@ -86,14 +86,14 @@ type deviceProperties struct {
 	Name          string
 	CapacityBytes int64 // in all; 0: not limited
 	FreeBytes     int64 // before anything was reserved
-	Capability    int   // in the numbers of its code, as kernels.Variant.Capability; 0: none
+	Capability    int   // in the numbers of its code, as calls.Variant.Capability; 0: none
 	Reports       bool  // it wakes the waiting goroutine when an event is done; others have to be asked
 }
 
 // deviceCall is a kernel call for bind. The driver keeps the parts that it needs.
 type deviceCall struct {
-	spec    *kernels.Spec
-	variant *kernels.Variant
+	spec    *calls.Spec
+	variant *calls.Variant
 	params  []float64 // in the order of Kernel.Params
 	args    []deviceOperand
 	work    deviceAddr // workspace, at least variant.WorkspaceBytes(spec), aligned to deviceAlign

@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/host"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -278,10 +279,10 @@ func testDriverLaunch(d *driverUnderTest) {
 	buffers := []*dag.Buffer{
 		{Name: "y", Type: dag.Float32, Shape: []int{n, m}}, {Name: "x", Type: dag.Float32, Shape: []int{n, k}},
 		{Name: "w", Type: dag.Float32, Shape: []int{m, k}}, {Name: "b", Type: dag.Float32, Shape: []int{m}}}
-	spec := &kernels.Spec{Op: "dense", Type: dag.Float32}
+	spec := &calls.Spec{Op: "dense", Type: dag.Float32}
 	kernel, _ := kernels.KernelByName("dense")
 	call := &deviceCall{spec: spec, variant: kernel.DefaultFor(d.code), least: time.Microsecond}
-	reference := kernels.Call{}
+	reference := calls.Call{}
 	var host, device [][]byte
 	rng := rand.New(rand.NewPCG(3, 37))
 	var base []deviceAddr
@@ -290,7 +291,7 @@ func testDriverLaunch(d *driverUnderTest) {
 		if i == 0 {
 			mode = dag.Write
 		}
-		spec.Operands = append(spec.Operands, kernels.OperandSpec{Type: b.Type, Mode: mode, Shape: b.Shape})
+		spec.Operands = append(spec.Operands, calls.OperandSpec{Type: b.Type, Mode: mode, Shape: b.Shape})
 		h := d.host(b.Bytes())
 		for e := range elements[float32](h) {
 			elements[float32](h)[e] = rng.Float32() - 0.5
@@ -298,7 +299,7 @@ func testDriverLaunch(d *driverUnderTest) {
 		a := d.memory(b.Bytes())
 		d.move(d.in, devicePlane(a, b.Bytes()), hostPlane(h, b.Bytes()), 1, b.Bytes())
 		call.args = append(call.args, deviceOperand{base: a, buffer: b, mode: mode})
-		reference.Args = append(reference.Args, kernels.Bind(unsafe.Pointer(unsafe.SliceData(h)), b, nil, mode))
+		reference.Args = append(reference.Args, calls.Bind(unsafe.Pointer(unsafe.SliceData(h)), b, nil, mode))
 		host, device, base = append(host, h), append(device, d.host(b.Bytes())), append(base, a)
 	}
 	if call.variant.WorkspaceBytes != nil {
@@ -339,7 +340,7 @@ func openTestEmulated(t testing.TB, traits Emulation) *driverUnderTest {
 			t.Error(err)
 		}
 	})
-	return newDriverUnderTest(t, kernels.GoCode, d)
+	return newDriverUnderTest(t, calls.GoCode, d)
 }
 
 func TestEmulatedIsADriver(t *testing.T) {
@@ -378,8 +379,8 @@ func TestEmulatedIsNoFasterThanItsModel(t *testing.T) {
 	b := &dag.Buffer{Name: "x", Type: dag.Float32, Shape: []int{3}}
 	x := u.memory(b.Bytes())
 	kernel, _ := kernels.KernelByName("relu.dx")
-	spec := &kernels.Spec{Op: kernel.Op, Type: dag.Float32}
-	call := &deviceCall{spec: spec, variant: kernel.DefaultFor(kernels.GoCode), least: 70 * time.Microsecond}
+	spec := &calls.Spec{Op: kernel.Op, Type: dag.Float32}
+	call := &deviceCall{spec: spec, variant: kernel.DefaultFor(calls.GoCode), least: 70 * time.Microsecond}
 	for i, o := range kernel.Operands {
 		buf, mode := *b, dag.Read
 		if i == 0 {

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"dahl/execute/host"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -80,8 +80,8 @@ type emulatedEvent struct {
 
 // emulatedCall is a kernel call bound to the device's memory.
 type emulatedCall struct {
-	run   func(*kernels.Call)
-	call  kernels.Call
+	run   func(*calls.Call)
+	call  calls.Call
 	least time.Duration
 
 	worker platform.WorkerID // -1: none of a plan or policy
@@ -138,7 +138,7 @@ func (d *emulated) bind(c *deviceCall) (launchID, error) {
 	e := &emulatedCall{run: c.variant.Run(c.spec.Type), least: c.least, worker: c.worker, clock: c.clock, sleeps: c.sleeps}
 	e.call.Params = c.params
 	for _, o := range c.args {
-		e.call.Args = append(e.call.Args, kernels.Bind(d.pointer(o.base, o.buffer.Bytes()), o.buffer, o.box, o.mode))
+		e.call.Args = append(e.call.Args, calls.Bind(d.pointer(o.base, o.buffer.Bytes()), o.buffer, o.box, o.mode))
 	}
 	if c.variant.WorkspaceBytes != nil {
 		e.call.Work = d.space.at(c.work)[:c.variant.WorkspaceBytes(c.spec)]

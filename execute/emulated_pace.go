@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -23,7 +24,7 @@ func paceOf(p *platform.Platform) *platform.Platform {
 
 // leastTime is the least time of a call on an emulated device: the cost in the graph, or the time
 // by the platform file; 0: as fast as the core.
-func leastTime(pace *platform.Platform, d platform.DeviceID, k *kernels.Kernel, spec *kernels.Spec, v *kernels.Variant, cost schedule.Cost) time.Duration {
+func leastTime(pace *platform.Platform, d platform.DeviceID, k *kernels.Kernel, spec *calls.Spec, v *calls.Variant, cost schedule.Cost) time.Duration {
 	if cost.Source == schedule.FromGraph {
 		return cost.Duration
 	}

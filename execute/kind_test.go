@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -28,11 +29,11 @@ type standIn struct {
 }
 
 func (s standIn) bind(c *deviceCall) (launchID, error) {
-	call := kernels.DeviceCall{Type: c.spec.Type, Params: c.params, Work: uint64(c.work)}
+	call := calls.DeviceCall{Type: c.spec.Type, Params: c.params, Work: uint64(c.work)}
 	for _, o := range c.args {
-		call.Args = append(call.Args, kernels.BindDevice(uint64(o.base), o.buffer, o.box, o.mode))
+		call.Args = append(call.Args, calls.BindDevice(uint64(o.base), o.buffer, o.box, o.mode))
 	}
-	if c.variant.Code == kernels.CUDACode {
+	if c.variant.Code == calls.CUDACode {
 		for _, l := range c.variant.Launches(&call) {
 			*s.launches = append(*s.launches, l.Symbol)
 		}

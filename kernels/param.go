@@ -3,6 +3,8 @@ package kernels
 import (
 	"fmt"
 	"strings"
+
+	"dahl/kernels/calls"
 )
 
 // Param says what is known of a parameter. All operations that have it mean the same by it.
@@ -55,7 +57,7 @@ func ParamByName(name string) (p Param, ok bool) {
 
 // IndexBound is one more than the greatest index that an operand of a valid call may hold, see
 // Values.Below; 0: any number of its type.
-func (k *Kernel) IndexBound(s *Spec, operand int) int {
+func (k *Kernel) IndexBound(s *calls.Spec, operand int) int {
 	text := k.Operands[operand].Values.Below
 	if text == "" {
 		return 0

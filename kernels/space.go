@@ -245,17 +245,17 @@ type extent struct {
 type Space struct {
 	statement
 	kernel  *Kernel
-	spec    *Spec
+	spec    *calls.Spec
 	extents []extent // of loops by name, of windows' indices by text
 }
 
 // SpaceOf returns the iteration space of a call, or what is wrong with its shapes.
-func SpaceOf(s *Spec) (*Space, error) {
+func SpaceOf(s *calls.Spec) (*Space, error) {
 	return (*Table)(nil).SpaceOf(s)
 }
 
 // space compares the operands' shapes with the statement.
-func (k *Kernel) space(s *Spec) (*Space, error) {
+func (k *Kernel) space(s *calls.Spec) (*Space, error) {
 	p := &Space{statement: k.statement, kernel: k, spec: s, extents: make([]extent, 0, 12)}
 	if p.operands == nil { // no line of the table
 		var err error

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/kernels/kerneltest"
 	"dahl/must"
 )
@@ -118,7 +119,7 @@ func TestAccumulation(t *testing.T) {
 				continue
 			}
 			added, alone := s.Clone(), s.Clone()
-			alone.Spec.Operands = append([]kernels.OperandSpec(nil), s.Spec.Operands...)
+			alone.Spec.Operands = append([]calls.OperandSpec(nil), s.Spec.Operands...)
 			alone.Spec.Operands[i].Mode = dag.Write
 			added.Run(&s.Kernel.Variants[0])
 			alone.Run(&s.Kernel.Variants[0])

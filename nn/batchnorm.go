@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // BatchNorm normalises each channel by the mean and the variance of a batch, as PyTorch's BatchNorm2d:
@@ -95,7 +95,7 @@ func (l *lowerer) normalisesLater(n *Node) bool {
 		return false
 	}
 	to := l.of[n.last().readers[0].stage]
-	return to.Traits.Takes.Has(kernels.Norm) && !to.with.Has(kernels.Pool)
+	return to.Traits.Takes.Has(calls.Norm) && !to.with.Has(calls.Pool)
 }
 
 // foldNorm gives a convolution of an evaluation filters and biases that also normalise.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // Conv2D is a convolution (cross-correlation, as PyTorch's), with w of shape (filters, channels/groups,
@@ -39,7 +39,7 @@ func (c Conv2D) windows() [2]window {
 
 // Traits are those of a layer with weights.
 func (c Conv2D) Traits() Traits {
-	return Traits{Weight: true, Grouped: c.groups() > 1, Takes: kernels.Norm}
+	return Traits{Weight: true, Grouped: c.groups() > 1, Takes: calls.Norm}
 }
 
 func (c Conv2D) groups() int { return max(c.Groups, 1) }
@@ -97,12 +97,12 @@ func (c Conv2D) Forward(n *Node) {
 	}
 	l.pack(n, p)
 	params, written := n.paramsAnd(rectify), []Operand{n.Output()}
-	if n.with.Has(kernels.Pool) {
+	if n.with.Has(calls.Pool) {
 		params, written = n.withPool(), append(written, n.poolIndex())
 	} else if norm := l.momentsFor(n); norm != nil {
 		sums, squares := norm.moments()
 		norm.normal.taken = true
-		n.with |= kernels.Moments
+		n.with |= calls.Moments
 		written = []Operand{sums, squares, n.Output()}
 	}
 	n.weightedForward("conv2d.nhwc", params, written...)
@@ -125,11 +125,11 @@ func (n *Node) poolIndex() Operand {
 // Backward implements [Layer].
 func (c Conv2D) Backward(n *Node) {
 	l := n.l
-	with, params, gradient := n.with&kernels.Norm, n.params, []Operand{n.OutputGrad()}
-	if n.with.Has(kernels.Pool) && n.Needs(0) {
+	with, params, gradient := n.with&calls.Norm, n.params, []Operand{n.OutputGrad()}
+	if n.with.Has(calls.Pool) && n.Needs(0) {
 		gradient[0] = l.unpool(n)
-	} else if n.with.Has(kernels.Pool) { // the gradient before pooling is never needed as a whole
-		with, params = with|kernels.Pool, n.withPool()
+	} else if n.with.Has(calls.Pool) { // the gradient before pooling is never needed as a whole
+		with, params = with|calls.Pool, n.withPool()
 		gradient = append(gradient, n.poolIndex())
 	}
 	n.weightedBackward("conv2d.nhwc.dw", with, params, func() {

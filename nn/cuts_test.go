@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // cutCase is a small network and the layers in it of which all cuts are tried. Extents are pairwise different primes, so that
@@ -233,8 +234,8 @@ func isExact(m *Model) bool {
 // that transform convolutions have fractions in between, and are left out.
 func integerStep(t testing.TB, m *Model, opt LowerOptions, g *dag.Graph, number int) *interpreter {
 	t.Helper()
-	in := newInterpreterOf(t, g, map[string][]uint64{}, func(k *kernels.Kernel, s *kernels.Spec) *kernels.Variant {
-		var all []*kernels.Variant
+	in := newInterpreterOf(t, g, map[string][]uint64{}, func(k *kernels.Kernel, s *calls.Spec) *calls.Variant {
+		var all []*calls.Variant
 		for i := range k.Variants {
 			if v := &k.Variants[i]; v.RunsHere() && v.Fits(s) == nil && !v.Transforms {
 				all = append(all, v)

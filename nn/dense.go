@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // Dense is a fully connected layer: y = x·wᵀ + b, with w of shape (outputs, inputs).
@@ -16,7 +17,7 @@ type Dense struct {
 func (Dense) Kind() string { return "dense" }
 
 // Traits are those of a layer with weights.
-func (Dense) Traits() Traits { return Traits{Weight: true, Takes: kernels.Mapped} }
+func (Dense) Traits() Traits { return Traits{Weight: true, Takes: calls.Mapped} }
 
 // WithOutputs is the layer with another number of outputs.
 func (d Dense) WithOutputs(n int) Layer {
@@ -68,9 +69,9 @@ func (d Dense) Forward(n *Node) {
 // Backward implements [Layer].
 func (Dense) Backward(n *Node) {
 	n.weightedBackward("dense.dw", 0, nil, func() {
-		var with kernels.Attributes
+		var with calls.Attributes
 		if n.in.rectified {
-			with = kernels.ReLU
+			with = calls.ReLU
 		}
 		n.inputGradient(kernels.Written("dense.dx", with), n.OutputGrad(), &n.weight)
 	}, n.OutputGrad())

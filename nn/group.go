@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // group is the layers that one kind of task computes: a single layer, or the
@@ -17,7 +17,7 @@ type group struct {
 	end        *Stage // the last one
 	stages     []int  // the indices of all
 
-	with kernels.Attributes // of the operation of the first one, by which it computes others
+	with calls.Attributes // of the operation of the first one, by which it computes others
 }
 
 // pattern is layers that one kind of task computes where each is the only reader of the one before.
@@ -31,9 +31,9 @@ type group struct {
 // may read what a ReLU behind it gives.
 type pattern struct {
 	kinds   []string
-	with    kernels.Attributes // of the operation of the first layer; what else is fused is a parameter or an operand of it
-	readers []string           // kinds that may read the output; nil: any
-	eval    bool               // of evaluations alone
+	with    calls.Attributes // of the operation of the first layer; what else is fused is a parameter or an operand of it
+	readers []string         // kinds that may read the output; nil: any
+	eval    bool             // of evaluations alone
 
 	fits func(m *Model, stages []int) bool // whether there is an operation for these layers; nil: always
 }
@@ -42,11 +42,11 @@ type pattern struct {
 var patterns = []pattern{
 	{kinds: []string{"conv2d", "batchnorm", "relu"}, eval: true},
 	{kinds: []string{"conv2d", "batchnorm"}, eval: true},
-	{kinds: []string{"conv2d", "relu", "maxpool"}, with: kernels.Pool, fits: pooled},
+	{kinds: []string{"conv2d", "relu", "maxpool"}, with: calls.Pool, fits: pooled},
 	{kinds: []string{"conv2d", "relu"}, readers: []string{"conv2d", "dense"}},
 	{kinds: []string{"batchnorm", "add", "relu"}, fits: joined},
 	{kinds: []string{"batchnorm", "relu"}},
-	{kinds: []string{"dense", "relu"}, with: kernels.ReLU, readers: []string{"dense"}},
+	{kinds: []string{"dense", "relu"}, with: calls.ReLU, readers: []string{"dense"}},
 }
 
 // pooled reports whether an operation joins a convolution with the pooling of its output.
@@ -176,7 +176,7 @@ func (m *Model) flattensInput() bool {
 }
 
 // match lists the stages of the first pattern that begins at a stage, with its attributes, or the stage alone.
-func (m *Model) match(first int, l *dag.Lowering, train bool) ([]int, kernels.Attributes) {
+func (m *Model) match(first int, l *dag.Lowering, train bool) ([]int, calls.Attributes) {
 	for _, p := range patterns {
 		stages := m.along(first, p.kinds)
 		if stages == nil || p.eval && train || m.Stages[first].sumsInputs(l) {

@@ -3,7 +3,7 @@ package nn
 import (
 	"fmt"
 
-	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // Layer is one kind of computation with its numbers. A new layer is one file with this interface
@@ -59,9 +59,9 @@ type Traits struct {
 	Normalises bool
 	// Integers says that the output is of type int32. It has no gradient.
 	Integers bool
-	// Takes is the layers before it that operations of the layer compute with it: [kernels.Norm] for one that normalises, and
-	// [kernels.Mapped] for a view of a map.
-	Takes kernels.Attributes
+	// Takes is the layers before it that operations of the layer compute with it: [calls.Norm] for one that normalises, and
+	// [calls.Mapped] for a view of a map.
+	Takes calls.Attributes
 }
 
 // Elementwise is the part of a layer with one input and no parameters that all layers have alike

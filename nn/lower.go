@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // hostMemory is the home of data and parameters; platforms resolve it.
@@ -230,7 +231,7 @@ func (l *lowerer) forward(n *Node) {
 	}
 	l.place(n)
 	if n.in.normal != nil {
-		n.with |= kernels.Norm
+		n.with |= calls.Norm
 	}
 	n.phase = phaseForward
 	n.Layer.Forward(n)

@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // weight is the form in which the tasks of a step see a weight.
@@ -93,7 +94,7 @@ func (n *Node) weightedForward(op string, params dag.Params, written ...Operand)
 
 // weightedBackward adds the gradients of a layer with weights, by an operation with some attributes. Where its tasks also update
 // the weight they come behind those of the input's gradient, which read the old weight.
-func (n *Node) weightedBackward(op string, with kernels.Attributes, params dag.Params, ofInput func(), dy ...Operand) {
+func (n *Node) weightedBackward(op string, with calls.Attributes, params dag.Params, ofInput func(), dy ...Operand) {
 	atOnce := n.l.updatesAtOnce(n)
 	if !atOnce {
 		n.weightGradients(kernels.Written(op, with), params, dy...)
@@ -227,8 +228,8 @@ func (n *Node) gradientWhole() bool {
 
 // gradientUpdates adds these tasks, in parts of outputs. op, with, params and dy are those of the gradient by itself. The
 // tasks see packed weights in the packed dimensions, and features that were flattened channels last as the map that they are.
-func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, params dag.Params, dy ...Operand) {
-	with |= kernels.SGD
+func (l *lowerer) gradientUpdates(n *Node, op string, with calls.Attributes, params dag.Params, dy ...Operand) {
+	with |= calls.SGD
 	params = slices.Concat(params, l.opt.Optimizer.params())
 	w, x, states := n.parameter(), n.data(), l.states(&n.Params[0])
 	if p := n.packing; p != nil {
@@ -238,7 +239,7 @@ func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, p
 		w.id, w.shape = p.parameter, p.from
 	}
 	if n.in.turned != nil {
-		with |= kernels.Mapped
+		with |= calls.Mapped
 		x[0] = whole(l.b.View(l.newName(n.in.name+"."+nhwc, n), n.in.value, batchShape(l.size(), n.in.turned)...))
 	}
 	operands := append([]Operand{{whole(w.id).Region, w.axes(), true}}, dy...)
@@ -247,7 +248,7 @@ func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, p
 		operands = append(operands, n.Param(1))
 		states = append(states, l.states(&n.Params[1])...)
 	} else {
-		with |= kernels.NoBias
+		with |= calls.NoBias
 	}
 	for _, s := range states {
 		operands = append(operands, whole(s))

@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // HandCase is a call small enough to compute by hand.
@@ -35,7 +36,7 @@ func (h *HandCase) Case(real dag.DType, margin int) (*Case, error) {
 }
 
 // Compare compares results with those computed by hand. NaN equals NaN.
-func (h *HandCase) Compare(got *Case, v *kernels.Variant) error {
+func (h *HandCase) Compare(got *Case, v *calls.Variant) error {
 	for i, want := range h.Want {
 		if g := got.Values(i); want != nil && !slices.EqualFunc(g, want, same) {
 			return fmt.Errorf("%s %s %v, %s: %s is %v, want %v", h.Op, v.Name, got.Spec.Type, h.Name, got.Kernel.Operands[i].Name, g, want)

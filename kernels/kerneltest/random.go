@@ -11,6 +11,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // primes for the extents of a call, pairwise different, so that no two dimensions
@@ -34,7 +35,7 @@ func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 					test(t, c)
 				}
 				for i := range k.Variants {
-					if v := &k.Variants[i]; v.RunsOn(kernels.GoCode) && v.Takes != nil {
+					if v := &k.Variants[i]; v.RunsOn(calls.GoCode) && v.Takes != nil {
 						for c := range Taken(&k, v, (cases+7)/8) {
 							test(t, c)
 						}
@@ -56,7 +57,7 @@ func Cases(k *kernels.Kernel, n int) iter.Seq[*Case] {
 }
 
 // Taken yields cases of those calls that a variant takes, in float32.
-func Taken(k *kernels.Kernel, v *kernels.Variant, n int) iter.Seq[*Case] {
+func Taken(k *kernels.Kernel, v *calls.Variant, n int) iter.Seq[*Case] {
 	return cases(k, n, func(_ int, rng *rand.Rand) *Case {
 		for {
 			if c := Random(k, rng, dag.Float32); v.Fits(&c.Spec) == nil {

@@ -12,6 +12,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/plan/tiling"
@@ -114,7 +115,7 @@ func CheckPrecision(name string) error {
 	if name == "" {
 		return nil
 	}
-	return cli.CheckName("precision", name, kernels.Precisions())
+	return cli.CheckName("precision", name, calls.Precisions())
 }
 
 // optimizer applies the flags to the model's default.

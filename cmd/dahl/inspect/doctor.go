@@ -19,7 +19,7 @@ import (
 	"dahl/energy"
 	"dahl/energy/meter"
 	"dahl/execute"
-	"dahl/kernels"
+	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 	"dahl/naming"
 	"dahl/platform"
@@ -149,7 +149,7 @@ func (h *examined) examineGPUs(all *Findings) {
 	if err != nil {
 		all.add("GPUs", "", err)
 	}
-	for _, name := range []string{kernels.CuBLAS, kernels.CuBLASLt, kernels.CuDNN} {
+	for _, name := range []string{gpu.CuBLAS, gpu.CuBLASLt, gpu.CuDNN} {
 		file, err := h.library(name)
 		all.add("library "+name, file+"; calibrate measures its kernels", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"dahl/energy/meter"
 	"dahl/execute"
-	"dahl/kernels"
+	"dahl/kernels/gpu"
 	"dahl/must"
 	"dahl/train/setclock"
 )
@@ -150,7 +150,7 @@ func TestDoctorNamesGPUs(t *testing.T) {
 		return []execute.GPU{{Name: "H100", MemoryBytes: 80e9, Capability: 90}}, nil
 	}
 	h.library = func(name string) (string, error) {
-		if name == kernels.CuDNN {
+		if name == gpu.CuDNN {
 			return "", errors.New("the library was not found: libcudnn.so.9, libcudnn.so.8")
 		}
 		return "lib" + name + ".so.12", nil
