@@ -36,7 +36,7 @@ func TestDescentIsItsParts(t *testing.T) {
 		kerneltest.SGDParams(0, 0, 0), kerneltest.SGDParams(0, 0, 0.01), kerneltest.SGDParams(0.9, 0, 0.01), kerneltest.SGDParams(0.9, 1, 0.01),
 	}
 	for i, c := range descentCases() {
-		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+		for _, real := range typesOf(i) {
 			for margin := range 2 {
 				if margin > 0 && c.with.Has(calls.Mapped) {
 					continue // the parts take a map without gaps
@@ -152,4 +152,13 @@ func likeVariant(k *kernels.Kernel, name string) *calls.Variant {
 		v, _ = k.Variant(strings.TrimPrefix(name, "winograd-"))
 	}
 	return v
+}
+
+func compareBits(t *testing.T, op string, got, want []float64) {
+	t.Helper()
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("%s: element %d is %v, the operations one after the other give %v", op, i, got[i], want[i])
+		}
+	}
 }
