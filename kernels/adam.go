@@ -16,7 +16,7 @@ import (
 //
 //	g ← factor·g                       if the gradient is clipped
 //	g ← g + weight_decay·w             Adam: the penalty is part of the gradient
-//	w ← (1 - lr·weight_decay)·w        AdamW: the weight shrinks beside the step
+//	w ← (1 - lr·weight_decay)·w        AdamW: the weight shrinks apart from the step
 //	m ← beta1·m + (1-beta1)·g
 //	v ← beta2·v + (1-beta2)·g²
 //	w ← w - lr/(1-beta1^t) · m / (sqrt(v)/sqrt(1-beta2^t) + eps)

@@ -65,14 +65,14 @@ func (c *composition) kernels() (all []Kernel) {
 	return all
 }
 
-// beside is operands that an attribute adds at a place among those of a kernel.
-type beside struct {
+// insertion is operands that an attribute inserts among the operands of a kernel.
+type insertion struct {
 	at    int
 	added []Operand
 }
 
-// to is a kernel with these operands, without variants. Its checks and its work are those of the kernel, and flops more.
-func (b beside) to(plain Kernel, flops func(*calls.Spec) float64) Kernel {
+// into returns the kernel with the inserted operands, without variants. Checks and work stay, and flops are added.
+func (b insertion) into(plain Kernel, flops func(*calls.Spec) float64) Kernel {
 	k := plain
 	k.Operands = slices.Insert(slices.Clone(plain.Operands), b.at, b.added...)
 	k.Variants = nil
@@ -83,9 +83,9 @@ func (b beside) to(plain Kernel, flops func(*calls.Spec) float64) Kernel {
 	return k
 }
 
-// variant is a variant of the kernel whose calls it does not yet run. all is the bytes of workspace of a call, of which the variant
-// itself needs own.
-func (b beside) variant(v calls.Variant, doc string, all func(s *calls.Spec, own int64) int64) calls.Variant {
+// variant returns a variant of the kernel that does not yet run the longer calls. all gives the workspace bytes of a call; own are the
+// bytes that the variant itself needs.
+func (b insertion) variant(v calls.Variant, doc string, all func(s *calls.Spec, own int64) int64) calls.Variant {
 	takes, workspace := v.Takes, v.WorkspaceBytes
 	v.Doc += doc
 	if takes != nil {
@@ -102,13 +102,13 @@ func (b beside) variant(v calls.Variant, doc string, all func(s *calls.Spec, own
 }
 
 // without is the call of the kernel itself.
-func (b beside) without(s *calls.Spec) *calls.Spec {
+func (b insertion) without(s *calls.Spec) *calls.Spec {
 	c := *s
 	c.Operands = slices.Delete(slices.Clone(s.Operands), b.at, b.at+len(b.added))
 	return &c
 }
 
-func (b beside) withoutOn(call *calls.DeviceCall) *calls.DeviceCall {
+func (b insertion) withoutOn(call *calls.DeviceCall) *calls.DeviceCall {
 	c := *call
 	c.Args = slices.Delete(slices.Clone(call.Args), b.at, b.at+len(b.added))
 	return &c

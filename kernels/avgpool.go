@@ -6,7 +6,7 @@ import (
 	"dahl/kernels/simd"
 )
 
-// Average pooling. Positions of a window beside the image count as zeros, as in PyTorch with
+// Average pooling. Positions of a window outside the image count as zeros, as in PyTorch with
 // count_include_pad, so every window is divided by its number of positions.
 
 var avgpool = Kernel{

@@ -91,7 +91,7 @@ func clipRef(call *calls.Call) {
 	clipped[0], clipped[1], clipped[2] = hyper[0], hyper[1], factor
 }
 
-// checkHyper refuses an operand hyper, of that index, that is neither {lr, t} nor {lr, t, factor}.
+// checkHyper refuses an operand hyper with an extent of neither {lr, t} nor {lr, t, factor}. i is its index.
 func checkHyper(s *calls.Spec, i int) error {
 	if n := s.Operands[i].Shape[0]; n != 2 && n != 3 {
 		return fmt.Errorf("hyper[0] is %d, want 2, or 3 with the factor of a clipped gradient", n)

@@ -86,7 +86,7 @@ func checkReLU(s *calls.Spec) error {
 // window is the product of filter f with window u, v of sample n.
 func window[T calls.Float](g *calls.Windowing, x, w *calls.Map4[T], n, u, v, f int) T {
 	var sum T
-	before := f / (w.Extent[3] / g.Groups) * w.Extent[2] // channels of the groups before that of f
+	before := f / (w.Extent[3] / g.Groups) * w.Extent[2] // channels of the groups before the group of f
 	for i := range w.Extent[0] {
 		for j := range w.Extent[1] {
 			a, b := g.Rows.Image(u, i), g.Columns.Image(v, j)

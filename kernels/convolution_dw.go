@@ -42,7 +42,7 @@ func convolutionDwWith(k Kernel) Kernel {
 	return k
 }
 
-// gradientVariants are the variants beside the reference. Winograd's have no pooling.
+// gradientVariants are the variants that follow the reference. Winograd's have no pooling.
 func gradientVariants(k *Kernel) (all [][]calls.Variant) {
 	library := gpu.LibraryConvolution{Convolution: &gpu.ConvolutionLast, Kind: offload.WeightGradient, X: 2, Y: 1, With: k.With}
 	family, doc, then, rows := gpu.ConvolutionLast.Weights, "a product with the transposed image per zone of pixels", "", 0

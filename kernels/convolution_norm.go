@@ -16,17 +16,17 @@ import (
 //
 //	max(0, (x - k0)·k1 + k2)    with the operand k of batchnorm.nhwc behind x
 //
-// Zeros around the image stay zeros. Its variants are those of the convolution. Those at levels normalise some samples at a time,
-// Winograd's a few tiles on their way to the domain, and the others all, in the workspace. The bits of normalised values are
-// those of batchnorm.nhwc.
+// Zeros around the image stay zeros. It has the variants of the convolution. Variants at levels normalise some samples at a time in
+// the workspace, Winograd's a few tiles on their way to the domain, and the others all samples. Normalised values have the bits
+// of batchnorm.nhwc.
 
 // normed is which operands of such an operation are the image and the filters.
 type normed struct{ x, filters int }
 
 // of is the operation that normalises the image of another one.
 func (n normed) of(plain Kernel) Kernel {
-	scale := beside{n.x + 1, []Operand{reads("k", Real, "4 g:c")}}
-	k := scale.to(plain, perElement(4, n.x))
+	scale := insertion{n.x + 1, []Operand{reads("k", Real, "4 g:c")}}
+	k := scale.into(plain, perElement(4, n.x))
 	k.Doc += ", with max(0, (x - k0)·k1 + k2) for x"
 	for _, v := range plain.Variants {
 		room := n.room(&v)
@@ -61,7 +61,7 @@ func (n normed) room(v *calls.Variant) func(x []int, filters float64, elementByt
 	}
 }
 
-// normedRun calls a convolution with k beside its operands instead of among them. The reference knows no k, and gets normalised
+// normedRun calls a convolution with k in Call.Norm instead of among its operands. The reference knows no k, and gets normalised
 // data.
 func normedRun[T calls.Float](n normed, v *calls.Variant, run func(*calls.Call), room func([]int, float64, int64) int64) func(*calls.Call) {
 	if run == nil { // of the other type alone
@@ -105,7 +105,7 @@ func normedRef[T calls.Float](a, k *calls.Arg, work []byte, strides *[4]int) cal
 }
 
 // onCUDA normalises the image before a variant for CUDA.
-func (n normed) onCUDA(v, plain *calls.Variant, scale beside) {
+func (n normed) onCUDA(v, plain *calls.Variant, scale insertion) {
 	on := func(c *calls.DeviceCall) (*calls.DeviceCall, []offload.Launch) {
 		x := c.Args[n.x]
 		e := x.Shape
@@ -139,13 +139,13 @@ func (n normed) onCUDA(v, plain *calls.Variant, scale beside) {
 }
 
 // A convolution before a batch normalisation takes the moments of its output while that is in a cache. Its variants are
-// those of conv2d.nhwc with a pass of moments.nhwc behind them, so that their bits are those of the two operations
+// variants of conv2d.nhwc with a pass of moments.nhwc behind them, and give the bits of the two operations
 // one after the other.
 
 // withMoments is the convolution with the moments of its output before its operands.
 func withMoments(convolution Kernel) Kernel {
-	moments := beside{0, []Operand{writes("s", Real, "n g:f"), writes("q", Real, "n g:f")}}
-	k := moments.to(convolution, perElement(4, 2))
+	moments := insertion{0, []Operand{writes("s", Real, "n g:f"), writes("q", Real, "n g:f")}}
+	k := moments.into(convolution, perElement(4, 2))
 	k.Doc += ", s and q = moments of y"
 	k.Operands[2].Modes = []dag.Mode{dag.Write}
 	k.Whole = "oh ow"
@@ -166,8 +166,8 @@ func withMoments(convolution Kernel) Kernel {
 	return k
 }
 
-// thenMoments is a convolution and the moments of its output. The operands of the one are the last of the call's, those of
-// the other the first three.
+// thenMoments is a convolution and the moments of its output. The convolution has the last operands of the call, the moments
+// have the first three.
 func thenMoments[T calls.Float](l simd.Level, convolve func(*calls.Call), reference bool) func(*calls.Call) {
 	if convolve == nil { // of the other type alone
 		return nil

@@ -18,7 +18,7 @@ import (
 //	y[n,p,q,f]     = max(0, max_{i,j<size} z[n,p·step+i,q·step+j,f])
 //	index[n,p,q,f] = i·size + j of the first maximum, or noMaximum where it is ≤ 0
 //	dz[n,u,v,f]    = Σ dy[n,p,q,f] over the windows whose index is at u, v
-//	dw, db         = those of conv2d.nhwc for dz
+//	dw, db         = gradients by conv2d.nhwc.dw for dz
 //
 // NaN wins as in maxpool.
 

@@ -83,7 +83,7 @@ func denseDwWith(k Kernel) Kernel {
 // columns of dw at a time in the workspace, so that these are still in a cache when they are
 // used.
 //
-// A layer that is Mapped reads a map with channels last. The weights are PyTorch's, and their inputs are those of a map with
+// A layer that is Mapped reads a map with channels last. The weights are PyTorch's, for a map with
 // channels first, w[o,c,i,j] with g = Σ_n dy[n,o]·x[n,i,j,c]. If the map has no gaps, a variant for CPUs gives the bits of its
 // dense.dw, nchw and sgd one after the other. On a GPU it is the gradient of a convolution whose window is the map. For a
 // library it is a product of matrices with a row for each sample.

@@ -7,10 +7,10 @@ import (
 	"dahl/kernels/calls"
 )
 
-// Gradients of weights with their step of gradient descent have the weights, what the gradient is made of, hyper, then the
-// bias if there is one, and the velocities of both, which only a step with momentum needs.
+// Gradients of weights with their step of gradient descent have the weights, the operands of the gradient, hyper, then the
+// bias if there is one, and the velocities of both. Only a step with momentum needs velocities.
 
-// totals adds the gradient of a bias to that of weights: the sum over dy, operand 1. bias has its dimensions.
+// totals adds the gradient of a bias to the gradient of weights: the sum over dy, operand 1. bias has its dimensions.
 func (l *linear) totals(k *Kernel, bias string) {
 	db, gradient := len(k.Operands), k.Flops
 	l.total = db
@@ -60,7 +60,7 @@ func checkVelocities(s *calls.Spec, operands []Operand) error {
 	return checkSGD(s)
 }
 
-// descentFlops is the work beside products: that of the gradient, the step of w and, where there is an operand b, the
+// descentFlops is the work without products: of the gradient, of the step of w and, where there is an operand b, of the
 // sums over dy and their step.
 func descentFlops(s *calls.Spec, gradient func(*calls.Spec) float64, b int) float64 {
 	flops := sgdFlops(s) * s.Volume(0)

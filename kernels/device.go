@@ -11,9 +11,9 @@ import (
 // HostKind is the kind of devices on which Host operations run, as package platform calls it.
 const HostKind = "cpu"
 
-// DefaultFor returns the variant that a device runs in its code if nothing says which is the
-// fastest. That is [Kernel.Default] for GoCode, else the first of the table that any device of
-// the code has for both types without a library. It is nil where the operation cannot run.
+// DefaultFor returns the variant that a device with a code runs if no variant is known to be the
+// fastest. That is [Kernel.Default] for GoCode, else the first of the table for both types and any device of
+// the code, without a library. Nil means that the operation cannot run.
 func (k *Kernel) DefaultFor(code string) *calls.Variant {
 	if code == calls.GoCode {
 		return k.Default()

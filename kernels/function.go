@@ -17,8 +17,7 @@ import (
 type Function struct {
 	Name, Doc string
 	Value     func(x, setting float64) float64
-	// Slope is f'(x). With OfOutput it is given y = f(x) instead of x, which is then what the
-	// backward pass reads.
+	// Slope is f'(x). With OfOutput it is given y = f(x) instead of x, and the backward pass reads y.
 	Slope    func(v, setting float64) float64
 	OfOutput bool
 	Flops    float64 // of a value
@@ -49,7 +48,7 @@ func FunctionByName(name string) (*Function, error) {
 	return nil, fmt.Errorf("function %q is not in the table", name)
 }
 
-// vectorDoc is of the variants with vectors. Without them nothing is faster than the reference.
+// vectorDoc is the Doc of variants with vectors. Without vectors nothing is faster than the reference.
 const vectorDoc = "in vectors of float64"
 
 // functionKernels are the operations of all functions.

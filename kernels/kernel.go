@@ -23,22 +23,22 @@ type Kernel struct {
 	Operands []Operand
 	Params   []string // names of the parameters, in the order of Call.Params; see [Param]
 
-	// Options names parameters that a call may leave out, and what stands for each: a number, as in
+	// Options names parameters that a call may leave out, each with its substitute: a number, as in
 	// "dilation=1", or another parameter. They come before Params in Call.Params.
 	Options string
 
 	// Sizes gives loops that no operand has by itself the extent of a parameter, as in "i=size".
 	Sizes string
-	// Whole names loops of which a tile must have all, beside those that cannot be cut by the
-	// statement; "..." are those of further dimensions.
+	// Whole names loops that tiles must not cut, in addition to loops that the statement leaves whole. "..." stands for
+	// the loops of further dimensions.
 	Whole string
 
 	// Check reports further mistakes in shapes and parameters. Counts, types, modes, extents and
 	// windows have been checked before. May be nil.
 	Check func(s *calls.Spec) error
 
-	// PerPoint is the floating-point operations at a point of the iteration space, and Flops those
-	// beside them; nil: none. Moved is the bytes moved; nil: each operand once.
+	// PerPoint is the floating-point operations at a point of the iteration space, and Flops further
+	// ones. Nil means none. Moved is the bytes moved. Nil means each operand once.
 	PerPoint float64
 	Flops    func(s *calls.Spec) float64
 	Moved    func(s *calls.Spec) int64
@@ -71,7 +71,7 @@ type Operand struct {
 	// Input marks the input of a layer. It has both signs in training, and a kernel may branch on
 	// them.
 	Input bool
-	// Values are what a call may find in it.
+	// Values describe the contents in valid calls.
 	Values Values
 }
 
@@ -111,8 +111,8 @@ func (k *Kernel) Variant(name string) (*calls.Variant, bool) {
 	return nil, false
 }
 
-// Default returns the variant that runs on a CPU if nothing says which is the fastest: the last
-// one for CPUs in the table that takes all calls and that this machine supports. A Host operation has none.
+// Default returns the variant that runs on a CPU if no variant is known to be the fastest. It is the last
+// one for CPUs in the table to take all calls and to run on this machine. A Host operation has none.
 func (k *Kernel) Default() *calls.Variant {
 	for i := len(k.Variants) - 1; i >= 0; i-- {
 		if v := &k.Variants[i]; v.RunsHere() && v.TakesAll() {

@@ -8,14 +8,14 @@ import (
 )
 
 // The reference of an operation that is linear in each of its operands is the statement of the operation,
-// executed: at every point of the iteration space the product of what it touches of two operands is
-// added to what it touches of the written one. So one loop nest is the reference of all convolutions,
+// executed: at every point of the iteration space the product of elements of two operands is
+// added to an element of the written one. So one loop nest is the reference of all convolutions,
 // dense layers and their gradients, and the other variants are compared with the statement itself.
 
-// linear is what the reference of such an operation does, by operands. Where an operand has the number 0, or a
-// call lacks it, there is none.
+// linear describes the reference of such an operation by the numbers of operands. Zero means none, and so does a number
+// that a call lacks.
 type linear struct {
-	factors []int                       // that are multiplied; the sums are those of operand 0
+	factors []int                       // that are multiplied; operand 0 takes the sums
 	marks   int                         // has positions in windows: other points add nothing
 	bias    int                         // adds terms of its own, which come last
 	total   int                         // becomes the sum of the first factor alone

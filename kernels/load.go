@@ -6,8 +6,8 @@ import (
 	"dahl/kernels/simd"
 )
 
-// Building a batch: the rows of a data set that an index list names. Indices must lie in [0, N);
-// the code that fills the list checks that.
+// Building a batch: the rows of a data set by an index list. Indices must lie in [0, N);
+// whoever fills the list checks them.
 
 var load = Kernel{
 	Op: "load", Doc: "x[i] = images[index[i]] / divisor",
@@ -60,7 +60,7 @@ func gathered(s *calls.Spec) int64 {
 	return int64(s.Volume(0))*(out.Type.SizeBytes()+from.Type.SizeBytes()) + int64(s.Volume(2))*index.Type.SizeBytes()
 }
 
-// gather visits contiguous elements of x and those of the images that they come from.
+// gather visits contiguous elements of x, each time with the elements of the images for them.
 func gather[T calls.Float](call *calls.Call, visit func(x []T, images []uint8)) {
 	x, images := &call.Args[0], &call.Args[1]
 	outer, rows, run := calls.RunsFrom(1, x, images)
