@@ -1,5 +1,4 @@
-// Package kernels says what each operation means, and lists the functions of packages cpu and gpu that compute it on a processor and
-// on a GPU. It launches nothing.
+// Package kernels says what each operation means, and lists functions of packages cpu and gpu for it. It launches nothing.
 //
 // Read first: [Kernel] and [Subscript]. The table [Kernels] has one line per operation: its
 // operands, its iteration space, its work in flops and bytes, its workspace and its variants.
@@ -17,9 +16,8 @@
 //     its extents; they are strided views.
 //   - An operand in mode Write is overwritten completely, whatever it held. In mode ReadWrite a
 //     result is added to it (gradients, reductions) or it is updated in place (parameters,
-//     optimiser state), as the kernel's doc says. "ref" and the convolutions of "go" over N×C×H×W
-//     add up the sum of the call from zero and add it once; the others add term by term to the
-//     old contents.
+//     optimiser state), as the kernel's doc says. "ref" adds up the sum of the call from zero
+//     and adds it once; the others add term by term to the old contents.
 //   - The variant and the extents alone fix the order of additions inside one call. So equal
 //     calls of one variant give equal bits in one build. Builds may differ: at GOAMD64=v3 and on
 //     other processors the compiler fuses multiplications with additions, as "avx2" and "avx512"
@@ -32,6 +30,6 @@
 //
 // # Units
 //
-// Shapes are in elements, row-major; images are N×C×H×W. Work is in floating-point operations (a
+// Shapes are in elements, row-major; images are N×H×W×C. Work is in floating-point operations (a
 // fused multiply-add is two) and bytes.
 package kernels

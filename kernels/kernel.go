@@ -29,7 +29,7 @@ type Kernel struct {
 
 	// Sizes gives loops that no operand has by itself the extent of a parameter, as in "i=size".
 	Sizes string
-	// Whole names loops that tiles must not cut, in addition to loops that the statement leaves whole. "..." stands for
+	// Whole names loops that tiles must not cut, although the statement would allow it. "..." stands for
 	// the loops of further dimensions.
 	Whole string
 

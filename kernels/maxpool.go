@@ -10,7 +10,7 @@ import (
 )
 
 // Max-pooling over windows of at most 15×15, so that a position in the window fits a byte. The
-// first of equal maxima in row-major order counts, and NaN wins, as in PyTorch. Positions beside
+// first of equal maxima in row-major order counts, and NaN wins, as in PyTorch. Positions outside
 // the image are no elements, as if they were −∞; each window holds an element at least.
 //
 // In parts of a gradient the maximum of a window may lie outside the image, where it belongs to
@@ -162,7 +162,7 @@ func (p *pooling[T]) maxima(done area) {
 	})
 }
 
-// maximum is that of a window.
+// maximum is the maximum of a window.
 func (p *pooling[T]) maximum(n, u, v, c int) (most T, position uint8) {
 	any := false
 	for i := range p.height {
@@ -227,7 +227,7 @@ func (p *pooling[T]) most(fast func(inner pooling[T])) {
 
 // gradient does the same for the gradient. The fast variant sets dx from the first of its windows
 // on. Where windows overlap and not all lie in the image, the reference does all of them, since
-// the order of additions is that of dy.
+// additions follow the order of dy.
 func (p *pooling[T]) gradient(fast func(inner pooling[T])) {
 	if p.square() && p.within() {
 		fast(*p)

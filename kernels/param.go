@@ -12,9 +12,9 @@ type Param struct {
 	Name string
 	// Typical is its value where operations are measured without a network.
 	Typical float64
-	// Values are what tests draw from. Empty means that shapes decide, as of paddings and windows.
+	// Values are for tests to draw from. Empty means that shapes decide, as of paddings and windows.
 	Values []float64
-	// Above names a loop whose extent is added to what is drawn. Empty means none.
+	// Above names a loop. Its extent is added to a drawn value. Empty means none.
 	Above string
 	// With names a parameter without which this one is zero. Empty means none.
 	With string

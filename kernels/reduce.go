@@ -71,7 +71,7 @@ func addAt[T calls.Float](level simd.Level, call *calls.Call) {
 	}
 }
 
-// Sums and copies of whole operands: the outputs of layers that add or join their inputs, and the
+// Sums and copies of whole operands: the outputs of layers with several inputs, and the
 // gradient of a value that several layers read.
 
 var sum = Kernel{

@@ -23,7 +23,7 @@ import (
 // hyper is {lr, step}, or {lr, step, factor} as clip writes it; the step is not used. The operand g does not change. Every product is
 // rounded before it is added, so that all variants give equal bits in any build.
 
-// withSGD appends the parameters of sgd to those of the gradient.
+// withSGD appends the parameters of sgd to the parameters of the gradient.
 func withSGD(names ...string) []string { return slices.Concat(names, calls.SgdParamNames) }
 
 var sgd = Kernel{

@@ -41,7 +41,7 @@ func (o Operand) below(bound string) Operand {
 	return o
 }
 
-// positions is an operand of positions in windows of so many elements, or of none.
+// positions is an operand of positions in windows, or of none. window is the elements of a window.
 func (o Operand) positions(window string) Operand {
 	o.Values.OrNone = true
 	return o.below(window)

@@ -27,7 +27,7 @@ import (
 //
 // Subtracting the row's true maximum keeps every exponent at most 0, so nothing overflows, and s
 // is at least 1. correct is 1 where the first maximum of the row is at y. Classes must lie in [0,
-// c); the code that loads them checks that.
+// c); whoever loads them checks this.
 //
 // exp and log are computed in float64.
 
@@ -72,7 +72,7 @@ func checkSmoothing(s *calls.Spec) error { return realParam(s, "smoothing", 0, 1
 
 func checkSmoothedBatch(s *calls.Spec) error { return errors.Join(checkBatch(s), checkSmoothing(s)) }
 
-// target is how much of a sample belongs to its class beside share, which belongs to every class.
+// target divides a sample among the classes: keep goes to its own class, and share to every class.
 type target[T calls.Float] struct{ keep, share T }
 
 func targetOf[T calls.Float](smoothing float64, classes int) target[T] {
@@ -93,7 +93,7 @@ func rowMaximum[T calls.Float](row []T) (most T, at int) {
 // expShifted is exp(z-m), computed in float64 from the difference in T.
 func expShifted[T calls.Float](z, m T) T { return T(math.Exp(float64(z - m))) }
 
-// loss is that of a sample by its logits, their maximum m and the sum s. Without smoothing it does not
+// loss is the loss of a sample by its logits, their maximum m and the sum s. Without smoothing it does not
 // look at other classes, which may be infinite.
 func (q target[T]) loss(z []T, class int32, m, s T) T {
 	near := T(q.keep * (z[class] - m))

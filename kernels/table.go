@@ -12,8 +12,8 @@ import (
 	"dahl/naming"
 )
 
-// Table has the operations of a program: those of this package, and others that its layers bring.
-// A nil Table has those of this package alone. It does not change.
+// Table has the operations of a program: of this package, and others that its layers bring. It does not change.
+// Nil means the operations of this package alone.
 type Table struct {
 	kernels []Kernel
 	byOp    map[string]*Kernel

@@ -20,9 +20,9 @@ const (
 	CuBLASLt = "cublaslt"
 )
 
-// libraryWorkBytes is the library's own workspace. cuBLAS itself takes that much from Hopper on,
-// for kernels of that generation, and an eighth before. It is the same on all devices, since the plan
-// knows no device, and since the choice of a kernel, and with it the bits, may depend on it.
+// libraryWorkBytes is the library's own workspace. cuBLAS itself takes as much from Hopper on,
+// for kernels of this generation, and an eighth before. It is the same on all devices, since the plan
+// knows no device, and since the choice of a kernel, and so the bits, may depend on it.
 const libraryWorkBytes = 32 << 20
 
 // libraryProduct is one product of matrices that a library does together with kernels of ours.

@@ -25,7 +25,7 @@ import (
 // Variants of tensor cores round the factors of products to fewer bits, by u' each. That adds
 // (2u'+u'²)·Σ|a||b|. Their sums may cut off instead of rounding, so their u is twice as large.
 //
-// Some operations must be equal bit for bit: those that move or compare values, and those that do
+// Some operations must be equal bit for bit: moves, comparisons, and whatever does
 // the same few rounded operations per element in all variants. Exponentials and logarithms have
 // bounds of their own, see absolute.
 type Expected struct {

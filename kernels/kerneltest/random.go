@@ -128,7 +128,7 @@ type drawing struct {
 	rng       *rand.Rand
 	indices   [][]kernels.Subscript
 	sizes     map[string]string // of loops by parameter
-	options   map[string]string // what stands for a parameter that the call leaves out
+	options   map[string]string // substitutes of parameters that the call leaves out
 	given     []string          // those that it does not leave out
 	free      []int             // extents that no loop has yet
 	wide      string            // the loop whose extent is longer than two vectors; "": none is
@@ -245,7 +245,7 @@ func (d *drawing) shape(indices []kernels.Subscript) []int {
 	return shape
 }
 
-// extent is that of a loop.
+// extent is the extent of a loop.
 func (d *drawing) extent(loop string) int {
 	if x := d.windowOf(loop); x != nil {
 		d.window(x)
@@ -309,7 +309,7 @@ func (d *drawing) factor(t kernels.Term) int {
 	return f
 }
 
-// position draws the extent of a loop over positions in a window, at most so many.
+// position draws the extent of a loop over positions in a window, up to most.
 func (d *drawing) position(loop string, most int) int {
 	param, ok := d.sizes[loop]
 	if v, drawn := d.params[param]; drawn {
