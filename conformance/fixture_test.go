@@ -11,7 +11,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
@@ -273,11 +273,11 @@ func (tr *training) segment(t testing.TB, seg dag.Segment) {
 	tr.runs = append(tr.runs, run{seg.Graph, problem, s})
 }
 
-func (tr *training) feed(step int, args []kernels.Arg) error {
-	index := kernels.Data[int32](&args[0])
+func (tr *training) feed(step int, args []calls.Arg) error {
+	index := calls.Data[int32](&args[0])
 	copy(index, data.Batch(tr.samples, len(index), step))
 	if len(args) > 1 {
-		copy(kernels.Data[float64](&args[1]), []float64{tr.rate(), float64(tr.done + step + 1)})
+		copy(calls.Data[float64](&args[1]), []float64{tr.rate(), float64(tr.done + step + 1)})
 	}
 	return nil
 }
@@ -290,11 +290,11 @@ func (n *network) rate() float64 {
 	return n.model.Defaults.Optimizer.Rate()
 }
 
-func (tr *training) fetch(_ int, args []kernels.Arg) error {
+func (tr *training) fetch(_ int, args []calls.Arg) error {
 	if tr.dtype == dag.Float64 {
-		tr.losses = append(tr.losses, kernels.Data[float64](&args[0])[0])
+		tr.losses = append(tr.losses, calls.Data[float64](&args[0])[0])
 	} else {
-		tr.losses = append(tr.losses, float64(kernels.Data[float32](&args[0])[0]))
+		tr.losses = append(tr.losses, float64(calls.Data[float32](&args[0])[0]))
 	}
 	return nil
 }

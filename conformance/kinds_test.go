@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -18,7 +19,7 @@ import (
 // Package kernels, which imports no platform, has its own names for the codes that devices run.
 // They are the platform's, and a product has a variant in each.
 func TestKernelsKnowTheCodesOfDevices(t *testing.T) {
-	if kernels.GoCode != platform.GoCode || kernels.CUDACode != platform.CUDACode || kernels.HostKind != platform.CPU {
+	if calls.GoCode != platform.GoCode || calls.CUDACode != platform.CUDACode || kernels.HostKind != platform.CPU {
 		t.Error("kernels and platform call a code or a kind of devices by two names")
 	}
 	dense, _ := kernels.KernelByName("dense")

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -150,7 +151,7 @@ func workspace(g *dag.Graph, task dag.TaskID) int64 {
 	if v.WorkspaceBytes == nil {
 		return 0
 	}
-	return v.WorkspaceBytes(kernels.SpecOf(&g.Tasks[task], func(b dag.BufferID) dag.Buffer { return g.Buffers[b] }))
+	return v.WorkspaceBytes(calls.SpecOf(&g.Tasks[task], func(b dag.BufferID) dag.Buffer { return g.Buffers[b] }))
 }
 
 // checkLive derives from the spans alone when every storage of the step arena is

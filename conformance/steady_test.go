@@ -8,7 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/execute/executetest"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
@@ -39,17 +39,17 @@ func (n *network) leastAllocations(t *testing.T, policy string, first, last int)
 	tr := &training{network: n}
 	var before, after runtime.MemStats
 	tr.open(t, how{platform: machine(t, 2), policy: policy}, map[string]execute.Hook{
-		"feed": func(step int, args []kernels.Arg) error {
+		"feed": func(step int, args []calls.Arg) error {
 			switch step {
 			case first:
 				runtime.ReadMemStats(&before)
 			case last:
 				runtime.ReadMemStats(&after)
 			}
-			copy(kernels.Data[float64](&args[1]), []float64{0.01, float64(step + 1)})
+			copy(calls.Data[float64](&args[1]), []float64{0.01, float64(step + 1)})
 			return tr.feedOrder(step, args)
 		},
-		"fetch": func(int, []kernels.Arg) error { return nil },
+		"fetch": func(int, []calls.Arg) error { return nil },
 	})
 	defer tr.runner.Close()
 	least := uint64(1 << 60)
@@ -64,8 +64,8 @@ func (n *network) leastAllocations(t *testing.T, policy string, first, last int)
 }
 
 // feedOrder visits the training samples in order, over and over.
-func (tr *training) feedOrder(step int, args []kernels.Arg) error {
-	index := kernels.Data[int32](&args[0])
+func (tr *training) feedOrder(step int, args []calls.Arg) error {
+	index := calls.Data[int32](&args[0])
 	for i := range index {
 		index[i] = int32((step*len(index) + i) % tr.train.Len())
 	}

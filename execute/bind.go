@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -14,12 +15,12 @@ import (
 type boundTask struct {
 	// run is the kernel by device, since the variant may differ; nil where the task cannot run. A
 	// host operation has a hook instead.
-	run  []func(*kernels.Call)
+	run  []func(*calls.Call)
 	hook Hook
-	call kernels.Call // without workspace, which belongs to the worker
+	call calls.Call // without workspace, which belongs to the worker
 	// later are the calls of the steps after the first, up to the one before call is made again: where
 	// there are several copies of an operand, steps use them in turn.
-	later []kernels.Call
+	later []calls.Call
 }
 
 // inStep returns the binding of a step: first, or a later one.
@@ -90,7 +91,7 @@ func (c *compiledGraph) costOf(t dag.TaskID, d platform.DeviceID) (schedule.Cost
 // point in the order of others and does nothing.
 func (r *Runner) bind(c *compiledGraph, t dag.TaskID) (scratchBytes int64, err error) {
 	task, to := &c.graph.Tasks[t], &c.tasks[t]
-	to.run = make([]func(*kernels.Call), len(r.platform.Devices))
+	to.run = make([]func(*calls.Call), len(r.platform.Devices))
 	if task.Op == "" {
 		for d := range to.run {
 			if _, ok := c.costOf(t, platform.DeviceID(d)); ok {
@@ -133,17 +134,17 @@ func (r *Runner) bind(c *compiledGraph, t dag.TaskID) (scratchBytes int64, err e
 }
 
 // callIn is the call of a task in a step.
-func (r *Runner) callIn(c *compiledGraph, t dag.TaskID, params []float64, step int32) kernels.Call {
-	call := kernels.Call{Params: params}
+func (r *Runner) callIn(c *compiledGraph, t dag.TaskID, params []float64, step int32) calls.Call {
+	call := calls.Call{Params: params}
 	for _, a := range c.graph.Tasks[t].Accesses {
 		base := unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, a.Buffer, step)))
-		call.Args = append(call.Args, kernels.Bind(base, &c.graph.Buffers[a.Buffer], a.Box, a.Mode))
+		call.Args = append(call.Args, calls.Bind(base, &c.graph.Buffers[a.Buffer], a.Box, a.Mode))
 	}
 	return call
 }
 
 // callOf is the kernel call of a task with an operation.
-func (c *compiledGraph) callOf(t dag.TaskID) (*kernels.Kernel, *kernels.Spec, error) {
+func (c *compiledGraph) callOf(t dag.TaskID) (*kernels.Kernel, *calls.Spec, error) {
 	task, spec := &c.graph.Tasks[t], specOf(c.graph, t)
 	if err := c.kernels.Validate(spec); err != nil {
 		return nil, nil, err
@@ -158,15 +159,15 @@ func (c *compiledGraph) callOf(t dag.TaskID) (*kernels.Kernel, *kernels.Spec, er
 }
 
 // specOf describes a task for package kernels.
-func specOf(g *dag.Graph, t dag.TaskID) *kernels.Spec {
-	return kernels.SpecOf(&g.Tasks[t], func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+func specOf(g *dag.Graph, t dag.TaskID) *calls.Spec {
+	return calls.SpecOf(&g.Tasks[t], func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
 }
 
-func doNothing(*kernels.Call) {}
+func doNothing(*calls.Call) {}
 
 // variantOf is the variant that runs a task of the origin, of a known operation on a device: the one named by its
 // cost, else the operation's default. It is nil where the task cannot run.
-func (c *compiledGraph) variantOf(t dag.TaskID, d platform.DeviceID) (*kernels.Variant, error) {
+func (c *compiledGraph) variantOf(t dag.TaskID, d platform.DeviceID) (*calls.Variant, error) {
 	p := c.problem
 	cost, ok := p.Costs.Of(t, d)
 	if !ok {
@@ -178,7 +179,7 @@ func (c *compiledGraph) variantOf(t dag.TaskID, d platform.DeviceID) (*kernels.V
 		return k.DefaultFor(device.Code()), nil
 	}
 	v, ok := k.VariantFor(device.Code(), task.Type, cost.Variant)
-	if !ok || v.RunsOn(kernels.GoCode) && !v.RunsHere() {
+	if !ok || v.RunsOn(calls.GoCode) && !v.RunsHere() {
 		return nil, fmt.Errorf("%s has no variant %q on this machine, which the plan, its model for device %q or the options name",
 			k.Op, cost.Variant, device.Name)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/schedule"
 )
@@ -36,7 +37,7 @@ func TestOffers(t *testing.T) {
 		}
 	}
 	const sums = 49 * 64 // of the reference: 2·5·7·11 elements of 4 bytes, in whole cache lines
-	if bytes["ref"] != sums || bytes["avx2"] == 0 || len(bytes) != slices.IndexFunc(k.Variants, func(v kernels.Variant) bool { return !v.RunsOn(kernels.GoCode) }) {
+	if bytes["ref"] != sums || bytes["avx2"] == 0 || len(bytes) != slices.IndexFunc(k.Variants, func(v calls.Variant) bool { return !v.RunsOn(calls.GoCode) }) {
 		t.Errorf("workspaces %v", bytes)
 	}
 	onDevice := (greatest + 255) / 256 * 256

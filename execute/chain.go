@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -14,7 +14,7 @@ import (
 // ChainGaps runs a chain of tasks, the next one always on the next worker, through the
 // executor. It returns the times from an end to the next start within a step, by the worker
 // that waited, and how long a worker spins before it sleeps.
-func ChainGaps(ctx context.Context, p *platform.Platform, body func(*kernels.Call), tasks, steps int) (gaps [][]time.Duration, spin time.Duration, err error) {
+func ChainGaps(ctx context.Context, p *platform.Platform, body func(*calls.Call), tasks, steps int) (gaps [][]time.Duration, spin time.Duration, err error) {
 	b := dag.NewBuilder("chain")
 	workers := len(p.Workers)
 	plan := &schedule.Plan{Order: make([][]dag.TaskID, workers)}

@@ -13,6 +13,8 @@ import (
 	"dahl/execute/cuda"
 	"dahl/execute/driver"
 	"dahl/kernels"
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 	"dahl/platform"
 	"dahl/schedule"
@@ -45,7 +47,7 @@ func TestCUDALibrary(t *testing.T) {
 	prog := testProgram(t)
 	one := how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go", Options: Options{Hooks: testHooks(nil)}}
 	want := trainedWeights(t, prog, one, steps, true)
-	for _, library := range []string{kernels.CuBLAS, kernels.CuBLASLt} {
+	for _, library := range []string{gpu.CuBLAS, gpu.CuBLASLt} {
 		t.Run(library, func(t *testing.T) {
 			p := libraryNode(t, library, 1, 2)
 			opt := how{Platform: p, Plans: spreadPlans(prog, 3, bySamples(3)), Variant: library, Options: Options{Hooks: testHooks(nil)}}
@@ -62,7 +64,7 @@ func TestCUDALibrary(t *testing.T) {
 // binding notes the variants of the calls that are bound.
 type binding struct {
 	capturing
-	bound *[]*kernels.Variant
+	bound *[]*calls.Variant
 }
 
 func (b binding) Bind(c *driver.Call) (driver.LaunchID, error) {
@@ -73,14 +75,14 @@ func (b binding) Bind(c *driver.Call) (driver.LaunchID, error) {
 // TestCUDALibraryIsCalled: with the variant asked for, the device's calls begin with those of
 // the library; without, none does.
 func TestCUDALibraryIsCalled(t *testing.T) {
-	p := libraryNode(t, kernels.CuBLASLt, 1, 1)
+	p := libraryNode(t, gpu.CuBLASLt, 1, 1)
 	prog := testProgram(t)
 	for _, variant := range []string{"cublas", "cublaslt", ""} {
-		var bound []*kernels.Variant
+		var bound []*calls.Variant
 		keepBackend(t, platform.CUDADriver)
 		backends[platform.CUDADriver] = changed(cuda.Backend, func(_ *platform.Device, d capturing) driver.Driver { return binding{d, &bound} })
 		r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Variant: variant, Options: Options{Hooks: testHooks(nil)}})
-		if got := slices.ContainsFunc(bound, func(v *kernels.Variant) bool { return v.Library != "" }); got != (variant != "") {
+		if got := slices.ContainsFunc(bound, func(v *calls.Variant) bool { return v.Library != "" }); got != (variant != "") {
 			t.Errorf("variant %q: calls of a library: %v", variant, got)
 		}
 		if _, err := r.Run(context.Background(), 0, 1, true); err != nil {
@@ -92,14 +94,14 @@ func TestCUDALibraryIsCalled(t *testing.T) {
 // TestCUDALibraryRefuses: a call that a library does not do, of operands that are not aligned to
 // their elements, is an error of one line that says what it was and can be told from others.
 func TestCUDALibraryRefuses(t *testing.T) {
-	d := openDriver(t, libraryNode(t, kernels.CuBLASLt, 1, 1))
+	d := openDriver(t, libraryNode(t, gpu.CuBLASLt, 1, 1))
 	if !strings.HasPrefix(d.Properties().Name, "Test device") {
 		t.Skip("what a GPU's library refuses is not known")
 	}
 	base := d.memory(1 << 20)
 	k, _ := kernels.KernelByName("dense.dx")
 	v, _ := k.Variant("cublaslt")
-	call := driver.Call{Kernel: k, Spec: &kernels.Spec{Op: "dense.dx", Type: dag.Float32}, Variant: v}
+	call := driver.Call{Kernel: k, Spec: &calls.Spec{Op: "dense.dx", Type: dag.Float32}, Variant: v}
 	for _, shape := range [][]int{{3, 5}, {3, 7}, {7, 5}} {
 		mode := dag.Read
 		if len(call.Args) == 0 {

@@ -15,7 +15,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/driver"
 	"dahl/execute/host"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
@@ -248,7 +248,7 @@ type panicking struct {
 func (p *panicking) Bind(c *driver.Call) (driver.LaunchID, error) {
 	if p.calls++; p.calls == 4 {
 		own, v := *c, *c.Variant
-		v.Run32 = func(*kernels.Call) { panic("a bug") }
+		v.Run32 = func(*calls.Call) { panic("a bug") }
 		own.Variant, c = &v, &own
 	}
 	return p.capturing.Bind(c)
@@ -315,7 +315,7 @@ func TestStopsWithDevices(t *testing.T) {
 		at := rand.New(rand.NewPCG(seed, 41)).IntN(20)
 		opt.Hooks = testHooks(nil)
 		feed := opt.Hooks["feed"]
-		opt.Hooks["feed"] = func(step int, args []kernels.Arg) error {
+		opt.Hooks["feed"] = func(step int, args []calls.Arg) error {
 			if step == at {
 				cancel(enough)
 			}

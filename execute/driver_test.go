@@ -13,6 +13,7 @@ import (
 	"dahl/execute/driver"
 	"dahl/execute/host"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
@@ -281,10 +282,10 @@ func testDriverLaunch(d *driverUnderTest) {
 	buffers := []*dag.Buffer{
 		{Name: "y", Type: dag.Float32, Shape: []int{n, m}}, {Name: "x", Type: dag.Float32, Shape: []int{n, k}},
 		{Name: "w", Type: dag.Float32, Shape: []int{m, k}}, {Name: "b", Type: dag.Float32, Shape: []int{m}}}
-	spec := &kernels.Spec{Op: "dense", Type: dag.Float32}
+	spec := &calls.Spec{Op: "dense", Type: dag.Float32}
 	kernel, _ := kernels.KernelByName("dense")
 	call := &driver.Call{Kernel: kernel, Spec: spec, Variant: kernel.DefaultFor(d.code), Worker: -1}
-	reference := kernels.Call{}
+	reference := calls.Call{}
 	var host, device [][]byte
 	rng := rand.New(rand.NewPCG(3, 37))
 	var base []driver.Address
@@ -293,7 +294,7 @@ func testDriverLaunch(d *driverUnderTest) {
 		if i == 0 {
 			mode = dag.Write
 		}
-		spec.Operands = append(spec.Operands, kernels.OperandSpec{Type: b.Type, Mode: mode, Shape: b.Shape})
+		spec.Operands = append(spec.Operands, calls.OperandSpec{Type: b.Type, Mode: mode, Shape: b.Shape})
 		h := d.host(b.Bytes())
 		for e := range elements[float32](h) {
 			elements[float32](h)[e] = rng.Float32() - 0.5
@@ -301,7 +302,7 @@ func testDriverLaunch(d *driverUnderTest) {
 		a := d.memory(b.Bytes())
 		d.move(d.in, devicePlane(a, b.Bytes()), hostPlane(h, b.Bytes()), 1, b.Bytes())
 		call.Args = append(call.Args, driver.Operand{Base: a, Buffer: b, Mode: mode})
-		reference.Args = append(reference.Args, kernels.Bind(unsafe.Pointer(unsafe.SliceData(h)), b, nil, mode))
+		reference.Args = append(reference.Args, calls.Bind(unsafe.Pointer(unsafe.SliceData(h)), b, nil, mode))
 		host, device, base = append(host, h), append(device, d.host(b.Bytes())), append(base, a)
 	}
 	if call.Variant.WorkspaceBytes != nil {
@@ -378,8 +379,8 @@ func TestEmulatedIsNoFasterThanItsModel(t *testing.T) {
 	b := &dag.Buffer{Name: "x", Type: dag.Float32, Shape: []int{3}}
 	x := u.memory(b.Bytes())
 	kernel, _ := kernels.KernelByName("relu.dx")
-	spec := &kernels.Spec{Op: kernel.Op, Type: dag.Float32}
-	call := &driver.Call{Kernel: kernel, Spec: spec, Variant: kernel.DefaultFor(kernels.GoCode), Worker: -1, Cost: schedule.Cost{Duration: 70 * time.Microsecond, Source: schedule.FromGraph}}
+	spec := &calls.Spec{Op: kernel.Op, Type: dag.Float32}
+	call := &driver.Call{Kernel: kernel, Spec: spec, Variant: kernel.DefaultFor(calls.GoCode), Worker: -1, Cost: schedule.Cost{Duration: 70 * time.Microsecond, Source: schedule.FromGraph}}
 	for i, o := range kernel.Operands {
 		buf, mode := *b, dag.Read
 		if i == 0 {

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // finiteProbe notes the first task, in program order, that wrote a NaN or an infinity. Its inputs were
@@ -34,7 +34,7 @@ func (r *Runner) FindNotFinite(ctx context.Context, graph int) (task dag.TaskID,
 }
 
 // check notes a task that has ended.
-func (f *finiteProbe) check(g *dag.Graph, task int32, args []kernels.Arg) {
+func (f *finiteProbe) check(g *dag.Graph, task int32, args []calls.Arg) {
 	first := f.first.Load()
 	if task >= first || allFinite(g, dag.TaskID(task), args) {
 		return
@@ -45,7 +45,7 @@ func (f *finiteProbe) check(g *dag.Graph, task int32, args []kernels.Arg) {
 }
 
 // allFinite reports whether the results of a task are finite.
-func allFinite(g *dag.Graph, t dag.TaskID, args []kernels.Arg) bool {
+func allFinite(g *dag.Graph, t dag.TaskID, args []calls.Arg) bool {
 	finite := true
 	for i := range args {
 		dtype := g.Buffers[g.Tasks[t].Accesses[i].Buffer].Type
@@ -75,10 +75,10 @@ func finiteRow[T float32 | float64](row []T) bool {
 
 // eachRow visits the bytes of an operand, innermost row by innermost row; size is the size of an
 // element.
-func eachRow(a *kernels.Arg, size int, visit func(row []byte)) {
+func eachRow(a *calls.Arg, size int, visit func(row []byte)) {
 	rank := len(a.Shape)
 	// The argument's first element is the start of its data, whatever the type.
-	first := unsafe.Pointer(unsafe.SliceData(kernels.Data[uint8](a)))
+	first := unsafe.Pointer(unsafe.SliceData(calls.Data[uint8](a)))
 	width := size
 	if rank > 0 {
 		width *= a.Shape[rank-1]

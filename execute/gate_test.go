@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/schedule/audit"
 )
@@ -70,7 +70,7 @@ func TestRunUntil(t *testing.T) {
 			var begun atomic.Int64
 			c.Variant, c.Hooks = "go", testHooks(nil)
 			feed := c.Hooks["feed"]
-			c.Hooks["feed"] = func(step int, args []kernels.Arg) error {
+			c.Hooks["feed"] = func(step int, args []calls.Arg) error {
 				if begun.Add(1) == at {
 					end()
 				}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // TestPeriodWithoutRecord brackets the period of runs that note nothing else. Of 8 steps, it
@@ -32,11 +32,11 @@ func TestPeriodWithoutRecord(t *testing.T) {
 			var fed, fetched [steps]time.Duration // begin of the one, end of the other
 			inner := testHooks(nil)
 			c.opt.Hooks = map[string]Hook{
-				"feed": func(step int, args []kernels.Arg) error {
+				"feed": func(step int, args []calls.Arg) error {
 					fed[step] = time.Since(begin)
 					return inner["feed"](step, args)
 				},
-				"fetch": func(step int, args []kernels.Arg) error {
+				"fetch": func(step int, args []calls.Arg) error {
 					defer func() { fetched[step] = time.Since(begin) }()
 					return inner["fetch"](step, args)
 				},

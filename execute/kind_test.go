@@ -8,7 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/driver"
 	"dahl/execute/emulated"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -61,7 +61,7 @@ type standIn struct {
 }
 
 func (s standIn) Bind(c *driver.Call) (driver.LaunchID, error) {
-	if c.Variant.Code == kernels.CUDACode {
+	if c.Variant.Code == calls.CUDACode {
 		for _, l := range c.Variant.Launches(c.Addressed()) {
 			*s.launches = append(*s.launches, l.Symbol)
 		}

@@ -3,7 +3,7 @@ package execute
 import (
 	"unsafe"
 
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/schedule/layout"
 )
 
@@ -31,7 +31,7 @@ func (r *Runner) Float64s(name string) []float64 { return elements[float64](r.By
 // Int32s is Bytes as elements.
 func (r *Runner) Int32s(name string) []int32 { return elements[int32](r.Bytes(name)) }
 
-func elements[T kernels.Element](b []byte) []T {
+func elements[T calls.Element](b []byte) []T {
 	var zero T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }

@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
@@ -169,18 +170,18 @@ func machine(t testing.TB, cores int) *platform.Platform {
 // testHooks feed the samples in turn and keep the losses.
 func testHooks(losses *[]float32) map[string]Hook {
 	return map[string]Hook{
-		"feed": func(step int, args []kernels.Arg) error {
+		"feed": func(step int, args []calls.Arg) error {
 			for i := range testBatch {
-				kernels.Data[int32](&args[0])[i] = int32((step*testBatch + i) % testSamples)
+				calls.Data[int32](&args[0])[i] = int32((step*testBatch + i) % testSamples)
 			}
 			if len(args) > 1 {
-				copy(kernels.Data[float64](&args[1]), []float64{0.125, float64(step + 1)})
+				copy(calls.Data[float64](&args[1]), []float64{0.125, float64(step + 1)})
 			}
 			return nil
 		},
-		"fetch": func(_ int, args []kernels.Arg) error {
+		"fetch": func(_ int, args []calls.Arg) error {
 			if losses != nil {
-				*losses = append(*losses, kernels.Data[float32](&args[0])[0])
+				*losses = append(*losses, calls.Data[float32](&args[0])[0])
 			}
 			return nil
 		},

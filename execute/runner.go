@@ -12,7 +12,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/driver"
 	"dahl/execute/host"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -23,7 +23,7 @@ import (
 // Hook does a host operation (kernels.Kernel.Host) on the worker that reaches it. step counts
 // from 0 within the run. args are the task's operands, in the order of the operation's line in
 // kernels.Kernels. Hooks of different tasks may run at the same time. An error ends the run.
-type Hook func(step int, args []kernels.Arg) error
+type Hook func(step int, args []calls.Arg) error
 
 // Options says how a decided program is executed.
 type Options struct {

@@ -14,7 +14,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/executetest"
 	"dahl/execute/host"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/audit"
@@ -136,7 +136,7 @@ func leastAllocations(t *testing.T, prog *dag.Program, opt how, first, last int,
 	var before, after runtime.MemStats
 	opt.Hooks = testHooks(nil)
 	feed := opt.Hooks["feed"]
-	opt.Hooks["feed"] = func(step int, args []kernels.Arg) error {
+	opt.Hooks["feed"] = func(step int, args []calls.Arg) error {
 		switch step {
 		case first:
 			runtime.ReadMemStats(&before)
@@ -167,7 +167,7 @@ func TestCancelStopsBetweenTasks(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		opt.Hooks = testHooks(nil)
 		feed := opt.Hooks["feed"]
-		opt.Hooks["feed"] = func(step int, args []kernels.Arg) error {
+		opt.Hooks["feed"] = func(step int, args []calls.Arg) error {
 			if step == 5 {
 				cancel()
 			}
@@ -210,18 +210,18 @@ func TestFailureNamesTheTask(t *testing.T) {
 	cause := errors.New("no more data")
 	for _, c := range []struct {
 		name   string
-		change func(step int, args []kernels.Arg) error
+		change func(step int, args []calls.Arg) error
 		task   string
 		is     error
 		parts  []string
 	}{
-		{"hook fails", func(int, []kernels.Arg) error { return cause }, "feed", cause, []string{"step 4", `"feed"`, "index write [7]", "no more data"}},
-		{"hook panics", func(int, []kernels.Arg) error { panic("boom") }, "feed", nil, []string{`"feed"`, "panic: boom"}},
-		{"hook leaves", func(int, []kernels.Arg) error { runtime.Goexit(); return nil }, "feed", errGoexit, []string{`"feed"`}},
+		{"hook fails", func(int, []calls.Arg) error { return cause }, "feed", cause, []string{"step 4", `"feed"`, "index write [7]", "no more data"}},
+		{"hook panics", func(int, []calls.Arg) error { panic("boom") }, "feed", nil, []string{`"feed"`, "panic: boom"}},
+		{"hook leaves", func(int, []calls.Arg) error { runtime.Goexit(); return nil }, "feed", errGoexit, []string{`"feed"`}},
 		// An index beyond the data set makes the kernel of some tile panic.
-		{"kernel panics", func(_ int, args []kernels.Arg) error {
-			for i := range kernels.Data[int32](&args[0]) {
-				kernels.Data[int32](&args[0])[i] = 1 << 20
+		{"kernel panics", func(_ int, args []calls.Arg) error {
+			for i := range calls.Data[int32](&args[0]) {
+				calls.Data[int32](&args[0])[i] = 1 << 20
 			}
 			return nil
 		}, "l", nil, []string{"load", "images read [13 11]", "panic: "}},
@@ -232,7 +232,7 @@ func TestFailureNamesTheTask(t *testing.T) {
 		} {
 			opt.Hooks = testHooks(nil)
 			feed := opt.Hooks["feed"]
-			opt.Hooks["feed"] = func(step int, args []kernels.Arg) error {
+			opt.Hooks["feed"] = func(step int, args []calls.Arg) error {
 				if step == 4 {
 					return c.change(step, args)
 				}
@@ -264,9 +264,9 @@ func TestFailureNamesTheTask(t *testing.T) {
 func TestVerifySeesWritesToReadOperands(t *testing.T) {
 	prog := testProgram(t)
 	hooks := testHooks(nil)
-	hooks["fetch"] = func(step int, args []kernels.Arg) error {
+	hooks["fetch"] = func(step int, args []calls.Arg) error {
 		if step == 2 {
-			kernels.Data[float32](&args[0])[0]++ // loss is only read
+			calls.Data[float32](&args[0])[0]++ // loss is only read
 		}
 		return nil
 	}
@@ -451,7 +451,7 @@ func TestTheRestKeepsRunning(t *testing.T) {
 	asked, answered := make(chan int), make(chan int)
 	hooks := testHooks(nil)
 	fetch := hooks["fetch"]
-	hooks["fetch"] = func(step int, args []kernels.Arg) error {
+	hooks["fetch"] = func(step int, args []calls.Arg) error {
 		asked <- step
 		<-answered
 		return fetch(step, args)

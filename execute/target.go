@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/driver"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -51,7 +52,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 	if valid && standard.Takes != nil && standard.Takes(spec) != nil {
 		return nil // nor does any other kernel of ours
 	}
-	offer := func(v *kernels.Variant) schedule.Offer {
+	offer := func(v *calls.Variant) schedule.Offer {
 		o := schedule.Offer{Variant: v.Name}
 		if valid && v.WorkspaceBytes != nil && v.Fits(spec) == nil {
 			o.WorkspaceBytes = roundUpTo(v.WorkspaceBytes(spec), align)

@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 var errReadChanged = errors.New("an operand that it only reads changed while it ran")
@@ -28,7 +28,7 @@ func verifyReads(r *Runner) {
 				return nil
 			}
 			if hook := bound.hook; hook != nil {
-				bound.hook = func(step int, args []kernels.Arg) error {
+				bound.hook = func(step int, args []calls.Arg) error {
 					return checked(func() error { return hook(step, args) })
 				}
 			}
@@ -36,7 +36,7 @@ func verifyReads(r *Runner) {
 				if run == nil {
 					continue
 				}
-				bound.run[d] = func(call *kernels.Call) {
+				bound.run[d] = func(call *calls.Call) {
 					if err := checked(func() error { run(call); return nil }); err != nil {
 						panic(err)
 					}
@@ -47,7 +47,7 @@ func verifyReads(r *Runner) {
 }
 
 // sumOfReads is a checksum of the elements that a task may only read.
-func sumOfReads(seed maphash.Seed, g *dag.Graph, t dag.TaskID, args []kernels.Arg) uint64 {
+func sumOfReads(seed maphash.Seed, g *dag.Graph, t dag.TaskID, args []calls.Arg) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for i := range args {

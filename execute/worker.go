@@ -7,7 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute/host"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -19,7 +19,7 @@ type worker struct {
 	cpu    int
 	jobs   chan *job
 
-	call    kernels.Call // the call in progress; kept here so that it needs no allocation
+	call    calls.Call // the call in progress; kept here so that it needs no allocation
 	scratch []byte
 
 	task, step int32         // in progress; task is -1 if there is none

@@ -16,7 +16,7 @@ import (
 //
 //	g ← factor·g                       if the gradient is clipped
 //	g ← g + weight_decay·w             Adam: the penalty is part of the gradient
-//	w ← (1 - lr·weight_decay)·w        AdamW: the weight shrinks beside the step
+//	w ← (1 - lr·weight_decay)·w        AdamW: the weight shrinks apart from the step
 //	m ← beta1·m + (1-beta1)·g
 //	v ← beta2·v + (1-beta2)·g²
 //	w ← w - lr/(1-beta1^t) · m / (sqrt(v)/sqrt(1-beta2^t) + eps)
@@ -32,7 +32,7 @@ var adam = Kernel{
 	},
 	Params: []string{"beta1", "beta2", "eps", "weight_decay", "decoupled"},
 	Whole:  "hyper",
-	Check: func(s *Spec) error {
+	Check: func(s *calls.Spec) error {
 		_, err := intParam(s, "decoupled", 0, 1)
 		return errors.Join(err, checkHyper(s, 2),
 			realParam(s, "beta1", 0, 1), realParam(s, "beta2", 0, 1),
@@ -45,8 +45,8 @@ var adam = Kernel{
 }
 
 // adamOf is the step of a call. What depends on the step's number only is computed in float64.
-func adamOf[T Float](call *Call) simd.Adam[T] {
-	lr, t := Data[float64](&call.Args[2])[0], Data[float64](&call.Args[2])[1]
+func adamOf[T calls.Float](call *calls.Call) simd.Adam[T] {
+	lr, t := calls.Data[float64](&call.Args[2])[0], calls.Data[float64](&call.Args[2])[1]
 	beta1, beta2, decay := call.Params[0], call.Params[1], call.Params[3]
 	step := simd.Adam[T]{
 		Beta1: T(beta1), Gain1: T(1 - beta1), Beta2: T(beta2), Gain2: T(1 - beta2),
@@ -60,19 +60,19 @@ func adamOf[T Float](call *Call) simd.Adam[T] {
 }
 
 // eachAdamRun visits the runs of the operands that have an element per weight.
-func eachAdamRun[T Float](call *Call, visit func(w, g, m, v []T)) {
-	args := [...]*Arg{&call.Args[0], &call.Args[1], &call.Args[3], &call.Args[4]}
+func eachAdamRun[T calls.Float](call *calls.Call, visit func(w, g, m, v []T)) {
+	args := [...]*calls.Arg{&call.Args[0], &call.Args[1], &call.Args[3], &call.Args[4]}
 	outer, rows, run := calls.Runs(args[:]...)
 	for r := range rows {
 		var part [4][]T
 		for i, a := range args {
-			part[i] = Data[T](a)[a.Offset(outer, r):][:run]
+			part[i] = calls.Data[T](a)[a.Offset(outer, r):][:run]
 		}
 		visit(part[0], part[1], part[2], part[3])
 	}
 }
 
-func adamRef[T Float](call *Call) {
+func adamRef[T calls.Float](call *calls.Call) {
 	step := adamOf[T](call)
 	eachAdamRun(call, func(w, g, m, v []T) {
 		for i, grad := range g {
@@ -88,7 +88,7 @@ func adamRef[T Float](call *Call) {
 	})
 }
 
-func adamAt[T Float](level simd.Level, call *Call) {
+func adamAt[T calls.Float](level simd.Level, call *calls.Call) {
 	step := adamOf[T](call)
 	eachAdamRun(call, func(w, g, m, v []T) { step.Step(level, w, g, m, v) })
 }

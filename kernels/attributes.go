@@ -3,6 +3,8 @@ package kernels
 import (
 	"slices"
 	"strings"
+
+	"dahl/kernels/calls"
 )
 
 // attributeWords are the words of attributes in names, in the order of the constants. From ReLU on they stand behind ".dx" and
@@ -11,12 +13,12 @@ var attributeWords = [...]string{"nhwc", "norm", "pool", "relu", "moments", "sgd
 
 // Written is the name of an operation with attributes: "conv2d.nhwc.norm.dw.sgd" is conv2d.nhwc.dw with Norm and SGD.
 // [Kernel.Base] and [Kernel.With] of the kernel of that name are the operation and its attributes again.
-func Written(op string, with Attributes) string {
+func Written(op string, with calls.Attributes) string {
 	var before, after strings.Builder
 	for i, word := range attributeWords {
-		switch a := Attributes(1) << i; {
+		switch a := calls.Attributes(1) << i; {
 		case !with.Has(a):
-		case a < ReLU:
+		case a < calls.ReLU:
 			before.WriteString("." + word)
 		default:
 			after.WriteString("." + word)
@@ -33,22 +35,22 @@ func Written(op string, with Attributes) string {
 // composition is an operation that is composed of its sums and of attributes.
 type composition struct {
 	op      string
-	may     Attributes                 // which it may have
-	offers  func(with Attributes) bool // whether it has a combination of these; nil: it has each
-	compose func(k Kernel) Kernel      // completes a kernel that has its names and attributes
+	may     calls.Attributes                 // which it may have
+	offers  func(with calls.Attributes) bool // whether it has a combination of these; nil: it has each
+	compose func(k Kernel) Kernel            // completes a kernel that has its names and attributes
 }
 
 // compositions are all operations with attributes.
 func compositions() []composition {
 	return []composition{
-		{op: "conv2d.nhwc", may: Norm | Pool | Moments, offers: func(with Attributes) bool { return with == Pool || !with.Has(Pool) }, compose: convolutionWith},
+		{op: "conv2d.nhwc", may: calls.Norm | calls.Pool | calls.Moments, offers: func(with calls.Attributes) bool { return with == calls.Pool || !with.Has(calls.Pool) }, compose: convolutionWith},
 		{op: "conv2d.nhwc.dx", compose: convolutionDxWith},
-		{op: "conv2d.nhwc.dw", may: Norm | Pool | SGD | NoBias, offers: func(with Attributes) bool {
-			return !with.Has(Norm|Pool) && (with.Has(SGD) || !with.Has(NoBias))
+		{op: "conv2d.nhwc.dw", may: calls.Norm | calls.Pool | calls.SGD | calls.NoBias, offers: func(with calls.Attributes) bool {
+			return !with.Has(calls.Norm|calls.Pool) && (with.Has(calls.SGD) || !with.Has(calls.NoBias))
 		}, compose: convolutionDwWith},
-		{op: "dense", may: ReLU, compose: denseWith},
-		{op: "dense.dx", may: ReLU, compose: denseDxWith},
-		{op: "dense.dw", may: Mapped | SGD | NoBias, offers: func(with Attributes) bool { return with.Has(SGD) || with == 0 }, compose: denseDwWith},
+		{op: "dense", may: calls.ReLU, compose: denseWith},
+		{op: "dense.dx", may: calls.ReLU, compose: denseDxWith},
+		{op: "dense.dw", may: calls.Mapped | calls.SGD | calls.NoBias, offers: func(with calls.Attributes) bool { return with.Has(calls.SGD) || with == 0 }, compose: denseDwWith},
 	}
 }
 
@@ -63,33 +65,33 @@ func (c *composition) kernels() (all []Kernel) {
 	return all
 }
 
-// beside is operands that an attribute adds at a place among those of a kernel.
-type beside struct {
+// insertion is operands that an attribute inserts among the operands of a kernel.
+type insertion struct {
 	at    int
 	added []Operand
 }
 
-// to is a kernel with these operands, without variants. Its checks and its work are those of the kernel, and flops more.
-func (b beside) to(plain Kernel, flops func(*Spec) float64) Kernel {
+// into returns the kernel with the inserted operands, without variants. Checks and work stay, and flops are added.
+func (b insertion) into(plain Kernel, flops func(*calls.Spec) float64) Kernel {
 	k := plain
 	k.Operands = slices.Insert(slices.Clone(plain.Operands), b.at, b.added...)
 	k.Variants = nil
 	if plain.Check != nil {
-		k.Check = func(s *Spec) error { return plain.Check(b.without(s)) }
+		k.Check = func(s *calls.Spec) error { return plain.Check(b.without(s)) }
 	}
-	k.Flops = func(s *Spec) float64 { return flops(s) + plain.Flops(b.without(s)) }
+	k.Flops = func(s *calls.Spec) float64 { return flops(s) + plain.Flops(b.without(s)) }
 	return k
 }
 
-// variant is a variant of the kernel whose calls it does not yet run. all is the bytes of workspace of a call, of which the variant
-// itself needs own.
-func (b beside) variant(v Variant, doc string, all func(s *Spec, own int64) int64) Variant {
+// variant returns a variant of the kernel that does not yet run the longer calls. all gives the workspace bytes of a call; own are the
+// bytes that the variant itself needs.
+func (b insertion) variant(v calls.Variant, doc string, all func(s *calls.Spec, own int64) int64) calls.Variant {
 	takes, workspace := v.Takes, v.WorkspaceBytes
 	v.Doc += doc
 	if takes != nil {
-		v.Takes = func(s *Spec) error { return takes(b.without(s)) }
+		v.Takes = func(s *calls.Spec) error { return takes(b.without(s)) }
 	}
-	v.WorkspaceBytes = func(s *Spec) int64 {
+	v.WorkspaceBytes = func(s *calls.Spec) int64 {
 		var own int64
 		if workspace != nil {
 			own = workspace(b.without(s))
@@ -100,13 +102,13 @@ func (b beside) variant(v Variant, doc string, all func(s *Spec, own int64) int6
 }
 
 // without is the call of the kernel itself.
-func (b beside) without(s *Spec) *Spec {
+func (b insertion) without(s *calls.Spec) *calls.Spec {
 	c := *s
 	c.Operands = slices.Delete(slices.Clone(s.Operands), b.at, b.at+len(b.added))
 	return &c
 }
 
-func (b beside) withoutOn(call *DeviceCall) *DeviceCall {
+func (b insertion) withoutOn(call *calls.DeviceCall) *calls.DeviceCall {
 	c := *call
 	c.Args = slices.Delete(slices.Clone(call.Args), b.at, b.at+len(b.added))
 	return &c

@@ -6,15 +6,16 @@ import (
 	"testing"
 
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // TestNamesOfCombinations: graphs, platform files and plans of any time name these combinations of operations with attributes.
 // The table has all of them and no others, and says of each which operation it is.
 func TestNamesOfCombinations(t *testing.T) {
-	const mapped, norm, pool, relu, moments, sgd, noBias = kernels.Mapped, kernels.Norm, kernels.Pool, kernels.ReLU, kernels.Moments, kernels.SGD, kernels.NoBias
+	const mapped, norm, pool, relu, moments, sgd, noBias = calls.Mapped, calls.Norm, calls.Pool, calls.ReLU, calls.Moments, calls.SGD, calls.NoBias
 	type combination struct {
 		op   string
-		with kernels.Attributes
+		with calls.Attributes
 	}
 	names := map[string]combination{
 		"conv2d.nhwc": {"conv2d.nhwc", 0}, "conv2d.nhwc.pool": {"conv2d.nhwc", pool}, "conv2d.nhwc.moments": {"conv2d.nhwc", moments},

@@ -6,7 +6,7 @@ import (
 	"dahl/kernels/simd"
 )
 
-// Average pooling. Positions of a window beside the image count as zeros, as in PyTorch with
+// Average pooling. Positions of a window outside the image count as zeros, as in PyTorch with
 // count_include_pad, so every window is divided by its number of positions.
 
 var avgpool = Kernel{
@@ -31,7 +31,7 @@ var avgpoolDx = Kernel{
 		gpu.OnCUDAPool("an element of dx per thread", gpu.SpreadOnCUDA("avgpool.dx", false))),
 }
 
-func avgpoolRef[T Float](call *Call) {
+func avgpoolRef[T calls.Float](call *calls.Call) {
 	p := poolingOf[T](call, 0, -1, 1)
 	p.y.Each(func(n, u, v, c int) {
 		var sum T
@@ -40,7 +40,7 @@ func avgpoolRef[T Float](call *Call) {
 	})
 }
 
-func avgpoolDxRef[T Float](call *Call) {
+func avgpoolDxRef[T calls.Float](call *calls.Call) {
 	p := poolingOf[T](call, 1, -1, 0)
 	p.x.Clear()
 	p.y.Each(func(n, u, v, c int) {
@@ -82,12 +82,12 @@ var globalavgpoolDx = Kernel{
 }
 
 // pixelsOf is a map with its dimensions in the order samples, channels, rows, columns.
-func pixelsOf[T Float](a *Arg) calls.Map4[T] {
+func pixelsOf[T calls.Float](a *calls.Arg) calls.Map4[T] {
 	m := calls.Map4Of[T](a)
 	return m.As([4]int{0, 3, 1, 2})
 }
 
-func meanPixels[T Float](call *Call) {
+func meanPixels[T calls.Float](call *calls.Call) {
 	y, x := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1])
 	y.Each(func(n, c, _, _ int) {
 		var total T
@@ -100,7 +100,7 @@ func meanPixels[T Float](call *Call) {
 	})
 }
 
-func spreadPixels[T Float](call *Call) {
+func spreadPixels[T calls.Float](call *calls.Call) {
 	dx, dy := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1])
 	pixels := T(call.Params[0]) // of the whole image
 	dx.Each(func(n, c, h, w int) {
@@ -108,7 +108,7 @@ func spreadPixels[T Float](call *Call) {
 	})
 }
 
-func meanOfPixels[T Float](level simd.Level, call *Call) {
+func meanOfPixels[T calls.Float](level simd.Level, call *calls.Call) {
 	y, x := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[T](&call.Args[1])
 	for n := range y.Extent[0] {
 		sum := y.Elems[y.At(n, 0, 0, 0):][:y.Extent[3]]
@@ -124,7 +124,7 @@ func meanOfPixels[T Float](level simd.Level, call *Call) {
 	}
 }
 
-func copyPixels[T Float](_ simd.Level, call *Call) {
+func copyPixels[T calls.Float](_ simd.Level, call *calls.Call) {
 	dx, dy := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[T](&call.Args[1])
 	for n := range dx.Extent[0] {
 		first := dx.Elems[dx.At(n, 0, 0, 0):][:dx.Extent[3]]

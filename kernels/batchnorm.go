@@ -43,7 +43,7 @@ import (
 // All variants round each product and sum, in one order, so that their bits are equal.
 
 // atPixels is the vector variants of an operation over images.
-func atPixels(run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
+func atPixels(run32, run64 func(simd.Level, *calls.Call), workspace func(*calls.Spec) int64) []calls.Variant {
 	return atLevels("pixel by pixel, a vector of channels at a time", run32, run64, workspace)
 }
 
@@ -114,7 +114,7 @@ var batchNormStats = Kernel{
 		reads("s", Real, "n c"), reads("q", Real, "n c").positive(), reads("weight", Real, "c"), reads("bias", Real, "c"),
 	},
 	Params: []string{"pixels", "eps", "momentum"}, Whole: "n",
-	Check: func(s *Spec) error {
+	Check: func(s *calls.Spec) error {
 		if n := s.Param("pixels") * float64(s.Operands[4].Shape[0]); n < 2 {
 			return fmt.Errorf("%g values per channel; a variance needs two", n)
 		}
@@ -153,7 +153,7 @@ var batchNormDw = Kernel{
 		reads("s", Real, "n c"), reads("q", Real, "n c"), reads("k", Real, "4 c"),
 	},
 	Params: []string{"pixels"}, Whole: "n",
-	Check: func(s *Spec) error {
+	Check: func(s *calls.Spec) error {
 		_, err := intParam(s, "pixels", 1, maxGeometry)
 		return err
 	},
@@ -163,15 +163,15 @@ var batchNormDw = Kernel{
 }
 
 // checkFlag refuses a parameter other than 0 and 1.
-func checkFlag(name string) func(*Spec) error {
-	return func(s *Spec) error {
+func checkFlag(name string) func(*calls.Spec) error {
+	return func(s *calls.Spec) error {
 		_, err := intParam(s, name, 0, 1)
 		return err
 	}
 }
 
 // checkNormal checks the parameters of statistics, as far as there are.
-func checkNormal(s *Spec) error {
+func checkNormal(s *calls.Spec) error {
 	if _, has := s.Params.Get("pixels"); has {
 		if _, err := intParam(s, "pixels", 1, maxGeometry); err != nil {
 			return err
@@ -183,7 +183,7 @@ func checkNormal(s *Spec) error {
 	return realParam(s, "eps", 0, math.Inf(1))
 }
 
-func momentsRef[T Float](call *Call) {
+func momentsRef[T calls.Float](call *calls.Call) {
 	x := pixelsOf[T](&call.Args[2])
 	for n := range x.Extent[0] {
 		s, q := cpu.Row[T](&call.Args[0], n), cpu.Row[T](&call.Args[1], n)
@@ -199,7 +199,7 @@ func momentsRef[T Float](call *Call) {
 	}
 }
 
-func batchNormRef[T Float](call *Call) {
+func batchNormRef[T calls.Float](call *calls.Call) {
 	y, x, k := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1]), cpu.NormalisingOf[T](&call.Args[2])
 	var r calls.Map4[T]
 	if len(call.Args) > 3 {
@@ -217,7 +217,7 @@ func batchNormRef[T Float](call *Call) {
 	})
 }
 
-func batchNormSumsRef[T Float](call *Call) {
+func batchNormSumsRef[T calls.Float](call *calls.Call) {
 	dy, x, k := pixelsOf[T](&call.Args[2]), pixelsOf[T](&call.Args[3]), cpu.NormalisingOf[T](&call.Args[4])
 	for n := range dy.Extent[0] {
 		clear(cpu.Row[T](&call.Args[0], n))
@@ -232,7 +232,7 @@ func batchNormSumsRef[T Float](call *Call) {
 	})
 }
 
-func batchNormGateRef[T Float](call *Call) {
+func batchNormGateRef[T calls.Float](call *calls.Call) {
 	dy, y, x, k := calls.Map4Of[T](&call.Args[2]), calls.Map4Of[T](&call.Args[3]), calls.Map4Of[T](&call.Args[4]), cpu.NormalisingOf[T](&call.Args[5])
 	for n := range dy.Extent[0] {
 		clear(cpu.Row[T](&call.Args[0], n))
@@ -252,7 +252,7 @@ func batchNormGateRef[T Float](call *Call) {
 	})
 }
 
-func batchNormDxRef[T Float](call *Call) {
+func batchNormDxRef[T calls.Float](call *calls.Call) {
 	dx, dy, x := pixelsOf[T](&call.Args[0]), pixelsOf[T](&call.Args[1]), pixelsOf[T](&call.Args[2])
 	k, a, b, e := cpu.NormalisingOf[T](&call.Args[3]), cpu.Row[T](&call.Args[4], 0), cpu.Row[T](&call.Args[4], 1), cpu.Row[T](&call.Args[4], 2)
 	dx.Each(func(n, c, h, w int) {
@@ -264,9 +264,9 @@ func batchNormDxRef[T Float](call *Call) {
 	})
 }
 
-func batchNormStatsRef[T Float](call *Call) {
-	k, mean, variance := cpu.NormalisingOf[T](&call.Args[0]), Data[T](&call.Args[1]), Data[T](&call.Args[2])
-	s, q, weight, bias := &call.Args[4], &call.Args[5], Data[T](&call.Args[6]), Data[T](&call.Args[7])
+func batchNormStatsRef[T calls.Float](call *calls.Call) {
+	k, mean, variance := cpu.NormalisingOf[T](&call.Args[0]), calls.Data[T](&call.Args[1]), calls.Data[T](&call.Args[2])
+	s, q, weight, bias := &call.Args[4], &call.Args[5], calls.Data[T](&call.Args[6]), calls.Data[T](&call.Args[7])
 	pixels, eps, momentum := call.Params[0], call.Params[1], call.Params[2]
 	count := pixels * float64(s.Shape[0])
 	running := func(old *T, now float64) {
@@ -282,33 +282,33 @@ func batchNormStatsRef[T Float](call *Call) {
 		running(&mean[c], mu)
 		running(&variance[c], squares/(count-1))
 	}
-	Data[int64](&call.Args[3])[0]++
+	calls.Data[int64](&call.Args[3])[0]++
 }
 
 // sumOfColumn adds up a column of a matrix in float64.
-func sumOfColumn[T Float](a *Arg, column int) (sum float64) {
+func sumOfColumn[T calls.Float](a *calls.Arg, column int) (sum float64) {
 	for n := range a.Shape[0] {
 		sum += float64(cpu.Row[T](a, n)[column])
 	}
 	return sum
 }
 
-func batchNormRunningRef[T Float](call *Call) {
-	k, mean, variance := cpu.NormalisingOf[T](&call.Args[0]), Data[T](&call.Args[1]), Data[T](&call.Args[2])
-	weight, bias := Data[T](&call.Args[3]), Data[T](&call.Args[4])
+func batchNormRunningRef[T calls.Float](call *calls.Call) {
+	k, mean, variance := cpu.NormalisingOf[T](&call.Args[0]), calls.Data[T](&call.Args[1]), calls.Data[T](&call.Args[2])
+	weight, bias := calls.Data[T](&call.Args[3]), calls.Data[T](&call.Args[4])
 	for c := range k.Mean {
 		k.Put(c, float64(mean[c]), 1/math.Sqrt(float64(variance[c])+call.Params[0]), weight[c], bias[c])
 	}
 }
 
-func batchNormFoldRef[T Float](call *Call) {
-	to, from, shift := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[T](&call.Args[2]), Data[T](&call.Args[1])
-	mean, variance, weight, bias := Data[T](&call.Args[3]), Data[T](&call.Args[4]), Data[T](&call.Args[5]), Data[T](&call.Args[6])
+func batchNormFoldRef[T calls.Float](call *calls.Call) {
+	to, from, shift := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[T](&call.Args[2]), calls.Data[T](&call.Args[1])
+	mean, variance, weight, bias := calls.Data[T](&call.Args[3]), calls.Data[T](&call.Args[4]), calls.Data[T](&call.Args[5]), calls.Data[T](&call.Args[6])
 	for f := range shift {
 		scale := float64(weight[f]) / math.Sqrt(float64(variance[f])+call.Params[0])
 		center := float64(mean[f])
 		if len(call.Args) > 7 {
-			center -= float64(Data[T](&call.Args[7])[f])
+			center -= float64(calls.Data[T](&call.Args[7])[f])
 		}
 		shift[f] = T(float64(bias[f]) - float64(scale*center))
 		for c := range from.Extent[1] {
@@ -321,14 +321,14 @@ func batchNormFoldRef[T Float](call *Call) {
 	}
 }
 
-func batchNormDwRef[T Float](call *Call) {
+func batchNormDwRef[T calls.Float](call *calls.Call) {
 	dw, db, kd := &call.Args[0], &call.Args[1], &call.Args[2]
 	k, count := cpu.NormalisingOf[T](&call.Args[5]), call.Params[0]*float64(call.Args[3].Shape[0])
 	for c := range k.Mean {
 		s, q := sumOfColumn[T](&call.Args[3], c), sumOfColumn[T](&call.Args[4], c)
 		scale, inverse := float64(k.Scale[c]), float64(k.Inverse[c])
-		calls.Put(&Data[T](dw)[c], T(inverse*q), dw.Accumulates())
-		calls.Put(&Data[T](db)[c], T(s), db.Accumulates())
+		calls.Put(&calls.Data[T](dw)[c], T(inverse*q), dw.Accumulates())
+		calls.Put(&calls.Data[T](db)[c], T(s), db.Accumulates())
 		cpu.Row[T](kd, 0)[c] = k.Scale[c]
 		cpu.Row[T](kd, 1)[c] = T(-scale * inverse * inverse * q / count)
 		cpu.Row[T](kd, 2)[c] = T(-scale * s / count)

@@ -36,7 +36,7 @@ var clipNorm = Kernel{
 	Operands: []Operand{writes("clipped", Scalar, "3"), reads("hyper", Scalar, "2"), reads("s", Scalar, "n")},
 	Params:   []string{"max_norm"},
 	Whole:    "n",
-	Check: func(s *Spec) error {
+	Check: func(s *calls.Spec) error {
 		if s.Param("max_norm") == 0 {
 			return errors.New("parameter max_norm is 0, and the step would be 0")
 		}
@@ -50,38 +50,38 @@ var clipNorm = Kernel{
 // clipEps is PyTorch's addition to the norm.
 const clipEps = 1e-6
 
-func squaresRef[T Float](call *Call) {
+func squaresRef[T calls.Float](call *calls.Call) {
 	g := &call.Args[1]
 	outer, rows, run := calls.Runs(g)
 	sum := 0.0
 	for r := range rows {
-		for _, v := range Data[T](g)[g.Offset(outer, r):][:run] {
+		for _, v := range calls.Data[T](g)[g.Offset(outer, r):][:run] {
 			sum += float64(float64(v) * float64(v))
 		}
 	}
-	Data[float64](&call.Args[0])[0] = sum
+	calls.Data[float64](&call.Args[0])[0] = sum
 }
 
-func squaresWorkspace(*Spec) int64 { return 64 }
+func squaresWorkspace(*calls.Spec) int64 { return 64 }
 
-func squaresAt[T Float](level simd.Level, call *Call) {
+func squaresAt[T calls.Float](level simd.Level, call *calls.Call) {
 	g := &call.Args[1]
 	outer, rows, run := calls.Runs(g)
 	product, _ := calls.Scratch[T](call.Work, 1)
 	sum := 0.0
 	for r := range rows {
-		v := Data[T](g)[g.Offset(outer, r):][:run]
+		v := calls.Data[T](g)[g.Offset(outer, r):][:run]
 		d := simd.Dot[T]{M: 1, N: 1, K: run, A: v, B: v, C: product}
 		d.Run(level)
 		sum += float64(product[0])
 	}
-	Data[float64](&call.Args[0])[0] = sum
+	calls.Data[float64](&call.Args[0])[0] = sum
 }
 
-func clipRef(call *Call) {
-	clipped, hyper := Data[float64](&call.Args[0]), Data[float64](&call.Args[1])
+func clipRef(call *calls.Call) {
+	clipped, hyper := calls.Data[float64](&call.Args[0]), calls.Data[float64](&call.Args[1])
 	sum := 0.0
-	for _, s := range Data[float64](&call.Args[2]) {
+	for _, s := range calls.Data[float64](&call.Args[2]) {
 		sum += s
 	}
 	factor := call.Params[0] / (math.Sqrt(sum) + clipEps)
@@ -91,8 +91,8 @@ func clipRef(call *Call) {
 	clipped[0], clipped[1], clipped[2] = hyper[0], hyper[1], factor
 }
 
-// checkHyper refuses an operand hyper, of that index, that is neither {lr, t} nor {lr, t, factor}.
-func checkHyper(s *Spec, i int) error {
+// checkHyper refuses an operand hyper with an extent of neither {lr, t} nor {lr, t, factor}. i is its index.
+func checkHyper(s *calls.Spec, i int) error {
 	if n := s.Operands[i].Shape[0]; n != 2 && n != 3 {
 		return fmt.Errorf("hyper[0] is %d, want 2, or 3 with the factor of a clipped gradient", n)
 	}

@@ -29,23 +29,23 @@ func convolutionWith(k Kernel) Kernel {
 		reads("w", Real, "i j c g:f"),
 		optional(reads("b", Real, "g:f")),
 	}
-	if k.With.Has(Pool) {
+	if k.With.Has(calls.Pool) {
 		return pooledConvolution(k)
 	}
 	k.Doc = "y = x ⋆ w + b, with relu = 1 its positive part; channels last"
 	k.Params, k.Options, k.Sizes = calls.ReLUParams, calls.SlidingOptions, calls.GroupSizes
 	k.Check = checkReLU
 	k.PerPoint = 2
-	k.Flops = func(s *Spec) float64 { return s.Param("relu")*s.Volume(0) + biasFlops(s, 3, 0) }
+	k.Flops = func(s *calls.Spec) float64 { return s.Param("relu")*s.Volume(0) + biasFlops(s, 3, 0) }
 	k = linear{factors: []int{1, 2}, bias: 3, relu: calls.Rectifies}.of(k,
 		atLevels("a product per zone of pixels, straight from the image", cpu.Conv2dNHWCAt[float32], cpu.Conv2dNHWCAt[float64], cpu.Conv2dNHWCWorkspace),
 		cpu.WinogradVariants(cpu.WinogradDoc, cpu.Conv2dNHWCWinograd, cpu.WinogradTaken(2, 0), cpu.WinogradWorkspace(1, 0)),
 		gpu.ConvolutionLast.Maps.Variants(gpu.ConvolutionLast.ForwardProducts, calls.WithOptions(calls.ReLUParams...)...),
 		gpu.LibraryConvolution{Convolution: &gpu.ConvolutionLast, Kind: offload.Forward, X: 1, Y: 0, W: 2}.Variants(calls.WithOptions(calls.ReLUParams...)...))
-	if k.With.Has(Norm) {
+	if k.With.Has(calls.Norm) {
 		k = normed{x: 1, filters: 3}.of(k)
 	}
-	if k.With.Has(Moments) {
+	if k.With.Has(calls.Moments) {
 		k = withMoments(k)
 	}
 	return k
@@ -60,7 +60,7 @@ func convolutionDxWith(k Kernel) Kernel {
 		optional(reads("x", Real, "n "+calls.WindowIndices+" g:c")),
 	}
 	k.Params, k.Options, k.Sizes = calls.SlidingParams, calls.SlidingOptions, calls.GroupSizes
-	k.Check = func(s *Spec) error {
+	k.Check = func(s *calls.Spec) error {
 		if len(s.Operands) > 3 && s.Operands[0].Mode != dag.Write {
 			return fmt.Errorf("dx is added to, so that x, by which the sum is cut off, must come later")
 		}
@@ -75,7 +75,7 @@ func convolutionDxWith(k Kernel) Kernel {
 }
 
 // checkReLU refuses the positive part of a sum that is not complete.
-func checkReLU(s *Spec) error {
+func checkReLU(s *calls.Spec) error {
 	relu, err := intParam(s, "relu", 0, 1)
 	if err == nil && relu == 1 && s.Operands[0].Mode != dag.Write {
 		return fmt.Errorf("y is added to, so that relu must be 0")
@@ -84,9 +84,9 @@ func checkReLU(s *Spec) error {
 }
 
 // window is the product of filter f with window u, v of sample n.
-func window[T Float](g *calls.Windowing, x, w *calls.Map4[T], n, u, v, f int) T {
+func window[T calls.Float](g *calls.Windowing, x, w *calls.Map4[T], n, u, v, f int) T {
 	var sum T
-	before := f / (w.Extent[3] / g.Groups) * w.Extent[2] // channels of the groups before that of f
+	before := f / (w.Extent[3] / g.Groups) * w.Extent[2] // channels of the groups before the group of f
 	for i := range w.Extent[0] {
 		for j := range w.Extent[1] {
 			a, b := g.Rows.Image(u, i), g.Columns.Image(v, j)

@@ -18,42 +18,42 @@ import (
 
 func convolutionDwWith(k Kernel) Kernel {
 	l := linear{factors: []int{1, 2}}
-	k.Doc = "dw, db = gradients of " + Written("conv2d.nhwc", k.With&Pool) + " with respect to w and b"
+	k.Doc = "dw, db = gradients of " + Written("conv2d.nhwc", k.With&calls.Pool) + " with respect to w and b"
 	k.Operands = []Operand{
 		sums("dw", "i j c g:f"),
 		reads("dy", Real, "n oh ow g:f"),
 		reads("x", Real, "n "+calls.WindowIndices+" g:c"),
 	}
 	k.Params, k.Options, k.Sizes, k.PerPoint = calls.SlidingParams, calls.SlidingOptions, calls.GroupSizes, 2
-	if k.With.Has(Pool) {
+	if k.With.Has(calls.Pool) {
 		k.pooled(1, reads("index", Mask, pooledMap).positions("size*size"))
-		k.Flops = func(s *Spec) float64 { return convPoolFlops(s, 1, 0) }
+		k.Flops = func(s *calls.Spec) float64 { return convPoolFlops(s, 1, 0) }
 		l.factors, l.marks = []int{1, 3}, 2
 	}
-	if k.With.Has(SGD) {
+	if k.With.Has(calls.SGD) {
 		l.descend(&k, "g:f c i j", "g:f")
 	} else {
 		l.totals(&k, "g:f")
 	}
 	k = l.of(k, gradientVariants(&k)...)
-	if k.With.Has(Norm) {
+	if k.With.Has(calls.Norm) {
 		k = normed{x: 2, filters: 0}.of(k)
 	}
 	return k
 }
 
-// gradientVariants are the variants beside the reference. Winograd's have no pooling.
-func gradientVariants(k *Kernel) (all [][]Variant) {
+// gradientVariants are the variants that follow the reference. Winograd's have no pooling.
+func gradientVariants(k *Kernel) (all [][]calls.Variant) {
 	library := gpu.LibraryConvolution{Convolution: &gpu.ConvolutionLast, Kind: offload.WeightGradient, X: 2, Y: 1, With: k.With}
 	family, doc, then, rows := gpu.ConvolutionLast.Weights, "a product with the transposed image per zone of pixels", "", 0
-	if k.With.Has(Pool) {
+	if k.With.Has(calls.Pool) {
 		family, doc = gpu.UnpooledWeights, "maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time"
 	}
-	if k.With.Has(SGD) {
+	if k.With.Has(calls.SGD) {
 		then, rows = ", in the workspace, then sgd by some filters at a time", 2
 	}
 	all = append(all, atLevels(doc+then, cpu.ConvolutionDwAt[float32](k.With), cpu.ConvolutionDwAt[float64](k.With), cpu.ConvolutionDwWorkspace(k.With)))
-	if !k.With.Has(Pool) {
+	if !k.With.Has(calls.Pool) {
 		all = append(all, cpu.WinogradVariants(cpu.WinogradDoc+then, cpu.ConvolutionDwWinograd(k.With), cpu.WinogradTaken(0, rows), cpu.ConvolutionDwWinogradWorkspace(k.With)))
 	}
 	params := calls.WithOptions(k.Params...)

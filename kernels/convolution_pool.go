@@ -18,7 +18,7 @@ import (
 //	y[n,p,q,f]     = max(0, max_{i,j<size} z[n,p·step+i,q·step+j,f])
 //	index[n,p,q,f] = i·size + j of the first maximum, or noMaximum where it is ≤ 0
 //	dz[n,u,v,f]    = Σ dy[n,p,q,f] over the windows whose index is at u, v
-//	dw, db         = those of conv2d.nhwc for dz
+//	dw, db         = gradients by conv2d.nhwc.dw for dz
 //
 // NaN wins as in maxpool.
 
@@ -28,7 +28,7 @@ func pooledConvolution(k Kernel) Kernel {
 	k.Operands[0].Modes = []dag.Mode{dag.Write}
 	k.Options = calls.SlidingOptions
 	k.pooled(0, writes("index", Mask, pooledMap))
-	k.Flops = func(s *Spec) float64 {
+	k.Flops = func(s *calls.Spec) float64 {
 		size := s.Param("size")
 		return convPoolFlops(s, 0, 3) + s.Volume(0)*size*size + biasFlops(s, 4, 0)
 	}
@@ -36,7 +36,7 @@ func pooledConvolution(k Kernel) Kernel {
 		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", cpu.Conv2dNHWCPoolAt[float32], cpu.Conv2dNHWCPoolAt[float64], cpu.Conv2dNHWCPoolWorkspace),
 		cpu.WinogradVariants(cpu.WinogradDoc+", and maxpool.nhwc of some rows at a time", cpu.Conv2dNHWCPoolWinograd, cpu.WinogradTaken(3, 0), cpu.Conv2dNHWCPoolWinogradWorkspace),
 		gpu.PoolVariants(),
-		gpu.LibraryConvolution{Convolution: &gpu.ConvolutionLast, Kind: offload.Forward, X: 1, W: 2, With: Pool}.Variants(calls.WithOptions(calls.PooledParams...)...))
+		gpu.LibraryConvolution{Convolution: &gpu.ConvolutionLast, Kind: offload.Forward, X: 1, W: 2, With: calls.Pool}.Variants(calls.WithOptions(calls.PooledParams...)...))
 	return k
 }
 
@@ -57,14 +57,14 @@ const (
 
 // convPoolFlops counts the taps of the convolution at all pixels from the first to the last that
 // lie in a window.
-func convPoolFlops(s *Spec, y, w int) float64 {
+func convPoolFlops(s *calls.Spec, y, w int) float64 {
 	size, step, shape := int(s.Param("size")), int(s.Param("step")), s.Operands[y].Shape
 	pixels := float64(shape[0]) * float64(calls.Covered(shape[1], size, step)) * float64(calls.Covered(shape[2], size, step))
 	return 2 * pixels * s.Volume(w)
 }
 
 // conv2dNHWCPoolRef computes each sum as the reference of conv2d.nhwc does.
-func conv2dNHWCPoolRef[T Float](call *Call) {
+func conv2dNHWCPoolRef[T calls.Float](call *calls.Call) {
 	y, index := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[uint8](&call.Args[1])
 	x, w := calls.Map4Of[T](&call.Args[2]), calls.Map4Of[T](&call.Args[3])
 	g := calls.WindowingOf(call.Params)
@@ -72,7 +72,7 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 	y.Each(func(n, p, q, f int) {
 		var bias, most T
 		if len(call.Args) > 4 {
-			bias = Data[T](&call.Args[4])[f]
+			bias = calls.Data[T](&call.Args[4])[f]
 		}
 		position := noMaximum
 		for at := range size * size {

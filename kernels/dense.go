@@ -17,7 +17,7 @@ import (
 // NaN passes through y, and the gradient is 0 where x is NaN, as in relu.
 
 func denseWith(k Kernel) Kernel {
-	l, rectifies := linear{factors: []int{1, 2}, bias: 3}, k.With.Has(ReLU)
+	l, rectifies := linear{factors: []int{1, 2}, bias: 3}, k.With.Has(calls.ReLU)
 	k.Doc = "y = x·wᵀ + b"
 	k.Operands = []Operand{
 		sums("y", "n f"),
@@ -25,10 +25,10 @@ func denseWith(k Kernel) Kernel {
 		reads("w", Real, "f c"),
 		optional(reads("b", Real, "f")),
 	}
-	k.PerPoint, k.Flops = 2, func(s *Spec) float64 { return biasFlops(s, 3, 0) }
+	k.PerPoint, k.Flops = 2, func(s *calls.Spec) float64 { return biasFlops(s, 3, 0) }
 	if rectifies {
 		k.Doc, k.Operands[0] = "y = max(0, x·wᵀ + b)", writes("y", Real, "n f")
-		k.Flops = func(s *Spec) float64 { return s.Volume(0) + biasFlops(s, 3, 0) }
+		k.Flops = func(s *calls.Spec) float64 { return s.Volume(0) + biasFlops(s, 3, 0) }
 		l.relu = func([]float64) bool { return true }
 	}
 	return l.of(k,
@@ -45,7 +45,7 @@ func denseDxWith(k Kernel) Kernel {
 		reads("w", Real, "f c"),
 	}
 	k.PerPoint = 2
-	if k.With.Has(ReLU) {
+	if k.With.Has(calls.ReLU) {
 		k.Doc, k.Operands[0] = "dx = dy·w where x > 0, else 0", writes("dx", Real, "n c")
 		k.Operands = append(k.Operands, reads("x", Real, "n c"))
 		k.Flops, l.gate = perElement(1, 0), 3
@@ -64,7 +64,7 @@ func denseDwWith(k Kernel) Kernel {
 		reads("x", Real, "n c"),
 	}
 	k.PerPoint = 2
-	if k.With.Has(SGD) {
+	if k.With.Has(calls.SGD) {
 		return denseDescent(l, k)
 	}
 	l.totals(&k, "f")
@@ -83,13 +83,13 @@ func denseDwWith(k Kernel) Kernel {
 // columns of dw at a time in the workspace, so that these are still in a cache when they are
 // used.
 //
-// A layer that is Mapped reads a map with channels last. The weights are PyTorch's, and their inputs are those of a map with
+// A layer that is Mapped reads a map with channels last. The weights are PyTorch's, for a map with
 // channels first, w[o,c,i,j] with g = Σ_n dy[n,o]·x[n,i,j,c]. If the map has no gaps, a variant for CPUs gives the bits of its
 // dense.dw, nchw and sgd one after the other. On a GPU it is the gradient of a convolution whose window is the map. For a
 // library it is a product of matrices with a row for each sample.
 
 func denseDescent(l linear, k Kernel) Kernel {
-	if k.With.Has(Mapped) {
+	if k.With.Has(calls.Mapped) {
 		k.Operands[2].Dims = "n h w c"
 		l.descend(&k, "f c h w", "f")
 		k.Doc += "; x is a map with channels last"

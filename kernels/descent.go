@@ -3,17 +3,19 @@ package kernels
 import (
 	"fmt"
 	"strings"
+
+	"dahl/kernels/calls"
 )
 
-// Gradients of weights with their step of gradient descent have the weights, what the gradient is made of, hyper, then the
-// bias if there is one, and the velocities of both, which only a step with momentum needs.
+// Gradients of weights with their step of gradient descent have the weights, the operands of the gradient, hyper, then the
+// bias if there is one, and the velocities of both. Only a step with momentum needs velocities.
 
-// totals adds the gradient of a bias to that of weights: the sum over dy, operand 1. bias has its dimensions.
+// totals adds the gradient of a bias to the gradient of weights: the sum over dy, operand 1. bias has its dimensions.
 func (l *linear) totals(k *Kernel, bias string) {
 	db, gradient := len(k.Operands), k.Flops
 	l.total = db
 	k.Operands = append(k.Operands, optional(sums("db", bias)))
-	k.Flops = func(s *Spec) float64 {
+	k.Flops = func(s *calls.Spec) float64 {
 		flops := biasFlops(s, db, 1)
 		if gradient != nil {
 			flops += gradient(s)
@@ -31,23 +33,23 @@ func (l *linear) descend(k *Kernel, weights, bias string) {
 	k.Operands[0] = updates("w", weights)
 	k.Operands = append(k.Operands, reads("hyper", Scalar, "2"))
 	velocities := []Operand{optional(updates("vw", weights))}
-	if !k.With.Has(NoBias) {
+	if !k.With.Has(calls.NoBias) {
 		b = l.hyper + 1
 		k.Operands = append(k.Operands, updates("b", bias))
 		velocities = append(velocities, optional(updates("vb", bias)))
 	}
 	operands := append(k.Operands, velocities...)
 	k.Operands = operands
-	k.Check = func(s *Spec) error { return checkVelocities(s, operands) }
-	k.Flops = func(s *Spec) float64 { return descentFlops(s, gradient, b) }
-	k.Doc = "w (as PyTorch has it) and b as sgd changes them by the dw and db of " + Written(k.Base, k.With&Pool)
-	if k.With.Has(NoBias) {
-		k.Doc = "w (as PyTorch has it) as sgd changes it by the dw of " + Written(k.Base, k.With&Pool) + ", of a layer without a bias"
+	k.Check = func(s *calls.Spec) error { return checkVelocities(s, operands) }
+	k.Flops = func(s *calls.Spec) float64 { return descentFlops(s, gradient, b) }
+	k.Doc = "w (as PyTorch has it) and b as sgd changes them by the dw and db of " + Written(k.Base, k.With&calls.Pool)
+	if k.With.Has(calls.NoBias) {
+		k.Doc = "w (as PyTorch has it) as sgd changes it by the dw of " + Written(k.Base, k.With&calls.Pool) + ", of a layer without a bias"
 	}
 }
 
 // checkVelocities checks the parameters of the step.
-func checkVelocities(s *Spec, operands []Operand) error {
+func checkVelocities(s *calls.Spec, operands []Operand) error {
 	if lacking := operands[len(s.Operands):]; s.Param("momentum") != 0 && len(lacking) > 0 {
 		var names []string
 		for _, o := range lacking {
@@ -58,9 +60,9 @@ func checkVelocities(s *Spec, operands []Operand) error {
 	return checkSGD(s)
 }
 
-// descentFlops is the work beside products: that of the gradient, the step of w and, where there is an operand b, the
+// descentFlops is the work without products: of the gradient, of the step of w and, where there is an operand b, of the
 // sums over dy and their step.
-func descentFlops(s *Spec, gradient func(*Spec) float64, b int) float64 {
+func descentFlops(s *calls.Spec, gradient func(*calls.Spec) float64, b int) float64 {
 	flops := sgdFlops(s) * s.Volume(0)
 	if gradient != nil {
 		flops += gradient(s)

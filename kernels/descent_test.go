@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/kernels/kerneltest"
 	"dahl/must"
 )
@@ -15,7 +16,7 @@ import (
 // descentCase is the gradient of weights of some shape with its step of gradient descent, and the operations that compute it in parts.
 type descentCase struct {
 	op       string
-	with     kernels.Attributes // beside SGD
+	with     calls.Attributes // beside SGD
 	geometry dag.Params
 	weights  []int
 	inputs   [][]int // the operands of which the gradient is made
@@ -35,9 +36,9 @@ func TestDescentIsItsParts(t *testing.T) {
 		kerneltest.SGDParams(0, 0, 0), kerneltest.SGDParams(0, 0, 0.01), kerneltest.SGDParams(0.9, 0, 0.01), kerneltest.SGDParams(0.9, 1, 0.01),
 	}
 	for i, c := range descentCases() {
-		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+		for _, real := range typesOf(i) {
 			for margin := range 2 {
-				if margin > 0 && c.with.Has(kernels.Mapped) {
+				if margin > 0 && c.with.Has(calls.Mapped) {
 					continue // the parts take a map without gaps
 				}
 				for _, step := range []dag.Params{steps[i%4], steps[3-i%4]} {
@@ -59,7 +60,7 @@ func descentCases() (all []descentCase) {
 	for _, e := range [][5]int{{1, 1, 1, 1, 1}, {7, 3, 5, 2, 11}, {67, 10, 13, 11, 4}, {31, 17, 3, 5, 37}} { // n, o, h, w, c
 		n, o, h, w, c := e[0], e[1], e[2], e[3], e[4]
 		all = append(all, descentCase{
-			op: "dense.dw", with: kernels.Mapped, weights: []int{o, c, h, w}, inputs: [][]int{{n, o}, {n, h, w, c}},
+			op: "dense.dw", with: calls.Mapped, weights: []int{o, c, h, w}, inputs: [][]int{{n, o}, {n, h, w, c}},
 			gradient: []int{o, h * w * c}, alone: [][]int{{n, o}, {n, h * w * c}}, turn: "nchw", turned: []int{o, h, w, c},
 		})
 	}
@@ -72,7 +73,7 @@ func descentCases() (all []descentCase) {
 		f := newFusedCase(g)
 		c := descentCase{op: "conv2d.nhwc.dw", geometry: f.conv, weights: []int{g[4], g[1], g[5], g[5]}, inputs: [][]int{f.y, f.x}, gradient: f.w, turn: "oihw"}
 		all = append(all, c)
-		c.with, c.geometry, c.inputs = kernels.Pool, f.fused, [][]int{f.pooled, f.pooled, f.x}
+		c.with, c.geometry, c.inputs = calls.Pool, f.fused, [][]int{f.pooled, f.pooled, f.x}
 		all = append(all, c)
 	}
 	return all
@@ -93,7 +94,7 @@ func (c *descentCase) compare(t *testing.T, rng *rand.Rand, real dag.DType, marg
 		return s
 	}
 	bias, hyper := c.weights[:1], 1+len(c.inputs)
-	s := call(kernels.Written(c.op, c.with|kernels.SGD), slices.Concat(c.geometry, step), slices.Concat([][]int{c.weights}, c.inputs, [][]int{{2}, bias, c.weights, bias}))
+	s := call(kernels.Written(c.op, c.with|calls.SGD), slices.Concat(c.geometry, step), slices.Concat([][]int{c.weights}, c.inputs, [][]int{{2}, bias, c.weights, bias}))
 	values := [][]float64{nil}
 	for i := range c.inputs {
 		values = append(values, s.Values(1+i))
@@ -113,7 +114,7 @@ func (c *descentCase) compare(t *testing.T, rng *rand.Rand, real dag.DType, marg
 		if c.alone != nil {
 			alone = c.alone
 		}
-		grads := run(call(kernels.Written(c.op, c.with&^kernels.Mapped), c.geometry, slices.Concat([][]int{c.gradient}, alone, [][]int{bias}), values...))
+		grads := run(call(kernels.Written(c.op, c.with&^calls.Mapped), c.geometry, slices.Concat([][]int{c.gradient}, alone, [][]int{bias}), values...))
 		turned := grads
 		if c.turn != "" {
 			from := c.gradient
@@ -145,10 +146,19 @@ func compareWithoutBias(t *testing.T, before, after *kerneltest.Case, variant in
 }
 
 // likeVariant is the variant of a name, or the one of its level where an operation has no other.
-func likeVariant(k *kernels.Kernel, name string) *kernels.Variant {
+func likeVariant(k *kernels.Kernel, name string) *calls.Variant {
 	v, ok := k.Variant(name)
 	if !ok {
 		v, _ = k.Variant(strings.TrimPrefix(name, "winograd-"))
 	}
 	return v
+}
+
+func compareBits(t *testing.T, op string, got, want []float64) {
+	t.Helper()
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("%s: element %d is %v, the operations one after the other give %v", op, i, got[i], want[i])
+		}
+	}
 }

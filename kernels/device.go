@@ -4,17 +4,18 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/kernels/calls"
 	"dahl/kernels/offload"
 )
 
 // HostKind is the kind of devices on which Host operations run, as package platform calls it.
 const HostKind = "cpu"
 
-// DefaultFor returns the variant that a device runs in its code if nothing says which is the
-// fastest. That is [Kernel.Default] for GoCode, else the first of the table that any device of
-// the code has for both types without a library. It is nil where the operation cannot run.
-func (k *Kernel) DefaultFor(code string) *Variant {
-	if code == GoCode {
+// DefaultFor returns the variant that a device with a code runs if no variant is known to be the
+// fastest. That is [Kernel.Default] for GoCode, else the first of the table for both types and any device of
+// the code, without a library. Nil means that the operation cannot run.
+func (k *Kernel) DefaultFor(code string) *calls.Variant {
+	if code == calls.GoCode {
 		return k.Default()
 	}
 	for i := range k.Variants {
@@ -26,7 +27,7 @@ func (k *Kernel) DefaultFor(code string) *Variant {
 }
 
 // VariantFor finds a variant by name among those in a code and for an arithmetic type.
-func (k *Kernel) VariantFor(code string, t dag.DType, name string) (*Variant, bool) {
+func (k *Kernel) VariantFor(code string, t dag.DType, name string) (*calls.Variant, bool) {
 	if v, ok := k.Variant(name); ok && v.RunsOn(code) && v.For(t) {
 		return v, true
 	}
@@ -61,15 +62,15 @@ func blockDimsOf(k *Kernel) (b blockDims, ok bool) {
 func (k *Kernel) eachBlock() {
 	b, ok := blockDimsOf(k)
 	for i := range k.Variants {
-		if v := &k.Variants[i]; ok && v.Code == CUDACode && v.Library == "" {
+		if v := &k.Variants[i]; ok && v.Code == calls.CUDACode && v.Library == "" {
 			launches, workspace := v.Launches, v.WorkspaceBytes
-			v.Launches = func(c *DeviceCall) []offload.Launch { return b.launches(c, launches) }
-			v.WorkspaceBytes = func(s *Spec) int64 { return workspace(b.specOf(s)) }
+			v.Launches = func(c *calls.DeviceCall) []offload.Launch { return b.launches(c, launches) }
+			v.WorkspaceBytes = func(s *calls.Spec) int64 { return workspace(b.specOf(s)) }
 		}
 	}
 }
 
-func (b *blockDims) launches(c *DeviceCall, one func(*DeviceCall) []offload.Launch) []offload.Launch {
+func (b *blockDims) launches(c *calls.DeviceCall, one func(*calls.DeviceCall) []offload.Launch) []offload.Launch {
 	number := int(c.Params[b.at])
 	if number == 1 {
 		return one(c)
@@ -91,7 +92,7 @@ func (b *blockDims) launches(c *DeviceCall, one func(*DeviceCall) []offload.Laun
 }
 
 // specOf is the call of one block.
-func (b *blockDims) specOf(s *Spec) *Spec {
+func (b *blockDims) specOf(s *calls.Spec) *calls.Spec {
 	number, several := s.Params.Get(b.param)
 	if !several {
 		return s

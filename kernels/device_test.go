@@ -12,13 +12,13 @@ import (
 
 // TestVariantsByCode checks which variants devices of each code choose from.
 func TestVariantsByCode(t *testing.T) {
-	run := func(*Call) {}
-	launches := func(*DeviceCall) []offload.Launch { return nil }
-	k := &Kernel{Variants: []Variant{
+	run := func(*calls.Call) {}
+	launches := func(*calls.DeviceCall) []offload.Launch { return nil }
+	k := &Kernel{Variants: []calls.Variant{
 		{Name: "ref", Run32: run, Run64: run}, {Name: "go", Run32: run, Run64: run},
-		{Name: "tf32", Code: CUDACode, Launches: launches, Types: []dag.DType{dag.Float32}, Capability: 80},
-		{Name: "blas", Code: CUDACode, Launches: launches, Library: gpu.CuBLAS},
-		{Name: "cuda", Code: CUDACode, Launches: launches},
+		{Name: "tf32", Code: calls.CUDACode, Launches: launches, Types: []dag.DType{dag.Float32}, Capability: 80},
+		{Name: "blas", Code: calls.CUDACode, Launches: launches, Library: gpu.CuBLAS},
+		{Name: "cuda", Code: calls.CUDACode, Launches: launches},
 	}}
 	for _, c := range []struct{ code, fallback string }{{"go", "go"}, {"cuda", "cuda"}} {
 		if v := k.DefaultFor(c.code); v == nil || v.Name != c.fallback {
@@ -80,11 +80,11 @@ func TestTakes(t *testing.T) {
 		{"conv2d.nhwc.pool", [][]int{{2, 3, 3, 7}, {2, 3, 3, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}}, dag.Write, geometry{2, 1, 1, 2, 2}, true},
 		{"conv2d.nhwc.pool", [][]int{{2, 4, 3, 7}, {2, 4, 3, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}}, dag.Write, geometry{2, 1, 1, 2, 2}, false},
 	} {
-		s := &Spec{Op: c.op, Type: dag.Float32, Params: dag.Params{
+		s := &calls.Spec{Op: c.op, Type: dag.Float32, Params: dag.Params{
 			{Name: "stride", Value: c.stride}, {Name: "top", Value: c.top}, {Name: "left", Value: c.left}, {Name: "size", Value: c.size}, {Name: "step", Value: c.step},
 		}}
 		for i, shape := range c.shapes {
-			s.Operands = append(s.Operands, OperandSpec{Type: s.Type, Mode: []dag.Mode{c.mode, dag.Read}[min(i, 1)], Shape: shape})
+			s.Operands = append(s.Operands, calls.OperandSpec{Type: s.Type, Mode: []dag.Mode{c.mode, dag.Read}[min(i, 1)], Shape: shape})
 		}
 		k, _ := lookup(c.op)
 		v, _ := k.Variant("cudnn")
@@ -106,9 +106,9 @@ func TestFits(t *testing.T) {
 		rows    int
 		fits    bool
 	}{{"cuda", 1<<20 - 1, true}, {"cuda", 1 << 20, false}, {"bf16", 1 << 20, false}, {"ref", 1 << 20, true}} {
-		s := &Spec{Op: "dense", Type: dag.Float32}
+		s := &calls.Spec{Op: "dense", Type: dag.Float32}
 		for _, shape := range [][]int{{c.rows, 3}, {c.rows, 2048}, {3, 2048}} { // 2^20·2^11 = 2^31
-			s.Operands = append(s.Operands, OperandSpec{Type: s.Type, Shape: shape})
+			s.Operands = append(s.Operands, calls.OperandSpec{Type: s.Type, Shape: shape})
 		}
 		v, ok := k.Variant(c.variant)
 		if err := v.Fits(s); !ok || (err == nil) != c.fits {
@@ -120,7 +120,7 @@ func TestFits(t *testing.T) {
 // TestEveryOperationRunsOnCUDA: a network of any layers runs whole on a GPU.
 func TestEveryOperationRunsOnCUDA(t *testing.T) {
 	for _, k := range table {
-		if !k.Host && k.DefaultFor(CUDACode) == nil {
+		if !k.Host && k.DefaultFor(calls.CUDACode) == nil {
 			t.Errorf("%s has no CUDA variant", k.Op)
 		}
 	}

@@ -28,7 +28,7 @@ var dropoutKeys = Kernel{
 		reads("seed", Wide, "1"), reads("hyper", Scalar, "2"),
 	},
 	Params: []string{"layer"}, Whole: "n",
-	Check: func(s *Spec) error {
+	Check: func(s *calls.Spec) error {
 		_, err := intParam(s, "layer", 0, maxGeometry)
 		return err
 	},
@@ -40,7 +40,7 @@ var dropout = Kernel{
 	Op: "dropout", Doc: "y = x/(1-p) where a draw by keys, in the order n c h w, is at least p, else 0; channels_last = 1: x is n h w c, 0: x is n c",
 	Operands: []Operand{writes("y", Real, "n ..."), reads("x", Real, "n ..."), reads("keys", Wide, "n")},
 	Params:   []string{"p", "channels_last"}, Whole: restText,
-	Check: func(s *Spec) error {
+	Check: func(s *calls.Spec) error {
 		last, err := intParam(s, "channels_last", 0, 1)
 		if rank := len(s.Operands[0].Shape); err == nil && rank != 2+2*last {
 			err = fmt.Errorf("%d dimensions and channels_last = %d, want 4 and 1 for images, 2 and 0 for features", rank, last)
@@ -65,18 +65,18 @@ func philox(key uint64, counter [4]uint32) [4]uint32 {
 	return c
 }
 
-func dropoutKeysRef(call *Call) {
-	keys, seed, step := Data[int64](&call.Args[0]), Data[int64](&call.Args[1])[0], uint64(Data[float64](&call.Args[2])[1])
+func dropoutKeysRef(call *calls.Call) {
+	keys, seed, step := calls.Data[int64](&call.Args[0]), calls.Data[int64](&call.Args[1])[0], uint64(calls.Data[float64](&call.Args[2])[1])
 	for n := range keys {
 		words := philox(uint64(seed), [4]uint32{uint32(step), uint32(step >> 32), uint32(call.Params[0]), uint32(n)})
 		keys[n] = int64(uint64(words[0]) | uint64(words[1])<<32)
 	}
 }
 
-func dropoutRef[T Float](call *Call) {
+func dropoutRef[T calls.Float](call *calls.Call) {
 	y, x := placesOf[T](&call.Args[0]), placesOf[T](&call.Args[1])
 	least, scale := calls.DropLeast(call.Params[0]), T(1/(1-call.Params[0]))
-	for n, key := range Data[int64](&call.Args[2]) {
+	for n, key := range calls.Data[int64](&call.Args[2]) {
 		e, words := 0, [4]uint32{}
 		for c := range y.Extent[1] {
 			y.EachPlace(&x, n, c, func(to, from int) {
@@ -94,9 +94,9 @@ func dropoutRef[T Float](call *Call) {
 }
 
 // placesOf is an operand of images or features in the order samples, channels, rows, columns.
-func placesOf[T Float](a *Arg) calls.Map4[T] {
+func placesOf[T calls.Float](a *calls.Arg) calls.Map4[T] {
 	if len(a.Shape) == 4 {
 		return pixelsOf[T](a)
 	}
-	return calls.Map4[T]{Elems: Data[T](a), Extent: [4]int{a.Shape[0], a.Shape[1], 1, 1}, Stride: [4]int{a.Stride[0], a.Stride[1], 0, 0}}
+	return calls.Map4[T]{Elems: calls.Data[T](a), Extent: [4]int{a.Shape[0], a.Shape[1], 1, 1}, Stride: [4]int{a.Stride[0], a.Stride[1], 0, 0}}
 }

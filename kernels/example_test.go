@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // An operation knows from its operands what it has to do: 8 times 10 sums of 64 products,
@@ -38,7 +39,7 @@ func ExampleAdd() {
 // A convolution of 9 rows by windows of 3 at stride 2, with one row of padding, has 5 rows. The tile
 // with the last three of them reads the last six rows of the image.
 func ExampleSpace_Tile() {
-	s := &kernels.Spec{Op: "conv2d.nhwc", Type: dag.Float32, Operands: []kernels.OperandSpec{
+	s := &calls.Spec{Op: "conv2d.nhwc", Type: dag.Float32, Operands: []calls.OperandSpec{
 		{Type: dag.Float32, Mode: dag.Write, Shape: []int{4, 5, 1, 8}},
 		{Type: dag.Float32, Mode: dag.Read, Shape: []int{4, 9, 1, 3}},
 		{Type: dag.Float32, Mode: dag.Read, Shape: []int{3, 1, 3, 8}},

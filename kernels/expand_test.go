@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/kernels/kerneltest"
 	"dahl/must"
 )
@@ -42,7 +43,7 @@ func TestExpandedTasksAreKernelCalls(t *testing.T) {
 	}
 	for i := range g.Tasks {
 		task := &g.Tasks[i]
-		s := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+		s := calls.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
 		if err := kernels.Validate(s); err != nil {
 			t.Fatalf("task %q: %v", task.Name, err)
 		}

@@ -17,8 +17,7 @@ import (
 type Function struct {
 	Name, Doc string
 	Value     func(x, setting float64) float64
-	// Slope is f'(x). With OfOutput it is given y = f(x) instead of x, which is then what the
-	// backward pass reads.
+	// Slope is f'(x). With OfOutput it is given y = f(x) instead of x, and the backward pass reads y.
 	Slope    func(v, setting float64) float64
 	OfOutput bool
 	Flops    float64 // of a value
@@ -49,7 +48,7 @@ func FunctionByName(name string) (*Function, error) {
 	return nil, fmt.Errorf("function %q is not in the table", name)
 }
 
-// vectorDoc is of the variants with vectors. Without them nothing is faster than the reference.
+// vectorDoc is the Doc of variants with vectors. Without vectors nothing is faster than the reference.
 const vectorDoc = "in vectors of float64"
 
 // functionKernels are the operations of all functions.
@@ -76,7 +75,7 @@ func functionKernels() (all []Kernel) {
 		for _, k := range []*Kernel{&forward, &backward} {
 			if f.Setting != "" {
 				k.Params = []string{f.Setting}
-				k.Check = func(s *Spec) error { return realParam(s, f.Setting, 0, math.Nextafter(f.Most, math.Inf(1))) }
+				k.Check = func(s *calls.Spec) error { return realParam(s, f.Setting, 0, math.Nextafter(f.Most, math.Inf(1))) }
 			}
 			all = append(all, *k)
 		}
@@ -84,10 +83,10 @@ func functionKernels() (all []Kernel) {
 	return all
 }
 
-func applyRef[T Float](value func(x, setting float64) float64) func(*Call) {
-	return func(call *Call) {
+func applyRef[T calls.Float](value func(x, setting float64) float64) func(*calls.Call) {
+	return func(call *calls.Call) {
 		setting := calls.SettingOf(call.Params)
-		EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) {
+		calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) {
 			for i, v := range x {
 				y[i] = T(value(float64(v), setting))
 			}
@@ -95,10 +94,10 @@ func applyRef[T Float](value func(x, setting float64) float64) func(*Call) {
 	}
 }
 
-func applyDxRef[T Float](slope func(v, setting float64) float64) func(*Call) {
-	return func(call *Call) {
+func applyDxRef[T calls.Float](slope func(v, setting float64) float64) func(*calls.Call) {
+	return func(call *calls.Call) {
 		setting := calls.SettingOf(call.Params)
-		EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy, v []T) {
+		calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy, v []T) {
 			for i, s := range v {
 				dx[i] = T(float64(dy[i]) * slope(float64(s), setting))
 			}
@@ -106,17 +105,17 @@ func applyDxRef[T Float](slope func(v, setting float64) float64) func(*Call) {
 	}
 }
 
-func applyAt[T Float](f simd.Function) func(simd.Level, *Call) {
-	return func(l simd.Level, call *Call) {
-		EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) {
+func applyAt[T calls.Float](f simd.Function) func(simd.Level, *calls.Call) {
+	return func(l simd.Level, call *calls.Call) {
+		calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) {
 			simd.Values(f, l, y, x, calls.SettingOf(call.Params))
 		})
 	}
 }
 
-func applyDxAt[T Float](f simd.Function) func(simd.Level, *Call) {
-	return func(l simd.Level, call *Call) {
-		EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy, v []T) {
+func applyDxAt[T calls.Float](f simd.Function) func(simd.Level, *calls.Call) {
+	return func(l simd.Level, call *calls.Call) {
+		calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy, v []T) {
 			simd.Gradients(f, l, dx, dy, v, calls.SettingOf(call.Params))
 		})
 	}

@@ -5,13 +5,14 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/kernels/kerneltest"
 )
 
 // TestHandComputed runs every variant in both types on whole buffers and on regions
 // of larger ones.
 func TestHandComputed(t *testing.T) {
-	tested := map[string]kernels.Attributes{}
+	tested := map[string]calls.Attributes{}
 	for _, h := range kerneltest.HandCases() {
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			for margin := range 2 {

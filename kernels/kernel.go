@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"dahl/dag"
 	"dahl/kernels/calls"
-	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 )
 
@@ -20,34 +18,34 @@ type Kernel struct {
 	// Base and With are the operation and the attributes of which Op is the name, see [Written]. Most operations have
 	// none, and Base is Op.
 	Base string
-	With Attributes
+	With calls.Attributes
 
 	Operands []Operand
 	Params   []string // names of the parameters, in the order of Call.Params; see [Param]
 
-	// Options names parameters that a call may leave out, and what stands for each: a number, as in
+	// Options names parameters that a call may leave out, each with its substitute: a number, as in
 	// "dilation=1", or another parameter. They come before Params in Call.Params.
 	Options string
 
 	// Sizes gives loops that no operand has by itself the extent of a parameter, as in "i=size".
 	Sizes string
-	// Whole names loops of which a tile must have all, beside those that cannot be cut by the
-	// statement; "..." are those of further dimensions.
+	// Whole names loops that tiles must not cut, although the statement would allow it. "..." stands for
+	// the loops of further dimensions.
 	Whole string
 
 	// Check reports further mistakes in shapes and parameters. Counts, types, modes, extents and
 	// windows have been checked before. May be nil.
-	Check func(s *Spec) error
+	Check func(s *calls.Spec) error
 
-	// PerPoint is the floating-point operations at a point of the iteration space, and Flops those
-	// beside them; nil: none. Moved is the bytes moved; nil: each operand once.
+	// PerPoint is the floating-point operations at a point of the iteration space, and Flops further
+	// ones. Nil means none. Moved is the bytes moved. Nil means each operand once.
 	PerPoint float64
-	Flops    func(s *Spec) float64
-	Moved    func(s *Spec) int64
+	Flops    func(s *calls.Spec) float64
+	Moved    func(s *calls.Spec) int64
 
 	// Variants are first those for CPUs, beginning with "ref", then those for other kinds of
 	// devices. A Host operation has none.
-	Variants []Variant
+	Variants []calls.Variant
 
 	// Host marks an operation that the caller of execute performs through a callback: handing
 	// over a batch's indices, or fetching its loss.
@@ -73,7 +71,7 @@ type Operand struct {
 	// Input marks the input of a layer. It has both signs in training, and a kernel may branch on
 	// them.
 	Input bool
-	// Values are what a call may find in it.
+	// Values describe the contents in valid calls.
 	Values Values
 }
 
@@ -104,7 +102,7 @@ const (
 )
 
 // Variant finds a variant of the kernel.
-func (k *Kernel) Variant(name string) (*Variant, bool) {
+func (k *Kernel) Variant(name string) (*calls.Variant, bool) {
 	for i := range k.Variants {
 		if k.Variants[i].Name == name {
 			return &k.Variants[i], true
@@ -113,9 +111,9 @@ func (k *Kernel) Variant(name string) (*Variant, bool) {
 	return nil, false
 }
 
-// Default returns the variant that runs on a CPU if nothing says which is the fastest: the last
-// one for CPUs in the table that takes all calls and that this machine supports. A Host operation has none.
-func (k *Kernel) Default() *Variant {
+// Default returns the variant that runs on a CPU if no variant is known to be the fastest. It is the last
+// one for CPUs in the table to take all calls and to run on this machine. A Host operation has none.
+func (k *Kernel) Default() *calls.Variant {
 	for i := len(k.Variants) - 1; i >= 0; i-- {
 		if v := &k.Variants[i]; v.RunsHere() && v.TakesAll() {
 			return v
@@ -126,12 +124,12 @@ func (k *Kernel) Default() *Variant {
 
 // atLevels returns the variants of a driver over package simd, one per level, widest
 // last. The driver is generic in the element type and takes its level.
-func atLevels(doc string, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
-	var all []Variant
+func atLevels(doc string, run32, run64 func(simd.Level, *calls.Call), workspace func(*calls.Spec) int64) []calls.Variant {
+	var all []calls.Variant
 	for _, l := range simd.Levels() {
-		all = append(all, Variant{
+		all = append(all, calls.Variant{
 			Name: l.String(), Doc: doc, Level: l,
-			Run32: func(c *Call) { run32(l, c) }, Run64: func(c *Call) { run64(l, c) },
+			Run32: func(c *calls.Call) { run32(l, c) }, Run64: func(c *calls.Call) { run64(l, c) },
 			WorkspaceBytes: workspace,
 		})
 	}
@@ -140,23 +138,23 @@ func atLevels(doc string, run32, run64 func(simd.Level, *Call), workspace func(*
 
 // withRef puts the reference before the variants at levels, and the variants for other kinds of
 // devices after them.
-func withRef(doc string, run32, run64 func(*Call), others ...[]Variant) []Variant {
-	ref := Variant{Name: "ref", Doc: doc, Run32: run32, Run64: run64}
-	return append([]Variant{ref}, slices.Concat(others...)...)
+func withRef(doc string, run32, run64 func(*calls.Call), others ...[]calls.Variant) []calls.Variant {
+	ref := calls.Variant{Name: "ref", Doc: doc, Run32: run32, Run64: run64}
+	return append([]calls.Variant{ref}, slices.Concat(others...)...)
 }
 
 // Validate checks a spec completely: known operation, operand count, element
 // types, modes, parameters and shapes.
-func Validate(s *Spec) error { return (*Table)(nil).Validate(s) }
+func Validate(s *calls.Spec) error { return (*Table)(nil).Validate(s) }
 
 // Validate is [Validate] of a call of the operation.
-func (k *Kernel) Validate(s *Spec) error {
+func (k *Kernel) Validate(s *calls.Spec) error {
 	_, err := k.validSpace(s)
 	return err
 }
 
 // validSpace returns the iteration space of a valid call.
-func (k *Kernel) validSpace(s *Spec) (*Space, error) {
+func (k *Kernel) validSpace(s *calls.Spec) (*Space, error) {
 	if err := k.checkOperands(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Op, err)
 	}
@@ -171,7 +169,7 @@ func (k *Kernel) validSpace(s *Spec) (*Space, error) {
 }
 
 // checkOperands checks all but shapes and the values of parameters.
-func (k *Kernel) checkOperands(s *Spec) error {
+func (k *Kernel) checkOperands(s *calls.Spec) error {
 	if s.Type != dag.Float32 && s.Type != dag.Float64 {
 		return fmt.Errorf("type %v; float32 and float64 are supported", s.Type)
 	}
@@ -225,7 +223,7 @@ func (k *Kernel) Parameters() []string {
 }
 
 // Values are the parameters of a valid call, in the order of Call.Params.
-func (k *Kernel) Values(s *Spec) []float64 {
+func (k *Kernel) Values(s *calls.Spec) []float64 {
 	var all []float64
 	for _, o := range k.statement.Options {
 		all = append(all, k.statement.Value(s, o.Name))
@@ -256,7 +254,7 @@ func (k *Kernel) signature() string {
 }
 
 // Work returns floating-point operations and bytes moved of a valid call.
-func (k *Kernel) Work(s *Spec) (flops float64, bytes int64) {
+func (k *Kernel) Work(s *calls.Spec) (flops float64, bytes int64) {
 	p, err := k.space(s)
 	if err != nil {
 		panic("kernels: work of an invalid call: " + err.Error())
@@ -279,61 +277,3 @@ func (p *Space) work() (flops float64, bytes int64) {
 // Add validates a task, fills in its shape key and work, and appends it to a builder. The caller
 // sets all other fields.
 func Add(b *dag.Builder, t dag.Task) dag.TaskID { return (*Table)(nil).Add(b, t) }
-
-// What a call is, and how it is computed, is told by package calls; these are its names for whoever knows operations alone.
-type (
-	Spec        = calls.Spec
-	OperandSpec = calls.OperandSpec
-	Variant     = calls.Variant
-	Call        = calls.Call
-	Arg         = calls.Arg
-	DeviceCall  = calls.DeviceCall
-	DeviceArg   = calls.DeviceArg
-	Attributes  = calls.Attributes
-	Float       = calls.Float
-	Element     = calls.Element
-)
-
-// The codes, precisions and attributes of package calls, and the libraries of package gpu.
-const (
-	GoCode   = calls.GoCode
-	CUDACode = calls.CUDACode
-
-	FullPrecision = calls.FullPrecision
-	TF32Precision = calls.TF32Precision
-	BF16Precision = calls.BF16Precision
-
-	Mapped  = calls.Mapped
-	Norm    = calls.Norm
-	Pool    = calls.Pool
-	ReLU    = calls.ReLU
-	Moments = calls.Moments
-	SGD     = calls.SGD
-	NoBias  = calls.NoBias
-
-	CuBLAS   = gpu.CuBLAS
-	CuBLASLt = gpu.CuBLASLt
-	CuDNN    = gpu.CuDNN
-)
-
-// Precisions lists the names of precisions, the finest first.
-func Precisions() []string { return calls.Precisions() }
-
-// SpecOf returns the spec of a task; buffer looks its buffers up.
-func SpecOf(t *dag.Task, buffer func(dag.BufferID) dag.Buffer) *Spec { return calls.SpecOf(t, buffer) }
-
-// Bind is [calls.Bind].
-func Bind(base unsafe.Pointer, buf *dag.Buffer, box dag.Box, mode dag.Mode) Arg {
-	return calls.Bind(base, buf, box, mode)
-}
-
-// BindDevice is [calls.BindDevice].
-func BindDevice(base uint64, buf *dag.Buffer, box dag.Box, mode dag.Mode) DeviceArg {
-	return calls.BindDevice(base, buf, box, mode)
-}
-
-// Data is [calls.Data].
-func Data[T Element](a *Arg) []T { return calls.Data[T](a) }
-
-// EachRun is [calls.EachRun].
-func EachRun[A, B, C Element](a, b, c *Arg, visit func([]A, []B, []C)) { calls.EachRun(a, b, c, visit) }

@@ -47,20 +47,20 @@ var toOIHW = Kernel{
 
 // conversion is the variants of a change of layout from operand 1 to operand 0, and of a second
 // one to the optional operand 2.
-func conversion(l ...*calls.LayoutTiles) []Variant {
+func conversion(l ...*calls.LayoutTiles) []calls.Variant {
 	launches := gpu.MoveOnCUDA(l[0])
 	if len(l) > 1 {
 		launches = gpu.BothOnCUDA(l[0], l[1])
 	}
 	return withRef("element by element",
-		func(c *Call) { convert(simd.Go, c, l, convertRef[float32]) }, func(c *Call) { convert(simd.Go, c, l, convertRef[float64]) },
+		func(c *calls.Call) { convert(simd.Go, c, l, convertRef[float32]) }, func(c *calls.Call) { convert(simd.Go, c, l, convertRef[float64]) },
 		atLevels("matrices transposed in blocks",
-			func(level simd.Level, c *Call) { convert(level, c, l, cpu.MoveTo[float32]) },
-			func(level simd.Level, c *Call) { convert(level, c, l, cpu.MoveTo[float64]) }, nil),
+			func(level simd.Level, c *calls.Call) { convert(level, c, l, cpu.MoveTo[float32]) },
+			func(level simd.Level, c *calls.Call) { convert(level, c, l, cpu.MoveTo[float64]) }, nil),
 		gpu.OnCUDA("tiles of 32×32 through shared memory", launches))
 }
 
-func convert[T Float](level simd.Level, call *Call, l []*calls.LayoutTiles, move func(simd.Level, *calls.LayoutTiles, calls.Map4[T], calls.Map4[T])) {
+func convert[T calls.Float](level simd.Level, call *calls.Call, l []*calls.LayoutTiles, move func(simd.Level, *calls.LayoutTiles, calls.Map4[T], calls.Map4[T])) {
 	for i, layout := range l {
 		if 2*i < len(call.Args) {
 			move(level, layout, calls.Map4Of[T](&call.Args[2*i]), calls.Map4Of[T](&call.Args[1]))
@@ -68,7 +68,7 @@ func convert[T Float](level simd.Level, call *Call, l []*calls.LayoutTiles, move
 	}
 }
 
-func convertRef[T Float](_ simd.Level, layout *calls.LayoutTiles, y, x calls.Map4[T]) {
+func convertRef[T calls.Float](_ simd.Level, layout *calls.LayoutTiles, y, x calls.Map4[T]) {
 	seen := x.As(layout.From)
 	y.Each(func(i, j, k, l int) {
 		p, q := i, j

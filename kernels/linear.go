@@ -8,38 +8,38 @@ import (
 )
 
 // The reference of an operation that is linear in each of its operands is the statement of the operation,
-// executed: at every point of the iteration space the product of what it touches of two operands is
-// added to what it touches of the written one. So one loop nest is the reference of all convolutions,
+// executed: at every point of the iteration space the product of elements of two operands is
+// added to an element of the written one. So one loop nest is the reference of all convolutions,
 // dense layers and their gradients, and the other variants are compared with the statement itself.
 
-// linear is what the reference of such an operation does, by operands. Where an operand has the number 0, or a
-// call lacks it, there is none.
+// linear describes the reference of such an operation by the numbers of operands. Zero means none, and so does a number
+// that a call lacks.
 type linear struct {
-	factors []int                       // that are multiplied; the sums are those of operand 0
+	factors []int                       // that are multiplied; operand 0 takes the sums
 	marks   int                         // has positions in windows: other points add nothing
 	bias    int                         // adds terms of its own, which come last
 	total   int                         // becomes the sum of the first factor alone
 	gate    int                         // where it is not above 0, the result is 0
 	relu    func(params []float64) bool // whether negative results become 0; nil: they do not
 	hyper   int                         // makes of the sums a step of operand 0, and of the bias unless with has NoBias
-	with    Attributes
+	with    calls.Attributes
 }
 
 // of is an operation with the reference and other variants.
-func (l linear) of(k Kernel, others ...[]Variant) Kernel {
+func (l linear) of(k Kernel, others ...[]calls.Variant) Kernel {
 	var err error
 	if k.statement, err = k.parse(); err != nil {
 		panic("kernels: " + k.Op + ": " + err.Error())
 	}
 	params := k.Parameters()
 	k.Variants = withRef("the statement, point by point", linearRef[float32](l, k.statement, params), linearRef[float64](l, k.statement, params), others...)
-	k.Variants[0].WorkspaceBytes = func(s *Spec) int64 { return int64(s.Volume(0)) * s.Type.SizeBytes() }
+	k.Variants[0].WorkspaceBytes = func(s *calls.Spec) int64 { return int64(s.Volume(0)) * s.Type.SizeBytes() }
 	return k
 }
 
-func linearRef[T Float](l linear, s statement, params []string) func(*Call) {
+func linearRef[T calls.Float](l linear, s statement, params []string) func(*calls.Call) {
 	bias, first := []int{l.bias}, l.factors[:1]
-	return func(c *Call) {
+	return func(c *calls.Call) {
 		has := func(i int) bool { return i > 0 && i < len(c.Args) }
 		sum := func(i int, factors []int) []T {
 			sums, _ := calls.Scratch[T](c.Work, c.Args[i].Volume())
@@ -64,7 +64,7 @@ func linearRef[T Float](l linear, s statement, params []string) func(*Call) {
 			gate = &c.Args[l.gate]
 		}
 		relu := l.relu != nil && l.relu(c.Params)
-		EachRun(&c.Args[0], gate, gate, func(y, gate, _ []T) {
+		calls.EachRun(&c.Args[0], gate, gate, func(y, gate, _ []T) {
 			for i, v := range sums[:len(y)] {
 				if relu && v <= 0 || has(l.gate) && !(gate[i] > 0) {
 					v = 0
@@ -76,14 +76,14 @@ func linearRef[T Float](l linear, s statement, params []string) func(*Call) {
 		if has(l.total) {
 			db := &c.Args[l.total]
 			for i, v := range sum(l.total, first) {
-				calls.Put(&Data[T](db)[i], v, db.Accumulates())
+				calls.Put(&calls.Data[T](db)[i], v, db.Accumulates())
 			}
 		}
 	}
 }
 
 // nest is the iteration space of a call over a result, up to two factors, and marks.
-type nest[T Float] struct {
+type nest[T calls.Float] struct {
 	params  []string
 	values  []float64
 	names   [maxLoops]string
@@ -101,7 +101,7 @@ type nest[T Float] struct {
 const maxLoops = 12
 
 // addProducts adds products of factors to the sums of operand to, which have no gaps.
-func addProducts[T Float](s *statement, params []string, c *Call, sums []T, to int, factors []int, marks int) {
+func addProducts[T calls.Float](s *statement, params []string, c *calls.Call, sums []T, to int, factors []int, marks int) {
 	n := nest[T]{params: params, values: c.Params, result: sums, image: [2]int{1, 1}}
 	var at [4]int
 	var slide [3]int
@@ -115,11 +115,11 @@ func addProducts[T Float](s *statement, params []string, c *Call, sums []T, to i
 	}
 	n.bind(0, s.operands[to], c.Args[to].Shape, packed[:], &at, &slide)
 	for i, f := range factors {
-		n.factors[i] = Data[T](&c.Args[f])
+		n.factors[i] = calls.Data[T](&c.Args[f])
 		n.bind(1+i, s.operands[f], c.Args[f].Shape, c.Args[f].Stride, &at, &slide)
 	}
 	if marks > 0 {
-		n.marks = Data[uint8](&c.Args[marks])
+		n.marks = calls.Data[uint8](&c.Args[marks])
 		n.bind(3, s.operands[marks], c.Args[marks].Shape, c.Args[marks].Stride, &at, &slide)
 		row, column := n.loop(s.sizes[0].loop), n.loop(s.sizes[1].loop)
 		n.slide[row][2], n.slide[column][2] = n.extent[column], 1

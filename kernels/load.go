@@ -6,8 +6,8 @@ import (
 	"dahl/kernels/simd"
 )
 
-// Building a batch: the rows of a data set that an index list names. Indices must lie in [0, N);
-// the code that fills the list checks that.
+// Building a batch: the rows of a data set by an index list. Indices must lie in [0, N);
+// whoever fills the list checks them.
 
 var load = Kernel{
 	Op: "load", Doc: "x[i] = images[index[i]] / divisor",
@@ -17,7 +17,7 @@ var load = Kernel{
 		reads("index", Index, "n").below("N"),
 	},
 	Params: []string{"divisor"},
-	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
+	Check:  func(s *calls.Spec) error { return realParam(s, "divisor", 1, 1<<32) },
 	// The data set is not moved, only the named rows.
 	Flops: perElement(1, 0),
 	Moved: gathered,
@@ -34,7 +34,7 @@ var loadNHWC = Kernel{
 		reads("index", Index, "n").below("N"),
 	},
 	Params: []string{"divisor"},
-	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
+	Check:  func(s *calls.Spec) error { return realParam(s, "divisor", 1, 1<<32) },
 	Flops:  perElement(1, 0),
 	Moved:  gathered,
 	Variants: withRef("one division per element", loadNHWCRef[float32], loadNHWCRef[float64],
@@ -55,25 +55,25 @@ var loadLabels = Kernel{
 }
 
 // gathered is the bytes that a gather moves: the output, as much of the source, and the index.
-func gathered(s *Spec) int64 {
+func gathered(s *calls.Spec) int64 {
 	out, from, index := &s.Operands[0], &s.Operands[1], &s.Operands[2]
 	return int64(s.Volume(0))*(out.Type.SizeBytes()+from.Type.SizeBytes()) + int64(s.Volume(2))*index.Type.SizeBytes()
 }
 
-// gather visits contiguous elements of x and those of the images that they come from.
-func gather[T Float](call *Call, visit func(x []T, images []uint8)) {
+// gather visits contiguous elements of x, each time with the elements of the images for them.
+func gather[T calls.Float](call *calls.Call, visit func(x []T, images []uint8)) {
 	x, images := &call.Args[0], &call.Args[1]
 	outer, rows, run := calls.RunsFrom(1, x, images)
-	for i, source := range Data[int32](&call.Args[2]) {
-		to := Data[T](x)[i*x.Stride[0]:]
-		from := Data[uint8](images)[int(source)*images.Stride[0]:]
+	for i, source := range calls.Data[int32](&call.Args[2]) {
+		to := calls.Data[T](x)[i*x.Stride[0]:]
+		from := calls.Data[uint8](images)[int(source)*images.Stride[0]:]
 		for r := range rows {
 			visit(to[x.OffsetFrom(1, outer, r):][:run], from[images.OffsetFrom(1, outer, r):][:run])
 		}
 	}
 }
 
-func loadRef[T Float](call *Call) {
+func loadRef[T calls.Float](call *calls.Call) {
 	divisor := T(call.Params[0])
 	gather(call, func(x []T, images []uint8) {
 		for j, v := range images {
@@ -82,23 +82,23 @@ func loadRef[T Float](call *Call) {
 	})
 }
 
-func loadNHWCRef[T Float](call *Call) {
+func loadNHWCRef[T calls.Float](call *calls.Call) {
 	x, images := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[uint8](&call.Args[1])
 	divisor := T(call.Params[0])
-	index := Data[int32](&call.Args[2])
+	index := calls.Data[int32](&call.Args[2])
 	x.Each(func(i, h, w, c int) {
 		x.Elems[x.At(i, h, w, c)] = T(images.Elems[images.At(int(index[i]), c, h, w)]) / divisor
 	})
 }
 
-func loadLabelsRef(call *Call) {
-	y, labels := Data[int32](&call.Args[0]), Data[int32](&call.Args[1])
-	for i, source := range Data[int32](&call.Args[2]) {
+func loadLabelsRef(call *calls.Call) {
+	y, labels := calls.Data[int32](&call.Args[0]), calls.Data[int32](&call.Args[1])
+	for i, source := range calls.Data[int32](&call.Args[2]) {
 		y[i] = labels[source]
 	}
 }
 
-func loadAt[T Float](level simd.Level, call *Call) {
+func loadAt[T calls.Float](level simd.Level, call *calls.Call) {
 	divisor := T(call.Params[0])
 	if level != simd.Go {
 		gather(call, func(x []T, images []uint8) { simd.DivideBytes(level, x, images, divisor) })
@@ -116,7 +116,7 @@ func loadAt[T Float](level simd.Level, call *Call) {
 }
 
 // loadNHWCAt divides channel by channel into a block, and moves that to its pixels.
-func loadNHWCAt[T Float](level simd.Level, call *Call) {
+func loadNHWCAt[T calls.Float](level simd.Level, call *calls.Call) {
 	x, images := calls.Map4Of[T](&call.Args[0]), calls.Map4Of[uint8](&call.Args[1])
 	divisor := T(call.Params[0])
 	rows, pixels, channels := x.Extent[1], x.Extent[2], x.Extent[3]
@@ -124,7 +124,7 @@ func loadNHWCAt[T Float](level simd.Level, call *Call) {
 		rows, pixels = 1, rows*pixels
 	}
 	var block [2048]T
-	for i, source := range Data[int32](&call.Args[2]) {
+	for i, source := range calls.Data[int32](&call.Args[2]) {
 		for h := range rows {
 			if to := x.Elems[x.At(i, h, 0, 0):]; channels == 1 && x.Stride[2] == 1 {
 				simd.DivideBytes(level, to, images.Elems[images.At(int(source), 0, h, 0):][:pixels], divisor)
@@ -139,7 +139,7 @@ func loadNHWCAt[T Float](level simd.Level, call *Call) {
 
 // loadPixels loads up to eight channels from at[3] of row at[2] of image at[1] to
 // sample at[0].
-func loadPixels[T Float](level simd.Level, x *calls.Map4[T], images *calls.Map4[uint8], block []T, divisor T, at [4]int, pixels int) {
+func loadPixels[T calls.Float](level simd.Level, x *calls.Map4[T], images *calls.Map4[uint8], block []T, divisor T, at [4]int, pixels int) {
 	i, source, h, first := at[0], at[1], at[2], at[3]
 	channels := min(8, x.Extent[3]-first)
 	length := min(pixels, len(block)/8)

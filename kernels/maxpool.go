@@ -10,7 +10,7 @@ import (
 )
 
 // Max-pooling over windows of at most 15×15, so that a position in the window fits a byte. The
-// first of equal maxima in row-major order counts, and NaN wins, as in PyTorch. Positions beside
+// first of equal maxima in row-major order counts, and NaN wins, as in PyTorch. Positions outside
 // the image are no elements, as if they were −∞; each window holds an element at least.
 //
 // In parts of a gradient the maximum of a window may lie outside the image, where it belongs to
@@ -60,7 +60,7 @@ const (
 var poolParams = append(calls.SlidingParams[:3:3], "height", "width")
 
 // checkMaxima refuses windows without an element.
-func checkMaxima(s *Spec) error {
+func checkMaxima(s *calls.Spec) error {
 	const rows = 1 // the dimension of rows, followed by columns
 	y, x := s.Operands[0].Shape, s.Operands[2].Shape
 	for i, before := range []string{"top", "left"} {
@@ -76,7 +76,7 @@ func checkMaxima(s *Spec) error {
 }
 
 // pooling is maps and windows of a call, and the pooling of one sample by vectors.
-type pooling[T Float] struct {
+type pooling[T calls.Float] struct {
 	simd.Pooling[T]
 	stride, across int // the distance of windows along columns and along rows
 	top, left      int
@@ -87,7 +87,7 @@ type pooling[T Float] struct {
 }
 
 // poolingOf takes operands y, index and x; index is -1 in an average.
-func poolingOf[T Float](call *Call, y, index, x int) pooling[T] {
+func poolingOf[T calls.Float](call *calls.Call, y, index, x int) pooling[T] {
 	p := pooling[T]{
 		across: int(call.Params[0]), stride: int(call.Params[1]), top: int(call.Params[2]), left: int(call.Params[3]),
 		height: int(call.Params[4]), width: int(call.Params[5]),
@@ -142,12 +142,12 @@ func (p *pooling[T]) all(a area) bool {
 }
 
 // maxpoolRef scans all windows.
-func maxpoolRef[T Float](call *Call) {
+func maxpoolRef[T calls.Float](call *calls.Call) {
 	p := poolingOf[T](call, 0, 1, 2)
 	p.maxima(area{})
 }
 
-func maxpoolDxRef[T Float](call *Call) {
+func maxpoolDxRef[T calls.Float](call *calls.Call) {
 	p := poolingOf[T](call, 1, 2, 0)
 	p.x.Clear()
 	p.spread(area{})
@@ -162,7 +162,7 @@ func (p *pooling[T]) maxima(done area) {
 	})
 }
 
-// maximum is that of a window.
+// maximum is the maximum of a window.
 func (p *pooling[T]) maximum(n, u, v, c int) (most T, position uint8) {
 	any := false
 	for i := range p.height {
@@ -194,14 +194,14 @@ func (p *pooling[T]) spread(done area) {
 	})
 }
 
-func maxpoolAt[T Float](level simd.Level, call *Call) {
+func maxpoolAt[T calls.Float](level simd.Level, call *calls.Call) {
 	p := poolingOf[T](call, 0, 1, 2)
 	p.most(func(inner pooling[T]) {
 		inner.eachMap(func() { inner.Max(level) })
 	})
 }
 
-func maxpoolDxAt[T Float](level simd.Level, call *Call) {
+func maxpoolDxAt[T calls.Float](level simd.Level, call *calls.Call) {
 	p := poolingOf[T](call, 1, 2, 0)
 	p.gradient(func(inner pooling[T]) { inner.spreadAt(level) })
 }
@@ -227,7 +227,7 @@ func (p *pooling[T]) most(fast func(inner pooling[T])) {
 
 // gradient does the same for the gradient. The fast variant sets dx from the first of its windows
 // on. Where windows overlap and not all lie in the image, the reference does all of them, since
-// the order of additions is that of dy.
+// additions follow the order of dy.
 func (p *pooling[T]) gradient(fast func(inner pooling[T])) {
 	if p.square() && p.within() {
 		fast(*p)

@@ -39,14 +39,14 @@ var mseEval = Kernel{
 }
 
 // mseRef is both operations: a call with five operands has dz.
-func mseRef[T Float](call *Call) {
+func mseRef[T calls.Float](call *calls.Call) {
 	args, all := call.Args, T(0)
 	var dz calls.Map2[T]
 	if len(args) == 5 {
 		dz, args = calls.Map2Of[T](&args[0]), args[1:]
 		all = T(call.Params[0]) * T(dz.Columns)
 	}
-	loss, correct, z, y := Data[T](&args[0]), Data[uint8](&args[1]), calls.Map2Of[T](&args[2]), Data[int32](&args[3])
+	loss, correct, z, y := calls.Data[T](&args[0]), calls.Data[uint8](&args[1]), calls.Map2Of[T](&args[2]), calls.Data[int32](&args[3])
 	for n, class := range y {
 		row := z.Row(n)
 		var sum T

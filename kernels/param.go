@@ -3,6 +3,8 @@ package kernels
 import (
 	"fmt"
 	"strings"
+
+	"dahl/kernels/calls"
 )
 
 // Param says what is known of a parameter. All operations that have it mean the same by it.
@@ -10,9 +12,9 @@ type Param struct {
 	Name string
 	// Typical is its value where operations are measured without a network.
 	Typical float64
-	// Values are what tests draw from. Empty means that shapes decide, as of paddings and windows.
+	// Values are for tests to draw from. Empty means that shapes decide, as of paddings and windows.
 	Values []float64
-	// Above names a loop whose extent is added to what is drawn. Empty means none.
+	// Above names a loop. Its extent is added to a drawn value. Empty means none.
 	Above string
 	// With names a parameter without which this one is zero. Empty means none.
 	With string
@@ -55,7 +57,7 @@ func ParamByName(name string) (p Param, ok bool) {
 
 // IndexBound is one more than the greatest index that an operand of a valid call may hold, see
 // Values.Below; 0: any number of its type.
-func (k *Kernel) IndexBound(s *Spec, operand int) int {
+func (k *Kernel) IndexBound(s *calls.Spec, operand int) int {
 	text := k.Operands[operand].Values.Below
 	if text == "" {
 		return 0

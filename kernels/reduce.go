@@ -33,45 +33,45 @@ var add = Kernel{
 		gpu.ElementsOnCUDA("add")),
 }
 
-func meanRef[T Float](call *Call) {
-	v := Data[T](&call.Args[1])
+func meanRef[T calls.Float](call *calls.Call) {
+	v := calls.Data[T](&call.Args[1])
 	var sum T
 	for _, e := range v {
 		sum += e
 	}
-	Data[T](&call.Args[0])[0] = sum / T(len(v))
+	calls.Data[T](&call.Args[0])[0] = sum / T(len(v))
 }
 
-func countRef(call *Call) {
+func countRef(call *calls.Call) {
 	var n int32
-	for _, f := range Data[uint8](&call.Args[1]) {
+	for _, f := range calls.Data[uint8](&call.Args[1]) {
 		if f != 0 {
 			n++
 		}
 	}
-	Data[int32](&call.Args[0])[0] = n
+	calls.Data[int32](&call.Args[0])[0] = n
 }
 
-func addRef[T Float](call *Call) {
+func addRef[T calls.Float](call *calls.Call) {
 	dst, src := &call.Args[0], &call.Args[1]
 	outer, rows, run := calls.Runs(dst, src)
 	for r := range rows {
-		d := Data[T](dst)[dst.Offset(outer, r):][:run]
-		for i, v := range Data[T](src)[src.Offset(outer, r):][:run] {
+		d := calls.Data[T](dst)[dst.Offset(outer, r):][:run]
+		for i, v := range calls.Data[T](src)[src.Offset(outer, r):][:run] {
 			d[i] += v
 		}
 	}
 }
 
-func addAt[T Float](level simd.Level, call *Call) {
+func addAt[T calls.Float](level simd.Level, call *calls.Call) {
 	dst, src := &call.Args[0], &call.Args[1]
 	outer, rows, run := calls.Runs(dst, src)
 	for r := range rows {
-		simd.Add(level, Data[T](dst)[dst.Offset(outer, r):][:run], Data[T](src)[src.Offset(outer, r):][:run])
+		simd.Add(level, calls.Data[T](dst)[dst.Offset(outer, r):][:run], calls.Data[T](src)[src.Offset(outer, r):][:run])
 	}
 }
 
-// Sums and copies of whole operands: the outputs of layers that add or join their inputs, and the
+// Sums and copies of whole operands: the outputs of layers with several inputs, and the
 // gradient of a value that several layers read.
 
 var sum = Kernel{
@@ -96,16 +96,16 @@ var copied = Kernel{
 // sumPart is the number of elements of a part: three of them take less than a first-level cache.
 const sumPart = 1024
 
-func sumRef[T Float](call *Call) {
-	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y, a, b []T) {
+func sumRef[T calls.Float](call *calls.Call) {
+	calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y, a, b []T) {
 		for i, v := range a {
 			y[i] = v + b[i]
 		}
 	})
 }
 
-func sumAt[T Float](level simd.Level, call *Call) {
-	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y, a, b []T) {
+func sumAt[T calls.Float](level simd.Level, call *calls.Call) {
+	calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y, a, b []T) {
 		for len(y) > 0 {
 			n := min(sumPart, len(y))
 			copy(y[:n], a)
@@ -115,6 +115,6 @@ func sumAt[T Float](level simd.Level, call *Call) {
 	})
 }
 
-func copyRef[T Float](call *Call) {
-	EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) { copy(y, x) })
+func copyRef[T calls.Float](call *calls.Call) {
+	calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) { copy(y, x) })
 }

@@ -3,6 +3,7 @@ package kernels
 import (
 	"math"
 
+	"dahl/kernels/calls"
 	"dahl/kernels/gpu"
 	"dahl/kernels/simd"
 )
@@ -36,8 +37,8 @@ var reluDx = Kernel{
 		gpu.ElementsOnCUDA("relu.dx")),
 }
 
-func reluRef[T Float](call *Call) {
-	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y []T, mask []uint8, x []T) {
+func reluRef[T calls.Float](call *calls.Call) {
+	calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y []T, mask []uint8, x []T) {
 		for i, v := range x {
 			y[i], mask[i] = 0, 0
 			if v > 0 {
@@ -50,8 +51,8 @@ func reluRef[T Float](call *Call) {
 	})
 }
 
-func reluDxRef[T Float](call *Call) {
-	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy []T, mask []uint8) {
+func reluDxRef[T calls.Float](call *calls.Call) {
+	calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy []T, mask []uint8) {
 		for i, m := range mask {
 			dx[i] = 0
 			if m != 0 {
@@ -61,14 +62,14 @@ func reluDxRef[T Float](call *Call) {
 	})
 }
 
-func reluAt[T Float](level simd.Level, call *Call) {
-	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y []T, mask []uint8, x []T) {
+func reluAt[T calls.Float](level simd.Level, call *calls.Call) {
+	calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y []T, mask []uint8, x []T) {
 		simd.ReLU(level, y, mask, x)
 	})
 }
 
-func reluDxAt[T Float](level simd.Level, call *Call) {
-	EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy []T, mask []uint8) {
+func reluDxAt[T calls.Float](level simd.Level, call *calls.Call) {
+	calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy []T, mask []uint8) {
 		simd.ReLUGradient(level, dx, dy, mask)
 	})
 }

@@ -23,7 +23,7 @@ import (
 // hyper is {lr, step}, or {lr, step, factor} as clip writes it; the step is not used. The operand g does not change. Every product is
 // rounded before it is added, so that all variants give equal bits in any build.
 
-// withSGD appends the parameters of sgd to those of the gradient.
+// withSGD appends the parameters of sgd to the parameters of the gradient.
 func withSGD(names ...string) []string { return slices.Concat(names, calls.SgdParamNames) }
 
 var sgd = Kernel{
@@ -34,20 +34,20 @@ var sgd = Kernel{
 	},
 	Params: calls.SgdParamNames,
 	Whole:  "hyper",
-	Check: func(s *Spec) error {
+	Check: func(s *calls.Spec) error {
 		if s.Param("momentum") != 0 && len(s.Operands) < 4 {
 			return errors.New("momentum needs the operand v")
 		}
 		return errors.Join(checkHyper(s, 2), checkSGD(s))
 	},
-	Flops: func(s *Spec) float64 { return sgdFlops(s) * s.Volume(0) },
+	Flops: func(s *calls.Spec) float64 { return sgdFlops(s) * s.Volume(0) },
 	Variants: withRef("element by element", sgdRef[float32], sgdRef[float64],
 		atLevels("run by run", sgdAt[float32], sgdAt[float64], nil),
 		gpu.OnCUDA("four elements per thread", gpu.SgdOnCUDA)),
 }
 
 // checkSGD refuses senseless parameters.
-func checkSGD(s *Spec) error {
+func checkSGD(s *calls.Spec) error {
 	nesterov := s.Param("nesterov")
 	switch {
 	case nesterov != 0 && nesterov != 1:
@@ -61,7 +61,7 @@ func checkSGD(s *Spec) error {
 }
 
 // sgdFlops is the number of operations per element.
-func sgdFlops(s *Spec) float64 {
+func sgdFlops(s *calls.Spec) float64 {
 	flops := 2.0
 	for _, name := range calls.SgdParamNames {
 		if s.Param(name) != 0 {
@@ -71,9 +71,9 @@ func sgdFlops(s *Spec) float64 {
 	return flops
 }
 
-func sgdRef[T Float](call *Call) {
+func sgdRef[T calls.Float](call *calls.Call) {
 	step := cpu.SgdOf[T](call, 2)
-	EachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) {
+	calls.EachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) {
 		for i, grad := range g {
 			cpu.SgdElement(&step, &w[i], &v[i], grad)
 		}
@@ -81,14 +81,14 @@ func sgdRef[T Float](call *Call) {
 }
 
 // velocity is the operand v, or w without momentum, when nobody looks at it.
-func velocity(call *Call) *Arg {
+func velocity(call *calls.Call) *calls.Arg {
 	if call.Params[0] == 0 {
 		return &call.Args[0]
 	}
 	return &call.Args[3]
 }
 
-func sgdAt[T Float](level simd.Level, call *Call) {
+func sgdAt[T calls.Float](level simd.Level, call *calls.Call) {
 	step := cpu.SgdOf[T](call, 2)
-	EachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) { step.Step(level, w, g, v) })
+	calls.EachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) { step.Step(level, w, g, v) })
 }

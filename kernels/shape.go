@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dahl/dag"
+	"dahl/kernels/calls"
 )
 
 // maxWindow is the largest pooling window: positions in it are stored in a byte.
@@ -40,7 +41,7 @@ func (o Operand) below(bound string) Operand {
 	return o
 }
 
-// positions is an operand of positions in windows of so many elements, or of none.
+// positions is an operand of positions in windows, or of none. window is the elements of a window.
 func (o Operand) positions(window string) Operand {
 	o.Values.OrNone = true
 	return o.below(window)
@@ -71,7 +72,7 @@ func optional(o Operand) Operand {
 }
 
 // intParam returns a parameter that must be an integer from low to high.
-func intParam(s *Spec, name string, low, high int) (int, error) {
+func intParam(s *calls.Spec, name string, low, high int) (int, error) {
 	return integer(name, s.Param(name), low, high)
 }
 
@@ -83,7 +84,7 @@ func integer(name string, v float64, low, high int) (int, error) {
 }
 
 // realParam checks that a parameter is finite and in [low, high).
-func realParam(s *Spec, name string, low, high float64) error {
+func realParam(s *calls.Spec, name string, low, high float64) error {
 	if v := s.Param(name); !(v >= low && v < high) {
 		return fmt.Errorf("parameter %s is %g, want at least %g and less than %g", name, v, low, high)
 	}
@@ -92,12 +93,12 @@ func realParam(s *Spec, name string, low, high float64) error {
 
 // perElement is the Flops of operations that do a fixed number of flops for each element of
 // operand i.
-func perElement(flops float64, i int) func(*Spec) float64 {
-	return func(s *Spec) float64 { return flops * s.Volume(i) }
+func perElement(flops float64, i int) func(*calls.Spec) float64 {
+	return func(s *calls.Spec) float64 { return flops * s.Volume(i) }
 }
 
 // biasFlops is an addition for each element of operand i, where a call has the operand bias.
-func biasFlops(s *Spec, bias, i int) float64 {
+func biasFlops(s *calls.Spec, bias, i int) float64 {
 	if bias >= len(s.Operands) {
 		return 0
 	}

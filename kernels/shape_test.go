@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/kernels/kerneltest"
 	"dahl/kernels/simd"
 	"dahl/must"
@@ -79,11 +80,11 @@ func TestShapeErrors(t *testing.T) {
 		{"dense.dw.sgd", [][]int{{5, 7}, {2, 5}, {2, 7}, {2}, {5}, {7, 5}, {5}}, kerneltest.SGDParams(0, 0, 0), "extent f is 5 in w[0] and 7 in vw[0]"},
 		{"adam", [][]int{{5}, {5}, {2}, {5}, {5}}, dag.Params{{Name: "beta1", Value: 1}, {Name: "beta2", Value: 0.9}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: 0}, {Name: "decoupled", Value: 0}}, "parameter beta1 is 1, want at least 0 and less than 1"},
 	} {
-		s := kernels.Spec{Op: c.op, Type: dag.Float32, Params: c.params}
+		s := calls.Spec{Op: c.op, Type: dag.Float32, Params: c.params}
 		k, _ := kernels.KernelByName(c.op)
 		for i, shape := range c.shapes {
 			o := &k.Operands[i]
-			s.Operands = append(s.Operands, kernels.OperandSpec{Type: o.Kind.DType(s.Type), Mode: o.Modes[0], Shape: shape})
+			s.Operands = append(s.Operands, calls.OperandSpec{Type: o.Kind.DType(s.Type), Mode: o.Modes[0], Shape: shape})
 		}
 		switch err := kernels.Validate(&s); {
 		case err == nil:
@@ -287,14 +288,14 @@ func checkVariants(t *testing.T, k *kernels.Kernel) {
 		has := func(of dag.DType) bool { return v.Types == nil || slices.Contains(v.Types, of) }
 		cpu := (v.Run32 != nil) == has(dag.Float32) && (v.Run64 != nil) == has(dag.Float64) && v.Launches == nil && v.Capability == 0
 		device := v.Run32 == nil && v.Run64 == nil && v.Launches != nil && v.Level == simd.Go
-		if (v.Library != "") != (v.LibraryCall != nil) || v.Library != "" && v.Code != kernels.CUDACode || v.Library == "" && v.Before != nil {
+		if (v.Library != "") != (v.LibraryCall != nil) || v.Library != "" && v.Code != calls.CUDACode || v.Library == "" && v.Before != nil {
 			t.Errorf("%s %s: a call of no library, or a library without one", k.Op, v.Name)
 		}
-		if v.Doc == "" || names[v.Name] || v.RunsOn(kernels.GoCode) && !cpu || !v.RunsOn(kernels.GoCode) && !device {
+		if v.Doc == "" || names[v.Name] || v.RunsOn(calls.GoCode) && !cpu || !v.RunsOn(calls.GoCode) && !device {
 			t.Errorf("%s %s: incomplete, or twice", k.Op, v.Name)
 		}
 		names[v.Name] = true
-		if v.RunsOn(kernels.GoCode) && i > 0 && !k.Variants[i-1].RunsOn(kernels.GoCode) {
+		if v.RunsOn(calls.GoCode) && i > 0 && !k.Variants[i-1].RunsOn(calls.GoCode) {
 			t.Errorf("%s %s: after variants for other kinds of devices", k.Op, v.Name)
 		}
 	}

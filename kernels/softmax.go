@@ -27,7 +27,7 @@ import (
 //
 // Subtracting the row's true maximum keeps every exponent at most 0, so nothing overflows, and s
 // is at least 1. correct is 1 where the first maximum of the row is at y. Classes must lie in [0,
-// c); the code that loads them checks that.
+// c); whoever loads them checks this.
 //
 // exp and log are computed in float64.
 
@@ -60,7 +60,7 @@ var softmaxXentEval = Kernel{
 }
 
 // checkBatch refuses a batch smaller than the samples of this call.
-func checkBatch(s *Spec) error {
+func checkBatch(s *calls.Spec) error {
 	batch, err := intParam(s, "batch", 1, math.MaxInt32)
 	if n := s.Operands[0].Shape[0]; err == nil && batch < n {
 		return fmt.Errorf("parameter batch is %d, less than the %d samples of the call", batch, n)
@@ -68,19 +68,19 @@ func checkBatch(s *Spec) error {
 	return err
 }
 
-func checkSmoothing(s *Spec) error { return realParam(s, "smoothing", 0, 1) }
+func checkSmoothing(s *calls.Spec) error { return realParam(s, "smoothing", 0, 1) }
 
-func checkSmoothedBatch(s *Spec) error { return errors.Join(checkBatch(s), checkSmoothing(s)) }
+func checkSmoothedBatch(s *calls.Spec) error { return errors.Join(checkBatch(s), checkSmoothing(s)) }
 
-// target is how much of a sample belongs to its class beside share, which belongs to every class.
-type target[T Float] struct{ keep, share T }
+// target divides a sample among the classes: keep goes to its own class, and share to every class.
+type target[T calls.Float] struct{ keep, share T }
 
-func targetOf[T Float](smoothing float64, classes int) target[T] {
+func targetOf[T calls.Float](smoothing float64, classes int) target[T] {
 	return target[T]{keep: T(1 - smoothing), share: T(smoothing / float64(classes))}
 }
 
 // rowMaximum returns the first maximum of a row and its index; NaN wins.
-func rowMaximum[T Float](row []T) (most T, at int) {
+func rowMaximum[T calls.Float](row []T) (most T, at int) {
 	most = row[0]
 	for i, v := range row {
 		if v > most || v != v && most == most {
@@ -91,9 +91,9 @@ func rowMaximum[T Float](row []T) (most T, at int) {
 }
 
 // expShifted is exp(z-m), computed in float64 from the difference in T.
-func expShifted[T Float](z, m T) T { return T(math.Exp(float64(z - m))) }
+func expShifted[T calls.Float](z, m T) T { return T(math.Exp(float64(z - m))) }
 
-// loss is that of a sample by its logits, their maximum m and the sum s. Without smoothing it does not
+// loss is the loss of a sample by its logits, their maximum m and the sum s. Without smoothing it does not
 // look at other classes, which may be infinite.
 func (q target[T]) loss(z []T, class int32, m, s T) T {
 	near := T(q.keep * (z[class] - m))
@@ -116,7 +116,7 @@ func hit(predicted int, class int32) uint8 {
 }
 
 // softmaxCall is a call of softmax_xent, or of softmax_xent.eval, which has no dz.
-type softmaxCall[T Float] struct {
+type softmaxCall[T calls.Float] struct {
 	dz, z   calls.Map2[T] // dz without elements: not wanted
 	loss    []T
 	correct []uint8
@@ -125,18 +125,18 @@ type softmaxCall[T Float] struct {
 	target  target[T]
 }
 
-func softmaxCallOf[T Float](call *Call) softmaxCall[T] {
+func softmaxCallOf[T calls.Float](call *calls.Call) softmaxCall[T] {
 	s := softmaxCall[T]{batch: 1}
 	args := call.Args
 	if len(args) == 5 {
 		s.dz, s.batch, args = calls.Map2Of[T](&args[0]), T(call.Params[0]), args[1:]
 	}
-	s.loss, s.correct, s.z, s.y = Data[T](&args[0]), Data[uint8](&args[1]), calls.Map2Of[T](&args[2]), Data[int32](&args[3])
+	s.loss, s.correct, s.z, s.y = calls.Data[T](&args[0]), calls.Data[uint8](&args[1]), calls.Map2Of[T](&args[2]), calls.Data[int32](&args[3])
 	s.target = targetOf[T](call.Params[len(call.Params)-1], s.z.Columns)
 	return s
 }
 
-func softmaxXentRef[T Float](call *Call) {
+func softmaxXentRef[T calls.Float](call *calls.Call) {
 	x := softmaxCallOf[T](call)
 	for n, y := range x.y {
 		row := x.z.Row(n)
@@ -171,12 +171,12 @@ func (q target[T]) gradient(dz, e []T, s T, class int32, batch T) {
 }
 
 // vectorLevels is atLevels without Go, since that loop would be the reference's.
-func vectorLevels(doc string, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
+func vectorLevels(doc string, run32, run64 func(simd.Level, *calls.Call), workspace func(*calls.Spec) int64) []calls.Variant {
 	return atLevels(doc, run32, run64, workspace)[1:]
 }
 
 // softmaxWorkspace is the workspace for the columns of z, the last operand but one.
-func softmaxWorkspace(s *Spec) int64 {
+func softmaxWorkspace(s *calls.Spec) int64 {
 	classes := s.Operands[len(s.Operands)-2].Shape[1]
 	if s.Type == dag.Float64 {
 		return 8 * int64(simd.SoftmaxWork[float64](classes))
@@ -185,7 +185,7 @@ func softmaxWorkspace(s *Spec) int64 {
 }
 
 // softmaxXentAt computes as many rows at a time as a vector has elements.
-func softmaxXentAt[T Float](level simd.Level, call *Call) {
+func softmaxXentAt[T calls.Float](level simd.Level, call *calls.Call) {
 	x := softmaxCallOf[T](call)
 	s := simd.Softmax[T]{Classes: x.z.Columns, ZRow: x.z.Stride, DZRow: x.dz.Stride, Batch: x.batch, Keep: x.target.keep, Share: x.target.share}
 	s.Work, _ = calls.Scratch[T](call.Work, simd.SoftmaxWork[T](x.z.Columns))

@@ -245,17 +245,17 @@ type extent struct {
 type Space struct {
 	statement
 	kernel  *Kernel
-	spec    *Spec
+	spec    *calls.Spec
 	extents []extent // of loops by name, of windows' indices by text
 }
 
 // SpaceOf returns the iteration space of a call, or what is wrong with its shapes.
-func SpaceOf(s *Spec) (*Space, error) {
+func SpaceOf(s *calls.Spec) (*Space, error) {
 	return (*Table)(nil).SpaceOf(s)
 }
 
 // space compares the operands' shapes with the statement.
-func (k *Kernel) space(s *Spec) (*Space, error) {
+func (k *Kernel) space(s *calls.Spec) (*Space, error) {
 	p := &Space{statement: k.statement, kernel: k, spec: s, extents: make([]extent, 0, 12)}
 	if p.operands == nil { // no line of the table
 		var err error
@@ -287,8 +287,8 @@ func (k *Kernel) marks() bool {
 	return slices.ContainsFunc(k.Operands, func(o Operand) bool { return o.Kind == Mask })
 }
 
-// bindOperand binds the extents of an operand. Those of "..." are named by their distance from
-// the last dimension.
+// bindOperand binds the extents of an operand. Dimensions of "..." are named by their distance from
+// the last one.
 func (p *Space) bindOperand(i int) error {
 	o, shape, indices := &p.kernel.Operands[i], p.spec.Operands[i].Shape, p.operands[i]
 	rest := len(indices) > 0 && indices[len(indices)-1].Text == restText
@@ -339,7 +339,7 @@ func restName(fromEnd int) string {
 	return fmt.Sprintf("-%d of ...", fromEnd)
 }
 
-// restNames are those of images and whatever has no more dimensions: a graph asks for millions.
+// restNames are the names for images and operands of as few dimensions: a graph asks for millions.
 var restNames = [...]string{"", "-1 of ...", "-2 of ...", "-3 of ...", "-4 of ..."}
 
 // bind compares an extent with the one bound to its name, or binds it.
@@ -367,7 +367,7 @@ func (p *Space) bound(name string) *extent {
 	return nil
 }
 
-// extent is that of a loop. A loop that nothing bounds belongs to an operand that the call does
+// extent is the extent of a loop. An unbound loop belongs to an operand that the call does
 // not have.
 func (p *Space) extent(loop string) int {
 	if e := p.bound(loop); e != nil {
@@ -385,7 +385,7 @@ func (p *Space) factor(t *Term) int {
 	return f
 }
 
-// offset is what an index subtracts.
+// offset is the number that an index subtracts.
 func (p *Space) offset(x *Subscript) int {
 	if x.Offset == "" {
 		return 0
@@ -408,9 +408,9 @@ func (p *Space) span(x *Subscript) int {
 	return n
 }
 
-// checkWindows compares the windows with what they slide over. Any may reach beyond its end, since
-// there is no parameter for what lies there. But no whole window may be left out beside the
-// others: then a stride or an extent is wrong.
+// checkWindows compares the windows with the dimension under them. Any may reach beyond its end, since
+// there is no parameter for the padding there. But no whole window may be missing at either
+// end: then a stride or an extent is wrong.
 func (p *Space) checkWindows() error {
 	for i := range p.extents {
 		e := &p.extents[i]

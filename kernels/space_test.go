@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/kernels/kerneltest"
 	"dahl/must"
 )
@@ -116,7 +117,7 @@ func set(params dag.Params, name string, value float64) {
 }
 
 // specOf is a call with the first modes and without padding to the left.
-func specOf(t *testing.T, op string, shapes [][]int, params dag.Params) *kernels.Spec {
+func specOf(t *testing.T, op string, shapes [][]int, params dag.Params) *calls.Spec {
 	t.Helper()
 	k := must.Get(kernels.KernelByName(op))(t)
 	set(params, "left", 0)
@@ -131,7 +132,7 @@ type cut struct {
 }
 
 // cutsOf are all single cuts that a space allows, into up to three parts anywhere.
-func cutsOf(space *kernels.Space, s *kernels.Spec, rng *rand.Rand) []cut {
+func cutsOf(space *kernels.Space, s *calls.Spec, rng *rand.Rand) []cut {
 	parts := func(extent int) []dag.Range {
 		at := []int{0, 1 + rng.IntN(extent), 1 + rng.IntN(extent), extent}
 		slices.Sort(at)
@@ -172,7 +173,7 @@ func alongBlocks(parts []dag.Range, block int) (all []dag.Range) {
 }
 
 // eachTile visits the tiles of some cuts.
-func eachTile(space *kernels.Space, s *kernels.Spec, cuts []cut, visit func(box dag.Box, reduced map[string]dag.Range)) {
+func eachTile(space *kernels.Space, s *calls.Spec, cuts []cut, visit func(box dag.Box, reduced map[string]dag.Range)) {
 	box, reduced := dag.Whole(s.Operands[0].Shape), map[string]dag.Range{}
 	var walk func(i int)
 	walk = func(i int) {

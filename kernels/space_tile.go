@@ -10,15 +10,15 @@ import (
 
 // Tile is a part of a call that is a call itself.
 type Tile struct {
-	// Boxes are what the tile touches of each operand. None is empty: of an operand of which the
-	// tile touches nothing, because its windows lie beside it, the box is one element of the
-	// dimension, and the parameters are such that windows lie before it. An optional operand that
-	// the tile does not have is nil. Rows of an image that no window reaches are in no box, not even
-	// in that of the whole call.
+	// Boxes are the parts of the operands that the tile touches. None is empty: where all windows of the
+	// tile lie outside an operand, the box is one element of the
+	// dimension, and by the parameters windows lie before it. Nil means that the tile lacks an optional
+	// operand. Rows of an image that no window reaches are in no box, not even
+	// in the box of the whole call.
 	Boxes  []dag.Box
 	Params dag.Params
-	// First says that the tile has the first index of every loop that is reduced. It may write
-	// its results; those of the other tiles are added to them.
+	// First says that the tile has the first index of every reduced loop. It may write
+	// its results; the other tiles add theirs.
 	First bool
 }
 
@@ -55,8 +55,8 @@ func (p *Space) Summed() []Loop {
 	return all
 }
 
-// Reduced lists those of the summed loops along which the operation may be cut: the result of such a tile can be
-// added to that of others. There are none unless the operation may write and add, and with this
+// Reduced lists the summed loops along which the operation may be cut: the results of such tiles can be
+// added up. There are none unless the operation may write and add, and with this
 // call's parameters and operands adds, too.
 func (p *Space) Reduced() []Loop {
 	added := *p.spec
@@ -81,7 +81,7 @@ func (p *Space) inBlocks(loop string) bool {
 }
 
 // Block is the extent of the blocks of a dimension of the written operand: a tile has some of one,
-// or whole ones. It is that of the dimension where there is one block.
+// or whole ones. One block is the whole dimension.
 func (p *Space) Block(dim int) int {
 	if x := p.index(0, dim); x != nil && x.Block != "" {
 		return p.extent(x.Terms[0].Loop)
@@ -110,7 +110,7 @@ func (p *Space) dims(i int) []int {
 	return all
 }
 
-// index is that of a dimension of an operand; nil in "...".
+// index is the index of a dimension of an operand. Nil means that the dimension belongs to "...".
 func (p *Space) index(i, d int) *Subscript {
 	indices := p.operands[i]
 	if d >= len(indices) || indices[d].Text == restText {
@@ -137,7 +137,7 @@ func (p *Space) has(i int, loop string) bool {
 	return false
 }
 
-// tiling is a tile while its ranges are found: those of loops by name, and those of the operands'
+// tiling is a tile while its ranges are found: ranges of loops by name, and ranges of the operands'
 // indices by text.
 type tiling struct {
 	*Space
@@ -209,7 +209,7 @@ func (t *tiling) reversed(loop string, r dag.Range) dag.Range {
 	return dag.Range{Lo: n - r.Hi, Hi: n - r.Lo}
 }
 
-// write sets the range of a dimension of the written operand, and those of its loops.
+// write sets the range of a dimension of the written operand, and the ranges of its loops.
 func (t *tiling) write(d int, r dag.Range) {
 	x := t.index(0, d)
 	switch {
@@ -265,7 +265,7 @@ func (t *tiling) positions(x *Subscript) (least, most int) {
 	return least, most
 }
 
-// preimage is the windows that touch a range of what they slide over.
+// preimage is the windows that touch a range of the dimension under them.
 func (t *tiling) preimage(x *Subscript, r dag.Range) dag.Range {
 	stride, before := t.factor(&x.Terms[0]), t.offset(x)
 	least, most := t.positions(x)
@@ -273,8 +273,8 @@ func (t *tiling) preimage(x *Subscript, r dag.Range) dag.Range {
 	return within(lo, hi, t.loop(x.Terms[0].Loop))
 }
 
-// image is what windows touch of what they slide over. Windows beside it are left out first, since
-// there may be gaps between them.
+// image is the range of a dimension that windows touch. Windows outside the dimension are left out first, since
+// there may be gaps between windows.
 func (t *tiling) image(x *Subscript, extent int) dag.Range {
 	whole := dag.Range{Lo: 0, Hi: extent}
 	r, stride, before := t.preimage(x, whole), t.factor(&x.Terms[0]), t.offset(x)
@@ -319,8 +319,8 @@ func (t *tiling) shift(x *Subscript, r dag.Range, nothing bool) {
 	t.shifts = append(t.shifts, dag.Param{Name: x.Offset, Value: float64(by)})
 }
 
-// keeps reports whether the tile has an operand. An optional one that is read enters a sum once,
-// and one that is written gets its value once.
+// keeps reports whether the tile has an operand. An optional one enters a sum once if it is read,
+// and gets its value once if it is written.
 func (t *tiling) keeps(i int) bool {
 	o := &t.kernel.Operands[i]
 	if !o.Optional {

@@ -8,11 +8,12 @@ import (
 	"unique"
 
 	"dahl/dag"
+	"dahl/kernels/calls"
 	"dahl/naming"
 )
 
-// Table has the operations of a program: those of this package, and others that its layers bring.
-// A nil Table has those of this package alone. It does not change.
+// Table has the operations of a program: of this package, and others that its layers bring. It does not change.
+// Nil means the operations of this package alone.
 type Table struct {
 	kernels []Kernel
 	byOp    map[string]*Kernel
@@ -68,12 +69,12 @@ func (t *Table) find(op string) (*Kernel, bool) {
 }
 
 // Validate is [Validate] for the operations of the table.
-func (t *Table) Validate(s *Spec) error {
+func (t *Table) Validate(s *calls.Spec) error {
 	_, err := t.validSpace(s)
 	return err
 }
 
-func (t *Table) validSpace(s *Spec) (*Space, error) {
+func (t *Table) validSpace(s *calls.Spec) (*Space, error) {
 	k, ok := t.find(s.Op)
 	if !ok {
 		return nil, fmt.Errorf("unknown operation %q", s.Op)
@@ -83,7 +84,7 @@ func (t *Table) validSpace(s *Spec) (*Space, error) {
 
 // SpaceOf is the iteration space of a call of an operation of the table, or what is wrong with its
 // shapes.
-func (t *Table) SpaceOf(s *Spec) (*Space, error) {
+func (t *Table) SpaceOf(s *calls.Spec) (*Space, error) {
 	k, ok := t.find(s.Op)
 	if !ok {
 		return nil, fmt.Errorf("unknown operation %q", s.Op)
@@ -96,7 +97,7 @@ func (t *Table) Add(b *dag.Builder, task dag.Task) dag.TaskID {
 	if b.Err() != nil {
 		return 0
 	}
-	p, err := t.validSpace(SpecOf(&task, b.BufferAt))
+	p, err := t.validSpace(calls.SpecOf(&task, b.BufferAt))
 	if err != nil {
 		b.Fail(fmt.Errorf("task %q: %w", task.Name, err))
 		return 0

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 	"dahl/nn/layers"
 )
@@ -235,8 +236,8 @@ func isExact(m *nn.Model) bool {
 // that transform convolutions have fractions in between, and are left out.
 func integerStep(t testing.TB, m *nn.Model, opt nn.LowerOptions, g *dag.Graph, number int) *interpreter {
 	t.Helper()
-	in := newInterpreterOf(t, g, map[string][]uint64{}, func(k *kernels.Kernel, s *kernels.Spec) *kernels.Variant {
-		var all []*kernels.Variant
+	in := newInterpreterOf(t, g, map[string][]uint64{}, func(k *kernels.Kernel, s *calls.Spec) *calls.Variant {
+		var all []*calls.Variant
 		for i := range k.Variants {
 			if v := &k.Variants[i]; v.RunsHere() && v.Fits(s) == nil && !v.Transforms {
 				all = append(all, v)

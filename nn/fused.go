@@ -2,7 +2,7 @@ package nn
 
 import (
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // This file has the methods of [Node] for layers that are computed together.
@@ -94,5 +94,5 @@ func (l *lowerer) normalisesLater(n *Node) bool {
 		return false
 	}
 	to := l.of[n.last().readers[0].stage]
-	return to.Traits.Takes.Has(kernels.Norm) && to.pool == nil
+	return to.Traits.Takes.Has(calls.Norm) && to.pool == nil
 }

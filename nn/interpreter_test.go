@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/layers"
@@ -30,11 +31,11 @@ type interpreter struct {
 // added to it, so that the graphs of a program share parameters and data.
 func newInterpreter(t testing.TB, g *dag.Graph, shared map[string][]uint64) *interpreter {
 	t.Helper()
-	return newInterpreterOf(t, g, shared, func(k *kernels.Kernel, _ *kernels.Spec) *kernels.Variant { return &k.Variants[0] })
+	return newInterpreterOf(t, g, shared, func(k *kernels.Kernel, _ *calls.Spec) *calls.Variant { return &k.Variants[0] })
 }
 
 // newInterpreterOf is one with other variants than the reference.
-func newInterpreterOf(t testing.TB, g *dag.Graph, shared map[string][]uint64, choose func(*kernels.Kernel, *kernels.Spec) *kernels.Variant) *interpreter {
+func newInterpreterOf(t testing.TB, g *dag.Graph, shared map[string][]uint64, choose func(*kernels.Kernel, *calls.Spec) *calls.Variant) *interpreter {
 	t.Helper()
 	in := &interpreter{g: g, storage: shared}
 	for i := range g.Buffers {
@@ -56,12 +57,12 @@ func newInterpreterOf(t testing.TB, g *dag.Graph, shared map[string][]uint64, ch
 		if k.Host {
 			continue
 		}
-		call := &kernels.Call{}
+		call := &calls.Call{}
 		for j, a := range task.Accesses {
 			base := shared[g.Buffers[g.Storage(a.Buffer)].Name]
-			call.Args = append(call.Args, kernels.Bind(unsafe.Pointer(&base[0]), &g.Buffers[a.Buffer], g.Box(dag.TaskID(i), j), a.Mode))
+			call.Args = append(call.Args, calls.Bind(unsafe.Pointer(&base[0]), &g.Buffers[a.Buffer], g.Box(dag.TaskID(i), j), a.Mode))
 		}
-		spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+		spec := calls.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
 		call.Params = k.Values(spec)
 		variant := choose(k, spec)
 		if variant.WorkspaceBytes != nil {
@@ -75,7 +76,7 @@ func newInterpreterOf(t testing.TB, g *dag.Graph, shared map[string][]uint64, ch
 }
 
 // byDefault chooses the variant that a training has where nobody says another.
-func byDefault(k *kernels.Kernel, _ *kernels.Spec) *kernels.Variant { return k.Default() }
+func byDefault(k *kernels.Kernel, _ *calls.Spec) *calls.Variant { return k.Default() }
 
 // poison fills memory with NaN in either float type, so that a read of what was
 // never written shows.

@@ -1,6 +1,6 @@
 package nn
 
-import "dahl/kernels"
+import "dahl/kernels/calls"
 
 // Layer is one kind of computation with its numbers. A new layer is one file with this interface, in package layers
 // with a line in its table, over which gradient, parity and lowering tests loop. A layer of
@@ -59,9 +59,9 @@ type Traits struct {
 	Rectifies bool
 	// Stops says that the layer puts 0 into the gradient of its input where that is 0, if [Node.Stops] asks for it.
 	Stops bool
-	// Takes is the layers before it that operations of the layer compute with it: [kernels.Norm] for one that normalises, and
-	// [kernels.Mapped] for a view of a map.
-	Takes kernels.Attributes
+	// Takes is the layers before it that operations of the layer compute with it: [calls.Norm] for one that normalises, and
+	// [calls.Mapped] for a view of a map.
+	Takes calls.Attributes
 }
 
 // Fuser is a layer whose tasks may compute layers behind it, too. [Node.Fused] tells it which they compute. Patterns are tried in order.

@@ -54,7 +54,7 @@ func (n *Node) InputGrad(input int) Operand { return n.ins[input].gradient(dag.A
 // Stops reports whether the gradient of the first input is to be 0 where the input is: it comes out of a ReLU that is fused.
 func (n *Node) Stops() bool { return n.in.rectified }
 
-// Map is the C×H×W of the map as whose H×W×C the features of the first input lie; nil: they lie in order. See [kernels.Mapped].
+// Map is the C×H×W of the map as whose H×W×C the features of the first input lie; nil: they lie in order. See [calls.Mapped].
 func (n *Node) Map() []int { return n.in.turned }
 
 // Needs reports whether an input has a gradient.

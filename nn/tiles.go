@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // Operand is what an operation accesses of a layer. Each of its tasks accesses a part. The operation says whether it reads
@@ -61,7 +62,7 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut
 			whole.Accesses = append(whole.Accesses, operands[i].access(k, i))
 		}
 	}
-	space, err := l.m.kernels.SpaceOf(kernels.SpecOf(&whole, l.b.BufferAt))
+	space, err := l.m.kernels.SpaceOf(calls.SpecOf(&whole, l.b.BufferAt))
 	if err != nil {
 		n.Fail(fmt.Errorf("operation %s: %w", op, err))
 		return nil

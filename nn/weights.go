@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // Form is a layout of a weight, named like the operation that fills it.
@@ -138,16 +139,16 @@ func (n *Node) data() []Operand {
 }
 
 // weighted is the name of an operation over data.
-func (n *Node) weighted(op string, with kernels.Attributes) string {
+func (n *Node) weighted(op string, with calls.Attributes) string {
 	if n.in.normal != nil {
-		with |= kernels.Norm
+		with |= calls.Norm
 	}
 	return kernels.Written(op, with)
 }
 
 // Multiply adds the forward tasks of a layer with a weight, by an operation with some attributes. It also normalises
 // its input where that is left to it.
-func (n *Node) Multiply(op string, with kernels.Attributes, params dag.Params, written ...Operand) {
+func (n *Node) Multiply(op string, with calls.Attributes, params dag.Params, written ...Operand) {
 	operands := append(append(written, n.data()...), n.Weight())
 	if len(n.weights) > 1 {
 		operands = append(operands, n.Param(1))
@@ -158,7 +159,7 @@ func (n *Node) Multiply(op string, with kernels.Attributes, params dag.Params, w
 // MultiplyBack adds the gradients of a layer with a weight, by an operation with some attributes. dy is the operands that say the
 // gradient of the output, and ofInput adds the tasks of the gradient of the input. Tasks that also update
 // the weight come behind these, which read the old weight.
-func (n *Node) MultiplyBack(op string, with kernels.Attributes, params dag.Params, ofInput func(), dy ...Operand) {
+func (n *Node) MultiplyBack(op string, with calls.Attributes, params dag.Params, ofInput func(), dy ...Operand) {
 	atOnce := n.l.updatesAtOnce(n)
 	if !atOnce {
 		n.weightGradients(n.weighted(op, with), params, dy...)
@@ -282,8 +283,8 @@ func (n *Node) gradientWhole() bool {
 
 // gradientUpdates adds these tasks, in parts of outputs. op, with, params and dy are those of the gradient by itself. The
 // tasks see packed weights in the packed dimensions, and features that were flattened channels last as the map that they are.
-func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, params dag.Params, dy ...Operand) {
-	with |= kernels.SGD
+func (l *lowerer) gradientUpdates(n *Node, op string, with calls.Attributes, params dag.Params, dy ...Operand) {
+	with |= calls.SGD
 	params = slices.Concat(params, l.opt.Optimizer.params())
 	w, x, states := n.parameter(), n.data(), l.states(&n.Params[0])
 	if p := n.packing; p != nil {
@@ -293,7 +294,7 @@ func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, p
 		w.id, w.Shape = p.parameter, p.From
 	}
 	if n.in.turned != nil {
-		with |= kernels.Mapped
+		with |= calls.Mapped
 		x[0] = whole(l.b.View(l.newName(n.in.name+"."+nhwc, n), n.in.value, batchShape(l.size(), n.in.turned)...))
 	}
 	operands := append([]Operand{{whole(w.id).Region, w.axes(), true}}, dy...)
@@ -302,7 +303,7 @@ func (l *lowerer) gradientUpdates(n *Node, op string, with kernels.Attributes, p
 		operands = append(operands, n.Param(1))
 		states = append(states, l.states(&n.Params[1])...)
 	} else {
-		with |= kernels.NoBias
+		with |= calls.NoBias
 	}
 	for _, s := range states {
 		operands = append(operands, whole(s))

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn/data"
 )
 
@@ -59,16 +59,16 @@ func (f *feeder) close() {
 }
 
 // feed implements the op "feed": index, and for training {learning rate, t}.
-func (f *feeder) feed(step int, args []kernels.Arg) error {
-	copy(kernels.Data[int32](&args[0]), data.Batch(f.order, f.batch, step))
+func (f *feeder) feed(step int, args []calls.Arg) error {
+	copy(calls.Data[int32](&args[0]), data.Batch(f.order, f.batch, step))
 	f.feedHyper(step, args[1:])
 	return nil
 }
 
 // feedImages implements the op "feed.images": the index of a batch that lies in order, its samples
 // and labels, and what feed does.
-func (f *feeder) feedImages(step int, args []kernels.Arg) error {
-	index, samples, labels := kernels.Data[int32](&args[0]), kernels.Data[uint8](&args[1]), kernels.Data[int32](&args[2])
+func (f *feeder) feedImages(step int, args []calls.Arg) error {
+	index, samples, labels := calls.Data[int32](&args[0]), calls.Data[uint8](&args[1]), calls.Data[int32](&args[2])
 	data.InOrder(index)
 	for i, sample := range data.Batch(f.order, f.batch, step) {
 		labels[i] = f.data.Labels[sample]
@@ -81,23 +81,23 @@ func (f *feeder) feedImages(step int, args []kernels.Arg) error {
 	return f.samples.take(f.ctx, samples)
 }
 
-func (f *feeder) feedHyper(step int, args []kernels.Arg) {
+func (f *feeder) feedHyper(step int, args []calls.Arg) {
 	if len(args) > 0 {
-		hyper := kernels.Data[float64](&args[0])
+		hyper := calls.Data[float64](&args[0])
 		done := f.stepsDone + step
 		hyper[0], hyper[1] = f.rate(done), float64(done+1)
 	}
 }
 
 // fetch implements the op "fetch": loss, correct.
-func (f *feeder) fetch(step int, args []kernels.Arg) error {
+func (f *feeder) fetch(step int, args []calls.Arg) error {
 	r := &f.results[step]
 	if f.dtype == dag.Float64 {
-		r.Loss = kernels.Data[float64](&args[0])[0]
+		r.Loss = calls.Data[float64](&args[0])[0]
 	} else {
-		r.Loss = float64(kernels.Data[float32](&args[0])[0])
+		r.Loss = float64(calls.Data[float32](&args[0])[0])
 	}
-	r.Correct = int(kernels.Data[int32](&args[1])[0])
+	r.Correct = int(calls.Data[int32](&args[1])[0])
 	f.live.step(step, r.Loss)
 	if f.stop && notFinite(r.Loss) {
 		return &lossNotFinite{step, r.Loss}

@@ -25,7 +25,7 @@ type Options struct {
 	Policy   schedule.Policy // nil means HEFT
 	Plan     *schedule.Plan  // of the training step; nil: by the policy
 	Variant  string          // of kernels, where they have it; "": the fastest known
-	// Precision is that of products, one of [dahl/kernels.Precisions]; "": the finest.
+	// Precision is that of products, one of [dahl/kernels/calls.Precisions]; "": the finest.
 	Precision string
 
 	// Devices is the list by which the platform was chosen from another one, as

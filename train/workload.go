@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/tiling"
@@ -301,9 +302,9 @@ func grainOf(p *platform.Platform) grain {
 // more than a precision of package kernels allows ("": the finest), so that none is chosen
 // for being fast. A variant that is asked for by name stays.
 func Within(p *platform.Platform, precision, variant string) (*platform.Platform, error) {
-	precision = cmp.Or(precision, kernels.FullPrecision)
-	if !slices.Contains(kernels.Precisions(), precision) {
-		return nil, inputErrorf("precision %q: want one of %v", precision, kernels.Precisions())
+	precision = cmp.Or(precision, calls.FullPrecision)
+	if !slices.Contains(calls.Precisions(), precision) {
+		return nil, inputErrorf("precision %q: want one of %v", precision, calls.Precisions())
 	}
 	allowed := slices.DeleteFunc(slices.Clone(p.Models), func(m platform.Model) bool {
 		k, err := kernels.KernelByName(m.Op)

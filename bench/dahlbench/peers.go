@@ -15,7 +15,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/execute/host"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/train/peer"
 )
@@ -75,7 +75,7 @@ done again, within limits; each row says how many cores others kept busy.`,
 	f.IntSliceVar(&p.batches, "batches", []int{32, 64, 128}, "batch sizes")
 	f.IntSliceVar(&p.threads, "threads", []int{1, 2}, "numbers of CPU cores")
 	f.StringVar(&p.device, "device", platform.CPU, "cpu, or cuda for the first GPU, where --threads says nothing")
-	f.StringSliceVar(&p.precisions, "precisions", []string{precisionFloat32, kernels.TF32Precision}, "of the products on a GPU")
+	f.StringSliceVar(&p.precisions, "precisions", []string{precisionFloat32, calls.TF32Precision}, "of the products on a GPU")
 	f.StringSliceVar(&p.modes, "modes", []string{peer.ModeTrain, peer.ModeInfer}, "train, infer or both")
 	f.StringSliceVar(&p.settings, "settings", nil, "settings to try, by their names in the report (default: all)")
 	f.IntVar(&p.repeats, "repeats", 5, "repetitions of each contestant")
@@ -159,7 +159,7 @@ func (p *peersOptions) check() (programs []peer.Program, err error) {
 		return nil, cli.InputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
 	}
 	_, device := chosen("device", []string{p.device}, []string{platform.CPU, platform.CUDA})
-	_, precision := chosen("precisions", p.precisions, []string{precisionFloat32, kernels.TF32Precision})
+	_, precision := chosen("precisions", p.precisions, []string{precisionFloat32, calls.TF32Precision})
 	_, mode := chosen("modes", p.modes, []string{peer.ModeTrain, peer.ModeInfer})
 	programs, program := p.programs()
 	err = cmp.Or(cli.CheckNumbers("repeats", p.repeats), cli.CheckNumbers("batches", p.batches...), cli.CheckNumbers("threads", p.threads...),

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dahl/execute"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/train/peer"
 )
@@ -31,7 +31,7 @@ func TestOurSideOnCUDA(t *testing.T) {
 		return losses[1]
 	}
 	want := loss(peerUnit{Device: platform.CPU, Threads: 1, Precision: precisionFloat32})
-	for precision, bound := range map[string]float64{precisionFloat32: 1e-3, kernels.TF32Precision: 3e-2} {
+	for precision, bound := range map[string]float64{precisionFloat32: 1e-3, calls.TF32Precision: 3e-2} {
 		got := loss(peerUnit{Device: platform.CUDA, Threads: 1, Precision: precision})
 		if !(math.Abs(got-want) <= bound*want) {
 			t.Errorf("%s: loss %v, one core has %v", precision, got, want)

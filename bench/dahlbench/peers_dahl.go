@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/train"
@@ -39,10 +39,10 @@ func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u
 	if err != nil {
 		return nil, err
 	}
-	if u.Precision == kernels.TF32Precision {
-		o.Precision = kernels.TF32Precision
+	if u.Precision == calls.TF32Precision {
+		o.Precision = calls.TF32Precision
 		if len(on.Models) == 0 {
-			o.Variant = kernels.TF32Precision // where no times choose, our own kernels
+			o.Variant = calls.TF32Precision // where no times choose, our own kernels
 		}
 	}
 	w, err := train.New(m, train.Data{Train: data.Train, Test: data.Train}, on, o)

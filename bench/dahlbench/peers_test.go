@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dahl/execute/host"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/train/peer"
@@ -146,7 +146,7 @@ func TestBestOf(t *testing.T) {
 }
 
 func TestPeerReport(t *testing.T) {
-	cores, gpu := peerUnit{Device: platform.CPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: platform.CUDA, Threads: 1, Precision: kernels.TF32Precision}
+	cores, gpu := peerUnit{Device: platform.CPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: platform.CUDA, Threads: 1, Precision: calls.TF32Precision}
 	r := peerReport{LeftOut: []string{"lenet5: compiled"}, Rows: []peerRow{
 		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: peer.ModeTrain, Ours: 75000, Finalists: []finalist{{Program: "pytorch", Setting: "tuned: contiguous", SamplesPerS: 50000}}},
 		{Model: "mlp", Batch: 64, peerUnit: gpu, Mode: peer.ModeTrain, Ours: 960000, Finalists: []finalist{

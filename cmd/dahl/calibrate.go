@@ -21,7 +21,7 @@ import (
 	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/execute/calibrate"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan/tiling"
@@ -108,7 +108,7 @@ otherwise it is a guess unless the file is edited.`,
 	fs.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes()))
 	fs.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
 	fs.StringVar(&o.Variant, "variant", "", "kernel `variant` to measure (default: all but the reference)")
-	fs.StringVar(&o.Precision, "precision", kernels.FullPrecision, "`precision` of the variants that are measured inside steps, as execute has it; all are measured by themselves")
+	fs.StringVar(&o.Precision, "precision", calls.FullPrecision, "`precision` of the variants that are measured inside steps, as execute has it; all are measured by themselves")
 	fs.StringVar(&o.Platform, "platform", "", "machine to measure: a TOML `file`, or the name of one that ships with dahl (default: this one, detected)")
 	fs.StringVar(&o.Devices, "devices", "", "measure some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all)")
 	fs.IntVar(&o.Workers, "workers", 0, "`cores` of the processor to use (default: all)")

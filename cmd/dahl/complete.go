@@ -12,6 +12,7 @@ import (
 	"dahl/cmd/dahl/runs"
 	"dahl/cmd/grid"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/platforms"
@@ -34,7 +35,7 @@ func completions() map[string]cobra.CompletionFunc {
 		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.BestTiles}, ".toml"),
 		"lr": cli.Anything, "model": modelFiles, "momentum": cli.Anything, "objective": cli.Values(problem.Objectives()...), "offset": cli.Anything,
 		"optimizer": cli.Values(flags.OptimizerNames()...), "out": cli.Directories, "plan": cli.NamesOrFiles(nil, ".json"), "platform": platformFiles,
-		"policy": policies, "power-cap": cli.Anything, "precision": cli.Values(kernels.Precisions()...), "python": cli.AnyFile, "record": cli.Anything, "resize": cli.Anything,
+		"policy": policies, "power-cap": cli.Anything, "precision": cli.Values(calls.Precisions()...), "python": cli.AnyFile, "record": cli.Anything, "resize": cli.Anything,
 		"resume": begunRuns, "samples": cli.Anything, "save": cli.NamesOrFiles(nil, ".npz"), "schedule": cli.Values(flags.ScheduleNames()...),
 		"seed": cli.Anything, "setting": cli.Values(peerSettings()...), "steps": cli.Anything, "tile": cli.Anything, "time": cli.Anything, "unit": cli.Anything, "variant": cli.Values(kernels.VariantNames()...),
 		"weight-decay": cli.Anything, "workers": cli.Anything,

@@ -6,6 +6,7 @@ import (
 
 	"dahl/cmd/dahl/flags"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -15,7 +16,7 @@ import (
 func TestPrecisionOfVariants(t *testing.T) {
 	for _, k := range kernels.Kernels() {
 		for _, v := range k.Variants {
-			full, tf32, bf16 := v.Within(kernels.FullPrecision), v.Within(kernels.TF32Precision), v.Within(kernels.BF16Precision)
+			full, tf32, bf16 := v.Within(calls.FullPrecision), v.Within(calls.TF32Precision), v.Within(calls.BF16Precision)
 			if full == (v.Capability >= 80) || tf32 == (v.Name == "bf16") || !bf16 {
 				t.Errorf("%s %s is within full %v, tf32 %v, bf16 %v", k.Op, v.Name, full, tf32, bf16)
 			}

@@ -10,6 +10,7 @@ import (
 	"dahl/cmd/dahl/record"
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 )
 
@@ -37,7 +38,7 @@ func writeContrary(b *strings.Builder, task *dag.Task, known map[string]bool) {
 	if err != nil || k.Host {
 		return
 	}
-	call, standard := task.Op+task.Type.String()+task.Shape, k.DefaultFor(kernels.GoCode).Name
+	call, standard := task.Op+task.Type.String()+task.Shape, k.DefaultFor(calls.GoCode).Name
 	if known[call] || standard == "ref" {
 		return
 	}

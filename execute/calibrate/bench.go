@@ -13,7 +13,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute/host"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 )
 
@@ -84,8 +84,8 @@ func median[T time.Duration | float64](values []T) T {
 // bench is one kernel variant with several sets of operands. Calls take the sets in turn, so they
 // find their operands as far away as a real step would leave them.
 type bench struct {
-	run      func(*kernels.Call)
-	calls    []kernels.Call
+	run      func(*calls.Call)
+	calls    []calls.Call
 	nearSets int // number of sets that exceed the second-level cache
 }
 
@@ -100,7 +100,7 @@ const (
 
 // newBench allocates operand sets of at least nearBytes together, or of farBytes if that is more.
 // Small calls get as many sets as are allowed.
-func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, farBytes int64) *bench {
+func newBench(v *calls.Variant, s *calls.Spec, params []float64, nearBytes, farBytes int64) *bench {
 	b := &bench{run: v.Run(s.Type)}
 	contents := newContents(s)
 	var work []byte
@@ -108,13 +108,13 @@ func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, 
 		work = host.AlignedBytes(v.WorkspaceBytes(s))
 	}
 	for held := int64(0); len(b.calls) == 0 || held < max(nearBytes, farBytes) && len(b.calls) < maxSets; {
-		call := kernels.Call{Params: params, Work: work}
+		call := calls.Call{Params: params, Work: work}
 		for i, o := range s.Operands {
 			buf := dag.Buffer{Shape: o.Shape, Type: o.Type}
 			data := host.AlignedBytes(buf.Bytes())
 			held += buf.Bytes()
 			copy(data, contents.bytes(len(b.calls), i))
-			call.Args = append(call.Args, kernels.Bind(unsafe.Pointer(unsafe.SliceData(data)), &buf, nil, o.Mode))
+			call.Args = append(call.Args, calls.Bind(unsafe.Pointer(unsafe.SliceData(data)), &buf, nil, o.Mode))
 		}
 		b.calls = append(b.calls, call)
 		if b.nearSets == 0 && (held >= nearBytes || len(b.calls) == drawnSets) {
@@ -128,24 +128,24 @@ func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, 
 // fill gives an operand contents that any kernel accepts: reals and scalars in (0, 1), or in (-1,
 // 1) if they are signed, as inputs of layers, pixels and masks of 0 and 1, indices 0. A mask selects a position of a
 // window, and all pools of our models have at least two.
-func fill(a *kernels.Arg, t dag.DType, rng *rand.Rand, signed bool) {
+func fill(a *calls.Arg, t dag.DType, rng *rand.Rand, signed bool) {
 	scale, shift := 1.0, 0.0
 	if signed {
 		scale, shift = 2, -1
 	}
 	switch t {
 	case dag.Float32:
-		x := kernels.Data[float32](a)
+		x := calls.Data[float32](a)
 		for i := range x {
 			x[i] = float32(scale*rng.Float64() + shift)
 		}
 	case dag.Float64:
-		x := kernels.Data[float64](a)
+		x := calls.Data[float64](a)
 		for i := range x {
 			x[i] = scale*rng.Float64() + shift
 		}
 	case dag.Uint8:
-		x := kernels.Data[uint8](a)
+		x := calls.Data[uint8](a)
 		for i := range x {
 			x[i] = uint8(rng.IntN(2))
 		}

@@ -11,6 +11,7 @@ import (
 	"dahl/execute/driver"
 	"dahl/execute/host"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 )
 
@@ -89,7 +90,7 @@ func (s *station) measureCalls(calls [][]driver.LaunchID, budget time.Duration, 
 
 // newCall lays the operands of a call out in the rest of the arena. It fills them with contents;
 // if contents is nil, the arena's bytes stay.
-func (s *station) newCall(v *kernels.Variant, spec *kernels.Spec, contents func(operand int) []byte) (*driver.Call, error) {
+func (s *station) newCall(v *calls.Variant, spec *calls.Spec, contents func(operand int) []byte) (*driver.Call, error) {
 	k, _ := kernels.KernelByName(spec.Op)
 	c := &driver.Call{Kernel: k, Spec: spec, Variant: v, Device: s.id, Worker: -1}
 	for i, o := range spec.Operands {
@@ -119,12 +120,12 @@ func (s *station) newCall(v *kernels.Variant, spec *kernels.Spec, contents func(
 // repeat from set to set, so operands with a sign differ; the others are alike. After drawnSets
 // sets all repeat.
 type operandContents struct {
-	spec  *kernels.Spec
+	spec  *calls.Spec
 	rng   *rand.Rand
 	drawn map[[2]int][]byte // by set and operand
 }
 
-func newContents(spec *kernels.Spec) *operandContents {
+func newContents(spec *calls.Spec) *operandContents {
 	return &operandContents{spec: spec, rng: rand.New(rand.NewPCG(seedOfBench, 0)), drawn: map[[2]int][]byte{}}
 }
 
@@ -139,7 +140,7 @@ func (c *operandContents) bytes(set, operand int) []byte {
 		o := &c.spec.Operands[operand]
 		buf := dag.Buffer{Shape: o.Shape, Type: o.Type}
 		c.drawn[at] = host.AlignedBytes(buf.Bytes())
-		arg := kernels.Bind(unsafe.Pointer(unsafe.SliceData(c.drawn[at])), &buf, nil, o.Mode)
+		arg := calls.Bind(unsafe.Pointer(unsafe.SliceData(c.drawn[at])), &buf, nil, o.Mode)
 		fill(&arg, o.Type, c.rng, sign)
 	}
 	return c.drawn[at]

@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // TestBenchSets: one call adds two vectors of 3000 floats, 24,000 bytes of operands. To
@@ -12,11 +13,11 @@ import (
 // are 984,000). Of calls of 8 bytes no more than drawnSets are near.
 func TestBenchSets(t *testing.T) {
 	k, _ := kernels.KernelByName("add")
-	spec := func(elems int) *kernels.Spec {
-		o := kernels.OperandSpec{Type: dag.Float32, Shape: []int{elems}}
+	spec := func(elems int) *calls.Spec {
+		o := calls.OperandSpec{Type: dag.Float32, Shape: []int{elems}}
 		dst, src := o, o
 		dst.Mode, src.Mode = dag.ReadWrite, dag.Read
-		return &kernels.Spec{Op: "add", Type: dag.Float32, Operands: []kernels.OperandSpec{dst, src}}
+		return &calls.Spec{Op: "add", Type: dag.Float32, Operands: []calls.OperandSpec{dst, src}}
 	}
 	for _, c := range []struct {
 		elems     int
@@ -35,8 +36,8 @@ func TestBenchSets(t *testing.T) {
 // time at all would be the fastest.
 func TestMeasureAtLeastOnce(t *testing.T) {
 	k, _ := kernels.KernelByName("add")
-	o := kernels.OperandSpec{Type: dag.Float32, Mode: dag.ReadWrite, Shape: []int{1}}
-	b := newBench(k.Default(), &kernels.Spec{Op: "add", Type: dag.Float32, Operands: []kernels.OperandSpec{o, o}}, nil, 0, 0)
+	o := calls.OperandSpec{Type: dag.Float32, Mode: dag.ReadWrite, Shape: []int{1}}
+	b := newBench(k.Default(), &calls.Spec{Op: "add", Type: dag.Float32, Operands: []calls.OperandSpec{o, o}}, nil, 0, 0)
 	if times := b.measure(t.Context(), 0, 1); len(times) != 1 {
 		t.Errorf("%d times, want one", len(times))
 	}
@@ -49,8 +50,8 @@ func TestFarBytes(t *testing.T) {
 	p := machine(t, 1)
 	p.Devices[0].L3Bytes = 8_000_000
 	c := &calibrator{platform: p, cpu: &p.Devices[0], opt: Options{Far: true}}
-	bytes := func(n int) *kernels.Spec {
-		return &kernels.Spec{Operands: []kernels.OperandSpec{{Type: dag.Uint8, Shape: []int{n}}}}
+	bytes := func(n int) *calls.Spec {
+		return &calls.Spec{Operands: []calls.OperandSpec{{Type: dag.Uint8, Shape: []int{n}}}}
 	}
 	for active, want := range map[int]int64{1: 12_000_000, 4: 3_000_000} {
 		if got := c.farBytes(bytes(2930), active); got != want {

@@ -12,6 +12,7 @@ import (
 	"dahl/execute"
 	"dahl/execute/host"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/kernels/offload"
 	"dahl/platform"
 )
@@ -110,7 +111,7 @@ func copyOf(p *platform.Platform) *platform.Platform {
 }
 
 // measureAll measures one device after the other, each for an equal part of the time.
-func (c *calibrator) measureAll(specs []*kernels.Spec) error {
+func (c *calibrator) measureAll(specs []*calls.Spec) error {
 	var cores, others []platform.DeviceID
 	for d := range c.platform.Devices {
 		switch dev := &c.platform.Devices[d]; {
@@ -139,7 +140,7 @@ func (c *calibrator) units(d *platform.Device) int {
 }
 
 // measureCores measures the units of a processor.
-func (c *calibrator) measureCores(id platform.DeviceID, specs []*kernels.Spec) error {
+func (c *calibrator) measureCores(id platform.DeviceID, specs []*calls.Spec) error {
 	c.cpu = &c.platform.Devices[id]
 	c.cores = c.units(c.cpu)
 	if !c.knows(c.cpu) {
@@ -162,23 +163,23 @@ func (c *calibrator) knows(d *platform.Device) bool {
 // point is one thing to measure.
 type point struct {
 	kernel  *kernels.Kernel
-	variant *kernels.Variant
-	spec    *kernels.Spec
+	variant *calls.Variant
+	spec    *calls.Spec
 	model   platform.Model
 }
 
 // specsOf lists the distinct calls of the graphs.
-func specsOf(graphs []*dag.Graph) ([]*kernels.Spec, error) {
+func specsOf(graphs []*dag.Graph) ([]*calls.Spec, error) {
 	type identity struct {
 		op, key string
 		t       dag.DType
 	}
 	seen := map[identity]bool{}
-	var specs []*kernels.Spec
+	var specs []*calls.Spec
 	for _, g := range graphs {
 		for t := range g.Tasks {
 			task := &g.Tasks[t]
-			spec := kernels.SpecOf(task, func(b dag.BufferID) dag.Buffer { return g.Buffers[b] })
+			spec := calls.SpecOf(task, func(b dag.BufferID) dag.Buffer { return g.Buffers[b] })
 			if err := kernels.Validate(spec); err != nil {
 				return nil, fmt.Errorf("graph %q: task %q: %w", g.Name, task.Name, err)
 			}
@@ -199,14 +200,14 @@ func specsOf(graphs []*dag.Graph) ([]*kernels.Spec, error) {
 // sorted. It leaves out variants of libraries that are not installed. It also leaves out calls
 // whose element count is too small for their operands: asking such a call for its workspace would
 // panic.
-func pointsOf(specs []*kernels.Spec, variants []string, code string, capability int) []point {
+func pointsOf(specs []*calls.Spec, variants []string, code string, capability int) []point {
 	var points []point
 	for _, spec := range specs {
 		k, _ := kernels.KernelByName(spec.Op)
-		var run []*kernels.Variant
+		var run []*calls.Variant
 		for i := range k.Variants {
 			v := &k.Variants[i]
-			runs := v.RunsOn(code) && v.For(spec.Type) && v.Capability <= capability && (code != kernels.GoCode || v.RunsHere())
+			runs := v.RunsOn(code) && v.For(spec.Type) && v.Capability <= capability && (code != calls.GoCode || v.RunsHere())
 			named := variants == nil || slices.Contains(variants, v.Name)
 			if runs && named && v.Fits(spec) == nil && (v.Library == "" || installed(v.Library)) {
 				run = append(run, v)
@@ -230,7 +231,7 @@ func installed(library string) bool {
 	return err == nil
 }
 
-func newPoint(k *kernels.Kernel, v *kernels.Variant, s *kernels.Spec) point {
+func newPoint(k *kernels.Kernel, v *calls.Variant, s *calls.Spec) point {
 	p := point{kernel: k, variant: v, spec: s}
 	p.model = platform.Model{Op: k.Op, Variant: v.Name, Type: s.Type.String(), Shape: s.Key()}
 	p.model.Flops, p.model.MovedBytes = k.Work(s)
@@ -391,7 +392,7 @@ func (c *calibrator) steadiest(pt *point, d *platform.Device, active int, measur
 // farBytes is how many bytes of operands a unit needs so that all active units together exceed all
 // caches; the units share the last cache. Zero means that far operands are not measured: the operands
 // of a small call never leave the caches.
-func (c *calibrator) farBytes(s *kernels.Spec, active int) int64 {
+func (c *calibrator) farBytes(s *calls.Spec, active int) int64 {
 	d := c.cpu
 	if !c.opt.Far || d.L3Bytes == 0 || s.Bytes()*maxSets < 3*d.L3Bytes/2 {
 		return 0

@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/kernels/offload"
 	"dahl/platform"
 	"dahl/schedule"
@@ -122,8 +123,8 @@ func TestReferenceIsNotCalibrated(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := map[string][]string{}
-	for _, p := range pointsOf(specs, nil, kernels.GoCode, 0) {
-		if !p.variant.RunsOn(kernels.GoCode) {
+	for _, p := range pointsOf(specs, nil, calls.GoCode, 0) {
+		if !p.variant.RunsOn(calls.GoCode) {
 			t.Errorf("%s: %s on a core", p.kernel.Op, p.variant.Name)
 		}
 		of[p.model.Op+p.model.Shape] = append(of[p.model.Op+p.model.Shape], p.variant.Name)
@@ -136,8 +137,8 @@ func TestReferenceIsNotCalibrated(t *testing.T) {
 	if len(of) != len(specs) {
 		t.Errorf("%d of %d calls are measured", len(of), len(specs))
 	}
-	for _, p := range pointsOf(specs, nil, kernels.CUDACode, 75) {
-		if p.variant.Code != kernels.CUDACode || p.variant.Capability > 75 {
+	for _, p := range pointsOf(specs, nil, calls.CUDACode, 75) {
+		if p.variant.Code != calls.CUDACode || p.variant.Capability > 75 {
 			t.Errorf("%s: %s on a GPU of capability 7.5", p.kernel.Op, p.variant.Name)
 		}
 	}
@@ -146,21 +147,21 @@ func TestReferenceIsNotCalibrated(t *testing.T) {
 // TestTooLargeForAVariant: calls whose operands a variant for GPUs cannot count are not
 // measured with it. Rows of 2^31 elements are 1 more than an int32 holds.
 func TestTooLargeForAVariant(t *testing.T) {
-	dense := func(taps int) []*kernels.Spec {
-		s := &kernels.Spec{Op: "dense", Type: dag.Float32}
+	dense := func(taps int) []*calls.Spec {
+		s := &calls.Spec{Op: "dense", Type: dag.Float32}
 		for i, shape := range [][]int{{3, 2}, {3, taps}, {2, taps}} {
 			mode := dag.Read
 			if i == 0 {
 				mode = dag.Write
 			}
-			s.Operands = append(s.Operands, kernels.OperandSpec{Type: s.Type, Mode: mode, Shape: shape})
+			s.Operands = append(s.Operands, calls.OperandSpec{Type: s.Type, Mode: mode, Shape: shape})
 		}
-		return []*kernels.Spec{s}
+		return []*calls.Spec{s}
 	}
-	if points := pointsOf(dense(1<<31), nil, kernels.CUDACode, 90); len(points) != 0 {
+	if points := pointsOf(dense(1<<31), nil, calls.CUDACode, 90); len(points) != 0 {
 		t.Errorf("%d variants of a product of 2^31 taps are measured, the first is %s", len(points), points[0].variant.Name)
 	}
-	if len(pointsOf(dense(5), nil, kernels.CUDACode, 90)) == 0 {
+	if len(pointsOf(dense(5), nil, calls.CUDACode, 90)) == 0 {
 		t.Error("no variant of a product of 5 taps is measured")
 	}
 }
@@ -173,7 +174,7 @@ func TestRefusedCallsAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	points := pointsOf(specs, []string{"ref"}, kernels.GoCode, 0)
+	points := pointsOf(specs, []string{"ref"}, calls.GoCode, 0)
 	c := &calibrator{platform: copyOf(p), opt: Options{Platform: p}}
 	refused := &points[1]
 	err = c.measurePoints(&c.platform.Devices[0], points, func(pt *point, active int, _ time.Duration) (platform.Model, error) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dahl/execute"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 )
 
@@ -42,7 +42,7 @@ type Device struct {
 
 // measureDevices measures the devices that have memories of their own, one after the other, and
 // finally their copies at the same time.
-func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*kernels.Spec) (err error) {
+func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*calls.Spec) (err error) {
 	open := execute.Drivers(c.platform, 1)
 	begin := time.Now()
 	now := func() time.Duration { return time.Since(begin) }
@@ -70,7 +70,7 @@ func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*kernels.Sp
 }
 
 // measureDevice measures a device at an open station.
-func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*kernels.Spec) error {
+func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*calls.Spec) error {
 	dev := &c.platform.Devices[id]
 	known := c.knows(dev)
 	s.id = id

@@ -10,6 +10,7 @@ import (
 	"dahl/execute"
 	"dahl/execute/driver"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 )
 
@@ -76,14 +77,14 @@ func (s *station) measureLaunches() (c Launches, err error) {
 // elementwise is the call "dst += src" of n elements at the start of the arena.
 func (s *station) elementwise(n int) (*driver.Call, error) {
 	k, _ := kernels.KernelByName("add")
-	spec := &kernels.Spec{Op: k.Op, Type: dag.Float32, Operands: []kernels.OperandSpec{
+	spec := &calls.Spec{Op: k.Op, Type: dag.Float32, Operands: []calls.OperandSpec{
 		{Type: dag.Float32, Mode: dag.ReadWrite, Shape: []int{n}}, {Type: dag.Float32, Mode: dag.Read, Shape: []int{n}}}}
 	return s.standardCall(k, spec)
 }
 
 // standardCall binds zeroed operands, one behind the other in the arena, to the kernel's default
 // variant for the device.
-func (s *station) standardCall(k *kernels.Kernel, spec *kernels.Spec) (*driver.Call, error) {
+func (s *station) standardCall(k *kernels.Kernel, spec *calls.Spec) (*driver.Call, error) {
 	v := k.DefaultFor(s.platform.Devices[s.id].Code())
 	if v == nil {
 		return nil, fmt.Errorf("%s has no variant for devices of kind %q", k.Op, s.platform.Devices[s.id].Kind)

@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 )
 
@@ -90,9 +91,9 @@ func denseFlopsPerSec(t dag.DType) float64 {
 }
 
 // squareProduct is a dense layer of n inputs and outputs for a batch of n.
-func squareProduct(t dag.DType, n int) *kernels.Spec {
-	square := kernels.OperandSpec{Type: t, Mode: dag.Read, Shape: []int{n, n}}
-	s := &kernels.Spec{Op: "dense", Type: t, Operands: []kernels.OperandSpec{square, square, square}}
+func squareProduct(t dag.DType, n int) *calls.Spec {
+	square := calls.OperandSpec{Type: t, Mode: dag.Read, Shape: []int{n, n}}
+	s := &calls.Spec{Op: "dense", Type: t, Operands: []calls.OperandSpec{square, square, square}}
 	s.Operands[0].Mode = dag.Write
 	return s
 }
@@ -119,7 +120,7 @@ func (c *calibrator) measureDispatch() error {
 	if spin == 0 {
 		return nil
 	}
-	long := func(*kernels.Call) {
+	long := func(*calls.Call) {
 		for begin := time.Now(); time.Since(begin) < 4*spin; {
 		}
 	}
@@ -130,7 +131,7 @@ func (c *calibrator) measureDispatch() error {
 
 // replayGap runs a chain of tasks on some cores, and returns the median time from an end to
 // the next start, and how long a worker spins before it sleeps.
-func (c *calibrator) replayGap(workers int, body func(*kernels.Call), tasks, steps int) (gap, spin time.Duration, err error) {
+func (c *calibrator) replayGap(workers int, body func(*calls.Call), tasks, steps int) (gap, spin time.Duration, err error) {
 	d := *c.cpu
 	d.Count, d.Memory, d.PlacedOnly = workers, 0, false
 	p := &platform.Platform{Name: c.platform.Name, Memories: []platform.Memory{c.platform.Memories[c.cpu.Memory]}, Devices: []platform.Device{d}}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"dahl/kernels"
+	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 )
 
@@ -43,7 +45,7 @@ func TestLibraryFiles(t *testing.T) {
 		12000: {"libcublas.so.12", "libcublas.so.11"},
 		10020: nil,
 	} {
-		if got := sources[kernels.CuBLAS].files(version); !slices.Equal(got, want) {
+		if got := sources[gpu.CuBLAS].files(version); !slices.Equal(got, want) {
 			t.Errorf("driver %d: %v, want %v", version, got, want)
 		}
 	}
@@ -53,8 +55,8 @@ func TestLibraryFiles(t *testing.T) {
 // for it: it has no products), are errors of one line that name the file.
 func TestBlasAbsent(t *testing.T) {
 	for _, names := range [][]string{{"libnothere.so.1", "libnothere.so.2"}, {"libc.so.6"}, nil} {
-		blas, err := sources[kernels.CuBLAS].load(names)
-		lt, ltErr := sources[kernels.CuBLASLt].load(names)
+		blas, err := sources[gpu.CuBLAS].load(names)
+		lt, ltErr := sources[gpu.CuBLASLt].load(names)
 		if blas != nil || lt != nil {
 			t.Fatalf("%v: %v, %v", names, blas, lt)
 		}
@@ -96,7 +98,7 @@ func libraryBench(t *testing.T, name string) (*bench, LibraryHandle) {
 // 11 elements, with and without what the result holds, and compares with the sum as written;
 // and the same as a graph that is issued twice, of which each issue adds.
 func TestBlasProduct(t *testing.T) {
-	b, h := libraryBench(t, kernels.CuBLAS)
+	b, h := libraryBench(t, gpu.CuBLAS)
 	const rows, columns, depth, stride = 3, 2, 5, 11
 	for form := range 8 {
 		a := offload.Matrix{Addr: uint64(b.operands[0]), Stride: stride, Transposed: form&1 != 0}
@@ -144,12 +146,12 @@ func TestBlasProduct(t *testing.T) {
 // TestLibrariesAllocateNothing: issuing a call of a library takes nothing from Go's heap.
 func TestLibrariesAllocateNothing(t *testing.T) {
 	for name, call := range map[string]func(b *bench) offload.LibraryCall{
-		kernels.CuBLAS: func(b *bench) offload.LibraryCall {
+		gpu.CuBLAS: func(b *bench) offload.LibraryCall {
 			m := func(i int) offload.Matrix { return offload.Matrix{Addr: uint64(b.operands[i]), Stride: 7} }
 			return offload.Product{Rows: 3, Columns: 5, Depth: 7, A: m(0), B: m(1), C: m(2)}
 		},
-		kernels.CuBLASLt: func(b *bench) offload.LibraryCall { return fusedProduct(b, fusedForm{bias: true, relu: true}) },
-		kernels.CuDNN:    func(b *bench) offload.LibraryCall { return smallConvolution(b, offload.WeightGradient) },
+		gpu.CuBLASLt: func(b *bench) offload.LibraryCall { return fusedProduct(b, fusedForm{bias: true, relu: true}) },
+		gpu.CuDNN:    func(b *bench) offload.LibraryCall { return smallConvolution(b, offload.WeightGradient) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, h := libraryBench(t, name)
@@ -170,7 +172,7 @@ func TestLibrariesAllocateNothing(t *testing.T) {
 
 // TestBlasRefuses: what the library refuses is an error that names the call and the status.
 func TestBlasRefuses(t *testing.T) {
-	b, h := libraryBench(t, kernels.CuBLAS)
+	b, h := libraryBench(t, gpu.CuBLAS)
 	m := offload.Matrix{Addr: uint64(b.operands[0]), Stride: 2}
 	p, err := h.Prepare(offload.Product{Rows: 3, Columns: 5, Depth: 7, A: m, B: m, C: m})
 	must(t, err)
@@ -206,14 +208,14 @@ func TestBlasError(t *testing.T) {
 func TestLibraryVariants(t *testing.T) {
 	for _, op := range []string{"dense", "dense.relu", "dense.dx", "dense.dx.relu", "dense.dw", "dense.dw.sgd", "dense.dw.sgd.nobias", "dense.nhwc.dw.sgd", "dense.nhwc.dw.sgd.nobias"} {
 		k, _ := kernels.KernelByName(op)
-		for _, library := range []string{kernels.CuBLAS, kernels.CuBLASLt} {
+		for _, library := range []string{gpu.CuBLAS, gpu.CuBLASLt} {
 			for _, name := range []string{library, library + "-tf32"} {
 				if v, ok := k.Variant(name); !ok || v.Library != library {
 					t.Errorf("%s has no variant %s of %s", op, name, library)
 				}
 			}
 		}
-		if v := k.DefaultFor(kernels.CUDACode); v.Name != "cuda" {
+		if v := k.DefaultFor(calls.CUDACode); v.Name != "cuda" {
 			t.Errorf("%s: a GPU runs %s unasked", op, v.Name)
 		}
 	}

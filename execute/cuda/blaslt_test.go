@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"dahl/kernels"
+	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 )
 
@@ -18,7 +18,7 @@ func TestBlasLtFiles(t *testing.T) {
 	for version, want := range map[int][]string{
 		13010: {"libcublasLt.so.13", "libcublasLt.so.12"}, 12000: {"libcublasLt.so.12"}, 11080: nil,
 	} {
-		if got := sources[kernels.CuBLASLt].files(version); !slices.Equal(got, want) {
+		if got := sources[gpu.CuBLASLt].files(version); !slices.Equal(got, want) {
 			t.Errorf("driver %d: %v, want %v", version, got, want)
 		}
 	}
@@ -112,7 +112,7 @@ func expectFused(b *bench, f fusedForm, c []float32) {
 // ReLU, sums of rows. It is done at once and then twice as a graph; each adds to what there is.
 // Whole numbers below 2²⁴ have no rounding: after three times the sums are below (3·7·6·6+3·50)·3.
 func TestBlasLtProduct(t *testing.T) {
-	b, h := libraryBench(t, kernels.CuBLASLt)
+	b, h := libraryBench(t, gpu.CuBLASLt)
 	for _, f := range fusedForms() {
 		p, err := h.Prepare(fusedProduct(b, f))
 		if refused(t, b.device, err) {
@@ -145,7 +145,7 @@ func TestBlasLtProduct(t *testing.T) {
 
 // TestBlasLtRepeats: sums that are split have the same bits each time, of terms whose order matters.
 func TestBlasLtRepeats(t *testing.T) {
-	b, h := libraryBench(t, kernels.CuBLASLt)
+	b, h := libraryBench(t, gpu.CuBLASLt)
 	for i := range 2 {
 		for j := range view[float32](b.at(i)) {
 			view[float32](b.at(i))[j] = float32(math.Sin(float64(j*(i+3)))) * float32(math.Exp2(float64(j%13)))
@@ -174,7 +174,7 @@ func TestBlasLtRepeats(t *testing.T) {
 // the former tf32 keeps 11: it is 1 there. A library may compute more exactly than it is asked to,
 // which that of the tests does not.
 func TestBlasLtArithmetic(t *testing.T) {
-	b, h := libraryBench(t, kernels.CuBLASLt)
+	b, h := libraryBench(t, gpu.CuBLASLt)
 	for i, v := range []float32{1 + 0x1p-12, 1} {
 		for j := range view[float32](b.at(i)) {
 			view[float32](b.at(i))[j] = v
@@ -203,7 +203,7 @@ func TestBlasLtArithmetic(t *testing.T) {
 
 // TestBlasLtRefuses: what there is no algorithm for is told from what makes no sense.
 func TestBlasLtRefuses(t *testing.T) {
-	b, h := libraryBench(t, kernels.CuBLASLt)
+	b, h := libraryBench(t, gpu.CuBLASLt)
 	emulated(t, b.device)
 	for _, c := range []struct {
 		name    string
@@ -232,7 +232,7 @@ func TestBlasLtRefuses(t *testing.T) {
 // TestBlasLtWorkspace: with no workspace there is an algorithm, too, and one that was chosen with one
 // gets it: where it is not aligned to 256 bytes, issuing fails.
 func TestBlasLtWorkspace(t *testing.T) {
-	b, h := libraryBench(t, kernels.CuBLASLt)
+	b, h := libraryBench(t, gpu.CuBLASLt)
 	emulated(t, b.device)
 	for _, c := range []struct {
 		work  uint64

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/kernels"
+	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 )
 
@@ -15,7 +15,7 @@ import (
 // for it: it has no convolutions), are errors of one line that name the file.
 func TestDnnAbsent(t *testing.T) {
 	for _, names := range [][]string{{"libnothere.so.1", "libnothere.so.2"}, {"libc.so.6"}} {
-		d, err := sources[kernels.CuDNN].load(names)
+		d, err := sources[gpu.CuDNN].load(names)
 		if d != nil || !errors.Is(err, ErrNoLibrary) || strings.Contains(err.Error(), "\n") {
 			t.Fatalf("%v: %v, error %v", names, d, err)
 		}
@@ -46,7 +46,7 @@ func smallConvolution(b *bench, kind offload.ConvolutionKind) offload.Convolutio
 // its kernels at the first call, which is refused in a capture.
 func TestDnnConvolution(t *testing.T) {
 	for _, kind := range []offload.ConvolutionKind{offload.Forward, offload.InputGradient, offload.WeightGradient} {
-		b, h := libraryBench(t, kernels.CuDNN)
+		b, h := libraryBench(t, gpu.CuDNN)
 		c := smallConvolution(b, kind)
 		c.Add = kind != offload.Forward
 		ready, err := h.Prepare(c)
@@ -98,7 +98,7 @@ func TestDnnConvolution(t *testing.T) {
 // TestDnnRefuses: cuDNN of the test driver has no algorithm that needs no workspace for gradients, which is a refusal.
 // Extents that are none are an error that names the call and the status.
 func TestDnnRefuses(t *testing.T) {
-	b, h := libraryBench(t, kernels.CuDNN)
+	b, h := libraryBench(t, gpu.CuDNN)
 	if strings.HasPrefix(b.device.Name, "Test device") {
 		cramped := smallConvolution(b, offload.WeightGradient)
 		cramped.WorkBytes = 63
@@ -115,7 +115,7 @@ func TestDnnRefuses(t *testing.T) {
 
 // TestDnnOutOfMemory: what both versions answer where they got no memory is the driver's error.
 func TestDnnOutOfMemory(t *testing.T) {
-	_, h := libraryBench(t, kernels.CuDNN)
+	_, h := libraryBench(t, gpu.CuDNN)
 	d := &h.(*dnnHandle).dnn
 	for _, c := range []struct {
 		err  error

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dahl/execute/driver"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 )
 
@@ -184,7 +184,7 @@ func (d *gpu) Bind(c *driver.Call) (driver.LaunchID, error) {
 }
 
 // prepare prepares a call. If it fails, the call holds whatever was made before.
-func (d *gpu) prepare(v *kernels.Variant, call *kernels.DeviceCall) (ready gpuCall, err error) {
+func (d *gpu) prepare(v *calls.Variant, call *calls.DeviceCall) (ready gpuCall, err error) {
 	if ready.after, err = d.device.Prepare(v.Launches(call)); err != nil || v.Library == "" {
 		return ready, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/kernels/kerneltest"
 	"dahl/kernels/offload"
 )
@@ -182,11 +183,11 @@ func (b *kernelBench) repeat(c *kerneltest.Case) {
 }
 
 // variants yields those that the device can run.
-func (b *kernelBench) variants(c *kerneltest.Case) iter.Seq[*kernels.Variant] {
-	return func(yield func(*kernels.Variant) bool) {
+func (b *kernelBench) variants(c *kerneltest.Case) iter.Seq[*calls.Variant] {
+	return func(yield func(*calls.Variant) bool) {
 		for i := range c.Kernel.Variants {
 			v := &c.Kernel.Variants[i]
-			there := v.Code == kernels.CUDACode && (v.Library == "" || b.libraries[v.Library] != nil)
+			there := v.Code == calls.CUDACode && (v.Library == "" || b.libraries[v.Library] != nil)
 			if there && v.Capability <= b.device.Capability && v.For(c.Spec.Type) && v.Fits(&c.Spec) == nil && !yield(v) {
 				return
 			}
@@ -197,7 +198,7 @@ func (b *kernelBench) variants(c *kerneltest.Case) iter.Seq[*kernels.Variant] {
 // run runs a variant on a copy of the case, in buffers of the device that are as large as
 // the operands', and returns the copy, or nil if the library of a GPU does not do the call. The
 // workspace is full of NaN.
-func (b *kernelBench) run(c *kerneltest.Case, v *kernels.Variant) *kerneltest.Case {
+func (b *kernelBench) run(c *kerneltest.Case, v *calls.Variant) *kerneltest.Case {
 	b.t.Helper()
 	got := c.Clone()
 	var bases []uint64

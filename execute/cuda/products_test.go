@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/kernels/kerneltest"
 )
 
@@ -94,7 +95,7 @@ func TestProductTiles(t *testing.T) {
 // launchesOf notes what a variant of a case launches, and reports whether there is a kernel
 // that was not noted before; at the addresses of a device or at others, the symbols are the
 // same.
-func launchesOf(c *kerneltest.Case, v *kernels.Variant, launched map[string]bool) (fresh bool) {
+func launchesOf(c *kerneltest.Case, v *calls.Variant, launched map[string]bool) (fresh bool) {
 	for _, l := range v.Launches(c.DeviceCall(make([]uint64, len(c.Buffers)), 0)) {
 		fresh = fresh || !launched[l.Symbol]
 		launched[l.Symbol] = true

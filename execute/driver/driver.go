@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -114,15 +115,15 @@ type Properties struct {
 	Name          string
 	CapacityBytes int64 // in all; zero means not limited
 	FreeBytes     int64 // before anything was reserved
-	Capability    int   // in the numbers of its code, as kernels.Variant.Capability; zero means none
+	Capability    int   // in the numbers of its code, as calls.Variant.Capability; zero means none
 	Reports       bool  // it wakes the waiting goroutine when an event is done; others have to be asked
 }
 
 // Call is a kernel call for Bind. The driver keeps the parts that it needs.
 type Call struct {
 	Kernel  *kernels.Kernel
-	Spec    *kernels.Spec
-	Variant *kernels.Variant
+	Spec    *calls.Spec
+	Variant *calls.Variant
 	Args    []Operand
 	Work    Address // workspace, at least Variant.WorkspaceBytes(Spec), aligned to Align
 
@@ -136,10 +137,10 @@ type Call struct {
 }
 
 // Addressed is the call as its launches see it, with addresses of the device.
-func (c *Call) Addressed() *kernels.DeviceCall {
-	call := &kernels.DeviceCall{Type: c.Spec.Type, Params: c.Kernel.Values(c.Spec), Work: uint64(c.Work)}
+func (c *Call) Addressed() *calls.DeviceCall {
+	call := &calls.DeviceCall{Type: c.Spec.Type, Params: c.Kernel.Values(c.Spec), Work: uint64(c.Work)}
 	for _, o := range c.Args {
-		call.Args = append(call.Args, kernels.BindDevice(uint64(o.Base), o.Buffer, o.Box, o.Mode))
+		call.Args = append(call.Args, calls.BindDevice(uint64(o.Base), o.Buffer, o.Box, o.Mode))
 	}
 	return call
 }

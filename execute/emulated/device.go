@@ -11,7 +11,7 @@ import (
 
 	"dahl/execute/driver"
 	"dahl/execute/host"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -87,8 +87,8 @@ type event struct {
 
 // call is a kernel call bound to the device's memory.
 type call struct {
-	run   func(*kernels.Call)
-	call  kernels.Call
+	run   func(*calls.Call)
+	call  calls.Call
 	least time.Duration
 
 	worker platform.WorkerID // -1 means none of a plan or policy
@@ -138,7 +138,7 @@ func (d *device) Bind(c *driver.Call) (driver.LaunchID, error) {
 	e := &call{run: c.Variant.Run(c.Spec.Type), least: d.pace.leastTime(c), worker: c.Worker, clock: c.Clock, sleeps: c.Sleeps}
 	e.call.Params = c.Kernel.Values(c.Spec)
 	for _, o := range c.Args {
-		e.call.Args = append(e.call.Args, kernels.Bind(d.pointer(o.Base, o.Buffer.Bytes()), o.Buffer, o.Box, o.Mode))
+		e.call.Args = append(e.call.Args, calls.Bind(d.pointer(o.Base, o.Buffer.Bytes()), o.Buffer, o.Box, o.Mode))
 	}
 	if c.Variant.WorkspaceBytes != nil {
 		e.call.Work = d.space.at(c.Work)[:c.Variant.WorkspaceBytes(c.Spec)]

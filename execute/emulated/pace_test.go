@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/driver"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
@@ -18,8 +19,8 @@ import (
 // cost that the graph gives counts before both.
 func TestLeastTime(t *testing.T) {
 	k, _ := kernels.KernelByName("add")
-	operand := kernels.OperandSpec{Type: dag.Float32, Mode: dag.ReadWrite, Shape: []int{1000}}
-	spec := &kernels.Spec{Op: "add", Type: dag.Float32, Operands: []kernels.OperandSpec{operand, operand}}
+	operand := calls.OperandSpec{Type: dag.Float32, Mode: dag.ReadWrite, Shape: []int{1000}}
+	spec := &calls.Spec{Op: "add", Type: dag.Float32, Operands: []calls.OperandSpec{operand, operand}}
 	spec.Operands[1].Mode = dag.Read
 	model := platform.Model{Op: "add", Variant: "ref", Type: "float32", Device: "gpu0", Shape: spec.Key(), Active: 1, MedianNs: 7777}
 	measured := model

@@ -18,7 +18,7 @@ const (
 	Moments
 	// SGD: the gradient of weights is the step of sgd on these.
 	SGD
-	// NoBias: that step is of a layer without a bias.
+	// NoBias: the layer of that step has no bias.
 	NoBias
 )
 

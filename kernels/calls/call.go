@@ -20,7 +20,8 @@ type Call struct {
 	Params []float64 // in the order of Kernel.Params
 	Work   []byte    // workspace, at least Variant.WorkspaceBytes, 64-byte aligned
 
-	// Of convolutions that normalise what they read, see normed: how, and room for that; nil: they do not.
+	// Norm and Room belong to convolutions with the attribute Norm: scales of the data, and room for normalised data. Nil Room
+	// means that a variant reads the data as they are.
 	Norm    Arg
 	Room    []byte
 	Strides [4]int // of normalised data

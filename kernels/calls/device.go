@@ -170,7 +170,7 @@ type Triple [3]int
 
 func (t Triple) Volume() int { return t[0] * t[1] * t[2] }
 
-// Pixels and strides are of the samples, rows and columns of an image. Its channels are the last dimension.
+// Pixels and Strides describe samples, rows and columns of an image. Channels are its last dimension.
 func (a *DeviceArg) Pixels() Triple { return Triple(a.Shape[:3]) }
 
 func (a *DeviceArg) Strides() Triple { return Triple(a.Stride[:3]) }

@@ -23,8 +23,8 @@ func (s *Spec) Volume(i int) float64 {
 	return n
 }
 
-// option is a parameter that a call may leave out. Its value is then a number, or that of another
-// parameter.
+// option is a parameter that a call may leave out. Then a number or another
+// parameter stands for it.
 type option struct {
 	Name   string
 	number float64

@@ -11,8 +11,7 @@ type Variant struct {
 	Name string // "ref", "go", "avx2", "avx512", "cuda"; unique in its kernel
 	Doc  string
 
-	// Code is the code in which it is written, which a device must run, such as [CUDACode]. Empty
-	// means [GoCode].
+	// Code is the code of the variant, such as [CUDACode]; a device must run it. Empty means [GoCode].
 	Code string
 
 	Level        simd.Level // the instructions that a variant in GoCode needs
@@ -30,8 +29,8 @@ type Variant struct {
 	// TF32Bits or BF16Bits; 0: they are not rounded.
 	FactorBits int
 
-	// Transforms says that a convolution is computed by Winograd's algorithm, whose errors are those of
-	// package kerneltest for it.
+	// Transforms says that a convolution is computed by Winograd's algorithm. Package kerneltest has the bounds of its
+	// errors.
 	Transforms bool
 
 	// Library names the library that does the LibraryCall of a variant, before its Launches;

@@ -65,7 +65,7 @@ func (m Map4[T]) Part(dim int, r dag.Range) Map4[T] {
 	return m
 }
 
-// Block is one of so many equal parts of a dimension.
+// Block is one of equal parts of a dimension.
 func (m Map4[T]) Block(dim, i, parts int) Map4[T] {
 	n := m.Extent[dim] / parts
 	return m.Part(dim, dag.Range{Lo: i * n, Hi: (i + 1) * n})
@@ -91,8 +91,8 @@ func (m *Map4[T]) Clear() {
 // rows runs of length run each, over the first outer dimensions.
 func Runs(args ...*Arg) (outer, rows, run int) { return RunsFrom(0, args...) }
 
-// RunsFrom is runs over the dimensions from first. The extents before may differ. rows counts
-// those of one element of the dimensions before first.
+// RunsFrom is Runs over the dimensions from first. The extents before may differ. rows counts
+// the runs of one element of the dimensions before first.
 func RunsFrom(first int, args ...*Arg) (outer, rows, run int) {
 	rank := len(args[0].Shape)
 	run, rows = 1, 1

@@ -49,7 +49,7 @@ type Windowing struct {
 // each stride elements behind the one before, and their taps are dilation elements apart.
 type Axis struct{ Before, Stride, Dilation int }
 
-// WindowingOf is that of a call of a convolution: its first parameters are SlidingOptions, then
+// WindowingOf returns the windowing of a call of a convolution: its first parameters are SlidingOptions, then
 // SlidingParams. Others begin at OwnParam.
 func WindowingOf(params []float64) Windowing {
 	return Windowing{
@@ -86,8 +86,8 @@ func ForwardLattice(out, in, k int, a Axis) Lattice {
 //
 //	u·stride + t·dilation = a + before
 //
-// So of taps that meet the phase every stride/e-th one does, with e the greatest common divisor of
-// stride and dilation, and the windows in which they do are dilation/e apart. A phase may meet none.
+// Let e be the greatest common divisor of stride and dilation. Then every stride/e-th tap meets the phase, in windows
+// dilation/e apart. A phase may meet none.
 func BackwardLattice(in, out, k int, a Axis, phase int) (Lattice, SomeTaps) {
 	every := a.Every()
 	first := 0 // before turning
@@ -116,7 +116,7 @@ func (a Axis) Every() int {
 func (a Axis) Touching() Axis { return Axis{Before: a.Before, Stride: 1, Dilation: 1} }
 
 // Zone returns the end of the pixels from u whose windows have the same taps, lo to hi, within
-// the source. Beside the source it is empty, with lo = hi.
+// the source. Outside the source it is empty, with lo = hi.
 func (l *Lattice) Zone(u int) (end, lo, hi int) {
 	at := l.From + u*l.Stride
 	lo, hi = max(0, -FloorDiv(at, l.Dilation)), min(l.Taps, -FloorDiv(at-l.Extent, l.Dilation))

@@ -136,8 +136,8 @@ func Conv2dNHWCDxWorkspace(s *calls.Spec) int64 {
 	return dxWorkspace(s, dx[2], dy[2], wt)
 }
 
-// dxWorkspace is the bytes of what is copied of the turned filters wt at a time, of the wider filters
-// of pixels that share vectors, or of the filters for scatter.
+// dxWorkspace is the bytes of copies: of the turned filters wt, as many as are copied at a time, of the wider filters
+// for shared vectors, or of the filters for scatter.
 func dxWorkspace(s *calls.Spec, in, out int, wt []int) int64 {
 	value := func(name string) int { return int(calls.Sliding.Value(s, name)) }
 	rows := calls.Axis{Stride: value("stride"), Dilation: value("dilation")}.Every()

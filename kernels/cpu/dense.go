@@ -36,7 +36,7 @@ func denseDots[T calls.Float](l simd.Level, call *calls.Call, relu bool) {
 	}
 }
 
-// DenseWorkspace is for the sums that are added to what is there.
+// DenseWorkspace is the bytes of sums on their way to an operand with old contents.
 func DenseWorkspace(s *calls.Spec) int64 {
 	if s.Operands[0].Mode != dag.ReadWrite {
 		return 0

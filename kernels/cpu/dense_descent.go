@@ -14,7 +14,7 @@ const gradientBytes = 256 << 10
 // additions.
 const wholePanels = 64
 
-// gradientColumns is how many columns of dw of so many rows are computed at a time. The last part
+// gradientColumns is how many columns of dw are computed at a time. The last part
 // has at most twice as many less one.
 func gradientColumns(rows, columns, size int) int {
 	part := max(wholePanels, gradientBytes/(rows*size)/wholePanels*wholePanels)

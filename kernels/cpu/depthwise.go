@@ -4,9 +4,9 @@ import "dahl/kernels/simd"
 
 // Where each group has one channel and one filter, a tap of the window is one number per channel. So
 // the product of a tap is one of pixels with the same channels, which lie side by side in all operands,
-// and nothing is summed over channels. The pixels are those of a row whose windows have the same taps.
+// and nothing is summed over channels. Such pixels share a row, and their windows have the same taps.
 
-// depthwise reports whether a convolution is of this kind, with filters that lie so.
+// depthwise reports whether the convolution is depthwise, with filters side by side.
 func (c *convNHWC[T]) depthwise() bool {
 	return c.groups > 1 && c.groups == c.src.Extent[3] && c.groups == c.dst.Extent[3] && c.w.Stride[c.grouped] == 1
 }
@@ -70,7 +70,7 @@ func (c *convNHWC[T]) finish(p *simd.Pixels[T], n, r, v int) {
 	}
 }
 
-// depthwise is that of the convolution whose gradient this is.
+// depthwise reports whether the gradient belongs to a depthwise convolution.
 func (c *convDwNHWC[T]) depthwise() bool {
 	return c.groups > 1 && c.groups == c.x.Extent[3] && c.groups == c.dy.Extent[3]
 }

@@ -63,7 +63,7 @@ func (d *descent[T]) biases(l simd.Level, g []T) {
 // wholeLines rounds a number of elements up to whole cache lines.
 func wholeLines(n int) int { return (n + 15) &^ 15 }
 
-// SgdOf is the step of a call with the given operand hyper. The call's last parameters are those
+// SgdOf is the step of a call with the given operand hyper. The call's last parameters are the parameters
 // of sgd.
 func SgdOf[T calls.Float](call *calls.Call, hyper int) simd.SGD[T] {
 	params := call.Params[len(call.Params)-len(calls.SgdParamNames):]
@@ -90,8 +90,8 @@ func SgdElement[T calls.Float](s *simd.SGD[T], w, v *T, g T) {
 	*w -= T(s.Rate * g)
 }
 
-// StepFactor is what a step multiplies the gradient by: the third number of hyper where a call has
-// one.
+// StepFactor multiplies the gradient in a step: the third number of hyper where a call has
+// one, else 1.
 func StepFactor(hyper *calls.Arg) float64 {
 	if hyper.Shape[0] < 3 {
 		return 1

@@ -23,7 +23,7 @@ type convDwNHWC[T calls.Float] struct {
 	norm          norm[T]
 }
 
-// convDwOf is the gradient of a convolution with so many rows of pixels, without the gradient of
+// convDwOf is the gradient of a convolution with a number of rows of pixels, without the gradient of
 // the bias.
 func convDwOf[T calls.Float](dw, dy, x calls.Map4[T], rows int, g calls.Windowing) convDwNHWC[T] {
 	return convDwNHWC[T]{
@@ -116,11 +116,11 @@ func (c *convDwNHWC[T]) chunks(l simd.Level, parts []convDwNHWC[T]) {
 	}
 }
 
-// reads is the memory of x and dy that a chunk reads, without what is read in pieces far from each other.
+// reads is the memory of x and dy that a chunk reads, without operands in pieces far from each other.
 func (c *convDwNHWC[T]) reads(at chunk) (next [2][]T) {
 	last := at.n + at.samples - 1
 	row := func(m *calls.Map4[T], from, to int) []T {
-		if to <= from { // beside the image
+		if to <= from { // outside the image
 			return nil
 		}
 		return m.Elems[m.At(at.n, from, 0, 0):m.At(last, to-1, m.Extent[2]-1, m.Extent[3])]
@@ -225,7 +225,7 @@ func (c *convDwNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
 	}
 }
 
-// nextPart is the memory to fetch beside one of so many products.
+// nextPart is the memory to fetch during product i of several.
 func (c *convDwNHWC[T]) nextPart(i, products int) (part [2][]T) {
 	for o, next := range c.next {
 		part[o] = next[len(next)*i/products : len(next)*(i+1)/products]
@@ -233,7 +233,7 @@ func (c *convDwNHWC[T]) nextPart(i, products int) (part [2][]T) {
 	return part
 }
 
-// product is that of pixels u to end and v to after with what lies under tap i, j of their windows.
+// product returns the product of pixels u to end and v to after with the elements under tap i, j of their windows.
 func (c *convDwNHWC[T]) product(u, end, v, after, i, j int) simd.Product[T] {
 	row := c.rows.From + u*c.rows.Stride + i*c.rows.Dilation
 	column := c.columns.From + v*c.columns.Stride + j*c.columns.Dilation

@@ -44,7 +44,7 @@ func (g *convGradient[T]) sums(call *calls.Call) convDwNHWC[T] {
 	return c
 }
 
-// finish is what follows the sums.
+// finish makes the step of SGD, if the gradient has one.
 func (g *convGradient[T]) finish(l simd.Level) {
 	if g.with.Has(calls.SGD) {
 		g.run(l)
@@ -96,7 +96,7 @@ type convDescent[T calls.Float] struct {
 	turned []T           // room for turnedFilters filters
 }
 
-// convDescentOf takes the gradients, that of the bias as zeros, from the workspace. The sums and later
+// convDescentOf takes the gradients from the workspace, the bias's as zeros. The sums and later
 // run need the rest.
 func convDescentOf[T calls.Float](call *calls.Call, hyper int, with calls.Attributes) (d convDescent[T], rest []byte) {
 	d.descent = DescentOf[T](call, hyper, with)
@@ -113,7 +113,7 @@ func convDescentOf[T calls.Float](call *calls.Call, hyper int, with calls.Attrib
 	return d, rest
 }
 
-// gradientWorkspace is the bytes of the sums. With SGD these are beside the gradients of w and b, and make way for the turned
+// gradientWorkspace is the bytes of the sums. With SGD these follow the gradients of w and b, and make way for the turned
 // filters.
 func gradientWorkspace(s *calls.Spec, with calls.Attributes, sums int64) int64 {
 	if !with.Has(calls.SGD) {

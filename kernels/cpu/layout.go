@@ -5,9 +5,9 @@ import (
 	"dahl/kernels/simd"
 )
 
-// MoveTo transposes matrices. Their rows are the innermost of the dimensions that the layout calls
-// rows, with those around it that leave no gap in either map, and their columns likewise: a sample
-// of an image whole or by its rows of pixels, and a channel of the windows of all filters.
+// MoveTo transposes matrices. Their rows are the innermost dimension among the layout's Rows, joined with the next
+// ones as long as neither map has a gap, and their columns likewise. So a matrix is a sample
+// of an image, whole or by its rows of pixels, or a channel of the windows of all filters.
 func MoveTo[T calls.Float](level simd.Level, layout *calls.LayoutTiles, y, x calls.Map4[T]) {
 	var in [4]int // strides in x along the dimensions of y
 	for d, f := range layout.From {

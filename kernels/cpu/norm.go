@@ -43,7 +43,7 @@ func (n *norm[T]) image(l simd.Level, x calls.Map4[T]) calls.Map4[T] {
 	return to
 }
 
-// pixels normalises some pixels that are so many elements apart. The results follow each other.
+// pixels normalises some pixels at equal distances. The results follow each other.
 func (n *norm[T]) pixels(l simd.Level, to, from []T, step, pixels, channels int) {
 	c := simd.Channels[T]{Pixels: pixels, Count: channels, ReLU: true}
 	c.Images[0], c.Images[1], c.Steps[0], c.Steps[1] = to, from, channels, step

@@ -7,7 +7,7 @@ import (
 )
 
 // A product reads a few columns of the filters at a time. Where the filters of one channel take
-// kilobytes, what it reads lies that far apart, in few sets of the caches and on a page each.
+// kilobytes, these columns lie as far apart, in few sets of the caches and on a page each.
 // Such filters are copied to the workspace, some columns at a time: a panel, which stays in the
 // second-level cache while all pixels pass.
 
@@ -24,8 +24,8 @@ const (
 	blockRows = 14
 )
 
-// panelWidth is how many of the filters, each of so many terms, are in a panel. It is all of them
-// if they are not many.
+// panelWidth is how many of the filters are in a panel: all of them
+// if they are not many. terms is the elements of a filter.
 func panelWidth(elementBytes, terms, filters int) int {
 	if terms*filters*elementBytes <= FiltersBytes {
 		return filters
@@ -45,7 +45,7 @@ func panelWorkspace(elementBytes int64, rows, columns, channels, filters int) in
 	return 0
 }
 
-// panels is how many filters of w are taken at a time, for so many pixels.
+// panels is how many filters of w are taken at a time, for a number of pixels.
 func panels[T calls.Float](w *calls.Map4[T], groups, pixels int) int {
 	e := &w.Extent
 	if groups > 1 || pixels < panelPixels {
@@ -54,7 +54,7 @@ func panels[T calls.Float](w *calls.Map4[T], groups, pixels int) int {
 	return panelWidth(calls.SizeOf[T](), e[0]*e[1]*e[2], e[3])
 }
 
-// filters is the convolution of filters r only, with w still those of all.
+// filters is the convolution by filters r only. Its w still has all filters.
 func (c *convNHWC[T]) filters(r dag.Range) convNHWC[T] {
 	part := *c
 	part.dst = c.dst.Part(3, r)

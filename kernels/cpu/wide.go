@@ -85,8 +85,8 @@ func (c *convNHWC[T]) split(l simd.Level, work []byte) (parts [2]convNHWC[T]) {
 	return parts
 }
 
-// eachShared visits the filters of one window position and channel, and the same of
-// each pixel among those of the wider window.
+// eachShared visits the filters of one window position and channel, and their copies for each pixel
+// in the wider window.
 func eachShared[T calls.Float](w, wide *calls.Map4[T], g, stride int, visit func(one, many []T)) {
 	filters := w.Extent[3]
 	for i := range w.Extent[0] {
@@ -101,8 +101,8 @@ func eachShared[T calls.Float](w, wide *calls.Map4[T], g, stride int, visit func
 	}
 }
 
-// split returns the gradient of the pixels that share vectors, into filters in the workspace that
-// fold adds up, and the gradient of the remaining pixels. Either may have none.
+// split returns the gradient of the pixels that share vectors, and the gradient of the remaining pixels. Either may have
+// none. The former goes into filters in the workspace, for fold to add up.
 func (c *convDwNHWC[T]) split(l simd.Level, work []byte) (parts [2]convDwNHWC[T], g int) {
 	parts[0] = *c
 	if g = shared(l, &c.dy, &calls.Map4[T]{}, &c.columns); g == 1 || c.groups > 1 {

@@ -22,7 +22,7 @@ import (
 // the tiles that read it.
 
 const (
-	// winogradTiles is how many tiles are computed together, if there are so many. They are more where their data
+	// winogradTiles is how many tiles are computed together, at most all. They are more where their data
 	// take less than winogradDataBytes, and twice as many where each block makes its own filters.
 	winogradTiles     = 64
 	winogradDataBytes = 512 << 10
@@ -40,7 +40,7 @@ type winogradSizes struct {
 	kept              int // panels in the workspace
 }
 
-// winogradSizesOf are those of a convolution with so many tiles in all.
+// winogradSizesOf returns the sizes of a convolution with a number of tiles in all.
 func winogradSizesOf(l simd.Level, channels, filters, tiles int) winogradSizes {
 	s := winogradBlocks(l, channels, filters, tiles, winogradTiles)
 	if 4*s.panelCount*s.panelElems() > winogradFilterBytes {
@@ -62,10 +62,10 @@ func winogradBlocks(l simd.Level, channels, filters, tiles, together int) winogr
 	return s
 }
 
-// apart is the distance of positions with so many rows each. inDomain is the elements of all, without a gap
+// distance is the elements from one position to the next, with some rows each. inDomain is the elements of all, without a gap
 // after the last.
-func apart(rows, row int) int    { return rows*row + winogradGap }
-func inDomain(rows, row int) int { return simd.WinogradPositions*apart(rows, row) - winogradGap }
+func distance(rows, row int) int { return rows*row + winogradGap }
+func inDomain(rows, row int) int { return simd.WinogradPositions*distance(rows, row) - winogradGap }
 
 // panelElems is the elements of a panel of filters in the domain, with a row per channel.
 func (s *winogradSizes) panelElems() int { return inDomain(s.channels, s.panel) }
@@ -133,12 +133,12 @@ func (t *tiledMap) eachRun(first, count int, visit func(at, n, row, column, tile
 	}
 }
 
-// pixel is the position of the first pixel of a tile, in the map or beside it.
+// pixel is the position of the first pixel of a tile, in the map or outside.
 func (t *tiledMap) pixel(row, column int) (u, v int) {
 	return t.from[0] + row*simd.WinogradSide, t.from[1] + column*simd.WinogradSide
 }
 
-// inside is how many of so many tiles of a row, from a column on, lie in the map; 0: the first does not.
+// inside is how many tiles of a row lie in the map, of a number of tiles from a column on. Zero means that the first does not.
 func (t *tiledMap) inside(row, column, tiles int) int {
 	u, v := t.pixel(row, column)
 	if u < 0 || v < 0 || u+t.side > t.Extent[1] || v+t.side > t.Extent[2] {
@@ -180,7 +180,7 @@ func (t *tiledMap) toDomain(l simd.Level, first, count int, domain []float32, po
 // normedTiles is the most tiles of a row that are normalised at a time, so that their pixels stay in the first caches.
 const normedTiles = 8
 
-// WinogradPatch is the elements of the data of so many tiles of an image, with what windows reach beyond it.
+// WinogradPatch is the elements of data that are normalised at a time for an image, with the pixels under windows beyond it.
 func WinogradPatch(x []int) int {
 	tiles := min(normedTiles, calls.CeilDiv(x[2]+simd.WinogradData-simd.WinogradSide, simd.WinogradSide))
 	return simd.WinogradData * (simd.WinogradSide*tiles + simd.WinogradData - simd.WinogradSide) * x[3]
@@ -192,7 +192,7 @@ func (t *tiledMap) roomForTiles() int {
 	return min(normedTiles, (pixels-t.side)/simd.WinogradSide+1)
 }
 
-// normalise puts the normalised data of some tiles of a row into their room, with zeros for what lies beside the map. It
+// normalise puts the normalised data of some tiles of a row into their room, with zeros for pixels outside the map. It
 // returns the pixels of a row there.
 func (t *tiledMap) normalise(l simd.Level, n, row, column, tiles int) int {
 	channels, width := t.Extent[3], simd.WinogradSide*(tiles-1)+t.side
@@ -212,7 +212,7 @@ func (t *tiledMap) normalise(l simd.Level, n, row, column, tiles int) int {
 	return width
 }
 
-// copyTile copies a tile, with zeros for what lies beside the map.
+// copyTile copies a tile, with zeros for pixels outside the map.
 func (t *tiledMap) copyTile(n, row, column int, patch []float32) {
 	channels := t.Extent[3]
 	clear(patch[:t.side*t.side*channels])
@@ -246,8 +246,8 @@ func (s *winogradSizes) workspace() int {
 	return simd.WinogradPositions*s.channels + inDomain(s.tiles, s.channels) + inDomain(s.tiles, s.panel) + s.kept*s.panelElems()
 }
 
-// over prepares a convolution of so many tiles, and takes the workspace.
-func (w *winograd) over(l simd.Level, s winogradSizes, work []byte) {
+// prepare sets the sizes of a convolution, and takes the workspace.
+func (w *winograd) prepare(l simd.Level, s winogradSizes, work []byte) {
 	w.level, w.winogradSizes = l, s
 	w.patch, work = calls.Scratch[float32](work, simd.WinogradPositions*s.channels)
 	w.data, work = calls.Scratch[float32](work, inDomain(s.tiles, s.channels))
@@ -255,7 +255,7 @@ func (w *winograd) over(l simd.Level, s winogradSizes, work []byte) {
 	w.inU, _ = calls.Scratch[float32](work, s.kept*s.panelElems())
 }
 
-// tile sets the source's tiles to those of the result.
+// tile cuts the source into the tiles of the result.
 func (w *winograd) tile() {
 	w.source = tiledMapOf(w.src, simd.WinogradData, [2]int{w.rows.From, w.columns.From}, w.dst.Extent[1], w.dst.Extent[2])
 	w.source.Extent[0], w.source.norm = w.dst.Extent[0], w.norm
@@ -272,14 +272,14 @@ func (w *winograd) all() {
 
 // block computes some tiles in the domain, and hands over n filters of their results from f on.
 func (w *winograd) block(first, count int, results func(f, n int)) {
-	w.source.toDomain(w.level, first, count, w.data, apart(w.tiles, w.channels), w.patch)
+	w.source.toDomain(w.level, first, count, w.data, distance(w.tiles, w.channels), w.patch)
 	for panel := range w.panelCount {
 		f := panel * w.panel
 		n := min(w.panel, w.winogradSizes.filters-f)
 		u := w.filtersOf(panel, f, n)
 		p := simd.Product[float32]{M: count, N: n, K: w.channels, Batch: 1, ARow: w.channels, AStep: 1, BRow: w.panel, CRow: w.panel}
 		for i := range simd.WinogradPositions {
-			p.A, p.B, p.C = w.data[i*apart(w.tiles, w.channels):], u[i*apart(w.channels, w.panel):], w.sums[i*apart(w.tiles, w.panel):]
+			p.A, p.B, p.C = w.data[i*distance(w.tiles, w.channels):], u[i*distance(w.channels, w.panel):], w.sums[i*distance(w.tiles, w.panel):]
 			p.Run(w.level)
 		}
 		results(f, n)
@@ -296,7 +296,7 @@ func (w *winograd) filtersOf(panel, f, n int) []float32 {
 	t := simd.Winograd{
 		Tiles: w.channels, Channels: n,
 		X: w.w.Elems[f:], XTile: w.w.Stride[2], XRow: w.w.Stride[0], XPixel: w.w.Stride[1],
-		Domain: u, DomainTile: w.panel, Position: apart(w.channels, w.panel),
+		Domain: u, DomainTile: w.panel, Position: distance(w.channels, w.panel),
 	}
 	t.Filter(w.level)
 	w.ready = max(w.ready, panel+1)
@@ -307,7 +307,7 @@ func (w *winograd) filtersOf(panel, f, n int) []float32 {
 func (w *winograd) results(first, count, f, n int, dst []float32) {
 	to := simd.Winograd{
 		Channels: n, XTile: simd.WinogradSide * w.dst.Stride[2], XRow: w.dst.Stride[1], XPixel: w.dst.Stride[2],
-		DomainTile: w.panel, Position: apart(w.tiles, w.panel), Accumulate: w.add, ReLU: w.relu,
+		DomainTile: w.panel, Position: distance(w.tiles, w.panel), Accumulate: w.add, ReLU: w.relu,
 		WhereTile: simd.WinogradSide * w.where.Stride[2], WhereRow: w.where.Stride[1], WherePixel: w.where.Stride[2],
 	}
 	if w.bias != nil {
@@ -332,7 +332,7 @@ func (w *winograd) results(first, count, f, n int, dst []float32) {
 
 func Conv2dNHWCWinograd(l simd.Level, call *calls.Call) {
 	w := winograd{convNHWC: convolutionOf[float32](call)}
-	w.over(l, winogradSizesOf(l, w.src.Extent[3], w.dst.Extent[3], tilesOf(w.dst.Extent[:])), call.Work)
+	w.prepare(l, winogradSizesOf(l, w.src.Extent[3], w.dst.Extent[3], tilesOf(w.dst.Extent[:])), call.Work)
 	w.all()
 }
 
@@ -360,6 +360,6 @@ func Conv2dNHWCDxWinograd(l simd.Level, call *calls.Call) {
 	if len(call.Args) > 3 {
 		w.where = calls.Map4Of[float32](&call.Args[3])
 	}
-	w.over(l, winogradSizesOf(l, dy.Extent[3], dx.Extent[3], tilesOf(dx.Extent[:])), call.Work)
+	w.prepare(l, winogradSizesOf(l, dy.Extent[3], dx.Extent[3], tilesOf(dx.Extent[:])), call.Work)
 	w.all()
 }

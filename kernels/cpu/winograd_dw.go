@@ -9,7 +9,7 @@ import (
 // The weight gradient is a product over tiles at each position of the domain: of data, transposed,
 // and gradients of results. Some channels are computed together, so that their data stay in the
 // second-level cache while all panels of filters meet them. If all tiles are one block, the sums of one
-// panel at a time lie in the workspace, else those of all.
+// panel at a time lie in the workspace, else the sums of all panels.
 
 // winogradDw sets dw to the gradient of a convolution of x with respect to its filters, or adds it, and adds to
 // db, if not nil, that with respect to its bias.
@@ -25,8 +25,8 @@ type winogradDw struct {
 // winogradChannels is how many channels are computed together.
 const winogradChannels = 64
 
-// winogradDwSizes are those of a weight gradient, whose sums are kept if there are several blocks. Of the
-// channels it has those that are computed together.
+// winogradDwSizes are the sizes of a weight gradient. Its sums are kept if there are several blocks. Its
+// channels are as many as are computed together.
 func winogradDwSizes(l simd.Level, channels, filters, tiles int) winogradSizes {
 	some := min(channels, winogradChannels)
 	s := winogradBlocks(l, some, filters, tiles, winogradTiles)
@@ -64,7 +64,7 @@ func (w *winogradDw) all() {
 	all := w.output.count()
 	for first := 0; first < all; first += w.tiles {
 		b := winogradBlock{first: first, tiles: min(w.tiles, all-first), last: first+w.tiles >= all}
-		w.output.toDomain(w.level, first, b.tiles, w.outputs, apart(w.tiles, w.filters), w.patch)
+		w.output.toDomain(w.level, first, b.tiles, w.outputs, distance(w.tiles, w.filters), w.patch)
 		for b.channel = 0; b.channel < w.x.Extent[3]; b.channel += w.channels {
 			w.some(b)
 		}
@@ -83,13 +83,13 @@ func (w *winogradDw) some(b winogradBlock) {
 	image := w.image
 	image.Map4 = w.image.Part(3, dag.Range{Lo: b.channel, Hi: min(b.channel+w.channels, w.x.Extent[3])})
 	image.norm = w.image.norm.channels(b.channel)
-	image.toDomain(w.level, b.first, b.tiles, w.data, apart(w.tiles, image.Extent[3]), w.patch)
+	image.toDomain(w.level, b.first, b.tiles, w.data, distance(w.tiles, image.Extent[3]), w.patch)
 	for panel := range w.panelCount {
 		w.panelOf(b, image.Extent[3], panel)
 	}
 }
 
-// panelOf adds the products of a block and a panel of filters to their sums. Those of the last block are
+// panelOf adds the products of a block and a panel of filters to their sums. After the last block the sums are
 // taken out of the domain.
 func (w *winogradDw) panelOf(b winogradBlock, channels, panel int) {
 	f := panel * w.panel
@@ -100,7 +100,7 @@ func (w *winogradDw) panelOf(b winogradBlock, channels, panel int) {
 		M: channels, N: n, K: b.tiles, Batch: 1, ARow: 1, AStep: channels, BRow: w.filters, CRow: w.panel, Accumulate: b.first > 0,
 	}
 	for i := range simd.WinogradPositions {
-		p.A, p.B, p.C = w.data[i*apart(w.tiles, channels):], w.outputs[i*apart(w.tiles, w.filters)+f:], sums[i*apart(w.channels, w.panel):]
+		p.A, p.B, p.C = w.data[i*distance(w.tiles, channels):], w.outputs[i*distance(w.tiles, w.filters)+f:], sums[i*distance(w.channels, w.panel):]
 		p.Run(w.level)
 	}
 	if !b.last {
@@ -109,7 +109,7 @@ func (w *winogradDw) panelOf(b winogradBlock, channels, panel int) {
 	t := simd.Winograd{
 		Tiles: channels, Channels: n, Accumulate: w.add,
 		X: w.dw.Elems[w.dw.At(0, 0, b.channel, f):], XTile: w.dw.Stride[2], XRow: w.dw.Stride[0], XPixel: w.dw.Stride[1],
-		Domain: sums, DomainTile: w.panel, Position: apart(w.channels, w.panel),
+		Domain: sums, DomainTile: w.panel, Position: distance(w.channels, w.panel),
 	}
 	t.FilterGradient(w.level)
 }

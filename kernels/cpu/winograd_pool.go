@@ -21,7 +21,7 @@ func winogradPoolExtents(s *winogradSizes, pooled []int, size, step int) (sample
 	return samples, windows, [4]int{samples, rows, width, s.panel}
 }
 
-// winogradPoolSizes are those of a convolution whose pooled map has some shape, and winogradPoolExtents.
+// winogradPoolSizes are the sizes of a convolution from the shape of its pooled map, and winogradPoolExtents.
 func winogradPoolSizes(l simd.Level, channels int, pooled []int, size, step int) (s winogradSizes, samples, windows int, extent [4]int) {
 	tiles := tilesOf([]int{pooled[0], calls.Covered(pooled[1], size, step), calls.Covered(pooled[2], size, step)})
 	s = winogradSizesOf(l, channels, pooled[3], tiles)
@@ -42,7 +42,7 @@ func Conv2dNHWCPoolWinograd(l simd.Level, call *calls.Call) {
 	if len(call.Args) > 4 {
 		w.bias = calls.Data[float32](&call.Args[4])
 	}
-	w.over(l, s, work)
+	w.prepare(l, s, work)
 	p := simd.Pooling[float32]{
 		Windows: y.Extent[2], Size: size, Step: step, ReLU: true,
 		YRow: y.Stride[1], YPixel: y.Stride[2], IndexRow: index.Stride[1], IndexPixel: index.Stride[2],

@@ -5,8 +5,8 @@
 //
 // # Conventions
 //
-//   - A kernel has one parameter, a struct by value of plain fields. Go mirrors it beside the
-//     operation, and a test compares the sizes.
+//   - A kernel has one parameter, a struct by value of plain fields. Package gpu mirrors it
+//     in Go, and a test compares the two.
 //   - A symbol is the kernel's operation and type. For variants other than "cuda" the variant
 //     stands between, and dots become underscores: dense_dw_f32, conv2d_nhwc_tf32_f32.
 //   - The compiler fuses no product with a sum; kernels that want it say fma. So operations on

@@ -79,8 +79,8 @@ func forwardSweep(pixels calls.Triple, rows, columns int, g calls.Windowing) swe
 	return sweep{pixels: pixels, rows: rows, columns: columns, step: g.Rows.Stride, direction: g.Rows.Dilation, originRow: -g.Rows.Before, originColumn: -g.Columns.Before}
 }
 
-// takesEven fails for windows that differ between rows and columns in their stride or dilation, of
-// which the kernels have one each.
+// takesEven fails where rows and columns differ in stride or dilation. The kernels have one of
+// each.
 func takesEven(s *calls.Spec) error {
 	if _, slides := s.Params.Get("stride"); !slides {
 		return nil // a dense layer
@@ -158,7 +158,7 @@ func (c *Convolution) inputPhase(call *calls.DeviceCall, rows, columns phase) pr
 	if len(call.Args) > 3 {
 		x := &call.Args[3]
 		address, strides := place(x)
-		p.beside(address, strides, x.Stride[3])
+		p.companion(address, strides, x.Stride[3])
 	}
 	return p
 }

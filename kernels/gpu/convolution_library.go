@@ -8,7 +8,7 @@ import (
 	"dahl/kernels/offload"
 )
 
-// Convolutions by a library, cuDNN, are variants beside our own kernels: "cudnn" in the
+// Convolutions by a library, cuDNN, are variants like our own kernels: "cudnn" in the
 // arithmetic of the type, "cudnn-tf32" on tensor cores. With channels last cuDNN takes filters as f×k×k×c, and only whole operands. So filters of other layouts, and regions of
 // larger buffers, are copied to the workspace before it, and results from there after it. cuDNN
 // adds bias and results and takes the positive part itself. The mask of a ReLU and the gradient
@@ -18,14 +18,14 @@ import (
 const CuDNN = "cudnn"
 
 // convolutionWorkBytes is the least of cuDNN's own workspace. It also gets the room of operands
-// that need no copy, since it turns operands round for what it does not compute in their layout.
+// that need no copy, since it turns operands round where it does not compute in their layout.
 // The call alone decides which algorithms fit, and with it the bits.
 const convolutionWorkBytes = 8 << 20
 
 // LibraryConvolution is an operation that cuDNN does: its kind, and which operands are the image,
 // the convolved image and the filters. With SGD PyTorch's filters descend on the gradient, which
-// stays in the workspace. With Pool there are a pooled map and its marks in place of the convolved image, and the
-// operands are those of the operation without pooling.
+// stays in the workspace. With Pool there are a pooled map and its marks in place of the convolved image, and X, Y and W
+// count the operands of the operation without pooling.
 type LibraryConvolution struct {
 	*Convolution
 	Kind    offload.ConvolutionKind
@@ -67,8 +67,8 @@ func (l *LibraryConvolution) window() filterLayout {
 	return l.filters
 }
 
-// takes fails for windows that are no squares or have gaps, padding that differs from side to side,
-// groups, and a convolution that is added to what is there.
+// takes fails for windows with gaps or unequal sides, unequal padding,
+// groups, and a convolution in mode ReadWrite.
 func (l *LibraryConvolution) takes(s *calls.Spec) error {
 	for i, o := range calls.Sliding {
 		if plain := []float64{s.Param("stride"), 1, 1, 1}[i]; calls.Sliding.Value(s, o.Name) != plain {
@@ -193,7 +193,7 @@ func (l *LibraryConvolution) image(to *convolutionCall, a *calls.DeviceArg) offl
 	if !a.Packed(0) {
 		a = to.laidOut(a, a.Shape, CopyElements, CopyElements)
 	}
-	// The stride of an extent of 1 may be any number in an operand; in packed ones it is that of
+	// The stride of an extent of 1 may be any number in an operand. In packed operands it follows from
 	// the extents.
 	strides := calls.BindDevice(0, &dag.Buffer{Shape: a.Shape}, nil, a.Mode).Stride
 	image := offload.Image{Addr: a.Addr}

@@ -9,7 +9,7 @@ import (
 // four positions each. So a thread block has whole windows, and the map between convolution and
 // pooling is never in memory. (Overlapping windows compute a pixel once for each window.) A
 // second launch scans other windows, over a map in the workspace. The gradient of the weights
-// takes the parts of that map that it needs from dy and index as it fills its tiles.
+// takes its parts of that map from dy and index as it fills its tiles.
 
 // fusedWindow is the size of windows that are pooled with the product.
 const fusedWindow = 2
@@ -68,7 +68,7 @@ func pooledProduct(call *calls.DeviceCall) productParams {
 	p.pool.step = divideBy(step)
 	p.after, p.bias = afterPool, call.Bias(4)
 	p.result(y.Addr, pooled, y.Strides(), 1)
-	p.beside(index.Addr, index.Strides(), 1)
+	p.companion(index.Addr, index.Strides(), 1)
 	return p
 }
 

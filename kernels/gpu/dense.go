@@ -54,7 +54,7 @@ func DenseDxProducts(call *calls.DeviceCall) []productParams {
 	p.matrixResult(dx)
 	if len(call.Args) > 3 {
 		x := &call.Args[3]
-		p.beside(x.Addr, calls.Triple{x.Stride[0], 0, 0}, 1)
+		p.companion(x.Addr, calls.Triple{x.Stride[0], 0, 0}, 1)
 	}
 	return []productParams{p}
 }
@@ -89,7 +89,7 @@ func DenseDescentProducts(with calls.Attributes) products {
 		p.matrixResult(&call.Args[0])
 		if p.descends(call, 3, with) {
 			v := &call.Args[vw]
-			p.beside(v.Addr, calls.Triple{v.Stride[0], 0, 0}, 1)
+			p.companion(v.Addr, calls.Triple{v.Stride[0], 0, 0}, 1)
 		}
 		return []productParams{p}
 	}

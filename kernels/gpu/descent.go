@@ -4,7 +4,7 @@ import "dahl/kernels/calls"
 
 // Descent on CUDA devices of weights that read images with channels last is the product of the
 // gradient over a result in PyTorch's layout of the weights. A block's stores then lie filters
-// apart, which costs a sector for each element. Weights are few beside maps and stay in the
+// apart, which costs a sector for each element. Weights are few in comparison with maps and stay in the
 // second-level cache.
 
 // asPyTorch is PyTorch's layout of filters.
@@ -20,13 +20,13 @@ func (c *Convolution) descent(call *calls.DeviceCall, with calls.Attributes, dy 
 	if p.descends(call, x+1, with) {
 		v := &call.Args[vw]
 		i, j := asPyTorch.every(v, 1)
-		p.beside(v.Addr, calls.Triple{i, j, v.Stride[asPyTorch.c]}, v.Stride[asPyTorch.f])
+		p.companion(v.Addr, calls.Triple{i, j, v.Stride[asPyTorch.c]}, v.Stride[asPyTorch.f])
 	}
 	return p
 }
 
 // descends makes the gradient a step of descent of the weights, and of the bias if the gradient has a place of ones. It
-// reports whether there are velocities. The last parameters of the call are those of sgd.
+// reports whether there are velocities. The last parameters of the call are the parameters of sgd.
 func (p *productParams) descends(call *calls.DeviceCall, hyper int, with calls.Attributes) bool {
 	params := call.Params[len(call.Params)-len(calls.SgdParamNames):]
 	b, vw := calls.AfterHyper(hyper, with)
@@ -41,8 +41,8 @@ func (p *productParams) descends(call *calls.DeviceCall, hyper int, with calls.A
 	return p.momentum != 0
 }
 
-// MappedDescent is the descent of a dense layer that is Mapped. It is that of a convolution with one pixel
-// per sample whose window is the map.
+// MappedDescent is the descent of a dense layer that is Mapped: of a convolution with one pixel
+// per sample and the map as its window.
 func MappedDescent(with calls.Attributes) products {
 	return func(call *calls.DeviceCall) []productParams {
 		w, dy := &call.Args[0], &call.Args[1]

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/kernels/kerneltest"
 	"dahl/kernels/offload"
 )
@@ -34,7 +34,7 @@ func TestLaunchesMatchPTX(t *testing.T) {
 		}
 		for i := range c.Kernel.Variants {
 			v := &c.Kernel.Variants[i]
-			if v.Code != kernels.CUDACode || !v.For(c.Spec.Type) || v.Fits(&c.Spec) != nil {
+			if v.Code != calls.CUDACode || !v.For(c.Spec.Type) || v.Fits(&c.Spec) != nil {
 				continue
 			}
 			launches := v.Launches(c.DeviceCall(bases, 1<<48))

@@ -17,7 +17,7 @@ type loadParams struct {
 	Divisor   float64
 }
 
-// LoadOnCUDA takes so many samples at a time that they have no more than CUDAMost elements.
+// LoadOnCUDA takes as many samples at a time as have no more than cudaMost elements.
 func LoadOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	x, images := c.Args[0], c.Args[1]
 	each := 1
@@ -81,8 +81,8 @@ func LoadLabelsOnCUDA(c *calls.DeviceCall) []offload.Launch {
 // loadSamples is the samples that a thread of load_nhwc takes at a time.
 const loadSamples = 4
 
-// blocksOf is the number of blocks that take so many elements each.
+// blocksOf is the number of blocks of a size for some elements.
 func blocksOf(elements, each int) uint32 { return uint32((elements + each - 1) / each) }
 
-// layersOf is how many layers of so many blocks make CUDABlocks, which fill a device.
+// layersOf is how many layers of some blocks make cudaBlocks, which fill a device.
 func layersOf(blocks uint32) uint32 { return (cudaBlocks + blocks - 1) / blocks }

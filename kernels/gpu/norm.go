@@ -40,7 +40,7 @@ func normMatrixOf(a *calls.DeviceArg, row int) normMatrix {
 	return normMatrix{a.Sample(row), int64(a.Stride[0])}
 }
 
-// NormOperands says which operands of a call are what; -1: none is.
+// NormOperands has the indices of a call's operands by their meaning. -1 means none.
 type NormOperands struct {
 	Images      []int
 	S, Q, K, Kd int

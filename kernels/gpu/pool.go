@@ -25,7 +25,7 @@ func stridesOf(a *calls.DeviceArg) stridesParams {
 // windowForm mirrors Window of cuda/pool.cu.
 type windowForm struct{ Height, Width, Step, Top, Left int32 }
 
-// windowFormOf is that of a call of a pooling.
+// windowFormOf returns the windows of a call of a pooling.
 func windowFormOf(c *calls.DeviceCall) windowForm {
 	return windowForm{Step: c.Param(1), Top: c.Param(2), Left: c.Param(3), Height: c.Param(4), Width: c.Param(5)}
 }
@@ -144,8 +144,8 @@ func extentsOf(a *calls.DeviceArg) extentsParams {
 	return extentsParams{divideBy(a.Shape[1]), divideBy(a.Shape[2]), divideBy(a.Shape[3])}
 }
 
-// bySamples launches one thread for each element of a map. A launch takes so many samples that
-// they have no more than CUDAMost elements. params are the parameters of the samples from n on.
+// bySamples launches one thread for each element of a map. A launch takes as many samples
+// as have no more than cudaMost elements. params are the parameters of the samples from n on.
 func bySamples(a *calls.DeviceArg, symbol string, params func(n int, total int32) []byte) []offload.Launch {
 	each := a.Shape[1] * a.Shape[2] * a.Shape[3]
 	var all []offload.Launch

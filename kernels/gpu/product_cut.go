@@ -66,7 +66,7 @@ var (
 	mathBF16 = productMath{"bf16", "as cuda, on tensor cores: factors rounded to 8 bits, sums in float32", true, calls.BF16Bits, 2, 1024}
 )
 
-// tiles are those of a family for a type and a math.
+// tiles lists the tiles of a family for a type and a math.
 func (f *productFamily) tiles(t dag.DType, m productMath) []productTile {
 	switch {
 	case m.tensor:
@@ -104,7 +104,7 @@ const (
 	sumsPerCycle    = 300  // float sums of splits written and read back, by the whole device
 )
 
-// maxBlocks bounds splits: with so many blocks no part of the machine is idle for long.
+// maxBlocks bounds splits: with as many blocks no part of the machine is idle for long.
 const maxBlocks = 4 * multiprocessors
 
 // cut chooses the tile and the number of splits with the least cost. Products that pool

@@ -6,15 +6,15 @@ import (
 )
 
 // cuBLASLt does more for a product than its sums, so that no kernel of ours has to read it again.
-// In a forward pass it adds biases and does the ReLU. Beside the weights' gradient it takes the
+// In a forward pass it adds biases and does the ReLU. With the weights' gradient it takes the
 // sums over samples, which are the biases' gradient. It does not do the mask of a ReLU's
-// gradient, for which it would want a mask of bits from the forward pass that nobody keeps here,
-// nor the step of descent.
+// gradient, nor the step of descent. For the former it would want a mask of bits from the forward pass, and nobody keeps one
+// here.
 //
 // The library's ReLU is max(x, 0). NVIDIA's documentation does not say what it makes of NaN, and
 // users say 0; kernels of ours keep NaN.
 
-// fusedParts are the operations that the library does for a product beside its sums.
+// fusedParts are the operations that the library does for a product after its sums.
 type fusedParts struct {
 	bias    uint64 // added to each row; 0: nothing
 	relu    bool

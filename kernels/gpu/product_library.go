@@ -8,7 +8,7 @@ import (
 	"dahl/kernels/offload"
 )
 
-// Products of matrices by a library are variants beside our own kernels, each in the arithmetic
+// Products of matrices by a library are variants like our own kernels, each in the arithmetic
 // of the type and on tensor cores: "cublas" and "cublas-tf32" by cuBLAS, "cublaslt" and
 // "cublaslt-tf32" by cuBLASLt, which also does some of the following operations
 // (product_fused.go). If nothing follows, the library leaves the product in the result. Otherwise
@@ -20,9 +20,9 @@ const (
 	CuBLASLt = "cublaslt"
 )
 
-// libraryWorkBytes is the library's own workspace. cuBLAS itself takes that much from Hopper on,
-// whose kernels want it, and an eighth before. It is the same on all devices, since the plan
-// knows no device, and since the choice of a kernel, and with it the bits, may depend on it.
+// libraryWorkBytes is the library's own workspace. cuBLAS itself takes as much from Hopper on,
+// for kernels of this generation, and an eighth before. It is the same on all devices, since the plan
+// knows no device, and since the choice of a kernel, and so the bits, may depend on it.
 const libraryWorkBytes = 32 << 20
 
 // libraryProduct is one product of matrices that a library does together with kernels of ours.
@@ -86,7 +86,7 @@ func (l *libraryProduct) before(call *calls.DeviceCall) []offload.Launch {
 	return CopyElements(&calls.DeviceCall{Type: call.Type, Args: []calls.DeviceArg{*to, *from}})
 }
 
-// productParts says who does which part of a call's product.
+// productParts divides a call's product between the library and our kernels.
 type productParts struct {
 	main   productParams  // without a column of ones; the library computes its sums, and the rest of it follows them
 	fused  fusedParts     // operations that the library also does

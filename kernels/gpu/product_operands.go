@@ -111,8 +111,8 @@ func (p *productParams) result(address uint64, extents, strides calls.Triple, ch
 	p.rows, p.columns = divideBy(max(1, extents[1])), divideBy(max(1, extents[2]))
 }
 
-// beside fills in a map that has the result's pixels and channels.
-func (p *productParams) beside(address uint64, strides calls.Triple, channel int) {
+// companion fills in a map that has the result's pixels and channels.
+func (p *productParams) companion(address uint64, strides calls.Triple, channel int) {
 	p.other, p.otherOuter, p.otherMiddle, p.otherInner = address, uint64(strides[0]), index32(strides[1]), index32(strides[2])
 	p.otherChannel = index32(channel)
 }

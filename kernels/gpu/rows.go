@@ -73,7 +73,7 @@ func together(args []*calls.DeviceArg, keep int) axes {
 
 // elementwise returns the launches of a kernel over operands with equal extents except in the
 // dimensions before keep, which are 0 or 1. That is one launch, or one for each index of
-// dimensions that are too many or too long for one.
+// dimensions beyond a launch's number or length.
 func elementwise(args []*calls.DeviceArg, keep int, launch func(rowsParams, []stridedParams) offload.Launch) []offload.Launch {
 	first := make([]uint64, len(args))
 	for i, a := range args {

@@ -20,7 +20,7 @@ type softmaxParams struct {
 const wideClasses = 1024
 
 // SoftmaxOnCUDA is the variant of an operation on rows of classes. operands are the names of its
-// operands in its line of the table, and params those of its parameters.
+// operands in its line of the table, and params the names of its parameters.
 func SoftmaxOnCUDA(symbol string, operands, params []string) []calls.Variant {
 	return OnCUDA("a warp per row; a block where there are more than 1024 classes", func(c *calls.DeviceCall) []offload.Launch {
 		var p softmaxParams

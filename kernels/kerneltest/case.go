@@ -7,13 +7,14 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // Case is a kernel call with its data. With a margin, every operand is the middle of a larger
 // buffer. Then regions have strides, and a test can check that the elements around them are
 // untouched.
 type Case struct {
-	Spec    kernels.Spec
+	Spec    calls.Spec
 	Kernel  *kernels.Kernel
 	Boxes   []dag.Box
 	Buffers []dag.Buffer
@@ -23,7 +24,7 @@ type Case struct {
 // New builds a case of an operation. shapes and modes are by operand. margin is the number of
 // foreign elements before and after each dimension. Data are zero.
 func New(k *kernels.Kernel, real dag.DType, shapes [][]int, modes []dag.Mode, params dag.Params, margin int) *Case {
-	c := &Case{Kernel: k, Spec: kernels.Spec{Op: k.Op, Type: real, Params: params}}
+	c := &Case{Kernel: k, Spec: calls.Spec{Op: k.Op, Type: real, Params: params}}
 	for i, shape := range shapes {
 		t := k.Operands[i].Kind.DType(real)
 		buf := dag.Buffer{Name: k.Operands[i].Name, Type: t}
@@ -32,7 +33,7 @@ func New(k *kernels.Kernel, real dag.DType, shapes [][]int, modes []dag.Mode, pa
 			buf.Shape = append(buf.Shape, e+2*margin)
 			box = append(box, dag.Range{Lo: margin, Hi: margin + e})
 		}
-		c.Spec.Operands = append(c.Spec.Operands, kernels.OperandSpec{Type: t, Mode: modes[i], Shape: shape})
+		c.Spec.Operands = append(c.Spec.Operands, calls.OperandSpec{Type: t, Mode: modes[i], Shape: shape})
 		c.Buffers, c.Boxes = append(c.Buffers, buf), append(c.Boxes, box)
 		c.Data = append(c.Data, aligned(buf.Bytes()))
 	}
@@ -48,11 +49,11 @@ func aligned(n int64) []byte {
 
 // Call binds the data for a variant for CPUs, which decides the size of the workspace. The
 // workspace is full of NaN.
-func (c *Case) Call(v *kernels.Variant) *kernels.Call {
-	call := &kernels.Call{Params: c.Params()}
+func (c *Case) Call(v *calls.Variant) *calls.Call {
+	call := &calls.Call{Params: c.Params()}
 	for i := range c.Buffers {
 		base := unsafe.Pointer(unsafe.SliceData(c.Data[i]))
-		call.Args = append(call.Args, kernels.Bind(base, &c.Buffers[i], c.Boxes[i], c.Spec.Operands[i].Mode))
+		call.Args = append(call.Args, calls.Bind(base, &c.Buffers[i], c.Boxes[i], c.Spec.Operands[i].Mode))
 	}
 	if v.WorkspaceBytes != nil {
 		call.Work = aligned(v.WorkspaceBytes(&c.Spec))
@@ -64,17 +65,17 @@ func (c *Case) Call(v *kernels.Variant) *kernels.Call {
 }
 
 // Runs reports whether the processor of this process can run a variant on the case.
-func (c *Case) Runs(v *kernels.Variant) bool { return v.RunsHere() && v.Fits(&c.Spec) == nil }
+func (c *Case) Runs(v *calls.Variant) bool { return v.RunsHere() && v.Fits(&c.Spec) == nil }
 
 // Run runs a variant for CPUs on the data.
-func (c *Case) Run(v *kernels.Variant) { v.Run(c.Spec.Type)(c.Call(v)) }
+func (c *Case) Run(v *calls.Variant) { v.Run(c.Spec.Type)(c.Call(v)) }
 
 // DeviceCall binds copies of the buffers at addresses of a device's memory; work is the
 // address of the workspace.
-func (c *Case) DeviceCall(bases []uint64, work uint64) *kernels.DeviceCall {
-	call := &kernels.DeviceCall{Type: c.Spec.Type, Params: c.Params(), Work: work}
+func (c *Case) DeviceCall(bases []uint64, work uint64) *calls.DeviceCall {
+	call := &calls.DeviceCall{Type: c.Spec.Type, Params: c.Params(), Work: work}
 	for i, base := range bases {
-		call.Args = append(call.Args, kernels.BindDevice(base, &c.Buffers[i], c.Boxes[i], c.Spec.Operands[i].Mode))
+		call.Args = append(call.Args, calls.BindDevice(base, &c.Buffers[i], c.Boxes[i], c.Spec.Operands[i].Mode))
 	}
 	return call
 }
@@ -102,7 +103,7 @@ func (c *Case) Clone() *Case {
 
 // WithoutBias is the same step of weights without a bias, from a case with one.
 func (c *Case) WithoutBias() *Case {
-	k, err := kernels.KernelByName(kernels.Written(c.Kernel.Base, c.Kernel.With|kernels.NoBias))
+	k, err := kernels.KernelByName(kernels.Written(c.Kernel.Base, c.Kernel.With|calls.NoBias))
 	if err != nil {
 		panic(err)
 	}
@@ -152,7 +153,7 @@ func (c *Case) each(i int, visit func(at int)) {
 	walk(0, 0)
 }
 
-func as[T kernels.Element](b []byte) []T {
+func as[T calls.Element](b []byte) []T {
 	var zero T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }

@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // Expected is the result that a call must give: the results of "ref", and the allowed differences
@@ -24,7 +25,7 @@ import (
 // Variants of tensor cores round the factors of products to fewer bits, by u' each. That adds
 // (2u'+u'²)·Σ|a||b|. Their sums may cut off instead of rounding, so their u is twice as large.
 //
-// Some operations must be equal bit for bit: those that move or compare values, and those that do
+// Some operations must be equal bit for bit: moves, comparisons, and whatever does
 // the same few rounded operations per element in all variants. Exponentials and logarithms have
 // bounds of their own, see absolute.
 type Expected struct {
@@ -51,7 +52,7 @@ func Expect(c *Case) *Expected {
 // Compare compares all operands of a case that a variant has run with the expected results, and
 // describes the clearest difference. Bits must be equal in read-only operands and around the
 // regions.
-func (e *Expected) Compare(got *Case, v *kernels.Variant) error {
+func (e *Expected) Compare(got *Case, v *calls.Variant) error {
 	got = got.plain()
 	for i := range got.Buffers {
 		if err := e.compare(got, v, i); err != nil {
@@ -61,8 +62,8 @@ func (e *Expected) Compare(got *Case, v *kernels.Variant) error {
 	return nil
 }
 
-func (e *Expected) compare(got *Case, v *kernels.Variant, i int) error {
-	if v.Transforms && got.Kernel.With.Has(kernels.Pool) && e.ref.Spec.Operands[i].Mode != dag.Read {
+func (e *Expected) compare(got *Case, v *calls.Variant, i int) error {
+	if v.Transforms && got.Kernel.With.Has(calls.Pool) && e.ref.Spec.Operands[i].Mode != dag.Read {
 		return cmp.Or(e.comparePooled(got), got.checkOutside(e.ref, i))
 	}
 	bound := e.bound(v, i)
@@ -98,7 +99,7 @@ func firstDifference(got, want []float64) error {
 }
 
 // bound is the greatest difference by element of operand i; nil: none is allowed.
-func (e *Expected) bound(v *kernels.Variant, i int) func(j int) float64 {
+func (e *Expected) bound(v *calls.Variant, i int) func(j int) float64 {
 	bound := e.sumBound(v, i)
 	if v.Transforms {
 		return e.winogradBound(i, bound)
@@ -107,7 +108,7 @@ func (e *Expected) bound(v *kernels.Variant, i int) func(j int) float64 {
 }
 
 // sumBound is bound of a variant that adds products as they are.
-func (e *Expected) sumBound(v *kernels.Variant, i int) func(j int) float64 {
+func (e *Expected) sumBound(v *calls.Variant, i int) func(j int) float64 {
 	switch {
 	case e.ref.Spec.Operands[i].Mode == dag.Read:
 		return nil
@@ -156,7 +157,7 @@ func Terms(c *Case) int {
 	if err != nil {
 		panic("kerneltest: " + err.Error())
 	}
-	if c.Kernel.With.Has(kernels.SGD) {
+	if c.Kernel.With.Has(calls.SGD) {
 		return space.Terms() + 10 // and products and sums with decay, momentum twice, and rate
 	}
 	return space.Terms() + 2 // and the bias and the old contents

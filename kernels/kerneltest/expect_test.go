@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // TestCompareFindsErrors: the reference's results pass, and do not when one element of an
@@ -55,7 +56,7 @@ func TestInputRoundoff(t *testing.T) {
 		c.Set(i, func(int) float64 { return 1 })
 	}
 	e := Expect(c)
-	bound := func(bits int) float64 { return e.bound(&kernels.Variant{FactorBits: bits}, 0)(0) }
+	bound := func(bits int) float64 { return e.bound(&calls.Variant{FactorBits: bits}, 0)(0) }
 	// Σ|a||b| is 7 products and the bias, 8, and 2u' alone 2⁻¹⁰ and 2⁻⁷.
 	if cuda, tf32, bf16 := bound(0), bound(11), bound(8); cuda > 8*0x1p-19 || tf32 < 8*0x1p-10 || tf32 > 9*0x1p-10 || bf16 < 8*0x1p-7 || bf16 > 9*0x1p-7 {
 		t.Errorf("bounds %g, %g, %g", cuda, tf32, bf16)

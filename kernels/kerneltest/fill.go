@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // filler draws values that the operation allows for operand i.
@@ -47,7 +48,7 @@ const noMaximum = 255
 // exactSums are the attributes of operations that compare sums, take the result of such a comparison, or square sums. Their
 // inputs are small integers. So the sums are exact in any order, all variants find the same
 // maxima, and many of these are equal or zero.
-const exactSums = kernels.Moments | kernels.Pool
+const exactSums = calls.Moments | calls.Pool
 
 // anyByte bounds numbers that nothing else bounds. It is prime.
 const anyByte = 251

@@ -8,7 +8,7 @@ import (
 )
 
 // unitsOf is how much the value f(x) and the slope of a function may differ between two variants,
-// in units u: those of [UnitRoundoff]. The slope is given what the operation reads, x or y. Every
+// in units u, see [UnitRoundoff]. The slope is given the operand of the operation, x or y. Every
 // variant's exponential, of a number that it knows exactly, errs by at most 4u.
 //
 // tanh: e^(-2|x|) - 1 errs by 4u (see cuda/device_math.h), 2u more from the denominator in the worst
@@ -62,7 +62,7 @@ var unitsOf = map[string]struct {
 // normal is the distribution of the standard normal.
 func normal(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// sigmoidOfCube is what gelu_tanh takes the sigmoid of, and its derivative.
+// sigmoidOfCube is the argument v of the sigmoid in gelu_tanh, and its derivative.
 func sigmoidOfCube(x float64) (v, dv float64) {
 	a := math.Sqrt(8 / math.Pi)
 	return a * (x + 0.044715*x*x*x), a * (1 + 3*0.044715*x*x)
@@ -74,7 +74,7 @@ func isFunction(name string) bool {
 }
 
 // functionBounds is the bounds of the operations of functions, by operand and element, with some of the
-// smallest numbers where a result is subnormal; nil: the operation is of no function.
+// smallest numbers where a result is subnormal. Nil means that the operation computes no function.
 func functionBounds(c *Case) [][]float64 {
 	name, gradient := strings.CutSuffix(c.Kernel.Op, ".dx")
 	if !isFunction(name) {

@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // HandCase is a call small enough to compute by hand.
@@ -35,7 +36,7 @@ func (h *HandCase) Case(real dag.DType, margin int) (*Case, error) {
 }
 
 // Compare compares results with those computed by hand. NaN equals NaN.
-func (h *HandCase) Compare(got *Case, v *kernels.Variant) error {
+func (h *HandCase) Compare(got *Case, v *calls.Variant) error {
 	for i, want := range h.Want {
 		if g := got.Values(i); want != nil && !slices.EqualFunc(g, want, same) {
 			return fmt.Errorf("%s %s %v, %s: %s is %v, want %v", h.Op, v.Name, got.Spec.Type, h.Name, got.Kernel.Operands[i].Name, g, want)
@@ -148,7 +149,7 @@ var handCases = []HandCase{
 	},
 	{
 		// x = 1 2 3 9   filters of one element, 1 and -1, bias -1 and -3: 4 5 6 - 1 = 5 at most in
-		//     4 6 6 9   the window of columns 0-1 (position 3), 5 again in that of 1-2, first at 2;
+		//     4 6 6 9   the window of columns 0-1 (position 3), 5 again in columns 1-2, first at 2;
 		// the second filter gives at most -4 and -5. The window of columns 2-3 has 8 at 1.
 		Name: "first maximum, 255 where it is cut off", Op: "conv2d.nhwc.pool", Params: ConvPoolParams(0, 1, 2, 1),
 		Shapes: [][]int{{1, 1, 3, 2}, {1, 1, 3, 2}, {1, 2, 4, 1}, {1, 1, 1, 2}, {2}},
@@ -280,7 +281,7 @@ var handCases = []HandCase{
 		Want:   [][]float64{{1, 5, 2, 6, 3, 7, 4, 8}, nil},
 	},
 	{
-		// And turned round beside it.
+		// And turned round.
 		Name: "filters last, and turned round", Op: "hwio",
 		Shapes: [][]int{{2, 2, 1, 2}, {2, 1, 2, 2}, {2, 2, 2, 1}},
 		In:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8}, nil},
@@ -350,8 +351,8 @@ var handCases = []HandCase{
 		Want:   [][]float64{{0, 2000}, {1, 0}, nil, nil},
 	},
 	{
-		// p = (0 1) of both samples, targets (¼ ¾) and (¾ ¼), B = 2. The losses are those of the
-		// class, 0 and 2000, halved, and a quarter of 2000 more.
+		// p = (0 1) of both samples, targets (¼ ¾) and (¾ ¼), B = 2. The losses are the half of the
+		// class's, 0 and 2000, and a quarter of 2000 more.
 		Name: "smoothed at large logits", Op: "softmax_xent", Params: LossParams(2, 0.5),
 		Shapes: [][]int{{2, 2}, {2}, {2}, {2, 2}, {2}},
 		In:     [][]float64{nil, nil, nil, {-1000, 1000, -1000, 1000}, {1, 0}},
@@ -567,7 +568,7 @@ var handCases = []HandCase{
 		Want:   [][]float64{{7.5}, nil, nil, {4}, {16}},
 	},
 	{
-		// The same without memory, rate ½ and decay ¼ beside the gradient: m = 4, v = 16,
+		// The same without memory, rate ½ and decay ¼ apart from the gradient: m = 4, v = 16,
 		// w = (1 - ½·¼)·8 - ½·4/(4+4) = 7 - 0.25.
 		Name: "decoupled weight decay shrinks the weight", Op: "adam",
 		Params: dag.Params{{Name: "beta1", Value: 0}, {Name: "beta2", Value: 0}, {Name: "eps", Value: 4}, {Name: "weight_decay", Value: 0.25}, {Name: "decoupled", Value: 1}},

@@ -7,7 +7,7 @@ func NormParams(pixels, eps, momentum float64) dag.Params {
 	return dag.Params{{Name: "pixels", Value: pixels}, {Name: "eps", Value: eps}, {Name: "momentum", Value: momentum}}
 }
 
-// dropCases are of dropout. The words are those of the known answers of Random123: with key 0 and counter 0 they are
+// dropCases are the cases of dropout. The words are known answers of Random123: with key 0 and counter 0 they are
 // 6627e8d5 e169c58d bc57ac4c 9b00dbd8, so that with p = 1/2 the first of four elements is 0.
 func dropCases() []HandCase {
 	words := uint64(0xe169c58d_6627e8d5)
@@ -21,7 +21,7 @@ func dropCases() []HandCase {
 			Shapes: [][]int{{1, 4}, {1, 4}, {1}}, In: [][]float64{nil, {1, 2, 3, 4}, {0}}, Want: [][]float64{{0, 4, 6, 8}, nil, nil},
 		},
 		{
-			// Channel 0 has elements 0 and 1, channel 1 elements 2 and 3, and its pixels alternate with those of channel 0.
+			// Channel 0 has elements 0 and 1, channel 1 elements 2 and 3, and its pixels alternate with the pixels of channel 0.
 			Name: "key 0, channels last", Op: "dropout", Params: dag.Params{{Name: "p", Value: 0.75}, {Name: "channels_last", Value: 1}},
 			Shapes: [][]int{{1, 1, 2, 2}, {1, 1, 2, 2}, {1}}, In: [][]float64{nil, {1, 2, 3, 4}, {0}}, Want: [][]float64{{0, 0, 12, 0}, nil, nil},
 		},
@@ -31,7 +31,7 @@ func dropCases() []HandCase {
 // FlagParams is a parameter that is 0 or 1.
 func FlagParams(name string, value float64) dag.Params { return dag.Params{{Name: name, Value: value}} }
 
-// normCases are of batch normalisation. Those over images have one sample of two channels and two pixels: channel 0
+// normCases are the cases of batch normalisation. Images have one sample of two channels and two pixels: channel 0
 // is 1 5, channel 1 is 2 6.
 func normCases() []HandCase {
 	first := dag.Params{{Name: "eps", Value: 1}}

@@ -5,15 +5,16 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
-// plain is the case itself, or of a convolution that normalises its data the convolution of normalised data. So the
-// bounds are those of a convolution. Data are normalised here in the type of the case, with every product and sum rounded.
+// plain is the case itself, or for a convolution that normalises its data the convolution of normalised data. So the
+// bounds of a convolution hold. Data are normalised here in the type of the case, with every product and sum rounded.
 func (c *Case) plain() *Case {
-	if !c.Kernel.With.Has(kernels.Norm) {
+	if !c.Kernel.With.Has(calls.Norm) {
 		return c
 	}
-	op := kernels.Written(c.Kernel.Base, c.Kernel.With&^kernels.Norm)
+	op := kernels.Written(c.Kernel.Base, c.Kernel.With&^calls.Norm)
 	k, err := kernels.KernelByName(op)
 	if err != nil {
 		panic("kerneltest: " + err.Error())

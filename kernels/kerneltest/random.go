@@ -11,6 +11,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // primes for the extents of a call, pairwise different, so that no two dimensions
@@ -25,7 +26,7 @@ const wider = 32
 func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 	t.Helper()
 	if testing.Short() {
-		cases = (cases + 7) / 8
+		cases = max(2, cases/16)
 	}
 	for _, k := range kernels.Kernels() {
 		if !k.Host {
@@ -34,7 +35,7 @@ func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 					test(t, c)
 				}
 				for i := range k.Variants {
-					if v := &k.Variants[i]; v.RunsOn(kernels.GoCode) && v.Takes != nil {
+					if v := &k.Variants[i]; v.RunsOn(calls.GoCode) && v.Takes != nil {
 						for c := range Taken(&k, v, (cases+7)/8) {
 							test(t, c)
 						}
@@ -56,7 +57,7 @@ func Cases(k *kernels.Kernel, n int) iter.Seq[*Case] {
 }
 
 // Taken yields cases of those calls that a variant takes, in float32.
-func Taken(k *kernels.Kernel, v *kernels.Variant, n int) iter.Seq[*Case] {
+func Taken(k *kernels.Kernel, v *calls.Variant, n int) iter.Seq[*Case] {
 	return cases(k, n, func(_ int, rng *rand.Rand) *Case {
 		for {
 			if c := Random(k, rng, dag.Float32); v.Fits(&c.Spec) == nil {
@@ -127,7 +128,7 @@ type drawing struct {
 	rng       *rand.Rand
 	indices   [][]kernels.Subscript
 	sizes     map[string]string // of loops by parameter
-	options   map[string]string // what stands for a parameter that the call leaves out
+	options   map[string]string // substitutes of parameters that the call leaves out
 	given     []string          // those that it does not leave out
 	free      []int             // extents that no loop has yet
 	wide      string            // the loop whose extent is longer than two vectors; "": none is
@@ -244,7 +245,7 @@ func (d *drawing) shape(indices []kernels.Subscript) []int {
 	return shape
 }
 
-// extent is that of a loop.
+// extent is the extent of a loop.
 func (d *drawing) extent(loop string) int {
 	if x := d.windowOf(loop); x != nil {
 		d.window(x)
@@ -308,7 +309,7 @@ func (d *drawing) factor(t kernels.Term) int {
 	return f
 }
 
-// position draws the extent of a loop over positions in a window, at most so many.
+// position draws the extent of a loop over positions in a window, up to most.
 func (d *drawing) position(loop string, most int) int {
 	param, ok := d.sizes[loop]
 	if v, drawn := d.params[param]; drawn {

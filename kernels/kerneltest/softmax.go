@@ -6,9 +6,9 @@ import "math"
 // element: nil, or an empty entry, where bits must be equal or sums decide. want has the
 // results of the reference, inputs are those that [Case.Fill] draws.
 //
-// Exponentials of a variant err by at most 4u, those of the reference, math.Exp
+// Exponentials of a variant err by at most 4u, and of the reference, math.Exp
 // rounded to the type, by less than 2u: they differ by at most δ = 6u. Logarithms of a
-// variant err by 4u, those of the reference by 2u.
+// variant err by 4u, and of the reference by 2u.
 //
 // softmax: both variants add c exponentials, so the sums differ by at most
 // 2γ_c + δ, p = e/s by (2γ_c + 2δ + 2u)·p ≤ 2γ_c + 2δ + 2u, and dz, with two roundings

@@ -69,11 +69,11 @@ func (c *Case) winogradError() float64 {
 
 func tiles(pixels int) int { return (pixels + winogradTile - 1) / winogradTile }
 
-// WinogradPoints are the points at which polynomials are evaluated, beside ∞.
+// WinogradPoints are the points at which polynomials are evaluated, without ∞.
 func WinogradPoints() [5]float64 { return [5]float64{0, 0.625, -0.625, 1.5, -1.5} }
 
-// Amplification is κ for some points and ∞, of results or of gradients of filters. The matrices are
-// those of Cook and Toom: with n the product of p-r over the other points r, point p has the row
+// Amplification is κ for some points and ∞, of results or of gradients of filters. The matrices of
+// Cook and Toom are: with n the product of p-r over the other points r, point p has the row
 // (1, p, p²)/n of G, the column (1, p, p², p³) of A', and in B' the coefficients of the product of
 // the x-r. The point ∞ has (0, 0, 1), (0, 0, 0, 1) and the coefficients of the product over all points.
 func Amplification(points [5]float64, filters bool) float64 {

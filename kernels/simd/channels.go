@@ -2,7 +2,7 @@ package simd
 
 import "unsafe"
 
-// Channels is the loops of batch normalisation over channels-last images: at each of so many pixels, over channels that
+// Channels is the loops of batch normalisation over channels-last images: at each of Pixels pixels, over channels that
 // follow each other. Products and sums are rounded one by one, and sums go from the first pixel to the last, so that
 // all levels give equal bits. The methods say what the images and the rows are. Image i has Steps[i] elements from
 // a pixel to the next one, and rows have an element per channel.

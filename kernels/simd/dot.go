@@ -49,7 +49,7 @@ func (d *Dot[T]) Run(l Level) {
 		d.part(l)
 		return
 	}
-	// Parts are of whole cache lines, so that loads stay aligned if rows are.
+	// Parts have whole cache lines, so that loads stay aligned if rows are.
 	depth := ((d.K+parts-1)/parts + 15) &^ 15
 	for p := 0; p < d.K; p += depth {
 		e := *d

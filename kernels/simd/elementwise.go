@@ -108,7 +108,7 @@ func bitsOf[U uint32 | uint64, T Float](s []T) []U {
 }
 
 // reluGo has no branch on the data, which a processor mispredicts half the time: y is the bits
-// of x or none of them. Positive numbers are those with bits from 1 to those of infinity; NaN is
+// of x or none of them. Positive numbers have bits from 1 to infinity's; NaN is
 // beyond infinity in either sign.
 func reluGo[U uint32 | uint64](y []U, mask []uint8, x []U, infinity U) {
 	y, mask = y[:len(x)], mask[:len(x)]

@@ -20,8 +20,8 @@ const (
 // Values computes y = f(x), and Gradients dx = dy·f', of x or of y as kernels has it, in float64 with one rounding
 // to the type at the end. The first operand is as long as the last at least. The level must have assembly.
 //
-// Exponentials, and e^x - 1 in tanh, err by 3 units of 2⁻⁵³ before, see [Softmax]. GELU's distribution is that
-// of normal in cuda/device_math.h, with the same polynomial.
+// Exponentials, and e^x - 1 in tanh, err by 3 units of 2⁻⁵³ before, see [Softmax]. GELU's distribution is
+// computed as by normal in cuda/device_math.h, with the same polynomial.
 func Values[T Float](f Function, l Level, y, x []T, setting float64) {
 	y = y[:len(x)]
 	function(f, 0, l, setting, len(x), size(x), pointer(y), pointer(x), nil)
@@ -41,8 +41,8 @@ func function(f Function, gradient loop, l Level, setting float64, n, size int, 
 	}
 }
 
-// constants are those of gen/exponential.go, each as often as a vector holds: first those of the
-// exponential. Below the first argument it is 0. Adding and subtracting the third rounds to an
+// constants are the numbers that gen/exponential.go names, each as often as a vector holds, beginning with the
+// exponential's. Below the first argument it is 0. Adding and subtracting the third rounds to an
 // integer. The seventh also adds the bias of the exponent. ln 2 is split as in math.Exp: its first
 // part is so short that n times it is exact.
 var constants = repeated(

@@ -27,7 +27,7 @@ type narrowTable struct {
 	tap    [2][16]uint32 // the left and the right pixel of each window, in two vectors
 	high   [2][16]uint32 // -1 where that pixel is in the second vector
 	expand [2][16]uint32 // the window of each element of two vectors of pixels
-	column [2][16]uint32 // 0 where that element is of a left pixel, 1 of a right one
+	column [2][16]uint32 // 0 where that element belongs to a left pixel, 1 to a right one
 }
 
 // mostNarrow is the largest number of channels of which a vector holds two windows.

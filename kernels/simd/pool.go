@@ -3,7 +3,7 @@ package simd
 // NoMaximum is the index of a window whose maximum a ReLU has cut off.
 const NoMaximum = 255
 
-// Pooling is windows over pixels whose channels are contiguous, in maps that must not
+// Pooling is windows over pixels with contiguous channels. Its maps must not
 // overlap. Window (u, v), u < Rows, v < Windows, has its pixels at rows u·Step + i and columns
 // v·Step + j, i, j < Size.
 type Pooling[T Float] struct {
@@ -44,7 +44,7 @@ func (p *Pooling[T]) Max(l Level) {
 //	X[(u·Step+i)·XRow + (v·Step+j)·XPixel + c] =
 //		Y[u·YRow + v·YPixel + c] where Index[u·IndexRow + v·IndexPixel + c] = i·Size + j, else 0
 //
-// or adds that with Accumulate, which windows that overlap (Step < Size) need.
+// or adds to X with Accumulate, as overlapping windows (Step < Size) need.
 // Pixels outside the windows are not touched.
 func (p *Pooling[T]) Spread(l Level) {
 	p.check()

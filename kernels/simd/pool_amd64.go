@@ -32,7 +32,7 @@ var (
 	unpoolAdd  = forms[poolArgs]{AVX2: {unpoolAddAVX2F32, unpoolAddAVX2F64}, AVX512: {unpoolAddAVX512F32, unpoolAddAVX512F64}}
 )
 
-// args are those of the pooling.
+// args are the arguments for the pooling.
 func (p *Pooling[T]) args(l Level, size int) poolArgs {
 	lanes := l.bytes() / size
 	last := p.Channels % lanes

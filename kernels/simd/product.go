@@ -169,7 +169,7 @@ func (p *Product[T]) blockGo(c, a, b []T, width int, s *steps) {
 	}
 }
 
-// addRows2 adds the products of a0 with rows of b to c0, and those of a1 to c1.
+// addRows2 adds the products of a0 with rows of b to c0, and of a1 to c1.
 func addRows2[T Float](c0, c1, a0, a1, b []T, s *steps) {
 	n := len(c0)
 	c1 = c1[:n]

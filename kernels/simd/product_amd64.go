@@ -34,8 +34,8 @@ type productArgs struct {
 	last                int     // 0 if the last vector is whole
 	_                   int     // batchLeft: the assembly counts the batch down here
 	outerLeft           int     // and outer here
-	aheadAt, aheadStep  int     // of what is fetched beside the block of A, step by step; 0: not
-	aheadPanel          int     // to what is fetched beside the next panel; 0: the same beside all
+	aheadAt, aheadStep  int     // from the block of A to lines that are fetched, step by step; 0: none are
+	aheadPanel          int     // to lines that are fetched during the next panel; 0: the same during all
 	aheadBlock          int     // and block
 	aheadGroup          int     // and group
 }
@@ -134,8 +134,8 @@ func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int,
 	products[nv].call(l, size, args)
 }
 
-// fetch says what the assembly fetches: lines of A for the next block, or of what the next product
-// reads. Of the former it is those of the last batch, as those of the others are likely there. One line per
+// fetch tells the assembly which lines to fetch: of A for the next block, or of the operands of the next
+// product. Of the former it is lines of the last batch, as the others are likely there. One line per
 // step has to do: rows far from each other are not fetched, nor rows of a transposed A.
 func (p *Product[T]) fetch(args *productArgs, next *upcoming[T]) {
 	args.aheadAt, args.aheadStep, args.aheadPanel, args.aheadBlock, args.aheadGroup = 0, 0, 0, 0, 0
@@ -151,7 +151,7 @@ func (p *Product[T]) steps() int { return p.K * p.Batch * max(p.Outer, 1) }
 
 const lineBytes = 64
 
-// upcoming is what is left to fetch of what the next product reads, and how many bytes are fetched per step.
+// upcoming is the rest of the next product's operands, still to be fetched, and the bytes to fetch per step.
 type upcoming[T Float] struct {
 	left [2][]T
 	step int
@@ -167,7 +167,7 @@ func (p *Product[T]) upcoming(l Level, nv, panels int) upcoming[T] {
 	return upcoming[T]{p.Next, min(lineBytes, bytes/(p.steps()*blocks*panels*max(p.Groups, 1))+1)}
 }
 
-// fetch takes what the blocks of one call fetch, each in so many steps.
+// fetch takes the lines for the blocks of one call. steps is the steps of a block.
 func (u *upcoming[T]) fetch(args *productArgs, steps int) {
 	if len(u.left[0]) == 0 {
 		u.left[0], u.left[1] = u.left[1], nil

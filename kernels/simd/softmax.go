@@ -22,7 +22,7 @@ func SoftmaxWork[T Float](classes int) int {
 	return (classes + softmaxRest) * 64 / size[T](nil)
 }
 
-// softmaxRest is the number of vectors behind those of the classes: maxima, their
+// softmaxRest is the number of vectors behind the vectors of classes: maxima, their
 // classes, sums and labels.
 const softmaxRest = 4
 

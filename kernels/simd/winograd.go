@@ -25,7 +25,7 @@ import "math"
 //
 //	Domain[t·DomainTile + (6i+j)·Position + c]
 //
-// All transforms but those of results take whole tiles.
+// All transforms except Result take whole tiles.
 type Winograd struct {
 	Tiles, Channels int
 
@@ -38,9 +38,9 @@ type Winograd struct {
 	// Accumulate adds results, or gradients of filters, to X.
 	Accumulate bool
 
-	// Results are stored in so many rows and columns, from 1 to 4. Bias, if not nil, has an element per
+	// Results are stored in Rows rows and Columns columns, from 1 to 4. Bias, if not nil, has an element per
 	// channel. ReLU replaces negative results by zero; NaN stays. A result is set to zero where the
-	// element of Where, if not nil, is not positive; its distances are as those of X.
+	// element of Where, if not nil, is not positive. Where has distances like X.
 	Rows, Columns                   int
 	Bias                            []float32
 	ReLU                            bool
@@ -48,7 +48,7 @@ type Winograd struct {
 	WhereTile, WhereRow, WherePixel int
 }
 
-// WinogradSide is the rows and columns of a tile's results, WinogradData those of its data and of the
+// WinogradSide is the rows and columns of a tile's results, WinogradData the rows and columns of its data and of the
 // domain, and WinogradPositions the positions of the domain.
 const (
 	WinogradSide      = 4
@@ -56,7 +56,7 @@ const (
 	WinogradPositions = WinogradData * WinogradData
 )
 
-// The points are 0, ±winogradP, ±winogradQ and ∞. Further constants are those of the transforms.
+// The points are 0, ±winogradP, ±winogradQ and ∞. The transforms need further constants.
 const (
 	winogradP = 0.625
 	winogradQ = 1.5
@@ -237,7 +237,7 @@ func (w *Winograd) putResults(n, c, i int, line *winogradValues) {
 	}
 }
 
-// The lines are those of gen/winograd_lines.go, which has the equations.
+// The lines compute the same as gen/winograd_lines.go, which has the equations.
 
 func winogradDataLine(d winogradValues) winogradValues {
 	const a, b, p, q = winogradA, winogradB, winogradP, winogradQ

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 )
 
@@ -40,7 +40,7 @@ func (c Conv2D) Windows() [2]Window {
 
 // Traits are those of a layer with weights.
 func (c Conv2D) Traits() nn.Traits {
-	return nn.Traits{Weight: true, Grouped: c.groups() > 1, Takes: kernels.Norm, Stops: true}
+	return nn.Traits{Weight: true, Grouped: c.groups() > 1, Takes: calls.Norm, Stops: true}
 }
 
 // Prefix is how automatic names begin.
@@ -119,9 +119,9 @@ func (c Conv2D) Forward(n *nn.Node) {
 		Turned: &nn.Form{Layout: hwoi, Shape: []int{kh, kw, f, channels}, Outputs: 2, Inputs: 3},
 	})
 	if pool != nil {
-		n.Multiply("conv2d.nhwc", kernels.Pool, c.withPool(pool), n.Output(), n.Saved("index", dag.Uint8))
+		n.Multiply("conv2d.nhwc", calls.Pool, c.withPool(pool), n.Output(), n.Saved("index", dag.Uint8))
 	} else if sums, squares, wanted := n.TakeMoments(); wanted {
-		n.Multiply("conv2d.nhwc", kernels.Moments, params, sums, squares, n.Output())
+		n.Multiply("conv2d.nhwc", calls.Moments, params, sums, squares, n.Output())
 	} else {
 		n.Multiply("conv2d.nhwc", 0, params, n.Output())
 	}
@@ -150,13 +150,13 @@ func (c Conv2D) foldNorm(n *nn.Node, norm *nn.Stage) (weight, bias nn.Operand) {
 
 // Backward implements [Layer].
 func (c Conv2D) Backward(n *nn.Node) {
-	var with kernels.Attributes
+	var with calls.Attributes
 	params, gradient := c.params(), []nn.Operand{n.OutputGrad()}
 	switch pool := n.Fused(MaxPool{}); {
 	case pool != nil && n.Needs(0):
 		gradient[0] = n.GradBefore("maxpool.nhwc.dx", pool.Layer.(MaxPool).params(), n.OutputGrad(), n.Saved("index", dag.Uint8))
 	case pool != nil: // the gradient before pooling is never needed as a whole
-		with, params, gradient = kernels.Pool, c.withPool(pool), append(gradient, n.Saved("index", dag.Uint8))
+		with, params, gradient = calls.Pool, c.withPool(pool), append(gradient, n.Saved("index", dag.Uint8))
 	}
 	n.MultiplyBack("conv2d.nhwc.dw", with, params, func() {
 		operands := []nn.Operand{n.InputGrad(0), gradient[0], n.Turned()}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 )
 
@@ -17,7 +18,7 @@ type Dense struct {
 func (Dense) Kind() string { return "dense" }
 
 // Traits are those of a layer with weights.
-func (Dense) Traits() nn.Traits { return nn.Traits{Weight: true, Takes: kernels.Mapped, Stops: true} }
+func (Dense) Traits() nn.Traits { return nn.Traits{Weight: true, Takes: calls.Mapped, Stops: true} }
 
 // Prefix is how automatic names begin.
 func (Dense) Prefix() string { return "fc" }
@@ -65,9 +66,9 @@ func (d Dense) Forward(n *nn.Node) {
 		c, h, w := m[0], m[1], m[2]
 		n.Pack(nn.Packing{Form: nn.Form{Layout: "nhwc", Shape: []int{d.Outputs, h, w, c}, Outputs: 0}, Back: "nchw", From: []int{d.Outputs, c, h, w}})
 	}
-	var with kernels.Attributes
+	var with calls.Attributes
 	if n.Fused(ReLU{}) != nil {
-		with = kernels.ReLU
+		with = calls.ReLU
 	}
 	n.Multiply("dense", with, nil, n.Output())
 }
@@ -76,7 +77,7 @@ func (d Dense) Forward(n *nn.Node) {
 func (Dense) Backward(n *nn.Node) {
 	n.MultiplyBack("dense.dw", 0, nil, func() {
 		if n.Stops() {
-			n.Step(".input", kernels.Written("dense.dx", kernels.ReLU), nil, n.InputGrad(0), n.OutputGrad(), n.Weight(), n.Input(0))
+			n.Step(".input", kernels.Written("dense.dx", calls.ReLU), nil, n.InputGrad(0), n.OutputGrad(), n.Weight(), n.Input(0))
 		} else {
 			n.Step(".input", "dense.dx", nil, n.InputGrad(0), n.OutputGrad(), n.Weight())
 		}

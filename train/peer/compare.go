@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 	"dahl/nn/npz"
 	"dahl/train"
@@ -20,7 +20,7 @@ const LossSteps = 6
 // training magnifies from step to step. TF32 has 13 bits less than float32, and float64 has 29 more.
 func LossBound(o *train.Options) float64 {
 	switch {
-	case o.Precision == kernels.TF32Precision:
+	case o.Precision == calls.TF32Precision:
 		return 3e-2
 	case o.Type == dag.Float64:
 		return 1e-10

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/npz"
@@ -87,7 +87,7 @@ func Describe(w *train.Workload) (*Twin, error) {
 	}
 	m, method := w.Model, w.Method()
 	t := &Twin{
-		Device: device, Threads: threads, TF32: w.Options.Precision == kernels.TF32Precision,
+		Device: device, Threads: threads, TF32: w.Options.Precision == calls.TF32Precision,
 		Type: w.Options.Type.String(), Batch: w.Options.Batch, Input: m.Input, Classes: m.Classes(), Divisor: w.Data.Train.Divisor,
 		Optimizer: optimizer{method.Optimizer.Name(), method.Optimizer},
 		Loss:      loss{method.Loss.Name, method.Loss.LabelSmoothing}, ClipNorm: method.ClipNorm,

@@ -12,6 +12,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/files"
@@ -115,7 +116,7 @@ func CheckPrecision(name string) error {
 	if name == "" {
 		return nil
 	}
-	return cli.CheckName("precision", name, kernels.Precisions())
+	return cli.CheckName("precision", name, calls.Precisions())
 }
 
 // optimizer applies the flags to the model's default.

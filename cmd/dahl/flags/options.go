@@ -39,7 +39,7 @@ type Options struct {
 
 	Clocks []string `json:"clocks,omitempty"` // "device=clock"
 
-	// Precision of the factors of products, one of kernels.Precisions. Empty means the finest.
+	// Precision of the factors of products, one of [dahl/kernels/calls.Precisions]. Empty means the finest.
 	Precision string `json:"precision,omitempty"`
 
 	Batch   int    `json:"batch,omitempty"`

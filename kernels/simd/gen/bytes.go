@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Bytes beside vectors of floats: masks and positions in memory have one byte where
+// Bytes that accompany vectors of floats: masks and positions in memory have one byte where
 // the vector has an element.
 
 // bytesAt is where the bytes of a vector are, and what the rest of a row needs: the

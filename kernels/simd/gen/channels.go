@@ -30,7 +30,7 @@ var channelLoops = []struct {
 	{"channelGradient", "computes the gradient of x.", []string{"dx", "dy", "x"}, []string{"mean", "scale", "shift", "a", "b", "e"}, (*channelLoop).gradient},
 }
 
-// channelFields are those of simd.channelArgs.
+// channelFields are the fields of simd.channelArgs.
 var channelFields = []string{
 	"i0", "i1", "i2", "i3", "step0", "step1", "step2", "step3", "r0", "r1", "r2", "r3", "r4", "r5", "pixels", "vectors", "tail", "mask", "flags",
 }
@@ -121,7 +121,7 @@ func (l *channelLoop) centred(masked bool, x, mean reg.Register) {
 	l.minus(x, mean, x)
 }
 
-// scaled is what x - mean becomes.
+// scaled multiplies x - mean by the scale and adds the shift.
 func (l *channelLoop) scaled(masked bool, centred, factor, to reg.Register) {
 	l.get(masked, "scale", factor)
 	l.times(centred, factor, to)

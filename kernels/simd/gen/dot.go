@@ -21,13 +21,13 @@ func dot(m machine) {
 	}
 }
 
-// dotFields are those of simd.dotArgs.
+// dotFields are the fields of simd.dotArgs.
 var dotFields = []string{
 	"a", "b", "c", "start", "aAt", "cAt", "startAt", "vectors", "blocks", "rows",
 	"aRow", "aBlock", "bRow", "cRow", "cBlock", "startRow", "startBlock", "floor", "mask", "rest",
 }
 
-// Registers of the dot products beside those of the products: the third multiple of
+// Registers of the dot products in addition to the registers of products: the third multiple of
 // the row distance of B, and the operands at the end.
 var (
 	bRow3   = reg.R12

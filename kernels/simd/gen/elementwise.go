@@ -19,8 +19,8 @@ func elementwise(m machine) {
 	}
 }
 
-// elementwiseLoops names the operands in the order of simd.runArgs; those in capitals
-// are of bytes.
+// elementwiseLoops names the operands in the order of simd.runArgs. Capitals mark operands
+// with bytes.
 var elementwiseLoops = []struct {
 	name, doc string
 	operands  []string
@@ -35,7 +35,7 @@ var elementwiseLoops = []struct {
 	{"adam", "makes a step of Adam.", []string{"w", "g", "m", "v"}, (*runLoop).adamConstants, (*runLoop).adam},
 }
 
-// runFields are those of simd.runArgs.
+// runFields are the fields of simd.runArgs.
 var runFields = []string{
 	"p0", "p1", "p2", "p3", "vectors", "tail", "mask", "flags",
 	"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9",

@@ -59,7 +59,7 @@ func (e *exponential) reduce(x reg.Register) {
 	e.VFNMADD231PD(e.constant(expLn2Low), e.n, x)
 }
 
-// polynomial sets to to that of the constants from first to last, the highest power first.
+// polynomial evaluates the polynomial with the constants from first to last, the highest power first.
 func (e *exponential) polynomial(first, last int, x, to reg.Register) {
 	e.move(e.constant(first), to)
 	for c := first + 1; c <= last; c++ {

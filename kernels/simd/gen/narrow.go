@@ -26,7 +26,7 @@ func narrow(m machine) {
 	}
 }
 
-// narrowFields are those of simd.narrowArgs.
+// narrowFields are the fields of simd.narrowArgs.
 var narrowFields = []string{
 	"y", "index", "x", "yAt", "indexAt", "xAt", "rows", "vectors", "parts", "tail",
 	"mask", "pixels0", "pixels1", "tailMask", "tailPixels0", "tailPixels1",
@@ -39,16 +39,16 @@ const (
 	tapTable    = 0 // two: where the left and the right pixel of each window are
 	highTable   = 2 // two: all bits set where that is in the second vector (AVX2)
 	expandTable = 4 // two: the window of each element of two vectors of pixels
-	columnTable = 6 // two: whether it is of the left or the right pixel, 0 or 1
+	columnTable = 6 // two: the column of its pixel, 0 for the left and 1 for the right
 )
 
 type narrowLoop struct{ poolLoop }
 
-// Vector registers beside those of poolLoop: two vectors of pixels, and tables.
+// Vector registers in addition to those that poolLoop has: two vectors of pixels, and tables.
 func (l *narrowLoop) pixels(half int) reg.Register { return l.v(12 + half) }
 func (l *narrowLoop) table(n int) reg.Register     { return l.v(16 + n) } // AVX-512
 
-// tables is where those of the present channels are.
+// tables holds the address of the tables for the present channels.
 var tables = xPixel // of which narrow windows have no need
 
 func (l *narrowLoop) loadTable(n int, to reg.Register) {

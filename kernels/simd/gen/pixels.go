@@ -13,7 +13,7 @@ func pixels(m machine) {
 	m.multiplyAdd("multiplySum"+m.name(), "adds the products of all pixels to one.", true)
 }
 
-// multiplyAdd writes a loop whose results are one for each pixel, or a sum that stays in a register.
+// multiplyAdd writes a loop with a result for each pixel, or with a sum in a register.
 func (m machine) multiplyAdd(name, doc string, sum bool) {
 	l := m.begin(name, "pixelArgs", doc, "c", "a", "b", "pixels", "cPixel", "aPixel", "bPixel", "mask")
 	left := reg.R12

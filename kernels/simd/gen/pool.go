@@ -24,7 +24,7 @@ func pool(m machine) {
 	}
 }
 
-// poolFields are those of simd.poolArgs.
+// poolFields are the fields of simd.poolArgs.
 var poolFields = []string{
 	"y", "index", "x", "yAt", "indexAt", "xAt", "rows", "windows", "left", "vectors", "tail", "mask",
 	"yRow", "indexRow", "xRows", "yPixel", "indexPixel", "xStep", "xRow", "xPixel",
@@ -106,8 +106,8 @@ func (l *poolLoop) constants() {
 	l.addInt(l.ones(), l.constant(2), l.constant(3))
 }
 
-// pixels visits the pixels of a window, whose address is in windowPixel and whose
-// place in it in position.
+// pixels visits the pixels of a window. The address of a pixel is in windowPixel, and its
+// place in the window in position.
 func (l *poolLoop) pixels(visit func()) {
 	row, pixel := l.unique("pixelRow"), l.unique("pixel")
 	l.zero(l.position())

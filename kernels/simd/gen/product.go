@@ -29,7 +29,7 @@ func product(m machine) {
 	}
 }
 
-// productFields are those of simd.productArgs.
+// productFields are the fields of simd.productArgs.
 var productFields = []string{
 	"a", "b", "c", "start", "where", "aAt", "bAt", "cAt", "startAt", "whereAt", "k", "batch", "blocks", "groups", "left", "panels", "panelsLeft", "rows",
 	"aRow", "aStep", "aBatch", "aOuter", "aBlock", "aGroup", "bRow", "bBatch", "bOuter", "outer",
@@ -180,7 +180,7 @@ func (p *productLoop) nextOuter() {
 	p.JMP(operand.LabelRef(p.label("summed")))
 }
 
-// fetchOn goes on with what the next product reads, if that is fetched.
+// fetchOn goes on with the operands of the next product, if they are fetched.
 func (p *productLoop) fetchOn(by string) {
 	if !p.prefetches() {
 		return
@@ -248,7 +248,7 @@ func (p *productLoop) setSum(set, i, j int) reg.Register {
 	return p.v(set*p.m*p.nv + i*p.nv + j)
 }
 
-// zeroSets clears the sums beside the first.
+// zeroSets clears the sums after the first.
 func (p *productLoop) zeroSets() {
 	for n := p.m * p.nv; n < p.sets()*p.m*p.nv; n++ {
 		p.zero(p.v(n))
@@ -314,9 +314,9 @@ func (p *productLoop) step(set int) {
 	p.ADDQ(bRow, b)
 }
 
-// prefetches reports whether a step is long enough to fetch a line beside it, if asked to: of A
-// for the next block, since rows of A are read in many places at once, which the processor does
-// not foresee, or of what the next product reads. Such blocks have one set of sums.
+// prefetches reports whether a step is long enough to fetch a line during it, if asked to: of A
+// for the next block, or of the operands of the next product. The processor does not foresee reads of
+// rows of A, in many places at once. Such blocks have one set of sums.
 func (p *productLoop) prefetches() bool {
 	if p.wide {
 		return p.m*p.nv >= 16

@@ -9,8 +9,8 @@ import (
 
 // The loops of simd.Transpose turn some rows of the input into a vector of the output
 // rows. Sixteen bytes of each row, as many columns as they hold, are gathered into
-// vectors in such an order that a transposition within the 16-byte parts of the
-// vectors, which needs no shuffles across them, is the whole.
+// vectors in such an order that only the 16-byte parts of the
+// vectors need a transposition, without shuffles across them.
 
 func transpose(m machine) {
 	if m.wide {

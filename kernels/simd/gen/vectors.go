@@ -32,7 +32,7 @@ func width[T any](m machine, avx2, avx512 T) T {
 // name is the suffix of functions: AVX512F32 and so on.
 func (m machine) name() string { return width(m, "AVX2", "AVX512") + form(m, "F32", "F64") }
 
-// bytes is the size of a vector register, and element that of one element.
+// bytes is the size of a vector register, and element the size of one element.
 func (m machine) bytes() int   { return width(m, 32, 64) }
 func (m machine) element() int { return form(m, 4, 8) }
 

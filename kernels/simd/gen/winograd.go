@@ -9,7 +9,7 @@ import (
 )
 
 // The loops of simd.Winograd walk tiles and vectors of channels. A transform of a tile is one of
-// lines, applied to all its columns and then to all rows of what that gives. Between the two lie at
+// lines, applied to all its columns and then to all rows of the result. Between the two lie at
 // most 36 vectors on the stack, where each row follows the one before.
 
 // domainSide is the rows and columns of a tile in Winograd's domain.
@@ -39,7 +39,7 @@ type winogradTransform struct {
 	line      func(l *winogradLoop) []reg.Register // of a line in the first registers; gives where the results are
 }
 
-// winogradFields are those of simd.winogradArgs.
+// winogradFields are the fields of simd.winogradArgs.
 var winogradFields = []string{
 	"x", "domain", "xAt", "domainAt", "tiles", "vectors", "tail", "mask", "constants",
 	"xRow", "xPixel", "xTile", "position", "domainTile",
@@ -47,7 +47,7 @@ var winogradFields = []string{
 }
 
 // Registers of the loops: the first pixel or position of the present vector, the same of the present line,
-// and one, three and five times the distance within a line that is read and one that is written.
+// and one, three and five times the distance within a line, for reading and for writing.
 var (
 	fromVector, toVector  = reg.RSI, reg.R8
 	lineHere, between     = reg.RAX, reg.RBX
@@ -103,7 +103,7 @@ func (l *winogradLoop) function() {
 // hasEpilogue reports whether a bias is added and what follows it is done, too.
 func (l *winogradLoop) hasEpilogue() bool { return l.of.out && l.of.side == 4 }
 
-// fetches reports whether pixels are fetched from memory four tiles ahead. Those of filters are far apart, and no
+// fetches reports whether pixels are fetched from memory four tiles ahead. Pixels of filters are far apart, and no
 // other part of the processor sees a pattern in them.
 func (l *winogradLoop) fetches() bool { return l.of.side == 3 && !l.of.out }
 
@@ -285,7 +285,7 @@ func (l *winogradLoop) addOld(masked bool, i int, results []reg.Register, to fun
 	l.Label(past)
 }
 
-// finish adds the bias, does the ReLU, stops what where forbids, and stores the columns that exist.
+// finish adds the bias, does the ReLU, clears results that where forbids, and stores the columns within Columns.
 // Registers 1, 3, 6 and 7 are free.
 func (l *winogradLoop) finish(masked bool, i int, results []reg.Register, to func(int) operand.Mem) {
 	floor, bias, gate, zero := l.v(1), l.v(3), l.v(6), l.v(7)

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 )
 
@@ -82,14 +83,14 @@ func (batchNorm) Kernels() []kernels.Kernel {
 }
 
 // pair is the two rows of an operand.
-func pair[T kernels.Float](a *kernels.Arg) (first, second []T) {
-	all := kernels.Data[T](a)
+func pair[T calls.Float](a *calls.Arg) (first, second []T) {
+	all := calls.Data[T](a)
 	return all[:a.Shape[1]], all[a.Stride[0]:]
 }
 
-func moments[T kernels.Float](c *kernels.Call) {
+func moments[T calls.Float](c *calls.Call) {
 	mean, inverse := pair[T](&c.Args[0])
-	runningMean, runningVar := kernels.Data[T](&c.Args[1]), kernels.Data[T](&c.Args[2])
+	runningMean, runningVar := calls.Data[T](&c.Args[1]), calls.Data[T](&c.Args[2])
 	values := 1.0
 	sum, squares := make([]float64, len(mean)), make([]float64, len(mean))
 	each := func(visit func(i int, v float64)) {
@@ -111,17 +112,17 @@ func moments[T kernels.Float](c *kernels.Call) {
 	}
 }
 
-func running[T kernels.Float](c *kernels.Call) {
+func running[T calls.Float](c *calls.Call) {
 	mean, inverse := pair[T](&c.Args[0])
-	copy(mean, kernels.Data[T](&c.Args[1]))
-	for i, v := range kernels.Data[T](&c.Args[2]) {
+	copy(mean, calls.Data[T](&c.Args[1]))
+	for i, v := range calls.Data[T](&c.Args[2]) {
 		inverse[i] = T(1 / math.Sqrt(float64(v)+eps))
 	}
 }
 
-func norm[T kernels.Float](c *kernels.Call) {
+func norm[T calls.Float](c *calls.Call) {
 	mean, inverse := pair[T](&c.Args[2])
-	weight, bias := kernels.Data[T](&c.Args[3]), kernels.Data[T](&c.Args[4])
+	weight, bias := calls.Data[T](&c.Args[3]), calls.Data[T](&c.Args[4])
 	eachRow(c, func(row func(int) []T) {
 		y, x := row(0), row(1)
 		for i, v := range x {
@@ -130,7 +131,7 @@ func norm[T kernels.Float](c *kernels.Call) {
 	}, 0, 1)
 }
 
-func normDw[T kernels.Float](c *kernels.Call) {
+func normDw[T calls.Float](c *calls.Call) {
 	sum, products := pair[T](&c.Args[2])
 	mean, inverse := pair[T](&c.Args[5])
 	clear(sum)
@@ -150,10 +151,10 @@ func normDw[T kernels.Float](c *kernels.Call) {
 	}
 }
 
-func normDx[T kernels.Float](c *kernels.Call) {
+func normDx[T calls.Float](c *calls.Call) {
 	mean, inverse := pair[T](&c.Args[3])
 	sum, products := pair[T](&c.Args[4])
-	weight, values := kernels.Data[T](&c.Args[5]), T(c.Params[0])
+	weight, values := calls.Data[T](&c.Args[5]), T(c.Params[0])
 	eachRow(c, func(row func(int) []T) {
 		dx, dy, x := row(0), row(1), row(2)
 		for i, g := range dy {

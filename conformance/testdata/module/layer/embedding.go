@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 )
 
@@ -58,8 +59,8 @@ func (embedding) Kernels() []kernels.Kernel {
 	}
 }
 
-func greyOf[T kernels.Float](c *kernels.Call) {
-	kernels.EachRun(&c.Args[0], &c.Args[1], &c.Args[1], func(y []int32, x, _ []T) {
+func greyOf[T calls.Float](c *calls.Call) {
+	calls.EachRun(&c.Args[0], &c.Args[1], &c.Args[1], func(y []int32, x, _ []T) {
 		for i, v := range x {
 			y[i] = min(int32(float64(v)*c.Params[0]), int32(c.Params[0])-1)
 		}
@@ -67,21 +68,21 @@ func greyOf[T kernels.Float](c *kernels.Call) {
 }
 
 // eachWord visits each number of a vector with its row of a sample, and the row of the table.
-func eachWord[T kernels.Float](c *kernels.Call, words, rows, table int, visit func(row, of []T)) {
+func eachWord[T calls.Float](c *calls.Call, words, rows, table int, visit func(row, of []T)) {
 	i, y, w := &c.Args[words], &c.Args[rows], &c.Args[table]
 	for n := range i.Shape[0] {
 		for t := range i.Shape[1] {
-			word := int(kernels.Data[int32](i)[n*i.Stride[0]+t])
-			visit(kernels.Data[T](y)[n*y.Stride[0]+t*y.Stride[1]:][:y.Shape[2]], kernels.Data[T](w)[word*w.Stride[0]:])
+			word := int(calls.Data[int32](i)[n*i.Stride[0]+t])
+			visit(calls.Data[T](y)[n*y.Stride[0]+t*y.Stride[1]:][:y.Shape[2]], calls.Data[T](w)[word*w.Stride[0]:])
 		}
 	}
 }
 
-func embed[T kernels.Float](c *kernels.Call) {
+func embed[T calls.Float](c *calls.Call) {
 	eachWord(c, 1, 0, 2, func(row, of []T) { copy(row, of) })
 }
 
-func embedDw[T kernels.Float](c *kernels.Call) {
+func embedDw[T calls.Float](c *calls.Call) {
 	begun[T](&c.Args[0])
 	eachWord(c, 2, 1, 0, func(row, sum []T) {
 		for i, g := range row {

@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 func operand(name, dims string, modes ...dag.Mode) kernels.Operand {
@@ -16,13 +17,13 @@ func writes(name, dims string) kernels.Operand  { return operand(name, dims, dag
 func updates(name, dims string) kernels.Operand { return operand(name, dims, dag.ReadWrite) }
 func sums(name, dims string) kernels.Operand    { return operand(name, dims, dag.Write, dag.ReadWrite) }
 
-func ref(run32, run64 func(*kernels.Call)) []kernels.Variant {
-	return []kernels.Variant{{Name: "ref", Run32: run32, Run64: run64}}
+func ref(run32, run64 func(*calls.Call)) []calls.Variant {
+	return []calls.Variant{{Name: "ref", Run32: run32, Run64: run64}}
 }
 
 // begun is a vector to which a kernel adds.
-func begun[T kernels.Float](a *kernels.Arg) []T {
-	all := kernels.Data[T](a)
+func begun[T calls.Float](a *calls.Arg) []T {
+	all := calls.Data[T](a)
 	if !a.Accumulates() {
 		clear(all)
 	}
@@ -30,7 +31,7 @@ func begun[T kernels.Float](a *kernels.Arg) []T {
 }
 
 // eachRow visits the last dimension of some operands, whose other extents are equal.
-func eachRow[T kernels.Float](c *kernels.Call, visit func(row func(arg int) []T), args ...int) {
+func eachRow[T calls.Float](c *calls.Call, visit func(row func(arg int) []T), args ...int) {
 	outer := c.Args[args[0]].Shape
 	outer = outer[:len(outer)-1]
 	at, rows := make([]int, len(outer)), 1
@@ -47,7 +48,7 @@ func eachRow[T kernels.Float](c *kernels.Call, visit func(row func(arg int) []T)
 			for d, i := range at {
 				first += i * a.Stride[d]
 			}
-			return kernels.Data[T](a)[first:][:a.Shape[len(outer)]]
+			return calls.Data[T](a)[first:][:a.Shape[len(outer)]]
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn/npz"
 	"dahl/train"
 )
@@ -18,9 +19,9 @@ import (
 // called runs an operation in float64 on data of some shapes, all of which it may change.
 func called(table []kernels.Kernel, op string, params []float64, shapes [][]int, data ...[]float64) {
 	k := &table[slices.IndexFunc(table, func(k kernels.Kernel) bool { return k.Op == op })]
-	c := kernels.Call{Params: params}
+	c := calls.Call{Params: params}
 	for i, o := range k.Operands {
-		c.Args = append(c.Args, kernels.Bind(unsafe.Pointer(&data[i][0]), &dag.Buffer{Shape: shapes[i], Type: dag.Float64}, nil, o.Modes[0]))
+		c.Args = append(c.Args, calls.Bind(unsafe.Pointer(&data[i][0]), &dag.Buffer{Shape: shapes[i], Type: dag.Float64}, nil, o.Modes[0]))
 	}
 	k.Variants[0].Run64(&c)
 }

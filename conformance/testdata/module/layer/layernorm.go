@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 )
 
@@ -60,8 +61,8 @@ func (layerNorm) Kernels() []kernels.Kernel {
 	}
 }
 
-func normalise[T kernels.Float](c *kernels.Call) {
-	weight, bias := kernels.Data[T](&c.Args[3]), kernels.Data[T](&c.Args[4])
+func normalise[T calls.Float](c *calls.Call) {
+	weight, bias := calls.Data[T](&c.Args[3]), calls.Data[T](&c.Args[4])
 	eachRow(c, func(row func(arg int) []T) {
 		y, k, x := row(0), row(1), row(2)
 		var sum, squares float64
@@ -80,7 +81,7 @@ func normalise[T kernels.Float](c *kernels.Call) {
 	}, 0, 1, 2)
 }
 
-func normaliseDw[T kernels.Float](c *kernels.Call) {
+func normaliseDw[T calls.Float](c *calls.Call) {
 	dw, db := begun[T](&c.Args[0]), begun[T](&c.Args[1])
 	eachRow(c, func(row func(arg int) []T) {
 		dy, x, k := row(2), row(3), row(4)
@@ -91,8 +92,8 @@ func normaliseDw[T kernels.Float](c *kernels.Call) {
 	}, 2, 3, 4)
 }
 
-func normaliseDx[T kernels.Float](c *kernels.Call) {
-	weight := kernels.Data[T](&c.Args[4])
+func normaliseDx[T calls.Float](c *calls.Call) {
+	weight := calls.Data[T](&c.Args[4])
 	eachRow(c, func(row func(arg int) []T) {
 		dx, dy, x, k := row(0), row(1), row(2), row(3)
 		var sum, products T

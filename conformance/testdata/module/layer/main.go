@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 	"dahl/nn/layers"
 	"dahl/plan/best"
@@ -35,16 +36,16 @@ func (softplus) Kernels() []kernels.Kernel {
 	}
 }
 
-func value[T kernels.Float](c *kernels.Call) {
-	kernels.EachRun(&c.Args[0], &c.Args[1], &c.Args[1], func(y, x, _ []T) {
+func value[T calls.Float](c *calls.Call) {
+	calls.EachRun(&c.Args[0], &c.Args[1], &c.Args[1], func(y, x, _ []T) {
 		for i, v := range x {
 			y[i] = T(math.Log1p(math.Exp(float64(v))))
 		}
 	})
 }
 
-func slope[T kernels.Float](c *kernels.Call) {
-	kernels.EachRun(&c.Args[0], &c.Args[1], &c.Args[2], func(dx, dy, x []T) {
+func slope[T calls.Float](c *calls.Call) {
+	calls.EachRun(&c.Args[0], &c.Args[1], &c.Args[2], func(dx, dy, x []T) {
 		for i, v := range x {
 			dx[i] = dy[i] / T(1+math.Exp(-float64(v)))
 		}
