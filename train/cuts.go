@@ -24,7 +24,7 @@ func (w *Workload) CutCosts(ctx context.Context) ([]plan.CutCost, error) {
 func (w *Workload) PriceAs(l dag.Lowering) (*schedule.Priced, error) {
 	of := *w
 	of.Options.Lowering = &l
-	if err := of.Lower(Samples{Train: of.Options.Batch}); err != nil {
+	if err := of.Lower(Samples{Train: of.Options.Batch, Type: w.sampleType}); err != nil {
 		return nil, err
 	}
 	of.Program.Graphs, of.Program.Order = of.Program.Graphs[:1], []dag.Segment{{Graph: 0, Steps: 1}}

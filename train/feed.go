@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"unsafe"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -68,17 +69,17 @@ func (f *feeder) feed(step int, args []kernels.Arg) error {
 // feedImages implements the op "feed.images": the index of a batch that lies in order, its samples
 // and labels, and what feed does.
 func (f *feeder) feedImages(step int, args []kernels.Arg) error {
-	index, samples, labels := kernels.Data[int32](&args[0]), kernels.Data[uint8](&args[1]), kernels.Data[int32](&args[2])
+	index, labels := kernels.Data[int32](&args[0]), kernels.Data[int32](&args[2])
 	data.InOrder(index)
-	for i, sample := range data.Batch(f.order, f.batch, step) {
-		labels[i] = f.data.Labels[sample]
+	for _, sample := range data.Batch(f.order, f.batch, step) {
+		labels = labels[copy(labels, f.data.LabelsOf(int(sample))):]
 	}
 	f.feedHyper(step, args[3:])
 	if f.samples == nil || f.samples.next != f.first+step { // the first step, or again an earlier one
 		f.close()
 		f.samples = newStream(f.data, f.order, f.batch, step)
 	}
-	return f.samples.take(f.ctx, samples)
+	return f.samples.take(f.ctx, unsafe.Slice((*byte)(args[1].First), len(index)*f.data.SampleBytes()))
 }
 
 func (f *feeder) feedHyper(step int, args []kernels.Arg) {

@@ -165,7 +165,7 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 			return
 		}
 		of.Options.Tiles = choice.Tiles
-		if made.err = of.Lower(Samples{Train: c.samples.Train, Divisor: c.samples.Divisor}); made.err == nil {
+		if made.err = of.Lower(Samples{Train: c.samples.Train, Type: c.samples.Type, Divisor: c.samples.Divisor}); made.err == nil {
 			made.lowering, made.program = of.Lowering, firstOf(of.Program)
 		}
 	})

@@ -74,7 +74,7 @@ func (w *Workload) Start() (*Trainer, error) {
 		return nil, inputErrorf("platform %q is not this machine: its trainings are predicted only", w.Platform.Name)
 	}
 	method := w.Method()
-	if err := method.Schedule.Check(); err != nil {
+	if err := cmp.Or(method.Schedule.Check(), w.checkTokens()); err != nil {
 		return nil, asInput(err)
 	}
 	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
@@ -345,7 +345,8 @@ func (t *Trainer) epoch(ctx context.Context, order []int32) (nn.EpochMetrics, er
 		}
 	}
 	trained, tested := &at.Trained, &at.Tested
-	m.Loss, m.Accuracy = trained.means()
+	positions := elements(t.Workload.Model.Positions())
+	m.Loss, m.Accuracy = trained.means(positions)
 	c := trained.Counted
 	m.Steps, m.Samples, m.Seconds = c.Steps, c.Samples, c.Time.Seconds()
 	if m.Modelled = t.Measured.Basis != energy.Unavailable; m.Modelled {
@@ -353,7 +354,7 @@ func (t *Trainer) epoch(ctx context.Context, order []int32) (nn.EpochMetrics, er
 	}
 	if tested.Samples > 0 {
 		m.Tested = true
-		m.TestLoss, m.TestAccuracy = tested.means()
+		m.TestLoss, m.TestAccuracy = tested.means(positions)
 	}
 	return m, nil
 }
@@ -460,8 +461,8 @@ func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tal
 // tally counts the samples of one split in one epoch.
 type tally struct {
 	Samples int          `json:"images"`
-	Correct int          `json:"correct"`
-	Loss    exact        `json:"loss"` // sum over samples
+	Correct int          `json:"correct"` // positions
+	Loss    exact        `json:"loss"`    // sum over samples
 	Counted plan.Counted `json:"counted"`
 }
 
@@ -471,6 +472,7 @@ func (c *tally) add(r StepResult, batch int) {
 	c.Loss += exact(r.Loss * float64(batch))
 }
 
-func (c *tally) means() (loss, accuracy float64) {
-	return float64(c.Loss) / float64(c.Samples), float64(c.Correct) / float64(c.Samples)
+// means are the loss of a position and the share of correct ones, of which a sample has so many.
+func (c *tally) means(positions int) (loss, accuracy float64) {
+	return float64(c.Loss) / float64(c.Samples), float64(c.Correct) / float64(c.Samples*positions)
 }

@@ -30,6 +30,8 @@ type Workload struct {
 	Platform *platform.Platform
 	Decision *schedule.Decision
 
+	sampleType dag.DType // of the program's samples
+
 	ran []plan.Piece // of a training that has ended: its program; nil: the program is to run
 }
 
@@ -83,6 +85,11 @@ func (w *Workload) Lower(n Samples) (err error) {
 		}
 		o.Stream = o.Stream || w.Data.streams(left)
 	}
+	w.Data = w.Data.as(o.Type)
+	if n.Type == dag.Float32 || n.Type == dag.Float64 {
+		n.Type = o.Type
+	}
+	w.sampleType = n.Type
 	if w.Lowering = o.Lowering; w.Lowering == nil {
 		l := DefaultLowering(w.Model, w.Platform, o.Batch, o.Type)
 		if o.Tiles != (tiling.Tiling{}) {
@@ -98,7 +105,7 @@ func (w *Workload) Lower(n Samples) (err error) {
 	}
 	w.Program, err = nn.NewProgram(w.Model, nn.ProgramOptions{
 		Batch: o.Batch, TrainSamples: cmp.Or(n.Train, o.Batch), TestSamples: n.Test, Epochs: o.Epochs,
-		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, Divisor: n.Divisor, Stream: o.Stream,
+		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, SampleType: n.Type, Divisor: n.Divisor, Stream: o.Stream,
 	})
 	return asInput(err)
 }

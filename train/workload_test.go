@@ -84,9 +84,9 @@ func TestNewRefuses(t *testing.T) {
 	d := must.Get(OpenData("synthetic:1x8x8:13:10", 0, 0))(t)
 	for want, refused := range map[string]func() error{
 		"batch 17: there are 13 training samples": func() error { return newError(m, d, core, Options{Batch: 17}) },
-		`precision "fp8": want one of`:           func() error { return newError(m, d, core, Options{Precision: "fp8"}) },
-		`variant "fast": no kernel has it`:       func() error { return newError(m, d, core, Options{Variant: "fast"}) },
-		"cores of one memory are executed":       func() error { return newError(m, d, server, Options{}) },
+		`precision "fp8": want one of`:            func() error { return newError(m, d, core, Options{Precision: "fp8"}) },
+		`variant "fast": no kernel has it`:        func() error { return newError(m, d, core, Options{Variant: "fast"}) },
+		"cores of one memory are executed":        func() error { return newError(m, d, server, Options{}) },
 		"is not this machine": func() error {
 			w, err := New(m, d, server, Options{Elsewhere: true})
 			if err != nil {

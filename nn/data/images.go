@@ -162,9 +162,8 @@ func openPictures(dir, source string, classes [][]string, opt Options) (*Dataset
 	} else if n > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("%d of the %d %s pictures in %s are grey among colours, and are read as RGB with three equal channels", n, hi-lo, opt.Split, dir))
 	}
-	d.Shape, d.source = p.shape, p
-	_, err = imageBytes(hi-lo, d.Shape)
-	return d, err
+	d.Shape, d.source = p.shape[:], p
+	return d, checkSize(hi-lo, d.Shape)
 }
 
 // foundImages is what a directory has of a split.

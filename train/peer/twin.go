@@ -86,6 +86,9 @@ func Describe(w *train.Workload) (*Twin, error) {
 		return nil, err
 	}
 	m, method := w.Model, w.Method()
+	if d := w.Data.Train; d.Type != dag.Uint8 || len(d.Positions) > 0 {
+		return nil, train.InputError{Err: fmt.Errorf("data %s: other programs train on pixels with one label for each sample", d.Name)}
+	}
 	t := &Twin{
 		Device: device, Threads: threads, TF32: w.Options.Precision == kernels.TF32Precision,
 		Type: w.Options.Type.String(), Batch: w.Options.Batch, Input: m.Input, Classes: m.Classes(), Divisor: w.Data.Train.Divisor,
@@ -125,12 +128,12 @@ func (t *Twin) Export(dir string, weights []npz.Array, w *train.Workload, most i
 	if most > 0 {
 		n, epochs = min(n, most), 1
 	}
-	arrays, err := imagesOf("", w.Data.Train, n)
+	arrays, err := samplesOf("", w.Data.Train, n)
 	if err != nil {
 		return err
 	}
 	if test := w.Data.Test; test != nil {
-		more, err := imagesOf("test_", test, cmp.Or(min(most, test.Len()), test.Len()))
+		more, err := samplesOf("test_", test, cmp.Or(min(most, test.Len()), test.Len()))
 		if err != nil {
 			return err
 		}
@@ -154,8 +157,8 @@ func orderOf(w *train.Workload, n, epoch int) []int32 {
 	return order
 }
 
-// imagesOf are the first samples of a split and their labels.
-func imagesOf(prefix string, d *data.Dataset, n int) ([]npz.Array, error) {
+// samplesOf are the first samples of a split and their labels.
+func samplesOf(prefix string, d *data.Dataset, n int) ([]npz.Array, error) {
 	order := make([]int32, n)
 	data.InOrder(order)
 	samples := make([]byte, n*d.SampleBytes())
@@ -163,7 +166,7 @@ func imagesOf(prefix string, d *data.Dataset, n int) ([]npz.Array, error) {
 		return nil, fmt.Errorf("data %s: %w", d.Name, err)
 	}
 	return []npz.Array{
-		{Name: prefix + "images", Type: dag.Uint8, Shape: append([]int{n}, d.Shape[:]...), Data: samples},
+		{Name: prefix + "images", Type: dag.Uint8, Shape: append([]int{n}, d.Shape...), Data: samples},
 		{Name: prefix + "labels", Type: dag.Int32, Shape: []int{n}, Data: bytesOf(d.Labels[:n])},
 	}, nil
 }
