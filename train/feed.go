@@ -66,9 +66,9 @@ func (f *feeder) feed(step int, args []kernels.Arg) error {
 	return nil
 }
 
-// feedImages implements the op "feed.images": the index of a batch that lies in order, its samples
+// feedSamples implements the op "feed.images": the index of a batch that lies in order, its samples
 // and labels, and what feed does.
-func (f *feeder) feedImages(step int, args []kernels.Arg) error {
+func (f *feeder) feedSamples(step int, args []kernels.Arg) error {
 	index, labels := kernels.Data[int32](&args[0]), kernels.Data[int32](&args[2])
 	data.InOrder(index)
 	for _, sample := range data.Batch(f.order, f.batch, step) {

@@ -44,11 +44,11 @@ type stream struct {
 	batch int
 	next  int // batch that take gives
 
-	free, ready chan *batchImages
+	free, ready chan *batchSamples
 	quit        chan struct{}
 }
 
-type batchImages struct {
+type batchSamples struct {
 	samples []byte
 	err     error // nothing follows it
 }
@@ -58,9 +58,9 @@ func newStream(d *data.Dataset, order []int32, batch, from int) *stream {
 	bytes := batch * d.SampleBytes()
 	n := ahead(bytes)
 	s := &stream{data: d, order: order, batch: batch, next: from,
-		free: make(chan *batchImages, n), ready: make(chan *batchImages, n), quit: make(chan struct{})}
+		free: make(chan *batchSamples, n), ready: make(chan *batchSamples, n), quit: make(chan struct{})}
 	for range n {
-		s.free <- &batchImages{samples: make([]byte, bytes)}
+		s.free <- &batchSamples{samples: make([]byte, bytes)}
 	}
 	go s.read(from)
 	return s
@@ -69,7 +69,7 @@ func newStream(d *data.Dataset, order []int32, batch, from int) *stream {
 // read reads until all whole batches are read, one cannot be, or the stream is closed.
 func (s *stream) read(k int) {
 	for ; (k+1)*s.batch <= len(s.order); k++ {
-		var b *batchImages
+		var b *batchSamples
 		select {
 		case b = <-s.free:
 		case <-s.quit:

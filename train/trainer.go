@@ -127,7 +127,7 @@ func (w *Workload) Train(ctx context.Context) (*Trainer, error) {
 // open begins a leg: it compiles the program for the workload's devices and fills in the
 // data. With an error everything stays as it was.
 func (t *Trainer) open(w *Workload) error {
-	hooks := map[string]execute.Hook{"feed": t.feed.feed, "feed.images": t.feed.feedImages, "fetch": t.feed.fetch}
+	hooks := map[string]execute.Hook{"feed": t.feed.feed, "feed.images": t.feed.feedSamples, "fetch": t.feed.fetch}
 	r, err := execute.New(w.Decision, execute.Options{Hooks: hooks, Poison: true, AnyClock: w.Options.AnyClock})
 	if err == nil && !w.Options.Stream {
 		if err = w.Data.fill(r); err != nil {
