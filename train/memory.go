@@ -53,7 +53,7 @@ func (w *Workload) afford(left budget.Limit) error {
 	err := budget.Check(w.needs(), left)
 	if err != nil && !w.Options.Stream && w.Data.Train != nil {
 		w.Options.Stream = true
-		if err := w.Lower(w.Data.Samples()); err != nil {
+		if err := w.Lower(); err != nil {
 			return err
 		}
 		if err := w.Choose(); err != nil {
@@ -95,7 +95,7 @@ func (w *Workload) needs() []budget.Need {
 		kept = 0
 	}
 	if w.Data.Train != nil {
-		order = 4 * int64(w.Data.Samples().Train+w.Data.Samples().Test)
+		order = 4 * int64(w.Samples.Train+w.Samples.Test)
 	}
 	ahead, spans, tasks := int64(0), int64(0), int64(0)
 	for i, g := range w.Program.Graphs {

@@ -10,7 +10,7 @@ import (
 
 // Recomputable names layers with which the plan of a workload fits its memories, which it does not as it is, if they are recomputed.
 // They are those whose forward passes write most: one, two, four and so on, or all. It is nil where even these are too few.
-func (w *Workload) Recomputable(n Samples) []string {
+func (w *Workload) Recomputable() []string {
 	if w.Model == nil || w.Options.Plan != nil {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (w *Workload) Recomputable(n Samples) []string {
 		}
 		of := *w
 		of.Options.Lowering = &l
-		if of.Lower(n) != nil {
+		if of.Lower() != nil {
 			return nil
 		}
 		of.Program.Graphs, of.Program.Order = of.Program.Graphs[:len(w.Program.Graphs)], w.Program.Order

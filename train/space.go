@@ -21,9 +21,8 @@ type Space struct {
 // choices prices a workload on sets of devices with lowerings.
 type choices struct {
 	Workload
-	samples Samples
-	whole   *platform.Platform
-	fence   string // the devices that sets choose among; "": all
+	whole *platform.Platform
+	fence string // the devices that sets choose among; "": all
 
 	mutex    sync.Mutex
 	programs map[programKey]*lowering // with a model; equal programs are lowered once
@@ -44,8 +43,8 @@ type lowering struct {
 
 // Space makes the space of sets of the devices that a list selects of a machine, and with a network, where
 // the workload fixes no lowering, of these tiles.
-func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tiles ...tiling.Tiling) (*Space, error) {
-	c := &choices{Workload: *w, samples: n, whole: whole, fence: fence, programs: map[programKey]*lowering{}}
+func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling.Tiling) (*Space, error) {
+	c := &choices{Workload: *w, whole: whole, fence: fence, programs: map[programKey]*lowering{}}
 	if w.Model == nil || w.Options.Lowering != nil || w.Options.Tiles != (tiling.Tiling{}) || len(tiles) == 0 {
 		tiles = []tiling.Tiling{{}}
 	}
@@ -164,8 +163,8 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 		if made.program != nil {
 			return
 		}
-		of.Options.Tiles = choice.Tiles
-		if made.err = of.Lower(Samples{Train: c.samples.Train, Type: c.samples.Type, Divisor: c.samples.Divisor}); made.err == nil {
+		of.Options.Tiles, of.Samples.Test = choice.Tiles, 0
+		if made.err = of.Lower(); made.err == nil {
 			made.lowering, made.program = of.Lowering, firstOf(of.Program)
 		}
 	})

@@ -25,12 +25,11 @@ type Workload struct {
 	Options  Options
 	Model    *nn.Model // nil for a graph that no network made
 	Data     Data      // of a training; the zero value where only predictions are asked for
+	Samples  Samples   // of the data
 	Lowering *dag.Lowering
 	Program  *dag.Program
 	Platform *platform.Platform
 	Decision *schedule.Decision
-
-	sampleType dag.DType // of the program's samples
 
 	ran []plan.Piece // of a training that has ended: its program; nil: the program is to run
 }
@@ -67,16 +66,16 @@ func lowered(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, e
 	if o.Batch > d.Train.Len() {
 		return nil, inputErrorf("batch %d: there are %d training samples in %s; want at most as many", o.Batch, d.Train.Len(), d.Train.Name)
 	}
-	w := &Workload{Options: o, Model: fitted, Data: d, Platform: p}
+	w := &Workload{Options: o, Model: fitted, Data: d, Samples: d.Samples(), Platform: p}
 	if err := w.CheckVariant(); err != nil {
 		return nil, err
 	}
-	return w, w.Lower(d.Samples())
+	return w, w.Lower()
 }
 
-// Lower makes the program of the model for so many samples.
-func (w *Workload) Lower(n Samples) (err error) {
-	o := &w.Options
+// Lower makes the program of the model for the samples.
+func (w *Workload) Lower() (err error) {
+	o, n := &w.Options, w.Samples
 	o.Batch, o.Epochs, o.Type = cmp.Or(o.Batch, w.Model.Defaults.Batch), max(1, o.Epochs), cmp.Or(o.Type, dag.Float32)
 	if !o.Elsewhere {
 		left := budget.Available()
@@ -89,7 +88,6 @@ func (w *Workload) Lower(n Samples) (err error) {
 	if n.Type == dag.Float32 || n.Type == dag.Float64 {
 		n.Type = o.Type
 	}
-	w.sampleType = n.Type
 	if w.Lowering = o.Lowering; w.Lowering == nil {
 		l := DefaultLowering(w.Model, w.Platform, o.Batch, o.Type)
 		if o.Tiles != (tiling.Tiling{}) {
