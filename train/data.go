@@ -14,7 +14,7 @@ import (
 	"dahl/nn/data"
 )
 
-// Data is what a network is trained and tested on.
+// Data are the sets for training and testing a network.
 type Data struct {
 	Train, Test *data.Dataset // Test is nil where there is none
 }
@@ -60,7 +60,7 @@ func OpenDataAs(name string, opt data.Options) (d Data, err error) {
 		return d, nil
 	}
 	if err == nil {
-		err = d.alike()
+		err = d.checkTest()
 	}
 	return d, asInput(err)
 }
@@ -89,8 +89,8 @@ func (d *Data) fill(r *execute.Runner) error {
 	return nil
 }
 
-// alike refuses a test that a network for the training samples cannot take.
-func (d *Data) alike() error {
+// checkTest refuses a test that a network for the training samples cannot take.
+func (d *Data) checkTest() error {
 	a, b := d.Train, d.Test
 	if !slices.Equal(a.Shape, b.Shape) || a.Type != b.Type || !slices.Equal(a.Positions, b.Positions) {
 		return fmt.Errorf("data %s: the test samples are %s and the training samples %s; make them equal", a.Name, shapeText(b), shapeText(a))
@@ -145,8 +145,8 @@ func DefaultData(m *nn.Model) string {
 	return name
 }
 
-// Fit adapts the first and the last layer of a network to its data. A network that begins
-// with features sees a sample as a vector, and one that begins with images sees rows of columns as an image of one channel. A model file that has fewer outputs
+// Fit adapts the first and the last layer of a network to its data. A sample becomes a vector where the network begins with features. Rows of columns become an
+// image of one channel where it begins with images. A model file that has fewer outputs
 // than the data have classes is refused, and so are data of one class.
 func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 	if d.Classes < 2 {

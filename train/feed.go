@@ -22,7 +22,7 @@ type feeder struct {
 	batch     int             // of its steps
 	stepsDone int             // training steps before the segment, for the optimiser's t
 
-	samples *stream // of streamed data; nil: nobody has asked yet
+	samples *stream // of streamed data; nil before the first step
 	first   int     // batch of the stream that is the segment's first
 
 	live    *live        // is told each step
@@ -30,7 +30,7 @@ type feeder struct {
 	results []StepResult // by step of the segment
 }
 
-// StepResult is what one step reports.
+// StepResult is the report of one step.
 type StepResult struct {
 	Loss    float64 // mean over the batch, before the update
 	Correct int
@@ -66,8 +66,8 @@ func (f *feeder) feed(step int, args []kernels.Arg) error {
 	return nil
 }
 
-// feedSamples implements the op "feed.images": the index of a batch that lies in order, its samples
-// and labels, and what feed does.
+// feedSamples implements the op "feed.images": the index of a batch in order, its samples and
+// labels, and the numbers of feed.
 func (f *feeder) feedSamples(step int, args []kernels.Arg) error {
 	index, labels := kernels.Data[int32](&args[0]), kernels.Data[int32](&args[2])
 	data.InOrder(index)
@@ -79,7 +79,7 @@ func (f *feeder) feedSamples(step int, args []kernels.Arg) error {
 		f.close()
 		f.samples = newStream(f.data, f.order, f.batch, step)
 	}
-	return f.samples.take(f.ctx, unsafe.Slice((*byte)(args[1].First), len(index)*f.data.SampleBytes()))
+	return f.samples.copyNext(f.ctx, unsafe.Slice((*byte)(args[1].First), len(index)*f.data.SampleBytes()))
 }
 
 func (f *feeder) feedHyper(step int, args []kernels.Arg) {

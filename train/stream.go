@@ -8,7 +8,7 @@ import (
 	"dahl/platform"
 )
 
-// Batches are read ahead, as many as fill so many bytes, but at least two.
+// As many batches are read ahead as fill mostAheadBytes, but at least two.
 const (
 	mostAheadBytes = 64 << 20
 	leastAhead     = 2
@@ -37,12 +37,12 @@ func (d *Data) StreamedText(batch int) string {
 	return text
 }
 
-// stream reads the samples of batches in their order, ahead of the steps that take them.
+// stream reads the samples of batches in their order, ahead of the steps that read them.
 type stream struct {
 	data  *data.Dataset
 	order []int32
 	batch int
-	next  int // batch that take gives
+	next  int // batch that copyNext gives
 
 	free, ready chan *batchSamples
 	quit        chan struct{}
@@ -83,8 +83,8 @@ func (s *stream) read(k int) {
 	}
 }
 
-// take copies the samples of the next batch, once they have been read or ctx has ended.
-func (s *stream) take(ctx context.Context, dst []byte) error {
+// copyNext copies the samples of the next batch, once they have been read or ctx has ended.
+func (s *stream) copyNext(ctx context.Context, dst []byte) error {
 	select {
 	case b := <-s.ready:
 		if b.err != nil {
@@ -100,7 +100,7 @@ func (s *stream) take(ctx context.Context, dst []byte) error {
 	}
 }
 
-// continues reports whether an order of batches is what the stream gives next.
+// continues reports whether the stream gives the batches of an order next.
 func (s *stream) continues(d *data.Dataset, order []int32, batch int) bool {
 	rest := s.order[min(len(s.order), s.next*s.batch):]
 	return s.data == d && s.batch == batch && len(rest) > 0 && len(rest) == len(order) && &rest[0] == &order[0]

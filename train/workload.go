@@ -18,7 +18,7 @@ import (
 	"dahl/train/budget"
 )
 
-// Workload is what a run works on: the graphs, the machine, and the decisions made
+// Workload is the subject of a run: the graphs, the machine, and the decisions made
 // beforehand. [New] makes one whole; whoever has a graph of his own fills in the fields and
 // decides.
 type Workload struct {
@@ -31,7 +31,7 @@ type Workload struct {
 	Platform *platform.Platform
 	Decision *schedule.Decision
 
-	ran []plan.Piece // of a training that has ended: its program; nil: the program is to run
+	ran []plan.Piece // the program of a training that has ended; nil means that it is to run
 }
 
 // New fits a network to its data, lowers it for a machine, and makes all decisions. A
@@ -108,8 +108,8 @@ func (w *Workload) Lower() (err error) {
 	return asInput(err)
 }
 
-// CheckVariant refuses a name that no kernel has, and one of a library that GPUs are to
-// execute here and this machine lacks.
+// CheckVariant refuses a name without a kernel, and the name of a library that GPUs of
+// this machine are to execute but do not have.
 func (w *Workload) CheckVariant() error {
 	name := w.Options.Variant
 	if name == "" {
@@ -160,7 +160,7 @@ func (w *Workload) Predict(ctx context.Context) (*plan.Totals, error) {
 }
 
 // RecordedByDefault is how many steps of every graph are recorded in an epoch where some
-// device is no processor: enough for a steady step, few beside an epoch.
+// device is no processor: enough for a steady step, few against an epoch.
 const RecordedByDefault = 10
 
 // RecordedSteps is how many steps of every graph are recorded in an epoch.
@@ -204,7 +204,7 @@ func (w *Workload) pieces() (pieces []plan.Piece) {
 	return pieces
 }
 
-// TrainedOn is the number of samples that a step trains on; 0: it evaluates, or no model made it.
+// TrainedOn is the number of samples that a step trains on. Zero means an evaluation, or a graph that no model made.
 func TrainedOn(g *dag.Graph) int {
 	if nn.IsTraining(g) {
 		return nn.BatchOf(g)
@@ -228,9 +228,9 @@ func (w *Workload) only(done []plan.Piece) *Workload {
 	return &part
 }
 
-// DefaultLowering is the granularity of a network on a platform: tiles for the second-level
-// cache of the first processor that runs layers, finer ones where the machine has more than [nn.FewCores] cores of processors,
-// else for that of the first device that does, or whole layers where such a device is the only one.
+// DefaultLowering is the granularity of a network on a platform. Where a processor runs layers, tiles fit its second-level
+// cache, and are finer on more than [nn.FewCores] cores. Else they fit the cache of the first device, or are whole layers on a
+// single unit.
 func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) dag.Lowering {
 	g := grainOf(p)
 	if g.device {
@@ -242,7 +242,7 @@ func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) 
 	return nn.DefaultLowering(m, batch, int(g.bytes), t)
 }
 
-// Tilings are those of a network on a platform, of which the tile of the busiest layer stands for all.
+// Tilings are the ways to cut a network on a platform. The tile of the busiest layer stands for all.
 func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*tiling.Network, error) {
 	extents, err := m.Extents(batch)
 	if err != nil {
@@ -266,7 +266,7 @@ func Accelerators(p *platform.Platform) (n int) {
 	return n
 }
 
-// grain is what the default granularity of a network depends on: a cache and whether there are many cores, or a whole device
+// grain decides the default granularity of a network: a cache and whether there are many cores, or a whole device
 // and its memory. Bytes are 0 where none are given.
 type grain struct {
 	device, fine bool
@@ -302,9 +302,9 @@ func grainOf(p *platform.Platform) grain {
 	}
 }
 
-// Within is a platform without the models of variants that round the factors of products
-// more than a precision of package kernels allows ("": the finest), so that none is chosen
-// for being fast. A variant that is asked for by name stays.
+// Within is a platform without the models of variants whose products round more than a
+// precision of package kernels allows, so that none is chosen for being fast. Empty means
+// the finest precision. A variant that is asked for by name stays.
 func Within(p *platform.Platform, precision, variant string) (*platform.Platform, error) {
 	precision = cmp.Or(precision, kernels.FullPrecision)
 	if !slices.Contains(kernels.Precisions(), precision) {

@@ -23,7 +23,7 @@ type Dataset struct {
 	Classes int
 	Divisor float64  // of a pixel, whose value is byte/Divisor, from 0 to 1
 	Source  string   // origin of the bytes, for the manifest
-	Notes   []string // what somebody should know who trains on them
+	Notes   []string // advice for whoever trains on them
 
 	// Positions is the shape of the labels of one sample. Empty means one label.
 	Positions []int
@@ -51,7 +51,7 @@ func elements(shape []int) int {
 // Options selects a part of a data set.
 type Options struct {
 	Split  string // "train" or "test"; "" means "train"
-	Limit  int    // at most so many samples; 0: all
+	Limit  int    // the most samples; zero means all
 	Offset int    // number of samples to skip
 	Later  bool   // leaves the samples where they are, for [Dataset.Read]
 
@@ -73,18 +73,18 @@ const MaxSamples = 1 << 26
 // these forms:
 //
 //	digits                        optical digits 1×8×8, embedded in the program
-//	synthetic[:SHAPE[:N[:K[:P]]]] N random samples of K classes that can be learned, such as synthetic:3x32x32:1000:10,
+//	synthetic[:SHAPE[:N[:K[:P]]]] N random samples of K learnable classes, such as synthetic:3x32x32:1000:10,
 //	                              with a label for each of the positions P
 //	FILE.npz                      arrays x_train, y_train, x_test and y_test, or x and y, of any shape
 //	DIR                           IDX files as MNIST names them, plain or gzip
 //	DIR                           CIFAR-10, binary version
 //	DIR                           train/CLASS/*.png and test/CLASS/*.png (or JPEG),
-//	                              or CLASS/*.png, of which every fifth is for the test
+//	                              or CLASS/*.png with every fifth for the test
 //	DIR                           train/images/*.png with train/labels.csv and the same of
 //	                              test, or images and labels.csv (or .txt), of lines
-//	                              "file,label", of which every fifth is for the test
+//	                              "file,label", with every fifth for the test
 //
-// Pictures below directories of a class are of the class, too. Grey pictures among others get three equal channels.
+// Pictures below directories of a class belong to the class, too. Grey pictures among others get three equal channels.
 // What is transparent lies over black, and a JPEG's orientation (EXIF) is not looked at.
 //
 // The names in a directory tell its format. A directory that fits none or several of the formats
@@ -205,7 +205,7 @@ func (opt Options) check() (Options, error) {
 	return opt, nil
 }
 
-// checkResize refuses extents that pictures cannot have, and any for data that are not pictures.
+// checkResize refuses impossible extents of pictures, and any extents for other data.
 func (opt Options) checkResize(pictures bool, what string) error {
 	h, w := opt.Resize[0], opt.Resize[1]
 	switch {

@@ -15,7 +15,7 @@
 //
 // # Sources
 //
-// IDX is the format of MNIST (LeCun, Cortes, Burges), and the binary batches are those of CIFAR (Krizhevsky, 2009).
+// IDX is the format of MNIST (LeCun, Cortes, Burges), and the binary batches come from CIFAR (Krizhevsky, 2009).
 // README.md names the origin of the digits.
 //
 // # Limits

@@ -13,8 +13,9 @@ import (
 // maxInflation is how many bytes deflate makes of one at most.
 const maxInflation = 1032
 
-// idxImages is the images lo to hi of the n in an IDX file. Those of a compressed one are read in
-// any order from a temporary file beside it, so that their order is that of an uncompressed one.
+// idxImages is the images lo to hi of the n in an IDX file. Images of a compressed file are read
+// from a temporary file in its directory, so that any order costs the same as in an uncompressed
+// one.
 type idxImages struct {
 	path      string
 	n, lo, hi int
@@ -129,7 +130,7 @@ func (x *idxImages) inflate(read func(io.Reader) error) error {
 	})
 }
 
-// unzip writes the images of a compressed file into one beside it. The file loses its name at
+// unzip writes the images of a compressed file into one in its directory. The file loses its name at
 // once, so that nothing of it is left when the program ends, however it does.
 func (x *idxImages) unzip() error {
 	x.mu.Lock()

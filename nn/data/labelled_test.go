@@ -145,7 +145,7 @@ func FuzzLabels(f *testing.F) {
 		}
 		classes, err := classesOf(list, "labels.csv")
 		for _, l := range list {
-			if n, known := classes.of(l.label); err == nil && (!known || n < 0 || n >= min(classes.count, maxClasses)) {
+			if n, known := classes.number(l.label); err == nil && (!known || n < 0 || n >= min(classes.count, maxClasses)) {
 				t.Errorf("%q is class %d of %d", l.label, n, classes.count)
 			}
 		}

@@ -24,7 +24,7 @@ const maxPixelsPerByte = 8 * maxInflation
 type pictures struct {
 	paths []string
 	shape [3]int // of the images
-	like  string // a picture with these extents; "": they are scaled
+	like  string // a picture with these extents; empty means that they are scaled
 }
 
 func (p *pictures) open() (reader, error) { return p, nil }

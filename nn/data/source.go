@@ -35,8 +35,8 @@ func (d *Dataset) SampleBytes() int { return elements(d.Shape) * int(d.Type.Size
 // Bytes is the size of all samples.
 func (d *Dataset) Bytes() int64 { return int64(d.Len()) * int64(d.SampleBytes()) }
 
-// UnzippedBytes is the size of the temporary file that Read needs beside a compressed file; 0: it
-// needs none.
+// UnzippedBytes is the size of the temporary file that Read needs for a compressed file. Zero
+// means that it needs none.
 func (d *Dataset) UnzippedBytes() int64 {
 	if x, ok := d.source.(*idxImages); ok && x.zipped {
 		return d.Bytes()
@@ -149,7 +149,7 @@ func (h held) readFrom(first int, dst []byte) error {
 	return nil
 }
 
-// openSized opens a file that must have the size that it had before.
+// openSized opens a file that must have its former size.
 func openSized(path string, size int64) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -25,7 +25,7 @@ type Synthetic struct {
 const maxRank = 4
 
 // ParseSynthetic reads the text after "synthetic:", SHAPE[:samples[:classes[:positions]]]. Missing parts are
-// those of 1x28x28:1000:10, with one label for each sample.
+// as in 1x28x28:1000:10, with one label for each sample.
 func ParseSynthetic(spec string) (Synthetic, error) {
 	s := Synthetic{Shape: []int{1, 28, 28}, Samples: 1000, Classes: 10}
 	if spec == "" {

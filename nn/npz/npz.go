@@ -25,8 +25,8 @@ type Array struct {
 	Data  []byte // little-endian, row-major
 }
 
-// NewArray makes an array of float64 numbers. It stores them in that type, rounded as
-// float32, or as the whole numbers that they are.
+// NewArray makes an array of float64 numbers. It stores them in that type: rounded as
+// float32, or as whole numbers.
 func NewArray(name string, t dag.DType, shape []int, values []float64) Array {
 	a := Array{Name: name, Type: t, Shape: slices.Clone(shape)}
 	if n, err := arrayBytes(t, shape); err != nil || n != int64(len(values))*t.SizeBytes() {

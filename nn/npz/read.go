@@ -17,8 +17,8 @@ func Truncated(have, want int64) error {
 	return fmt.Errorf("truncated: %d bytes where %d should be; fetch the file again", have, want)
 }
 
-// ReadBytes reads exactly n bytes. A header that promises more than the file holds costs no more than
-// some times as much memory as what the file holds, of which most is never touched.
+// ReadBytes reads exactly n bytes. A header with a false promise costs some times the memory of
+// the file at most, and most of that is never touched.
 func ReadBytes(r io.Reader, n int64) ([]byte, error) {
 	const first, growth = 1 << 16, 8
 	var buf []byte
