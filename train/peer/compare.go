@@ -45,7 +45,9 @@ func LossError(label string, want, got, bounds []float64) (worst float64, err er
 	return worst, nil
 }
 
-func relativeError(want, got float64) float64 { return math.Abs(got-want) / math.Max(math.Abs(want), 1e-3) }
+func relativeError(want, got float64) float64 {
+	return math.Abs(got-want) / math.Max(math.Abs(want), 1e-3)
+}
 
 // roundings is how many times as far as dahl's losses are from those in float64 another program's may
 // be from dahl's. Both round, and some sums of the others are longer: of resnet18 with 64 samples PyTorch's fourth
