@@ -98,6 +98,7 @@ const (
 	Index           // int32
 	Wide            // int64
 	Pixel           // uint8 image data
+	Stored          // of a data set: uint8, int32 or the task's own type
 	Scalar          // float64 whatever the task's type: learning rate, step number
 )
 
@@ -178,7 +179,7 @@ func (k *Kernel) checkOperands(s *calls.Spec) error {
 	}
 	for i, o := range s.Operands {
 		want := k.Operands[i]
-		if t := want.Kind.DType(s.Type); o.Type != t {
+		if t := want.Kind.DType(s.Type); o.Type != t && !(want.Kind == Stored && (o.Type == dag.Int32 || o.Type == s.Type)) {
 			return fmt.Errorf("operand %s is %v, want %v", want.Name, o.Type, t)
 		}
 		if !want.allows(o.Mode) {
@@ -201,7 +202,7 @@ func (o *Operand) allows(m dag.Mode) bool {
 // DType is the element type of the kind in a task of type real.
 func (k ElemKind) DType(real dag.DType) dag.DType {
 	switch k {
-	case Mask, Pixel:
+	case Mask, Pixel, Stored:
 		return dag.Uint8
 	case Index:
 		return dag.Int32

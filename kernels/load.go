@@ -42,16 +42,28 @@ var loadNHWC = Kernel{
 		gpu.OnCUDA("an element per thread, for some samples", gpu.LoadNHWCOnCUDA)),
 }
 
-var loadLabels = Kernel{
-	Op: "load.labels", Doc: "y[i] = labels[index[i]]",
+var loadRows = Kernel{
+	Op: "load.rows", Doc: "x[i] = samples[index[i]]",
 	Operands: []Operand{
-		writes("y", Index, "n"),
-		reads("labels", Index, "N"),
+		writes("x", Real, "n ..."),
+		reads("samples", Real, "N ..."),
 		reads("index", Index, "n").below("N"),
 	},
 	Moved: gathered,
-	Variants: withRef("a copy", loadLabelsRef, loadLabelsRef,
-		gpu.OnCUDA("a label per thread", gpu.LoadLabelsOnCUDA)),
+	Variants: withRef("a copy", rowsRef[float32], rowsRef[float64],
+		gpu.OnCUDA("four elements per thread", gpu.LoadRowsOnCUDA)),
+}
+
+var loadLabels = Kernel{
+	Op: "load.labels", Doc: "y[i] = labels[index[i]]",
+	Operands: []Operand{
+		writes("y", Index, "n ..."),
+		reads("labels", Index, "N ..."),
+		reads("index", Index, "n").below("N"),
+	},
+	Moved: gathered,
+	Variants: withRef("a copy", rowsRef[int32], rowsRef[int32],
+		gpu.OnCUDA("four labels per thread", gpu.LoadRowsOnCUDA)),
 }
 
 // gathered is the bytes that a gather moves: the output, as much of the source, and the index.
@@ -60,17 +72,21 @@ func gathered(s *calls.Spec) int64 {
 	return int64(s.Volume(0))*(out.Type.SizeBytes()+from.Type.SizeBytes()) + int64(s.Volume(2))*index.Type.SizeBytes()
 }
 
-// gather visits contiguous elements of x, each time with the elements of the images for them.
-func gather[T calls.Float](call *calls.Call, visit func(x []T, images []uint8)) {
-	x, images := &call.Args[0], &call.Args[1]
-	outer, rows, run := calls.RunsFrom(1, x, images)
+// gather visits contiguous elements of x and those of the data set that they come from.
+func gather[T, S calls.Element](call *calls.Call, visit func(x []T, samples []S)) {
+	x, samples := &call.Args[0], &call.Args[1]
+	outer, rows, run := calls.RunsFrom(1, x, samples)
 	for i, source := range calls.Data[int32](&call.Args[2]) {
 		to := calls.Data[T](x)[i*x.Stride[0]:]
-		from := calls.Data[uint8](images)[int(source)*images.Stride[0]:]
+		from := calls.Data[S](samples)[int(source)*samples.Stride[0]:]
 		for r := range rows {
-			visit(to[x.OffsetFrom(1, outer, r):][:run], from[images.OffsetFrom(1, outer, r):][:run])
+			visit(to[x.OffsetFrom(1, outer, r):][:run], from[samples.OffsetFrom(1, outer, r):][:run])
 		}
 	}
+}
+
+func rowsRef[T calls.Element](call *calls.Call) {
+	gather(call, func(x, samples []T) { copy(x, samples) })
 }
 
 func loadRef[T calls.Float](call *calls.Call) {
@@ -89,13 +105,6 @@ func loadNHWCRef[T calls.Float](call *calls.Call) {
 	x.Each(func(i, h, w, c int) {
 		x.Elems[x.At(i, h, w, c)] = T(images.Elems[images.At(int(index[i]), c, h, w)]) / divisor
 	})
-}
-
-func loadLabelsRef(call *calls.Call) {
-	y, labels := calls.Data[int32](&call.Args[0]), calls.Data[int32](&call.Args[1])
-	for i, source := range calls.Data[int32](&call.Args[2]) {
-		y[i] = labels[source]
-	}
 }
 
 func loadAt[T calls.Float](level simd.Level, call *calls.Call) {
@@ -178,11 +187,11 @@ var feed = Kernel{
 }
 
 var feedImages = Kernel{
-	Op: "feed.images", Doc: "the caller writes the batch itself, and what feed does",
+	Op: "feed.images", Doc: "the caller writes the batch itself with m labels, and what feed does",
 	Operands: []Operand{
 		writes("index", Index, "n"),
-		writes("images", Pixel, "n ..."),
-		writes("labels", Index, "n"),
+		writes("images", Stored, "n ..."),
+		writes("labels", Index, "m"),
 		optional(writes("hyper", Scalar, "2")),
 	},
 	Host: true,

@@ -110,7 +110,7 @@ func (t *Table) Add(b *dag.Builder, task dag.Task) dag.TaskID {
 // table is the table of operations, with a line for each combination of attributes. Nothing changes it.
 var table = stated(slices.Concat([]Kernel{
 	feed, fetch, feedImages,
-	load, loadNHWC, loadLabels,
+	load, loadNHWC, loadRows, loadLabels,
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
 }, composed(), []Kernel{
 	relu, reluDx,

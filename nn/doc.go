@@ -85,7 +85,7 @@
 //
 // # Layout
 //
-// Samples are n×h×w×c: channels last. The layout is an attribute of a buffer, and a
+// Images are n×h×w×c: channels last. The layout is an attribute of a buffer, and a
 // change of layout is a task like any other. Data sets have images as c×h×w, which the task that loads a batch turns, unless
 // nothing but flattens reads them.
 //

@@ -9,8 +9,9 @@ import (
 	"dahl/naming"
 )
 
-// Loss is what a training makes small, the mean over the batch. The last layer's outputs are z, the
-// classes are c, and y is the class of a sample:
+// Loss is what a training makes small, the mean over all positions of the batch: one per sample, or the rows and columns of
+// an image of outputs, or all but the last dimension of others. The last layer's outputs are z, the
+// classes are c, and y is the class of a position:
 //
 //	cross_entropy   -Σ_c q_c·log softmax(z)_c                   CrossEntropyLoss
 //	mse             Σ_c (z_c - t_c)²/classes                    MSELoss
@@ -19,7 +20,7 @@ import (
 //
 //	q_c = (1 - smoothing)·[c = y] + smoothing/classes
 //
-// The same loss is reported for the test set. A sample is correct where the greatest output is that
+// The same loss is reported for the test set. A position is correct where the greatest output is that
 // of its class, whatever the loss.
 type Loss struct {
 	Name           string  // a name in Losses; "": cross_entropy
@@ -67,7 +68,7 @@ func (o Loss) String() string {
 }
 
 // loss adds the loss of the samples and the results for reports. The mean loss and the number of
-// correct samples are sinks: no other task waits for them.
+// correct positions are sinks: no other task waits for them.
 //
 // Either loss is one operation, which computes gradients, too, where they are needed.
 func (l *lowerer) loss(z tensor) {
@@ -76,6 +77,10 @@ func (l *lowerer) loss(z tensor) {
 		l.ofBatch(func() { *f = l.batchLoss() })
 	}
 	f.z = z
+	f.z.value = l.rows(z.value, l.size(), l.m.Classes())
+	if z.grad != none {
+		f.z.grad = l.rows(z.grad, l.size(), l.m.Classes())
+	}
 	op, params := "softmax_xent", dag.Params{{Name: "smoothing", Value: of.LabelSmoothing}}
 	if of.name() == squaredError {
 		op, params = "mse", nil
@@ -88,28 +93,40 @@ func (l *lowerer) loss(z tensor) {
 
 // batchLoss is what the losses of all samples share.
 func (l *lowerer) batchLoss() lossBuffers {
-	batch := []int{l.opt.Batch}
 	y, _ := l.b.BufferNamed("labels")
+	each := Elems(l.m.Positions())
+	rows := []int{l.opt.Batch * each}
 	return lossBuffers{
-		y: y, batch: batch,
-		sample:  l.buffer("loss.sample", l.opt.Type, dag.Activation, batch),
-		correct: l.buffer("loss.correct", dag.Uint8, dag.Activation, batch),
-		divisor: dag.Params{{Name: "batch", Value: float64(l.opt.Batch)}},
+		y: l.rows(y, l.opt.Batch), each: each, rows: rows,
+		sample:  l.buffer("loss.sample", l.opt.Type, dag.Activation, rows),
+		correct: l.buffer("loss.correct", dag.Uint8, dag.Activation, rows),
+		divisor: dag.Params{{Name: "batch", Value: float64(rows[0])}},
 	}
+}
+
+// rows is a buffer of samples with a row of columns for each position, without columns with a number.
+func (l *lowerer) rows(id dag.BufferID, samples int, columns ...int) dag.BufferID {
+	positions := l.m.Positions()
+	if len(positions) == 0 {
+		return id
+	}
+	return l.view(l.nameOf(id)+".positions", id, withBatch(samples*Elems(positions), columns))
 }
 
 type lossBuffers struct {
 	z               tensor
 	y               dag.BufferID
 	sample, correct dag.BufferID
-	batch           []int // the shape of a number per sample
+	each            int   // positions of a sample
+	rows            []int // the shape of a number per position
 	divisor         dag.Params
 }
 
 // lossOf adds a task that computes the losses of some samples, and where they are needed gradients, by an operation
 // that has a form for evaluations beside it.
 func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Params) {
-	z, row := boxOf(f.z.shape, r), boxOf(f.batch, l.inBatch(r))
+	positions := func(r dag.Range) dag.Range { return dag.Range{Lo: r.Lo * f.each, Hi: r.Hi * f.each} }
+	z, row := boxOf([]int{l.size() * f.each, l.m.Classes()}, positions(r)), boxOf(f.rows, positions(l.inBatch(r)))
 	accesses := []dag.Access{writes(f.sample, row), writes(f.correct, row), reads(f.z.value, z), reads(f.y, row)}
 	if f.z.grad == none {
 		l.lossTask(op+".eval", r, params, accesses...)

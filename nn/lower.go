@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/naming"
 )
 
 // hostMemory is the home of data and parameters; platforms resolve it.
@@ -40,12 +41,14 @@ type LowerOptions struct {
 	Optimizer Optimizer // nil: the model's default
 
 	// Samples is the size of the data set from which a step draws its batch. Split names the set
-	// "train" or "test"; "" follows Train. Pixels are divided by Divisor; 0 is 255.
+	// "train" or "test"; "" follows Train. Samples are pixels (Uint8), which are divided by Divisor, tokens (Int32), or
+	// numbers of the network's type. A divisor of zero means 255.
 	// With Stream the step does not know the set: its samples and labels are handed over with it.
-	Samples int
-	Split   string
-	Divisor float64
-	Stream  bool
+	Samples    int
+	SampleType dag.DType
+	Split      string
+	Divisor    float64
+	Stream     bool
 
 	// Unfused lowers each layer by itself, as a pattern with a cut along what it sums over leaves it.
 	Unfused bool
@@ -141,6 +144,12 @@ func (opt *LowerOptions) complete(m *Model) error {
 	if opt.Divisor == 0 {
 		opt.Divisor = 255
 	}
+	switch t := opt.SampleType; {
+	case t != dag.Uint8 && t != dag.Int32 && t != opt.Type:
+		return fmt.Errorf("samples of type %v for a network of %v", t, opt.Type)
+	case t == dag.Int32 && len(m.Input) == 3:
+		return fmt.Errorf("tokens of shape %s; those of an image are numbers", naming.ShapeText(m.Input))
+	}
 	if !(opt.Divisor > 0) {
 		return fmt.Errorf("pixel divisor %g; want a positive number", opt.Divisor)
 	}
@@ -166,8 +175,12 @@ func (l *lowerer) feed() (samples, labels dag.BufferID) {
 	if l.opt.Stream {
 		from, n, home, op = "step", l.opt.Batch, "", "feed.images"
 	}
-	samples = l.input(from+".images", dag.Uint8, withBatch(n, l.m.Input), home)
-	labels = l.input(from+".labels", dag.Int32, []int{n}, home)
+	samples = l.input(from+".images", l.opt.SampleType, withBatch(n, l.m.Input), home)
+	perSample := withBatch(n, l.m.Positions())
+	if l.opt.Stream {
+		perSample = []int{Elems(perSample)} // for feed.images, whose labels have one dimension
+	}
+	labels = l.input(from+".labels", dag.Int32, perSample, home)
 	l.index = l.input("step.index", dag.Int32, []int{l.opt.Batch}, "")
 	fed := []dag.Access{writes(l.index, nil)}
 	if l.opt.Stream {
@@ -192,18 +205,34 @@ func (l *lowerer) load() {
 	if l.m.flattensInput() {
 		l.samples = l.features(InputName, l.m.Input)
 	}
-	x, op := &l.samples, "load"
-	if x.channelsLast() {
+	x := &l.samples
+	op, params := "load", dag.Params{{Name: "divisor", Value: l.opt.Divisor}}
+	to := x // what the rows of the data set are loaded into
+	switch {
+	case l.opt.SampleType == dag.Int32:
+		x.kind, op, params = dag.Int32, "load.labels", nil
+	case l.opt.SampleType != dag.Uint8:
+		op, params = "load.rows", nil
+		if x.channelsLast() {
+			rows := l.features(InputName+"."+nchw, l.m.Input)
+			to = &rows
+			to.value = l.image(to.name, dag.Activation, to)
+		}
+	case x.channelsLast():
 		op = "load.nhwc"
 	}
 	x.value = l.image(x.name, dag.Activation, x)
-	params := dag.Params{{Name: "divisor", Value: l.opt.Divisor}}
 	size := clip(l.opt.Lowering.Of("input").Forward.Samples, l.size())
 	eachRange(l.size(), size, func(r dag.Range) {
-		l.add(dag.Task{
+		task := dag.Task{
 			Name: "input.load[" + rangeText(l.inBatch(r)) + "]", Op: op, Params: params, Labels: labelsOf("input", phaseLoad),
-			Accesses: []dag.Access{writes(x.at(r)), reads(l.fed[0], nil), reads(l.index, boxOf([]int{batch}, l.inBatch(r)))},
-		})
+			Accesses: []dag.Access{writes(to.at(r)), reads(l.fed[0], nil), reads(l.index, boxOf([]int{batch}, l.inBatch(r)))},
+		}
+		l.add(task)
+		if to != x {
+			task.Name, task.Op, task.Accesses = "input.nhwc["+rangeText(l.inBatch(r))+"]", nhwc, []dag.Access{writes(x.at(r)), reads(to.at(r))}
+			l.add(task)
+		}
 	})
 	if l.isFirst() {
 		l.ofBatch(l.loadLabels)
@@ -211,7 +240,10 @@ func (l *lowerer) load() {
 }
 
 func (l *lowerer) loadLabels() {
-	y := l.buffer("labels", dag.Int32, dag.Activation, []int{l.opt.Batch})
+	y := l.buffer("labels", dag.Int32, dag.Activation, withBatch(l.opt.Batch, l.m.Positions()))
+	if l.opt.Stream && len(l.m.Positions()) > 0 {
+		l.fed[1] = l.view("step.labels.samples", l.fed[1], l.b.BufferAt(y).Shape)
+	}
 	l.add(dag.Task{
 		Name: "labels.load", Op: "load.labels", Labels: labelsOf("input", phaseLoad),
 		Accesses: []dag.Access{writes(y, nil), reads(l.fed[1], nil), reads(l.index, nil)},

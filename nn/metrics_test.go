@@ -52,7 +52,7 @@ func TestEpochMetrics(t *testing.T) {
 	for _, e := range rows {
 		must.Do(t, w.Epoch(e))
 	}
-	const want = `epoch,loss,accuracy,test_loss,test_accuracy,steps,samples,seconds,images_per_s,modelled_joules
+	const want = `epoch,loss,accuracy,test_loss,test_accuracy,steps,images,seconds,images_per_s,modelled_joules
 1,0.5,0.75,,,0,0,0,,
 2,0.25,0.875,0.3,0.9,47,3000,2.5,1200,70.5
 `

@@ -20,7 +20,7 @@ import (
 // afterwards, but for its Defaults.
 type Model struct {
 	Name     string
-	Input    []int // shape of one sample, C×H×W or a number of features
+	Input    []int // shape of one sample; an image is C×H×W
 	Stages   []Stage
 	Defaults Defaults
 
@@ -194,11 +194,7 @@ func (m *Model) For(input []int, classes int) (*Model, error) {
 const MaxSampleElems = 1 << 32
 
 func (m *Model) infer(layers []Layer) error {
-	err := checkExtents(m.Input)
-	if n := len(m.Input); n != 1 && n != 3 {
-		err = fmt.Errorf("shape %s; want C×H×W or a number of features", naming.ShapeText(m.Input))
-	}
-	if err != nil {
+	if err := checkShape(m.Input); err != nil {
 		return &Fault{-1, "input", fmt.Errorf("input: %w", err)}
 	}
 	if len(layers) == 0 {
@@ -220,13 +216,7 @@ func (m *Model) infer(layers []Layer) error {
 			return &Fault{i, "", fmt.Errorf("layer %q: no layer reads its output; write its name into the input of a later layer, or leave it out", s.Name)}
 		}
 	}
-	if err := m.bringKernels(); err != nil {
-		return err
-	}
-	if shape := m.Stages[last].Out; len(shape) != 1 {
-		return &Fault{last, "", fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", naming.ShapeText(shape))}
-	}
-	return nil
+	return m.bringKernels()
 }
 
 // bringer is a layer with operations of its own. All layers of one type bring the same.
@@ -462,8 +452,27 @@ func checkExtents(shape []int) error {
 	return nil
 }
 
-// Classes is the number of outputs.
-func (m *Model) Classes() int { return m.Stages[len(m.Stages)-1].Out[0] }
+// Classes is the number of outputs at each position.
+func (m *Model) Classes() int {
+	classes, _ := m.outputs()
+	return classes
+}
+
+// Positions is the shape of the labels of one sample. Empty means one label.
+func (m *Model) Positions() []int {
+	_, positions := m.outputs()
+	return positions
+}
+
+// outputs are the classes, which are the channels of an image or the last dimension of any other output, and the other
+// dimensions.
+func (m *Model) outputs() (classes int, positions []int) {
+	out := m.Stages[len(m.Stages)-1].Out
+	if len(out) == 3 {
+		return out[0], out[1:]
+	}
+	return out[len(out)-1], out[:len(out)-1]
+}
 
 // State lists all that a training begins with and ends with, in the order of the layers: PyTorch's state_dict. A
 // parameter of several layers is there once, under the name that the first of them gives it.

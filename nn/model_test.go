@@ -82,7 +82,6 @@ func TestModelErrors(t *testing.T) {
 	for want, build := range map[string]func() (*nn.Model, error){
 		"has no layers":              func() (*nn.Model, error) { return nn.New("m", []int{3}) },
 		"input: shape 3×-1×2":        func() (*nn.Model, error) { return nn.New("m", []int{3, -1, 2}, layers.ReLU{}) },
-		"the last layer gives 1×2×3": func() (*nn.Model, error) { return nn.New("m", []int{1, 2, 3}, layers.ReLU{}) },
 		"the name is taken": func() (*nn.Model, error) {
 			return nn.New("m", []int{3}, nn.Named{Name: "a", Layer: layers.ReLU{}}, nn.Named{Name: "a", Layer: layers.ReLU{}})
 		},

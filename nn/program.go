@@ -24,6 +24,7 @@ type ProgramOptions struct {
 	Type         dag.DType
 	Lowering     dag.Lowering
 	Optimizer    Optimizer // nil: the model's default
+	SampleType   dag.DType // of the data, see LowerOptions
 	Divisor      float64   // of pixels; 0: 255
 	Stream       bool      // the samples are handed to every step, see LowerOptions
 }
@@ -68,7 +69,7 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 			}
 			g, err := m.Lower(LowerOptions{
 				Name: run.name, Batch: run.batch, FullBatch: part.batch, Type: opt.Type, Lowering: opt.Lowering, Train: part.train,
-				Optimizer: opt.Optimizer, Samples: part.samples, Divisor: opt.Divisor, Stream: opt.Stream,
+				Optimizer: opt.Optimizer, Samples: part.samples, SampleType: opt.SampleType, Divisor: opt.Divisor, Stream: opt.Stream,
 			})
 			if err != nil {
 				return nil, err

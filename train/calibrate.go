@@ -34,9 +34,9 @@ type Calibration struct {
 	AllUnits bool
 }
 
-// Calibrate measures what one training needs: every variant of its kernels by
-// itself, which chooses among them, then the chosen ones inside real steps, which
-// is what predicts best. The platform it returns has both.
+// Calibrate measures the kernels of one training: first every variant by itself, to
+// choose among them, then the chosen ones inside real steps, whose times predict best.
+// The platform it returns has both.
 func Calibrate(ctx context.Context, m *nn.Model, d Data, o Options, c Calibration) (*calibrate.Result, error) {
 	all, err := lowered(m, d, c.Platform, o)
 	if err != nil {
@@ -74,8 +74,8 @@ func Calibrate(ctx context.Context, m *nn.Model, d Data, o Options, c Calibratio
 	return result, result.Platform.Complete()
 }
 
-// measureSteps adds what calls take in the steps of a set of devices. A device on which the
-// steps cannot run, because it is too small, keeps what was measured by itself.
+// measureSteps adds what calls take in the steps of a set of devices. A device that is too
+// small for the steps keeps the times of its variants by themselves.
 func (c *Calibration) measureSteps(ctx context.Context, all *Workload, p *platform.Platform, set *stepSet, budget time.Duration) error {
 	selected, err := p.Select(set.list)
 	if err != nil {
@@ -140,9 +140,10 @@ type stepSet struct {
 	program      *dag.Program
 }
 
-// stepSets are the sets whose steps are measured: of a processor one unit and all, of
-// others all, with their own tiles and, where these differ, with those of all devices
-// together. Without units every device is measured.
+// stepSets lists the sets whose steps are measured. A processor is measured with one unit
+// and with all, any other device with all its units. Each has its own tiles, and where
+// they differ also the common tiles of all devices. Without units every device is
+// measured.
 func (w *Workload) stepSets(c *Calibration) (sets []stepSet, err error) {
 	for i := range w.Platform.Devices {
 		d := &w.Platform.Devices[i]
@@ -170,8 +171,8 @@ func (w *Workload) stepSets(c *Calibration) (sets []stepSet, err error) {
 	return sets, nil
 }
 
-// stepCalibration takes each call's times from the steps of real trainings on one
-// set of devices, of which the platform has all that is known so far.
+// stepCalibration takes each call's times from the steps of real trainings on one set of
+// devices. The platform has all times so far.
 type stepCalibration struct {
 	Workload
 	device string                // that is measured
@@ -201,12 +202,12 @@ func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error 
 	return err
 }
 
-// Bounds of the steps that are measured in one run, and those that warm it up.
+// Bounds of the measured steps of one run, and the number of steps before them.
 const minMeasuredSteps, maxMeasuredSteps, warmupSteps = 8, 400, 10
 
-// Time compiles and allocates the program anew, and hands each of its graphs over with the
-// number of steps that take about some time, whose samples are ready, and of steps before them
-// to warm up. The rarer graphs get less time than the first.
+// Time compiles and allocates the program anew, and calls run with each of its graphs, the
+// number of steps in about maxTime, and the number of steps that warm up. The samples of
+// these steps are ready. The rarer graphs get less time than the first.
 func (w *Workload) Time(ctx context.Context, maxTime time.Duration, run func(t *Trainer, graph, warmup, steps int) error) error {
 	t, err := w.Start()
 	if err != nil {

@@ -47,11 +47,11 @@ type Progress struct {
 // CheckpointEvery says how often a training is saved. The zero value is every minute, or less
 // often where saving takes more than a hundredth of the time, so that it costs less than 1 %.
 type CheckpointEvery struct {
-	Steps int           // after so many training steps; 0: by time
-	Time  time.Duration // 0: by default
+	Steps int           // number of training steps between two checkpoints; zero means by time
+	Time  time.Duration // zero means the default
 }
 
-// Saving is what checkpoints cost.
+// Saving counts the checkpoints of a training and their time.
 type Saving struct {
 	Count int
 	Drain time.Duration // from the time at which one was due until all workers rested
@@ -65,8 +65,8 @@ const (
 	checkpointShare = 100
 )
 
-// period is the time between two checkpoints, where the last one took so long; 0: they do not
-// come by time.
+// period is the time between two checkpoints, after one that took some time. Zero means that
+// they do not come by time.
 func (e CheckpointEvery) period(took time.Duration) time.Duration {
 	if e.Steps > 0 {
 		return 0
@@ -101,7 +101,7 @@ func (c *Checkpoint) Encode(w io.Writer) error {
 	return npz.Encode(w, append(c.state[:len(c.state):len(c.state)], progress))
 }
 
-// DecodeCheckpoint reads what Encode wrote, from a file of that size.
+// DecodeCheckpoint reads a checkpoint from a file of some size, the inverse of Encode.
 func DecodeCheckpoint(r io.ReaderAt, size int64) (*Checkpoint, error) {
 	arrays, err := npz.Decode(r, size, nil)
 	if err != nil {
@@ -120,7 +120,8 @@ func DecodeCheckpoint(r io.ReaderAt, size int64) (*Checkpoint, error) {
 
 // Resume starts a training where a checkpoint left it. The program may be lowered and planned in
 // another way, for another machine or more epochs: model, data, batch and optimiser have to be
-// those of the checkpoint. Steps and Epochs of the trainer begin with what it does itself.
+// the same as in the checkpoint. Steps and Epochs of the trainer begin with what it does
+// itself.
 func (w *Workload) Resume(c *Checkpoint) (*Trainer, error) {
 	if err := w.follows(c); err != nil {
 		return nil, asInput(fmt.Errorf("the checkpoint after step %d: %w", c.Steps, err))
@@ -186,7 +187,7 @@ func (w *Workload) reaches(p *Progress) error {
 	return nil
 }
 
-// save makes a checkpoint of the training as it is, unless the last one is of this moment.
+// save makes a checkpoint of the training as it is, unless no step was done since the last one.
 func (t *Trainer) save() error {
 	if last := &t.saved; t.OnCheckpoint == nil || t.Saving.Count > 0 && last.Epoch == t.at.Epoch && last.Segment == t.at.Segment && last.Within == t.at.Within {
 		return nil
@@ -237,7 +238,7 @@ func (v exact) MarshalText() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(v), 'g', -1, 64), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText is the inverse of MarshalText.
 func (v *exact) UnmarshalText(text []byte) error {
 	x, err := strconv.ParseFloat(string(text), 64)
 	*v = exact(x)

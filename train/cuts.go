@@ -23,8 +23,8 @@ func (w *Workload) CutCosts(ctx context.Context) ([]plan.CutCost, error) {
 // PriceAs prices a step on batches of as many samples with another lowering.
 func (w *Workload) PriceAs(l dag.Lowering) (*schedule.Priced, error) {
 	of := *w
-	of.Options.Lowering = &l
-	if err := of.Lower(Samples{Train: of.Options.Batch}); err != nil {
+	of.Options.Lowering, of.Samples = &l, Samples{Train: of.Options.Batch, Type: w.Samples.Type}
+	if err := of.Lower(); err != nil {
 		return nil, err
 	}
 	of.Program.Graphs, of.Program.Order = of.Program.Graphs[:1], []dag.Segment{{Graph: 0, Steps: 1}}

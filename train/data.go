@@ -4,27 +4,36 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"dahl/dag"
 	"dahl/execute"
+	"dahl/kernels/calls"
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/data"
 )
 
-// Data is what a network is trained and tested on.
+// Data are the sets for training and testing a network.
 type Data struct {
 	Train, Test *data.Dataset // Test is nil where there is none
 }
 
-// Samples says how many samples there are, where it does not matter which.
+// Samples says how many samples there are, where it does not matter which. Zeros mean a batch, and no test.
 type Samples struct {
-	Train, Test int     // 0: a batch, and no test
+	Train, Test int
+	Type        dag.DType
 	Divisor     float64 // of pixels
 }
 
-// Samples are those of the data.
+// SamplesOf says how many samples a set for training has.
+func SamplesOf(d *data.Dataset) Samples {
+	return Samples{Train: d.Len(), Type: d.Type, Divisor: d.Divisor}
+}
+
+// Samples says how many samples the data have.
 func (d *Data) Samples() Samples {
-	n := Samples{Train: d.Train.Len(), Divisor: d.Train.Divisor}
+	n := SamplesOf(d.Train)
 	if d.Test != nil {
 		n.Test = d.Test.Len()
 	}
@@ -51,7 +60,7 @@ func OpenDataAs(name string, opt data.Options) (d Data, err error) {
 		return d, nil
 	}
 	if err == nil {
-		err = d.alike()
+		err = d.checkTest()
 	}
 	return d, asInput(err)
 }
@@ -80,19 +89,44 @@ func (d *Data) fill(r *execute.Runner) error {
 	return nil
 }
 
-// alike refuses a test that a network for the training samples cannot take.
-func (d *Data) alike() error {
-	if a, b := d.Train.Shape, d.Test.Shape; a != b {
-		return fmt.Errorf("data %s: the test samples are %d×%d×%d (channels×height×width) and the training samples %d×%d×%d; make them equal",
-			d.Train.Name, b[0], b[1], b[2], a[0], a[1], a[2])
+// checkTest refuses a test that a network for the training samples cannot take.
+func (d *Data) checkTest() error {
+	a, b := d.Train, d.Test
+	if !slices.Equal(a.Shape, b.Shape) || a.Type != b.Type || !slices.Equal(a.Positions, b.Positions) {
+		return fmt.Errorf("data %s: the test samples are %s and the training samples %s; make them equal", a.Name, shapeText(b), shapeText(a))
 	}
-	for i, label := range d.Test.Labels {
-		if int(label) >= d.Train.Classes {
+	for i, label := range b.Labels {
+		if int(label) >= a.Classes {
 			return fmt.Errorf("data %s: test sample %d has the label %d, and the training samples have %d classes, 0 to %d; number the classes of both alike",
-				d.Train.Name, i, label, d.Train.Classes, d.Train.Classes-1)
+				d.Train.Name, i/(len(b.Labels)/b.Len()), label, d.Train.Classes, d.Train.Classes-1)
 		}
 	}
 	return nil
+}
+
+// shapeText is the shape of samples, their type where they are no pixels, and the shape of labels where there are several.
+func shapeText(d *data.Dataset) string {
+	text := naming.ShapeText(d.Shape)
+	if len(d.Shape) == 3 {
+		text += " (channels×height×width)"
+	}
+	if d.Type != dag.Uint8 {
+		text += " of " + d.Type.String()
+	}
+	if len(d.Positions) > 0 {
+		text += " with " + labelsText(d.Positions)
+	}
+	return text
+}
+
+// as is the data with their numbers in the type of a network.
+func (d Data) as(t dag.DType) Data {
+	for _, s := range []**data.Dataset{&d.Train, &d.Test} {
+		if *s != nil {
+			*s = (*s).As(t)
+		}
+	}
+	return d
 }
 
 // DefaultData names the built-in data that have the model's shape.
@@ -100,22 +134,30 @@ func DefaultData(m *nn.Model) string {
 	if slices.Equal(m.Input, []int{1, 8, 8}) && m.Classes() >= 10 {
 		return "digits"
 	}
-	if len(m.Input) == 3 {
-		return fmt.Sprintf("synthetic:%dx%dx%d:2000:%d", m.Input[0], m.Input[1], m.Input[2], m.Classes())
+	shape := m.Input
+	if len(shape) == 1 {
+		shape = []int{1, 1, shape[0]}
 	}
-	return fmt.Sprintf("synthetic:1x1x%d:2000:%d", m.Input[0], m.Classes())
+	name := fmt.Sprintf("synthetic:%s:2000:%d", naming.JoinInts(shape, "x"), m.Classes())
+	if p := m.Positions(); len(p) > 0 {
+		name += ":" + naming.JoinInts(p, "x")
+	}
+	return name
 }
 
-// Fit adapts the first and the last layer of a network to its data. A network that begins
-// with features sees the pixels of a sample as a vector. A model file that has fewer outputs
+// Fit adapts the first and the last layer of a network to its data. A sample becomes a vector where the network begins with features. Rows of columns become an
+// image of one channel where it begins with images. A model file that has fewer outputs
 // than the data have classes is refused, and so are data of one class.
 func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 	if d.Classes < 2 {
 		return nil, oneClass(d)
 	}
-	shape := d.Shape[:]
-	if len(m.Input) == 1 {
-		shape = []int{d.Shape[0] * d.Shape[1] * d.Shape[2]}
+	shape := d.Shape
+	switch {
+	case len(m.Input) == 1:
+		shape = []int{elements(shape)}
+	case len(m.Input) == 3 && len(shape) == 2:
+		shape = []int{1, shape[0], shape[1]}
 	}
 	if m.ONNX != nil {
 		if err := fitsFile(m, d, shape); err != nil {
@@ -130,7 +172,18 @@ func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 	if err != nil {
 		return nil, inputErrorf("data %s: %w", d.Name, err)
 	}
+	if p := fitted.Positions(); !slices.Equal(p, d.Positions) {
+		return nil, inputErrorf("data %s: %s for each sample, and the network has outputs for %s; make them equal (a network with one label ends with flatten and dense)",
+			d.Name, labelsText(d.Positions), labelsText(p))
+	}
 	return fitted, nil
+}
+
+func labelsText(positions []int) string {
+	if len(positions) == 0 {
+		return "one label"
+	}
+	return "labels of " + naming.ShapeText(positions)
 }
 
 // fitsFile refuses data of another shape or with more classes than an ONNX file says. Its weights fit nothing else.
@@ -138,7 +191,7 @@ func fitsFile(m *nn.Model, d *data.Dataset, shape []int) error {
 	switch f := m.ONNX; {
 	case !slices.Equal(shape, m.Input):
 		return inputErrorf("%s: the input %q of the file is N×%s, and the samples of the data %s are %s (channels×height×width); take other data or export the network for these",
-			f.Path, f.Input, naming.ShapeText(m.Input), d.Name, naming.ShapeText(d.Shape[:]))
+			f.Path, f.Input, naming.ShapeText(m.Input), d.Name, naming.ShapeText(d.Shape))
 	case m.Classes() < d.Classes:
 		return inputErrorf("%s: the output %q of the file is N×%d, and the data %s have %d classes; take other data or export the network for these",
 			f.Path, f.Output, m.Classes(), d.Name, d.Classes)
@@ -163,4 +216,29 @@ func InTurn(size, n int) []int32 {
 		order[i] = int32(i % size)
 	}
 	return order
+}
+
+// checkTokens refuses tokens that a layer has no row for.
+func (w *Workload) checkTokens() error {
+	if w.Data.Train == nil || w.Data.Train.Type != dag.Int32 {
+		return nil
+	}
+	g, most := w.Program.Graphs[0], w.Data.Train.Tokens()
+	if test := w.Data.Test; test != nil {
+		most = max(most, test.Tokens())
+	}
+	for i := range g.Tasks {
+		task := &g.Tasks[i]
+		k, _ := w.Model.Kernels().Lookup(task.Op)
+		for operand, a := range task.Accesses {
+			if name := g.Buffers[g.Storage(a.Buffer)].Name; name != "input" && !strings.HasPrefix(name, "input.") { // of the model or of a micro-batch
+				continue
+			}
+			spec := calls.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+			if bound := k.IndexBound(spec, operand); bound > 0 && bound < most {
+				return inputErrorf("data %s: a token is %d, and layer %s takes 0 to %d", w.Data.Train.Name, most-1, task.Labels.Layer, bound-1)
+			}
+		}
+	}
+	return nil
 }

@@ -61,15 +61,15 @@ func TestOpenDataComparesSplits(t *testing.T) {
 func TestFitONNX(t *testing.T) {
 	m := must.Get(files.LoadModel("../nn/testdata/tied.onnx"))(t)
 	for _, c := range []struct {
-		shape   [3]int
+		shape   []int
 		classes int
 		err     string
 	}{
-		{[3]int{1, 2, 2}, 4, ""},
-		{[3]int{1, 2, 2}, 3, ""},
-		{[3]int{1, 8, 24}, 4, `tied.onnx: the input "x" of the file is N×1×2×2, and the samples of the data d are 1×8×24 (channels×height×width); take other data or export the network for these`},
-		{[3]int{1, 1, 4}, 4, `the input "x" of the file is N×1×2×2, and the samples of the data d are 1×1×4`},
-		{[3]int{1, 2, 2}, 10, `tied.onnx: the output "o" of the file is N×4, and the data d have 10 classes; take other data or export the network for these`},
+		{[]int{1, 2, 2}, 4, ""},
+		{[]int{1, 2, 2}, 3, ""},
+		{[]int{1, 8, 24}, 4, `tied.onnx: the input "x" of the file is N×1×2×2, and the samples of the data d are 1×8×24 (channels×height×width); take other data or export the network for these`},
+		{[]int{1, 1, 4}, 4, `the input "x" of the file is N×1×2×2, and the samples of the data d are 1×1×4`},
+		{[]int{1, 2, 2}, 10, `tied.onnx: the output "o" of the file is N×4, and the data d have 10 classes; take other data or export the network for these`},
 	} {
 		_, err := Fit(m, &data.Dataset{Name: "d", Labels: []int32{0}, Shape: c.shape, Classes: c.classes})
 		bad := InputError{}
@@ -95,7 +95,7 @@ func TestFitOutputs(t *testing.T) {
 		{written, 10, 0, "m.toml:7: the last layer has 7 outputs and the data d have 10 classes; write outputs = 10"},
 		{built, 1, 0, "data d: all samples have the label 0, one class: nothing to learn"},
 	} {
-		m, err := Fit(c.m, &data.Dataset{Name: "d", Labels: []int32{0}, Shape: [3]int{1, 8, 8}, Classes: c.classes})
+		m, err := Fit(c.m, &data.Dataset{Name: "d", Labels: []int32{0}, Shape: []int{1, 8, 8}, Classes: c.classes})
 		bad := InputError{}
 		switch {
 		case c.err == "" && (err != nil || m.Classes() != c.want):

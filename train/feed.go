@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"unsafe"
 
 	"dahl/dag"
 	"dahl/kernels/calls"
@@ -21,7 +22,7 @@ type feeder struct {
 	batch     int             // of its steps
 	stepsDone int             // training steps before the segment, for the optimiser's t
 
-	samples *stream // of streamed data; nil: nobody has asked yet
+	samples *stream // of streamed data; nil before the first step
 	first   int     // batch of the stream that is the segment's first
 
 	live    *live        // is told each step
@@ -29,7 +30,7 @@ type feeder struct {
 	results []StepResult // by step of the segment
 }
 
-// StepResult is what one step reports.
+// StepResult is the report of one step.
 type StepResult struct {
 	Loss    float64 // mean over the batch, before the update
 	Correct int
@@ -65,20 +66,20 @@ func (f *feeder) feed(step int, args []calls.Arg) error {
 	return nil
 }
 
-// feedImages implements the op "feed.images": the index of a batch that lies in order, its samples
-// and labels, and what feed does.
-func (f *feeder) feedImages(step int, args []calls.Arg) error {
-	index, samples, labels := calls.Data[int32](&args[0]), calls.Data[uint8](&args[1]), calls.Data[int32](&args[2])
+// feedSamples implements the op "feed.images": the index of a batch in order, its samples and
+// labels, and the numbers of feed.
+func (f *feeder) feedSamples(step int, args []calls.Arg) error {
+	index, labels := calls.Data[int32](&args[0]), calls.Data[int32](&args[2])
 	data.InOrder(index)
-	for i, sample := range data.Batch(f.order, f.batch, step) {
-		labels[i] = f.data.Labels[sample]
+	for _, sample := range data.Batch(f.order, f.batch, step) {
+		labels = labels[copy(labels, f.data.LabelsOf(int(sample))):]
 	}
 	f.feedHyper(step, args[3:])
 	if f.samples == nil || f.samples.next != f.first+step { // the first step, or again an earlier one
 		f.close()
 		f.samples = newStream(f.data, f.order, f.batch, step)
 	}
-	return f.samples.take(f.ctx, samples)
+	return f.samples.copyNext(f.ctx, unsafe.Slice((*byte)(args[1].First), len(index)*f.data.SampleBytes()))
 }
 
 func (f *feeder) feedHyper(step int, args []calls.Arg) {

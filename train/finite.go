@@ -13,7 +13,7 @@ import (
 
 func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
-// lossNotFinite is what ends the run of a piece whose loss is NaN or infinite.
+// lossNotFinite ends the run of a piece at a loss of NaN or infinity.
 type lossNotFinite struct {
 	step int // of the piece, from 0
 	loss float64
@@ -21,16 +21,17 @@ type lossNotFinite struct {
 
 func (e *lossNotFinite) Error() string { return fmt.Sprintf("the loss is %v", e.loss) }
 
-// Divergence is the first loss of a training that is NaN or infinite, or the first step that made such weights
-// where no loss was. What it names in the network is empty where that was not looked for or not found.
+// Divergence is the first loss of NaN or infinity in a training, or, if all losses were finite, the first step
+// that made such weights. The task, its operation, layer and phase are empty where they were not looked for or
+// not found.
 type Divergence struct {
 	Epoch int    `json:"epoch"`          // from 1
 	Step  int    `json:"step"`           // of the training, from 1; of a test set: the last one before it
-	Test  bool   `json:"test,omitempty"` // the loss is of the test set
+	Test  bool   `json:"test,omitempty"` // the loss belongs to the test set
 	Loss  string `json:"loss,omitempty"` // NaN, +Inf or -Inf; empty: all were finite
 
-	// The first task, in the order of the program, that wrote a number that is not finite,
-	// and the training step in which it did, 0 in a test set.
+	// The first task, in the order of the program, that wrote NaN or infinity, and its
+	// training step, 0 in a test set.
 	FoundInStep int    `json:"found_in_step,omitempty"`
 	Task        string `json:"task,omitempty"`
 	Op          string `json:"op,omitempty"`
@@ -39,7 +40,7 @@ type Divergence struct {
 
 	// Weights are the parameters that were not finite: without a loss after the step, else before it.
 	Weights []string `json:"weights_not_finite,omitempty"`
-	// KeptStep is the training step after which the weights are those of the run.
+	// KeptStep is the training step that made the weights of the run.
 	KeptStep int `json:"weights_of_step"`
 
 	devices bool // devices write what was not looked through
@@ -67,7 +68,7 @@ func (d *Divergence) Error() string {
 	return b.String() + "; " + kept
 }
 
-// What says which numbers were not finite first.
+// What names the first numbers of NaN or infinity.
 func (d *Divergence) What() string {
 	switch {
 	case d.Loss == "":
@@ -78,15 +79,15 @@ func (d *Divergence) What() string {
 	return fmt.Sprintf("the loss of step %d is %s", d.Step, d.Loss)
 }
 
-// note remembers the first loss that is not finite of a training that goes on.
+// note remembers the first loss of NaN or infinity while the training goes on.
 func (t *Trainer) note(epoch, step int, test bool, loss float64) {
 	if t.Diverged == nil && notFinite(loss) {
 		t.goOn(&Divergence{Epoch: epoch, Step: step, Test: test, Loss: fmt.Sprint(loss), KeptStep: step})
 	}
 }
 
-// noteWeights remembers weights that are not finite at the end of a training whose losses all were, and which goes on
-// at such numbers.
+// noteWeights remembers weights of NaN or infinity at the end of a training whose losses were all finite. Such a
+// training goes on at these numbers.
 func (t *Trainer) noteWeights() {
 	if names := t.weightsNotFinite(); t.Diverged == nil && names != nil {
 		t.goOn(&Divergence{Epoch: t.at.Epoch, Step: t.feed.stepsDone, Weights: names, KeptStep: t.feed.stepsDone})
@@ -99,9 +100,9 @@ func (t *Trainer) goOn(d *Divergence) {
 	}
 }
 
-// stopAt ends a training in a piece, at a loss that is not finite, or at such weights, which some step of the piece
-// has left. The piece is run again from the state before it, up to the last step that leaves finite weights: equal
-// steps give equal bits. So everything that is written is of whole steps.
+// stopAt ends a training in a piece, at a loss of NaN or infinity, or at such weights after some step of the piece.
+// The piece is run again from the state before it, up to the last step that leaves finite weights: equal steps give
+// equal bits. So all files describe whole steps.
 func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32, at *lossNotFinite) error {
 	g := t.Workload.Program.Graphs[p.Graph]
 	before, bad := t.feed.stepsDone, p.Steps
@@ -138,19 +139,19 @@ func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *ta
 	if t.Measured.Main != nil {
 		return d
 	}
-	// The first step of all: the files are of this step, so that there is something to read.
+	// The first step of all: the files describe this step, so that there is something to read.
 	p.Steps = 1
 	s, err := t.runSteps(ctx, ctx, p, count, source, false)
 	if err != nil {
 		return fmt.Errorf("%w; and repeating it: %w", d, err)
 	}
-	return errors.Join(t.take(epoch, p, s, count), d)
+	return errors.Join(t.account(epoch, p, s, count), d)
 }
 
 // repeatFinite runs the steps of a piece again, from the state before it, up to the last one before a bad one, from
-// 1, that leaves finite weights. Mostly that is the step before it, or the one before that, so that these are
-// tried first. Else it is looked for by halves, since weights that are not finite stay so. The divergence gets to
-// know which were not finite: before a loss that was not, else after the step that follows.
+// 1, that leaves finite weights. Mostly that is one of the two steps before it, so that these are tried first.
+// Else it is looked for by halves, since weights of NaN or infinity stay so. The divergence lists such weights:
+// before a loss of this kind, else after the step behind the last good one.
 func (t *Trainer) repeatFinite(ctx context.Context, p plan.Piece, count *tally, source []int32, bad int) error {
 	done, after := 0, t.weightsNotFinite()
 	for tried := 0; bad-done > 1; tried++ {
@@ -170,7 +171,7 @@ func (t *Trainer) repeatFinite(ctx context.Context, p plan.Piece, count *tally, 
 			bad, after = done+p.Steps, names
 			continue
 		}
-		if err := t.take(t.Diverged.Epoch, p, s, count); err != nil {
+		if err := t.account(t.Diverged.Epoch, p, s, count); err != nil {
 			return err
 		}
 		t.kept.keep(t.Runner)

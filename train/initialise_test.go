@@ -1,14 +1,9 @@
 package train
 
 import (
-	"archive/zip"
-	"bytes"
-	"compress/flate"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -101,78 +96,6 @@ func TestFromNPZWithStatistics(t *testing.T) {
 				t.Errorf("%s begins with %v: %v", p.Name, values, err)
 			}
 		}
-	}
-}
-
-// zeros is the deflated form of so many MiB of zeros behind a header: a block that refers back to
-// zeros alone means the same at every place.
-func zeros(t *testing.T, header []byte, megabytes int) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	z := must.Get(flate.NewWriter(&b, flate.BestCompression))(t)
-	add := func(data []byte) (block []byte) {
-		before := b.Len()
-		must.Get(z.Write(data))(t)
-		must.Do(t, z.Flush())
-		return b.Bytes()[before:]
-	}
-	add(header)
-	add(make([]byte, 1<<20))
-	block := bytes.Clone(add(make([]byte, 1<<20)))
-	file := append(bytes.Clone(b.Bytes()), bytes.Repeat(block, megabytes-2)...)
-	return append(file, 1, 0, 0, 0xff, 0xff) // the last block, which is stored and empty
-}
-
-// TestUnusedArraysAreNotDecoded: a file of some MB, in which two arrays that no parameter asks for
-// inflate to 2 GB each, is refused, and as little is allocated as the file is small.
-func TestUnusedArraysAreNotDecoded(t *testing.T) {
-	const megabytes = 2048
-	m, err := nn.New("small", []int{3}, nn.Named{Name: "fc", Layer: layers.Dense{Outputs: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	literal := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (%d,), }\n", megabytes<<20)
-	header := append([]byte("\x93NUMPY\x01\x00"), byte(len(literal)), 0)
-	data := zeros(t, append(header, literal...), megabytes)
-	path := filepath.Join(t.TempDir(), "w.npz")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z := zip.NewWriter(f)
-	for _, name := range []string{"a.npy", "b.npy"} {
-		w, err := z.CreateRaw(&zip.FileHeader{Name: name, Method: zip.Deflate, CompressedSize64: uint64(len(data)), UncompressedSize64: uint64(len(header)+len(literal)) + megabytes<<20})
-		if err == nil {
-			_, err = w.Write(data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(z.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	r, err := zip.OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close() // nothing was written
-	array, err := r.File[1].Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := io.CopyN(io.Discard, array, 64<<20); err != nil { // the file is what it is said to be
-		t.Fatalf("the array ends after %d bytes: %v", n, err)
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err = FromNPZ(path, m, dag.Float32)
-	runtime.ReadMemStats(&after)
-	if !errors.As(err, new(InputError)) || !strings.Contains(err.Error(), "has no parameter of this name") {
-		t.Errorf("error %v, want one of the name", err)
-	}
-	if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
-		t.Errorf("%d bytes were allocated for arrays that nobody wants, in a file of %d", got, 2*len(data))
 	}
 }
 

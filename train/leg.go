@@ -15,14 +15,14 @@ import (
 // them fails.
 type Leg struct {
 	Workload  *Workload
-	Predicted *plan.Totals // nil: not yet
+	Predicted *plan.Totals // nil means not yet
 	Measured  *plan.Totals
 	After     int // losses before it
 
 	done []plan.Piece // so far
 }
 
-// DeviceLoss is a device that failed in the middle of a training that went on without it.
+// DeviceLoss is a device that failed in the middle of a training. The training went on without it.
 type DeviceLoss struct {
 	Device    string `json:"device"`
 	Epoch     int    `json:"epoch"`      // from 1
@@ -38,9 +38,8 @@ type DeviceLoss struct {
 	Run     string `json:"run,omitempty"` // where that leg is kept; empty: nowhere, or no training step was done on it
 }
 
-// goOnWithout plans the training anew without a device that failed, and opens the runner
-// of the others in the state that was kept. Where it cannot, the weights are those of that
-// state.
+// goOnWithout plans the training anew without a failed device, and opens the runner of the
+// others in the kept state. Where it cannot, the weights are the kept ones.
 func (t *Trainer) goOnWithout(ctx context.Context, device string, epoch int, cause error) error {
 	t.Close()
 	t.kept.restore(t.Runner)
@@ -98,8 +97,8 @@ func (w *Workload) without(device string) (*Workload, error) {
 }
 
 // endLegs makes the first leg that has completed a step of the main graph the training's,
-// with the totals of all. For those after it, what was done on them is their program, and so
-// for a training that ended early: it is predicted anew, for the steps that it measured.
+// with the totals of all. The program of a later leg is the steps that were done on it. A
+// training that ended early is likewise predicted anew, for its measured steps.
 func (t *Trainer) endLegs() {
 	if len(t.Losses) == 0 {
 		if (!t.Complete || t.resumed) && t.Measured.Main != nil {
@@ -124,8 +123,8 @@ func (t *Trainer) endLegs() {
 	}
 }
 
-// PredictLegs predicts those of the legs that a loss began, and the first one where it was
-// not predicted as it ran.
+// PredictLegs predicts the legs after losses of devices, and the first leg where its
+// prediction does not fit the steps that ran.
 func (t *Trainer) PredictLegs(ctx context.Context) (err error) {
 	if t.Predicted == nil {
 		if t.Predicted, err = t.Workload.Predict(ctx); err != nil {

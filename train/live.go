@@ -29,11 +29,11 @@ type LiveDevice struct {
 	Busy  time.Duration
 }
 
-// live is what the lanes and the driver of a training tell of it, for whoever asks meanwhile.
+// live is the progress of a training, noted by its lanes and its driver for callers of [Trainer.Live].
 type live struct {
 	mu       sync.Mutex
 	now      Live            // but its devices
-	runner   *execute.Runner // nil: none runs
+	runner   *execute.Runner // nil means that none runs
 	platform *platform.Platform
 
 	first, samples int       // of the piece that runs: steps of its set before it, and samples of a step
@@ -67,14 +67,14 @@ func (l *live) trainingFor() time.Duration {
 	return time.Since(l.since)
 }
 
-// use notes the runner of a leg; nil: it is about to be closed.
+// use notes the runner of a leg. Nil means that it is about to be closed.
 func (l *live) use(r *execute.Runner, p *platform.Platform) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.runner, l.platform = r, p
 }
 
-// begin notes that a piece of the segment begins at which the training is.
+// begin notes that a piece of the present segment begins.
 func (l *live) begin(w *Workload, at *Progress) {
 	order, graphs := w.epochOrder(), w.Program.Graphs
 	training := func(i int) bool { return nn.IsTraining(graphs[order[i].Graph]) }

@@ -23,7 +23,7 @@ func (w *Workload) AffordPlan() error {
 	return asInput(budget.Check(needs, budget.Available()))
 }
 
-// planNeeds is what planning takes beside the graphs: a schedule of the longest segment, its energy and its figures.
+// planNeeds lists the memory of planning without the graphs: a schedule of the longest segment, its energy and its figures.
 func (w *Workload) planNeeds() []budget.Need {
 	spans := 0
 	for _, s := range w.Program.Order {
@@ -35,9 +35,9 @@ func (w *Workload) planNeeds() []budget.Need {
 	}
 }
 
-// Afford compares what the training will take of this machine's memory with what is left, before
-// any of it is taken. Data that are too large beside the rest are streamed, for which the program is
-// lowered and decided anew; a training that is too large even so is refused.
+// Afford compares the memory that the training needs with the memory left on this machine, before
+// any of it is taken. Data that do not fit with the rest are streamed, and the program is lowered
+// and decided anew. A training that is too large even so is refused.
 func (w *Workload) Afford() error {
 	if w.Options.Elsewhere {
 		return nil
@@ -53,7 +53,7 @@ func (w *Workload) afford(left budget.Limit) error {
 	err := budget.Check(w.needs(), left)
 	if err != nil && !w.Options.Stream && w.Data.Train != nil {
 		w.Options.Stream = true
-		if err := w.Lower(w.Data.Samples()); err != nil {
+		if err := w.Lower(); err != nil {
 			return err
 		}
 		if err := w.Choose(); err != nil {
@@ -87,7 +87,7 @@ const (
 // The options that lower needs.
 const smallerBatch, smallerLimit = "a smaller --batch", "a --limit"
 
-// needs is what the training takes of the host's memory beside what planning has taken.
+// needs lists the uses of the host's memory by the training, without the memory that planning has taken already.
 func (w *Workload) needs() []budget.Need {
 	arenas := w.hostArenas()
 	kept, order := arenas[layout.NetworkArena], int64(0)
@@ -95,7 +95,7 @@ func (w *Workload) needs() []budget.Need {
 		kept = 0
 	}
 	if w.Data.Train != nil {
-		order = 4 * int64(w.Data.Samples().Train+w.Data.Samples().Test)
+		order = 4 * int64(w.Samples.Train+w.Samples.Test)
 	}
 	ahead, spans, tasks := int64(0), int64(0), int64(0)
 	for i, g := range w.Program.Graphs {
@@ -146,16 +146,16 @@ func (w *Workload) hostArenas() (sizes [layout.NumArenas]int64) {
 	return sizes
 }
 
-// isHere reports whether a memory is part of the host's: its own, or that of a device that is made
-// of a core.
+// isHere reports whether a memory is part of the host's: its own, or the memory of an emulated
+// device.
 func (w *Workload) isHere(m int) bool {
 	return m == int(w.Platform.HostMemory()) || slices.ContainsFunc(w.Platform.Devices, func(d platform.Device) bool {
 		return int(d.Memory) == m && d.IsEmulated()
 	})
 }
 
-// least refuses a batch or a network whose weights, or one layer of which for the batch, exceed a
-// limit, before a graph is made of them.
+// least refuses a network, before a graph is made of it, if its weights or the values around one
+// layer for the batch exceed a limit.
 func (w *Workload) least(left budget.Limit) error {
 	layer := 0
 	for _, s := range w.Model.Stages {

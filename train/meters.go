@@ -17,7 +17,7 @@ import (
 	"dahl/platform"
 )
 
-// Meters are those of a platform's devices, which run beside a training; without a meter
+// Meters count the joules of a platform's devices while a training runs. Without a meter
 // they do nothing.
 type Meters struct {
 	States []DeviceState // of the devices that have meters, as they were at the start
@@ -26,7 +26,7 @@ type Meters struct {
 	gpus     GPUMeters
 }
 
-// DeviceState is what the driver of a device says of it while it is used.
+// DeviceState is the state of a device as its driver reports it during use.
 type DeviceState struct {
 	Device string `json:"device"`
 	meter.GPU
@@ -66,10 +66,10 @@ func StartMetersAt(powercap string, p *platform.Platform) *Meters {
 // Empty reports whether there is no meter.
 func (m *Meters) Empty() bool { return m.recorder.Empty() }
 
-// Now is what the meters have counted so far. It may be called until Stop.
+// Now returns the counts so far. It may be called until Stop.
 func (m *Meters) Now() []meter.Counted { return m.recorder.Now() }
 
-// Stop ends the metering; with an error the readings are what still was counted.
+// Stop ends the metering; with an error the readings are the counts until then.
 func (m *Meters) Stop() ([]meter.Reading, error) {
 	readings, err := m.recorder.Stop()
 	m.gpus.Close()
@@ -91,7 +91,7 @@ func AddGPUs(p *platform.Platform) error {
 	return nil
 }
 
-// libraries are those of meters, by platform.Kind.Meter.
+// libraries maps platform.Kind.Meter to the library of meters.
 var libraries = map[string]meter.Library{platform.NVML: meter.NVML()}
 
 // MeterLibraries lists the libraries that meter devices, in the order of the kinds.
@@ -125,8 +125,8 @@ func OpenBoards(k platform.Kind) (b Boards, err error) {
 // CloseBoards closes what OpenBoards has opened.
 func CloseBoards(k platform.Kind) error { return libraries[k.Meter].Close() }
 
-// At finds the meters of the device with an ordinal: those at the address of the GPU to which its
-// driver gives that, since the two libraries may number GPUs differently; nil: none.
+// At finds the meters of the device with an ordinal by the address of the GPU, since the driver
+// and the library of meters may number GPUs differently. Nil means none.
 func (b Boards) At(ordinal int) *meter.GPUMeters {
 	at := ordinal
 	if at < len(b.Shown) {
@@ -141,8 +141,8 @@ func (b Boards) At(ordinal int) *meter.GPUMeters {
 // GPUMeters are the meters of GPUs, by the kind of device.
 type GPUMeters map[string]Boards
 
-// OpenGPUs opens the meters of all kinds of devices of a platform; nil: it has no such devices, or
-// they have no meters, which is warned of.
+// OpenGPUs opens the meters of all kinds of devices of a platform. Nil means a platform without such devices, or
+// devices without meters, of which a warning tells.
 func OpenGPUs(p *platform.Platform) (m GPUMeters) {
 	for _, k := range platform.Kinds() {
 		if k.Meter == "" || !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.Kind == k.Name }) {
@@ -164,7 +164,7 @@ func OpenGPUs(p *platform.Platform) (m GPUMeters) {
 	return m
 }
 
-// Of finds the meters of a device; nil: none.
+// Of finds the meters of a device. Nil means none.
 func (m GPUMeters) Of(d *platform.Device) *meter.GPUMeters { return m[d.Kind].At(d.Ordinal) }
 
 // eachKind yields the kinds that have meters, in the order of their table.
@@ -176,7 +176,7 @@ func (m GPUMeters) eachKind(yield func(platform.Kind, Boards) bool) {
 	}
 }
 
-// unknown are the boards that could not be opened and whose address, and so whose device, is not known.
+// unknown lists the boards that could not be opened and have no known address, so that nobody knows their device.
 func (m GPUMeters) unknown() (boards []meter.Metered) {
 	for _, b := range m.eachKind {
 		for i := range b.Meters {
@@ -197,8 +197,9 @@ func (m GPUMeters) Close() {
 	}
 }
 
-// putPowers gives GPUs the powers that their meters show: idle what they draw now, when
-// nothing has begun, and busy the limit that is set. Both are guesses of what a training
+// putPowers gives GPUs the powers that their meters show: idle is the present power,
+// before anything has begun, and busy is the set limit. Both are guesses of what a
+// training
 // will draw.
 func (m GPUMeters) putPowers(p *platform.Platform) {
 	for i := range p.Devices {
@@ -212,10 +213,11 @@ func (m GPUMeters) putPowers(p *platform.Platform) {
 // CallEnergy measures what calls on a device draw; ok is false where it has no meter.
 type CallEnergy func(ctx context.Context, device string, calls func() (int, error)) (e calibrate.CallEnergy, ok bool, err error)
 
-// MeasureEnergy measures with the meters of a platform's GPUs and with that of all its processors,
-// nil: none. Each takes about so long, which is many times the updates of the slowest meter if the
-// figure is to say much; the repeats on processors share the time. Nil: there are no meters, or no
-// time.
+// MeasureEnergy measures with the meters of a platform's GPUs and with the common meter of its
+// processors. Nil means none. Each takes about so long, which is many times the updates of the
+// slowest meter if the
+// figure is to say much; the repeats on processors share the time. It returns nil without meters
+// or time.
 func MeasureEnergy(p *platform.Platform, gpus GPUMeters, processors meter.Meter, target time.Duration) CallEnergy {
 	if gpus == nil && processors == nil || target == 0 {
 		return nil

@@ -12,49 +12,49 @@ import (
 // Options say how a network is trained and where its tasks run. The zero value trains for an
 // epoch in float32, with the model's batch and optimiser, planned by HEFT.
 type Options struct {
-	Batch     int          // samples per step; 0: the model's, or all samples where they are fewer
-	Epochs    int          // 0: one
+	Batch     int          // samples per step; zero means the model's, or all samples where they are fewer
+	Epochs    int          // zero means one
 	Type      dag.DType    // of the network; the zero value, which no network has, is float32
-	Optimizer nn.Optimizer // nil: the model's
-	Init      Initialiser  // of the parameters; nil: PyTorch's distributions
+	Optimizer nn.Optimizer // nil means the model's
+	Init      Initialiser  // of the parameters; nil means PyTorch's distributions
 	Seed      uint64       // of everything random
 	Shuffle   bool         // the samples, in a new order in every epoch
 
-	Lowering *dag.Lowering   // nil: by Tiles
+	Lowering *dag.Lowering   // nil means by Tiles
 	Tiles    tiling.Tiling   // of the model on the platform; the zero value is the default
 	Policy   schedule.Policy // nil means HEFT
-	Plan     *schedule.Plan  // of the training step; nil: by the policy
-	Variant  string          // of kernels, where they have it; "": the fastest known
-	// Precision is that of products, one of [dahl/kernels/calls.Precisions]; "": the finest.
+	Plan     *schedule.Plan  // of the training step; nil means by the policy
+	Variant  string          // of kernels, where they have it; empty means the fastest known
+	// Precision of products is one of [dahl/kernels/calls.Precisions]. Empty means the finest.
 	Precision string
 
 	// Devices is the list by which the platform was chosen from another one, as
-	// [dahl/platform.Platform.Select] takes it; "": it is whole.
+	// [dahl/platform.Platform.Select] takes it. Empty means that it is whole.
 	Devices string
-	// Elsewhere says that the platform is another machine: what is predicted for it does not
-	// depend on this one, and cannot be trained.
+	// Elsewhere says that the platform is another machine: its predictions do not depend on
+	// this one, and it cannot train.
 	Elsewhere bool
 
-	// AnyClock is that of [dahl/execute.Options].
+	// AnyClock sets the option of the same name in [dahl/execute.Options].
 	AnyClock bool
 
 	// Stream says that samples are read while the training goes on, a few batches ahead, and not
 	// held in memory. Data that do not fit the memory are streamed whatever it says.
 	Stream bool
 
-	// Record is how many steps of every graph are recorded in an epoch; 0: all where the
-	// devices are processors alone, else [RecordedByDefault].
+	// Record is the number of steps of every graph that are recorded in an epoch. Zero means
+	// all where the devices are processors alone, else [RecordedByDefault].
 	Record int
-	// KeepEvery is after how many training steps the weights are kept, so that the training
-	// goes on from there when a device fails; 0: such a failure ends it.
+	// KeepEvery is the number of training steps after which the weights are kept, so that the
+	// training goes on from there when a device fails. Zero means that such a failure ends it.
 	KeepEvery int
-	// Checkpoint is how often [Trainer].OnCheckpoint is called.
+	// Checkpoint is the time between calls of [Trainer].OnCheckpoint.
 	Checkpoint CheckpointEvery
 	// ContinueOnNaN lets a training go on whose loss is NaN or infinite.
 	ContinueOnNaN bool
 }
 
-// InputError says that what the caller gave cannot be used.
+// InputError is an error of the caller's input.
 type InputError struct{ Err error }
 
 func (e InputError) Error() string { return e.Err.Error() }

@@ -13,30 +13,6 @@ import (
 	"dahl/plan/tiling"
 )
 
-// TestPartsAlong: networks of convolutions can be cut in two and in four parts along each dimension on four GPUs, and one of dense layers has no
-// rows and columns. All have programs, with other graphs for each.
-func TestPartsAlong(t *testing.T) {
-	p := load(t, "server")
-	for model, want := range map[string]int{"cifar-cnn": 10, "mlp": 6} {
-		m := must.Get(models.ByName(model))(t)
-		w := &Workload{Options: Options{Batch: 1024, Elsewhere: true}, Model: m, Platform: p}
-		must.Do(t, w.Lower(Samples{Train: 1024}))
-		tiles := must.Get(w.Tiles())(t)
-		s := must.Get(w.Space(Samples{Train: 1024}, p, "", tiles...))(t)
-		graphs := map[string]bool{}
-		for _, to := range tiles {
-			if to.Kind != tiling.Parts {
-				continue
-			}
-			at := must.Get(s.At(space.Choice{Tiles: to}))(t)
-			graphs[at.Program.Graphs[0].Hash()] = true
-		}
-		if len(graphs) != want {
-			t.Errorf("%s: %d graphs in parts, want %d", model, len(graphs), want)
-		}
-	}
-}
-
 // TestPartsOfBatch: a machine with four GPUs has lowerings with the batch in two and in four parts, one with a GPU or none has no such
 // one, and three samples are no four parts. Sets with fewer GPUs than parts are not listed with them.
 func TestPartsOfBatch(t *testing.T) {
@@ -47,8 +23,8 @@ func TestPartsOfBatch(t *testing.T) {
 		parts    []int
 	}{{"server", 64, []int{2, 4}}, {"server", 3, []int{2, 3}}, {"server", 1, nil}, {"emulated", 64, nil}, {"manycore", 64, nil}} {
 		p := load(t, c.platform)
-		w := &Workload{Options: Options{Batch: c.batch, Elsewhere: true}, Model: m, Platform: p}
-		must.Do(t, w.Lower(Samples{Train: c.batch}))
+		w := &Workload{Samples: Samples{Train: c.batch}, Options: Options{Batch: c.batch, Elsewhere: true}, Model: m, Platform: p}
+		must.Do(t, w.Lower())
 		tiles := must.Get(w.Tiles())(t)
 		var parts []int
 		for _, to := range tiles {
@@ -59,7 +35,7 @@ func TestPartsOfBatch(t *testing.T) {
 		if !slices.Equal(parts, c.parts) {
 			t.Errorf("%s, batch %d: parts %v; want %v", c.platform, c.batch, parts, c.parts)
 		}
-		s := must.Get(w.Space(Samples{Train: c.batch}, p, "", tiles...))(t)
+		s := must.Get(w.Space(p, "", tiles...))(t)
 		for _, n := range parts {
 			for devices, has := range map[string]int{"": 4, "cpu0:1,gpu0,gpu2": 2, "gpu0": 1, "cpu0:36": 0} {
 				choice := space.Choice{Devices: devices, Tiles: tiling.InParts(n, dag.AlongSamples)}

@@ -8,9 +8,9 @@ import (
 	"dahl/dag"
 )
 
-// Recomputable names layers with which the plan of a workload fits its memories, which it does not as it is, if they are recomputed.
-// They are those whose forward passes write most: one, two, four and so on, or all. It is nil where even these are too few.
-func (w *Workload) Recomputable(n Samples) []string {
+// Recomputable returns the layers whose recomputation lets the plan of a workload fit its memories. It tries the layers with the
+// largest outputs: one, two, four and so on, or all. Nil means that even all of them are too few.
+func (w *Workload) Recomputable() []string {
 	if w.Model == nil || w.Options.Plan != nil {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (w *Workload) Recomputable(n Samples) []string {
 		}
 		of := *w
 		of.Options.Lowering = &l
-		if of.Lower(n) != nil {
+		if of.Lower() != nil {
 			return nil
 		}
 		of.Program.Graphs, of.Program.Order = of.Program.Graphs[:len(w.Program.Graphs)], w.Program.Order
@@ -39,7 +39,7 @@ func (w *Workload) Recomputable(n Samples) []string {
 	return nil
 }
 
-// layersByOutput are the layers whose forward passes have tasks, that which writes most bytes first.
+// layersByOutput lists the layers with tasks in the forward pass, the largest output first.
 func (w *Workload) layersByOutput() (layers []string) {
 	bytes := map[string]int64{}
 	g := w.Program.Graphs[0]

@@ -12,7 +12,7 @@ import (
 	"dahl/schedule"
 )
 
-// Space is what plans of the first graph of a workload may choose from.
+// Space is the set of choices for plans of the first graph of a workload.
 type Space struct {
 	space.Space
 	choices *choices
@@ -21,9 +21,8 @@ type Space struct {
 // choices prices a workload on sets of devices with lowerings.
 type choices struct {
 	Workload
-	samples Samples
-	whole   *platform.Platform
-	fence   string // the devices that sets choose among; "": all
+	whole *platform.Platform
+	fence string // the devices that sets choose among; empty means all
 
 	mutex    sync.Mutex
 	programs map[programKey]*lowering // with a model; equal programs are lowered once
@@ -44,12 +43,12 @@ type lowering struct {
 
 // Space makes the space of sets of the devices that a list selects of a machine, and with a network, where
 // the workload fixes no lowering, of these tiles.
-func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tiles ...tiling.Tiling) (*Space, error) {
-	c := &choices{Workload: *w, samples: n, whole: whole, fence: fence, programs: map[programKey]*lowering{}}
+func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling.Tiling) (*Space, error) {
+	c := &choices{Workload: *w, whole: whole, fence: fence, programs: map[programKey]*lowering{}}
 	if w.Model == nil || w.Options.Lowering != nil || w.Options.Tiles != (tiling.Tiling{}) || len(tiles) == 0 {
 		tiles = []tiling.Tiling{{}}
 	}
-	p, err := c.on("")
+	p, err := c.platformOf("")
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +57,16 @@ func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tile
 	}
 	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price, Skips: c.skips}
 	if tiles[0] != (tiling.Tiling{}) {
-		s.Near = []space.Neighbourhood{c.near((*tiling.Network).Near), c.near((*tiling.Network).Further)}
-		s.Mixed = c.near((*tiling.Network).Mixed)
+		s.Near = []space.Neighbourhood{c.neighbourhood((*tiling.Network).Near), c.neighbourhood((*tiling.Network).Further)}
+		s.Mixed = c.neighbourhood((*tiling.Network).Mixed)
 	}
 	return &Space{s, c}, nil
 }
 
 // At is the workload of a choice, before anything is decided.
-func (s *Space) At(choice space.Choice) (*Workload, error) { return s.choices.at(choice) }
+func (s *Space) At(choice space.Choice) (*Workload, error) { return s.choices.workloadOf(choice) }
 
-// Tiles are those of a network that a space has every set of devices with, the default first.
+// Tiles lists the tilings of a network that a space combines with every set of devices, the default first.
 func (w *Workload) Tiles() ([]tiling.Tiling, error) {
 	if w.Model == nil {
 		return []tiling.Tiling{tiling.Of(tiling.Base{Kind: tiling.Default})}, nil
@@ -83,11 +82,11 @@ func (w *Workload) tilings() (*tiling.Network, error) {
 	return Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
 }
 
-// near is a neighbourhood of a [space.Space]: groups of choices whose tiles are near in one layer, that with the most
-// operations first and the network as a whole last.
-func (c *choices) near(near tiling.Neighbourhood) space.Neighbourhood {
+// neighbourhood is one of a [space.Space]. A group has the choices whose tiles differ in one layer. The layer with
+// the most operations comes first, and the network as a whole last.
+func (c *choices) neighbourhood(near tiling.Neighbourhood) space.Neighbourhood {
 	return func(choice space.Choice) (groups [][]space.Choice, err error) {
-		w, err := c.at(choice)
+		w, err := c.workloadOf(choice)
 		if err != nil {
 			return nil, err
 		}
@@ -110,8 +109,8 @@ func (c *choices) near(near tiling.Neighbourhood) space.Neighbourhood {
 	}
 }
 
-// on is the machine with the devices of a set.
-func (c *choices) on(set string) (*platform.Platform, error) {
+// platformOf is the machine with the devices of a set.
+func (c *choices) platformOf(set string) (*platform.Platform, error) {
 	if set = cmp.Or(set, c.fence); set == "" {
 		return c.whole, nil
 	}
@@ -120,26 +119,26 @@ func (c *choices) on(set string) (*platform.Platform, error) {
 
 // price is a [space.Space]'s Price.
 func (c *choices) price(choice space.Choice) (*schedule.Priced, error) {
-	w, err := c.at(choice)
+	w, err := c.workloadOf(choice)
 	if err != nil {
 		return nil, err
 	}
 	return schedule.Price(w.Program, w.Platform, w.Target())
 }
 
-// skips leaves out layers in more parts than a set has devices with memories of their own. A plan that uses fewer of them
-// than it might is of such a choice.
+// skips leaves out layers in more parts than a set has devices with memories of their own. A plan may still come from
+// such a choice where it leaves some devices without tasks.
 func (c *choices) skips(choice space.Choice) bool {
 	if choice.Tiles.Kind != tiling.Parts {
 		return false
 	}
-	p, err := c.on(choice.Devices)
+	p, err := c.platformOf(choice.Devices)
 	return err == nil && choice.Tiles.Number > Accelerators(p)
 }
 
-// at is the workload of a choice, before anything is decided.
-func (c *choices) at(choice space.Choice) (*Workload, error) {
-	p, err := c.on(choice.Devices)
+// workloadOf is the workload of a choice, before anything is decided.
+func (c *choices) workloadOf(choice space.Choice) (*Workload, error) {
+	p, err := c.platformOf(choice.Devices)
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +163,8 @@ func (c *choices) at(choice space.Choice) (*Workload, error) {
 		if made.program != nil {
 			return
 		}
-		of.Options.Tiles = choice.Tiles
-		if made.err = of.Lower(Samples{Train: c.samples.Train, Divisor: c.samples.Divisor}); made.err == nil {
+		of.Options.Tiles, of.Samples.Test = choice.Tiles, 0
+		if made.err = of.Lower(); made.err == nil {
 			made.lowering, made.program = of.Lowering, firstOf(of.Program)
 		}
 	})

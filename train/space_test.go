@@ -17,9 +17,9 @@ func spaceOf(t *testing.T, tiles ...tiling.Tiling) *Space {
 	t.Helper()
 	m := must.Get(models.ByName("lenet5"))(t)
 	p := must.Get(platform.Parse([]byte(node), "node.toml"))(t)
-	w := &Workload{Options: Options{Elsewhere: true, Batch: 16}, Model: m, Platform: p}
-	must.Do(t, w.Lower(Samples{Train: 16}))
-	return must.Get(w.Space(Samples{Train: 16}, p, "", tiles...))(t)
+	w := &Workload{Samples: Samples{Train: 16}, Options: Options{Elsewhere: true, Batch: 16}, Model: m, Platform: p}
+	must.Do(t, w.Lower())
+	return must.Get(w.Space(p, "", tiles...))(t)
 }
 
 // TestNear: near every choice there are groups of choices for each layer with tasks, the one with the most operations

@@ -34,8 +34,8 @@ func stateIn(r *execute.Runner, name string) []byte {
 	return b
 }
 
-// stateCopy is a copy of what a training carries from step to step, in memory of its own:
-// a run that fails leaves that of the runner half done.
+// stateCopy is a copy of the state of a training in memory of its own: a failed run
+// leaves the state in the runner half done.
 type stateCopy []npz.Array
 
 // newStateCopy keeps the state that the training is in.

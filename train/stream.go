@@ -8,7 +8,7 @@ import (
 	"dahl/platform"
 )
 
-// Batches are read ahead, as many as fill so many bytes, but at least two.
+// As many batches are read ahead as fill mostAheadBytes, but at least two.
 const (
 	mostAheadBytes = 64 << 20
 	leastAhead     = 2
@@ -37,18 +37,18 @@ func (d *Data) StreamedText(batch int) string {
 	return text
 }
 
-// stream reads the samples of batches in their order, ahead of the steps that take them.
+// stream reads the samples of batches in their order, ahead of the steps that read them.
 type stream struct {
 	data  *data.Dataset
 	order []int32
 	batch int
-	next  int // batch that take gives
+	next  int // batch that copyNext gives
 
-	free, ready chan *batchImages
+	free, ready chan *batchSamples
 	quit        chan struct{}
 }
 
-type batchImages struct {
+type batchSamples struct {
 	samples []byte
 	err     error // nothing follows it
 }
@@ -58,9 +58,9 @@ func newStream(d *data.Dataset, order []int32, batch, from int) *stream {
 	bytes := batch * d.SampleBytes()
 	n := ahead(bytes)
 	s := &stream{data: d, order: order, batch: batch, next: from,
-		free: make(chan *batchImages, n), ready: make(chan *batchImages, n), quit: make(chan struct{})}
+		free: make(chan *batchSamples, n), ready: make(chan *batchSamples, n), quit: make(chan struct{})}
 	for range n {
-		s.free <- &batchImages{samples: make([]byte, bytes)}
+		s.free <- &batchSamples{samples: make([]byte, bytes)}
 	}
 	go s.read(from)
 	return s
@@ -69,7 +69,7 @@ func newStream(d *data.Dataset, order []int32, batch, from int) *stream {
 // read reads until all whole batches are read, one cannot be, or the stream is closed.
 func (s *stream) read(k int) {
 	for ; (k+1)*s.batch <= len(s.order); k++ {
-		var b *batchImages
+		var b *batchSamples
 		select {
 		case b = <-s.free:
 		case <-s.quit:
@@ -83,8 +83,8 @@ func (s *stream) read(k int) {
 	}
 }
 
-// take copies the samples of the next batch, once they have been read or ctx has ended.
-func (s *stream) take(ctx context.Context, dst []byte) error {
+// copyNext copies the samples of the next batch, once they have been read or ctx has ended.
+func (s *stream) copyNext(ctx context.Context, dst []byte) error {
 	select {
 	case b := <-s.ready:
 		if b.err != nil {
@@ -100,7 +100,7 @@ func (s *stream) take(ctx context.Context, dst []byte) error {
 	}
 }
 
-// continues reports whether an order of batches is what the stream gives next.
+// continues reports whether the stream gives the batches of an order next.
 func (s *stream) continues(d *data.Dataset, order []int32, batch int) bool {
 	rest := s.order[min(len(s.order), s.next*s.batch):]
 	return s.data == d && s.batch == batch && len(rest) > 0 && len(rest) == len(order) && &rest[0] == &order[0]

@@ -181,8 +181,8 @@ func TestStreamEnds(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	never := &stream{ready: make(chan *batchImages)}
-	if err := never.take(ctx, nil); !errors.Is(err, context.Canceled) {
+	never := &stream{ready: make(chan *batchSamples)}
+	if err := never.copyNext(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v of an interrupted read", err)
 	}
 }

@@ -35,7 +35,7 @@ type Trainer struct {
 	Steps    []nn.StepMetrics
 	Losses   []DeviceLoss    // devices that it went on without
 	Later    []Leg           // once the training has ended: the legs after the first
-	Diverged *Divergence     // the first loss that is not finite; nil: none
+	Diverged *Divergence     // the first loss of NaN or infinity; nil means none
 	Saving   Saving          // what checkpoints have cost
 	Load     host.Load       // what others did on the cores, once the training has ended
 	Readings []meter.Reading // of meters, where [Workload.Train] has run it
@@ -43,21 +43,21 @@ type Trainer struct {
 	MeterStates []meter.MeterState
 	Complete    bool
 
-	// What happens while the training goes on is told to these, where they are not nil: an
-	// epoch that has ended and the time since the begin, a device that the training goes on
-	// without, a loss that is not finite and that it goes on with.
+	// Callbacks while the training goes on; nil means none. They report the end of an epoch
+	// with the time since the begin, a lost device before the training goes on without it, and
+	// a loss of NaN or infinity before the training goes on all the same.
 	OnEpoch      func(m nn.EpochMetrics, spent time.Duration)
 	OnLoss       func(DeviceLoss)
 	OnDivergence func(*Divergence)
 	// OnCheckpoint keeps a checkpoint, as often as the options say and at the end. The training
-	// waits for it, and ends with its error; nil: nothing is kept.
+	// waits for it, and ends with its error. Nil means that nothing is kept.
 	OnCheckpoint func(*Checkpoint) error
 
 	feed     feeder
 	live     live
 	at       Progress // but its Steps, which the feeder counts
 	enough   context.Context
-	kept     stateCopy // the state before the piece that runs; nil: nothing needs it
+	kept     stateCopy // the state before the present piece; nil means that nothing needs it
 	past     []Leg     // ended by losses
 	recorded []int     // steps of this leg and epoch, by graph
 
@@ -74,7 +74,7 @@ func (w *Workload) Start() (*Trainer, error) {
 		return nil, inputErrorf("platform %q is not this machine: its trainings are predicted only", w.Platform.Name)
 	}
 	method := w.Method()
-	if err := method.Schedule.Check(); err != nil {
+	if err := cmp.Or(method.Schedule.Check(), w.checkTokens()); err != nil {
 		return nil, asInput(err)
 	}
 	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
@@ -108,7 +108,7 @@ func (w *Workload) stepsPerEpoch() (steps int) {
 	return steps
 }
 
-// Train starts a training, runs it beside the meters of this machine, and closes it. With an
+// Train starts a training, runs it between the meters of this machine, and closes it. With an
 // error, what was done so far is in the trainer, if there is one.
 func (w *Workload) Train(ctx context.Context) (*Trainer, error) {
 	t, err := w.Start()
@@ -127,7 +127,7 @@ func (w *Workload) Train(ctx context.Context) (*Trainer, error) {
 // open begins a leg: it compiles the program for the workload's devices and fills in the
 // data. With an error everything stays as it was.
 func (t *Trainer) open(w *Workload) error {
-	hooks := map[string]execute.Hook{"feed": t.feed.feed, "feed.images": t.feed.feedImages, "fetch": t.feed.fetch}
+	hooks := map[string]execute.Hook{"feed": t.feed.feed, "feed.images": t.feed.feedSamples, "fetch": t.feed.fetch}
 	r, err := execute.New(w.Decision, execute.Options{Hooks: hooks, Poison: true, AnyClock: w.Options.AnyClock})
 	if err == nil && !w.Options.Stream {
 		if err = w.Data.fill(r); err != nil {
@@ -245,7 +245,7 @@ func (t *Trainer) begins() {
 	t.Measured.Counted = Counted(t.Epochs).Plus(t.at.Trained.Counted)
 }
 
-// Counted is what counts of the epochs together.
+// Counted sums the counted steps of all epochs.
 func Counted(epochs []nn.EpochMetrics) (all plan.Counted) {
 	for _, e := range epochs {
 		all = all.Plus(plan.Counted{Steps: e.Steps, Samples: e.Samples, Time: time.Duration(math.Round(e.Seconds * 1e9)), Joules: e.Joules})
@@ -253,8 +253,8 @@ func Counted(epochs []nn.EpochMetrics) (all plan.Counted) {
 	return all
 }
 
-// measureOne runs a training step beside a training that had none left when it went on, so that
-// there is a schedule to show. The state stays.
+// measureOne runs one more training step where a resumed training had none left, so that there
+// is a schedule to show. The state stays.
 func (t *Trainer) measureOne(ctx context.Context) error {
 	if t.Measured.Main != nil {
 		return nil
@@ -291,8 +291,8 @@ func (t *Trainer) begin(ctx context.Context, graph, steps int, order []int32) {
 	t.feed.begin(ctx, d, order, nn.BatchOf(g), steps)
 }
 
-// Samples are those that so many steps of a graph go through: of the training set shuffled, of
-// the test set in turn.
+// Samples lists the samples of some steps of a graph: the training set shuffled, the test set
+// in turn.
 func (t *Trainer) Samples(graph, steps int) []int32 {
 	w, g := t.Workload, t.Workload.Program.Graphs[graph]
 	n := nn.BatchOf(g) * steps
@@ -302,10 +302,10 @@ func (t *Trainer) Samples(graph, steps int) []int32 {
 	return InTurn(w.Data.Test.Len(), n)
 }
 
-// Results are what the steps of the last piece reported.
+// Results are the reports of the steps of the last piece.
 func (t *Trainer) Results() []StepResult { return t.feed.results }
 
-// TouchedBytes is what the run has touched of the arenas, in whole cache lines. Untouched
+// TouchedBytes is the touched part of the arenas, in whole cache lines. Untouched
 // memory still holds the pattern that the executor put there.
 func (t *Trainer) TouchedBytes() int64 {
 	var sum int64
@@ -339,13 +339,14 @@ func (t *Trainer) epoch(ctx context.Context, order []int32) (nn.EpochMetrics, er
 				return m, err
 			}
 			if t.enough.Err() != nil {
-				err := t.save() // before the cause is told, and beside it
+				err := t.save() // before the cause is reported, and with it
 				return m, errors.Join(context.Cause(t.enough), err)
 			}
 		}
 	}
 	trained, tested := &at.Trained, &at.Tested
-	m.Loss, m.Accuracy = trained.means()
+	positions := elements(t.Workload.Model.Positions())
+	m.Loss, m.Accuracy = trained.means(positions)
 	c := trained.Counted
 	m.Steps, m.Samples, m.Seconds = c.Steps, c.Samples, c.Time.Seconds()
 	if m.Modelled = t.Measured.Basis != energy.Unavailable; m.Modelled {
@@ -353,7 +354,7 @@ func (t *Trainer) epoch(ctx context.Context, order []int32) (nn.EpochMetrics, er
 	}
 	if tested.Samples > 0 {
 		m.Tested = true
-		m.TestLoss, m.TestAccuracy = tested.means()
+		m.TestLoss, m.TestAccuracy = tested.means(positions)
 	}
 	return m, nil
 }
@@ -362,9 +363,8 @@ func (t *Trainer) epoch(ctx context.Context, order []int32) (nn.EpochMetrics, er
 // a barrier between them.
 const maxRecordedSpans = 4_000_000
 
-// nextPiece is the first piece of what is left of a segment: recorded steps come before
-// others, as many at once as spans may be kept of, and of a training whose state is kept no
-// more than come before that.
+// nextPiece is the first piece of the rest of a segment. Recorded steps come before others,
+// in pieces of at most maxRecordedSpans. A piece ends where the state is to be kept.
 func (t *Trainer) nextPiece(left dag.Segment) plan.Piece {
 	g := t.Workload.Program.Graphs[left.Graph]
 	p := plan.Piece{Segment: left, First: t.warmsUp && t.at.Epoch == 0 && t.at.Within == 0, Samples: TrainedOn(g)}
@@ -407,7 +407,7 @@ func (t *Trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *
 	if p.Steps = s.Steps; p.Steps > 0 && !t.Workload.Options.ContinueOnNaN && nn.IsTraining(t.Workload.Program.Graphs[p.Graph]) && t.weightsNotFinite() != nil {
 		return t.stopAt(ctx, epoch, p, count, source, nil)
 	}
-	if err := t.take(epoch, p, s, count); err != nil {
+	if err := t.account(epoch, p, s, count); err != nil {
 		return err
 	}
 	t.at.Within += p.Steps
@@ -424,8 +424,8 @@ func (t *Trainer) runSteps(ctx, enough context.Context, p plan.Piece, count *tal
 	return s, err
 }
 
-// take accounts for a piece that has run.
-func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tally) error {
+// account adds up a piece that has run.
+func (t *Trainer) account(epoch int, p plan.Piece, s *schedule.Schedule, count *tally) error {
 	g := t.Workload.Program.Graphs[p.Graph]
 	batch := nn.BatchOf(g)
 	a := plan.Accounted{Schedule: s, Epoch: epoch, First: t.feed.stepsDone + 1}
@@ -460,8 +460,8 @@ func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tal
 // tally counts the samples of one split in one epoch.
 type tally struct {
 	Samples int          `json:"images"`
-	Correct int          `json:"correct"`
-	Loss    exact        `json:"loss"` // sum over samples
+	Correct int          `json:"correct"` // positions
+	Loss    exact        `json:"loss"`    // sum over samples
 	Counted plan.Counted `json:"counted"`
 }
 
@@ -471,6 +471,7 @@ func (c *tally) add(r StepResult, batch int) {
 	c.Loss += exact(r.Loss * float64(batch))
 }
 
-func (c *tally) means() (loss, accuracy float64) {
-	return float64(c.Loss) / float64(c.Samples), float64(c.Correct) / float64(c.Samples)
+// means are the loss of a position and the share of correct positions, by the number of positions of a sample.
+func (c *tally) means(positions int) (loss, accuracy float64) {
+	return float64(c.Loss) / float64(c.Samples), float64(c.Correct) / float64(c.Samples*positions)
 }

@@ -19,19 +19,20 @@ import (
 	"dahl/train/budget"
 )
 
-// Workload is what a run works on: the graphs, the machine, and the decisions made
+// Workload is the subject of a run: the graphs, the machine, and the decisions made
 // beforehand. [New] makes one whole; whoever has a graph of his own fills in the fields and
 // decides.
 type Workload struct {
 	Options  Options
 	Model    *nn.Model // nil for a graph that no network made
 	Data     Data      // of a training; the zero value where only predictions are asked for
+	Samples  Samples   // of the data
 	Lowering *dag.Lowering
 	Program  *dag.Program
 	Platform *platform.Platform
 	Decision *schedule.Decision
 
-	ran []plan.Piece // of a training that has ended: its program; nil: the program is to run
+	ran []plan.Piece // the program of a training that has ended; nil means that it is to run
 }
 
 // New fits a network to its data, lowers it for a machine, and makes all decisions. A
@@ -66,16 +67,16 @@ func lowered(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, e
 	if o.Batch > d.Train.Len() {
 		return nil, inputErrorf("batch %d: there are %d training samples in %s; want at most as many", o.Batch, d.Train.Len(), d.Train.Name)
 	}
-	w := &Workload{Options: o, Model: fitted, Data: d, Platform: p}
+	w := &Workload{Options: o, Model: fitted, Data: d, Samples: d.Samples(), Platform: p}
 	if err := w.CheckVariant(); err != nil {
 		return nil, err
 	}
-	return w, w.Lower(d.Samples())
+	return w, w.Lower()
 }
 
-// Lower makes the program of the model for so many samples.
-func (w *Workload) Lower(n Samples) (err error) {
-	o := &w.Options
+// Lower makes the program of the model for the samples.
+func (w *Workload) Lower() (err error) {
+	o, n := &w.Options, w.Samples
 	o.Batch, o.Epochs, o.Type = cmp.Or(o.Batch, w.Model.Defaults.Batch), max(1, o.Epochs), cmp.Or(o.Type, dag.Float32)
 	if !o.Elsewhere {
 		left := budget.Available()
@@ -83,6 +84,10 @@ func (w *Workload) Lower(n Samples) (err error) {
 			return err
 		}
 		o.Stream = o.Stream || w.Data.streams(left)
+	}
+	w.Data = w.Data.as(o.Type)
+	if n.Type == dag.Float32 || n.Type == dag.Float64 {
+		n.Type = o.Type
 	}
 	if w.Lowering = o.Lowering; w.Lowering == nil {
 		l := DefaultLowering(w.Model, w.Platform, o.Batch, o.Type)
@@ -99,13 +104,13 @@ func (w *Workload) Lower(n Samples) (err error) {
 	}
 	w.Program, err = nn.NewProgram(w.Model, nn.ProgramOptions{
 		Batch: o.Batch, TrainSamples: cmp.Or(n.Train, o.Batch), TestSamples: n.Test, Epochs: o.Epochs,
-		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, Divisor: n.Divisor, Stream: o.Stream,
+		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, SampleType: n.Type, Divisor: n.Divisor, Stream: o.Stream,
 	})
 	return asInput(err)
 }
 
-// CheckVariant refuses a name that no kernel has, and one of a library that GPUs are to
-// execute here and this machine lacks.
+// CheckVariant refuses a name without a kernel, and the name of a library that GPUs of
+// this machine are to execute but do not have.
 func (w *Workload) CheckVariant() error {
 	name := w.Options.Variant
 	if name == "" {
@@ -156,7 +161,7 @@ func (w *Workload) Predict(ctx context.Context) (*plan.Totals, error) {
 }
 
 // RecordedByDefault is how many steps of every graph are recorded in an epoch where some
-// device is no processor: enough for a steady step, few beside an epoch.
+// device is no processor: enough for a steady step, few against an epoch.
 const RecordedByDefault = 10
 
 // RecordedSteps is how many steps of every graph are recorded in an epoch.
@@ -200,7 +205,7 @@ func (w *Workload) pieces() (pieces []plan.Piece) {
 	return pieces
 }
 
-// TrainedOn is the number of samples that a step trains on; 0: it evaluates, or no model made it.
+// TrainedOn is the number of samples that a step trains on. Zero means an evaluation, or a graph that no model made.
 func TrainedOn(g *dag.Graph) int {
 	if nn.IsTraining(g) {
 		return nn.BatchOf(g)
@@ -224,9 +229,9 @@ func (w *Workload) only(done []plan.Piece) *Workload {
 	return &part
 }
 
-// DefaultLowering is the granularity of a network on a platform: tiles for the second-level
-// cache of the first processor that runs layers, finer ones where the machine has more than [nn.FewCores] cores of processors,
-// else for that of the first device that does, or whole layers where such a device is the only one.
+// DefaultLowering is the granularity of a network on a platform. Where a processor runs layers, tiles fit its second-level
+// cache, and are finer on more than [nn.FewCores] cores. Else they fit the cache of the first device, or are whole layers on a
+// single unit.
 func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) dag.Lowering {
 	g := grainOf(p)
 	if g.device {
@@ -238,7 +243,7 @@ func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) 
 	return nn.DefaultLowering(m, batch, int(g.bytes), t)
 }
 
-// Tilings are those of a network on a platform, of which the tile of the busiest layer stands for all.
+// Tilings are the ways to cut a network on a platform. The tile of the busiest layer stands for all.
 func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*tiling.Network, error) {
 	extents, err := m.Extents(batch)
 	if err != nil {
@@ -262,7 +267,7 @@ func Accelerators(p *platform.Platform) (n int) {
 	return n
 }
 
-// grain is what the default granularity of a network depends on: a cache and whether there are many cores, or a whole device
+// grain decides the default granularity of a network: a cache and whether there are many cores, or a whole device
 // and its memory. Bytes are 0 where none are given.
 type grain struct {
 	device, fine bool
@@ -298,9 +303,9 @@ func grainOf(p *platform.Platform) grain {
 	}
 }
 
-// Within is a platform without the models of variants that round the factors of products
-// more than a precision of package kernels allows ("": the finest), so that none is chosen
-// for being fast. A variant that is asked for by name stays.
+// Within is a platform without the models of variants whose products round more than a
+// precision of package kernels allows, so that none is chosen for being fast. Empty means
+// the finest precision. A variant that is asked for by name stays.
 func Within(p *platform.Platform, precision, variant string) (*platform.Platform, error) {
 	precision = cmp.Or(precision, calls.FullPrecision)
 	if !slices.Contains(calls.Precisions(), precision) {

@@ -90,7 +90,7 @@ func (w *workload) workloadAt(s *train.Space, choice space.Choice, e *plan.Evalu
 		next.Program, next.Decision = &program, e.Decision
 		return next, nil
 	}
-	if err := next.Lower(w.samples); err != nil { // all graphs, and not the first one alone
+	if err := next.Lower(); err != nil { // all graphs, and not the first one alone
 		return nil, err
 	}
 	return next, next.Choose()
@@ -115,7 +115,7 @@ func (w *workload) takeFaster(c *plan.SetComparison, runs []alone, result *plan.
 func (w *workload) defaultSpace() (*train.Space, error) {
 	first := w.Workload
 	first.Program = &dag.Program{Name: w.Program.Name, Graphs: w.Program.Graphs[:1], Order: []dag.Segment{{Graph: 0, Steps: 1}}}
-	s, err := first.Space(w.samples, w.Platform, "", tiling.Of(tiling.Base{Kind: tiling.Default}))
+	s, err := first.Space(w.Platform, "", tiling.Of(tiling.Base{Kind: tiling.Default}))
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"dahl/cmd/grid"
 	"dahl/kernels"
 	"dahl/kernels/calls"
+	"dahl/nn/data"
 	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/platforms"
@@ -29,7 +30,7 @@ func completions() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"batch": cli.Anything, "budget": cli.Anything, "checkpoint": cli.Values("every=", "never"), "clip-norm": cli.Anything,
 		"clock": clocks, "colour": cli.Values(plots.Colours()...), "continue-on-loss": cli.Anything,
-		"data": dataNames, "deadline": cli.Anything, "devices": devices, "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
+		"data": cli.NamesOrFiles(data.Names(), ".npz"), "deadline": cli.Anything, "devices": devices, "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
 		"export": cli.NamesOrFiles(nil, ".json", ".dot", ".txt", ".toml"), "graph": cli.NamesOrFiles(nil, ".json", ".txt", ".stg", ".dot"),
 		"init": cli.NamesOrFiles([]string{flags.UniformInit}, ".npz"), "joules": cli.Anything,
 		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.BestTiles}, ".toml"),
@@ -54,16 +55,6 @@ func arguments() map[string]cobra.CompletionFunc {
 		"peer": cli.One(cli.Values(peerNames()...)), "completion": cli.One(cli.Values(shellNames()...)), "experiment show": cli.One(cli.Values(experiment.Presets()...)),
 		"experiment run": cli.One(cli.NamesOrFiles(experiment.Presets(), ".toml")), "experiment verify": cli.One(experiments),
 	}
-}
-
-func dataNames(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	found := cli.BeginWith(begin, []string{"digits", "synthetic"})
-	for path, isDir := range cli.EntriesAt(begin) {
-		if isDir {
-			found = append(found, path+"/")
-		}
-	}
-	return cli.Offered(found)
 }
 
 // policies offers the schedulers with what they do.

@@ -131,7 +131,7 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 		if o.Lowering == flags.BestTiles {
 			other.Options.Lowering = nil
 		}
-		if err := other.Lower(w.samples); err != nil {
+		if err := other.Lower(); err != nil {
 			return nil, err
 		}
 	}

@@ -94,7 +94,7 @@ func (w *workload) space() (*train.Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.Space(w.samples, w.fullPlatform, w.opts.Devices, tiles...)
+	return w.Space(w.fullPlatform, w.opts.Devices, tiles...)
 }
 
 // addObjective says how far a run is from the least.

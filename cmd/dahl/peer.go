@@ -169,7 +169,7 @@ func (w *workload) summarizePeer(r *peer.Result) *record.Summary {
 	rate := float64(c.Samples) / c.Time.Seconds()
 	s := &record.Summary{
 		World: schedule.Measured, Graph: w.Program.Graphs[0].Name, Method: w.Method().String(), Peer: r,
-		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.StepS(), Counted: record.CountedSummary{Steps: c.Steps, Samples: c.Samples, Seconds: c.Time.Seconds()}, EpochSamples: w.samples.Train,
+		Steps: len(r.Steps), MakespanS: r.Seconds, StepS: c.StepS(), Counted: record.CountedSummary{Steps: c.Steps, Samples: c.Samples, Seconds: c.Time.Seconds()}, EpochSamples: w.Samples.Train,
 		SamplesPerS: &rate, Provenance: &b,
 		EnergyJ: record.EnergySummary{Basis: energy.Unavailable, Grounds: r.Energy.Unavailable, Readings: r.Energy.Readings, Meters: r.Energy.Meters},
 		Load:    record.NewLoadSummary(r.Load, r.Threads),

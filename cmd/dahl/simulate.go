@@ -184,14 +184,12 @@ func mainGraph(ctx context.Context, o *flags.Options, p, whole *platform.Platfor
 		return nil, err
 	}
 	w := &workload{opts: o, Workload: train.Workload{Options: train.Options{Elsewhere: true}, Platform: p}}
-	var n train.Samples
 	if o.Model != "" {
-		if w.Model, n, err = flags.FittedModel(o); err != nil {
+		if w.Model, w.Samples, err = flags.FittedModel(o); err != nil {
 			return nil, err
 		}
 	}
-	w.samples = n
-	if err := w.build(ctx, n); err != nil {
+	if err := w.build(ctx); err != nil {
 		return nil, err
 	}
 	if o.Platform != "" {
@@ -262,7 +260,7 @@ func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.
 		Steps: o.Steps, MakespanS: o.Run.Seconds(), Counted: record.CountedSummary{Steps: o.Counted.Steps, Samples: o.Counted.Samples, Seconds: o.Counted.Time.Seconds(), Joules: o.Counted.Joules},
 		EnergyJ: record.EnergySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: record.Recording(o),
-		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), EpochSamples: w.samples.Train, Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
+		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), EpochSamples: w.Samples.Train, Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
 		States: plan.StatesOf(problem, o.Main, o.Report),
 	}
 	if w.Model != nil {

@@ -27,7 +27,7 @@ func (w *workload) searchTiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := w.Space(w.samples, w.Platform, "", tiles...)
+	s, err := w.Space(w.Platform, "", tiles...)
 	if err != nil {
 		return err
 	}
@@ -48,5 +48,5 @@ func (w *workload) searchTiles(ctx context.Context) error {
 		return err
 	}
 	w.Options.Lowering = at.Lowering
-	return w.Lower(w.samples)
+	return w.Lower()
 }

@@ -32,7 +32,6 @@ type workload struct {
 	searchPlatform *platform.Platform    // the devices that a search chose from; nil means no search
 	search         *searched             // nil means none
 	chosenDevices  *record.ChosenDevices // of the policy best; nil means all
-	samples        train.Samples
 	clocks         *record.MachineClocks // of a training; nil means that no clocks were asked for
 	tiles          *record.TileSearch    // result of --lowering best; nil means that it was not asked for
 	inputs         []cli.Identity        // files that the options name, for the manifest
@@ -51,9 +50,8 @@ func newWorkload(ctx context.Context, o *flags.Options, m *nn.Model, p *platform
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
-	w := &workload{opts: o, Workload: train.Workload{Model: m, Data: d, Platform: runnable}}
-	w.samples = d.Samples()
-	if err := w.build(ctx, w.samples); err != nil {
+	w := &workload{opts: o, Workload: train.Workload{Model: m, Data: d, Samples: d.Samples(), Platform: runnable}}
+	if err := w.build(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := w.choosePlan(ctx); err != nil {
@@ -65,7 +63,7 @@ func newWorkload(ctx context.Context, o *flags.Options, m *nn.Model, p *platform
 }
 
 // build makes the program, with the tiles that are best where these are asked for.
-func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
+func (w *workload) build(ctx context.Context) (err error) {
 	if w.inputs, err = record.HashInputs(w.opts); err != nil {
 		return err
 	}
@@ -77,13 +75,13 @@ func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
 	if o := w.opts; o.Tile > o.Batch {
 		return cli.InputErrorf("--tile %d: a step has %d samples; want at most as many", o.Tile, o.Batch)
 	}
-	if err := w.buildProgram(n); err != nil || w.opts.Lowering != flags.BestTiles {
+	if err := w.buildProgram(); err != nil || w.opts.Lowering != flags.BestTiles {
 		return err
 	}
 	return w.searchTiles(ctx)
 }
 
-func (w *workload) buildProgram(n train.Samples) error {
+func (w *workload) buildProgram() error {
 	o := w.opts
 	if (o.Model == "") == (o.Graph == "") {
 		return cli.InputErrorf("name a network with --model or a task graph with --graph")
@@ -115,7 +113,7 @@ func (w *workload) buildProgram(n train.Samples) error {
 	if err := w.CheckVariant(); err != nil {
 		return err
 	}
-	err = w.Lower(n)
+	err = w.Lower()
 	if from := cmp.Or(o.Lowering, o.Plan); err != nil && from != "" && from != flags.BestTiles {
 		err = fmt.Errorf("with the lowering of %s: %w", from, err)
 	}
@@ -164,7 +162,7 @@ func (w *workload) hintRoom(err error) error {
 			return fmt.Errorf("%w; it fits with --policy %s", err, policy.DataParallel.Doc().Name)
 		}
 	}
-	if layers := w.Recomputable(w.samples); layers != nil {
+	if layers := w.Recomputable(); layers != nil {
 		return fmt.Errorf("%w; it fits with recompute = true for %s in a file for --lowering, as graph --export FILE.toml writes one", err, strings.Join(layers, ", "))
 	}
 	if room.Memory == w.Platform.Memories[w.Platform.HostMemory()].Name {

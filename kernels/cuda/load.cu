@@ -1,5 +1,5 @@
 // Building a batch: the rows of a data set that an index list names, bytes divided by a
-// number. Quotients are rounded to nearest, as on CPUs. A byte is read for each real
+// number, or as they are. Quotients are rounded to nearest, as on CPUs. A byte is read for each real
 // written, so the writes are what must be wide: 16 bytes per thread where rows allow it.
 #include "rows.h"
 
@@ -7,28 +7,32 @@ namespace dahl {
 
 struct LoadParams {
   Rows rows;  // the first dimension is samples
-  Strided x, images;
+  Strided x, samples;
   uint64_t index;
   double divisor;
 };
 
-template <class T>
+template <class T, class S>
 DEVICE void load_batch(const LoadParams& p) {
   const int32_t* index = global<const int32_t>(p.index);
   const T divisor = T(p.divisor);
   each_group(p.rows, [&](auto at) {
     auto from = at;
     from.row[0] = index[at.row[0]];
-    const Group<uint8_t> pixel = load<uint8_t>(p.images, from);
+    const Group<S> sample = load<S>(p.samples, from);
     Group<T> x;
 #pragma unroll
-    for (int i = 0; i < kGroup; i++) x[i] = T(pixel[i]) / divisor;
+    for (int i = 0; i < kGroup; i++) x[i] = sizeof(S) == 1 ? T(sample[i]) / divisor : T(sample[i]);
     store(p.x, at, x);
   });
 }
 
-ENTRY(load_f32, LoadParams, 256) { load_batch<float>(p); }
-ENTRY(load_f64, LoadParams, 256) { load_batch<double>(p); }
+ENTRY(load_f32, LoadParams, 256) { load_batch<float, uint8_t>(p); }
+ENTRY(load_f64, LoadParams, 256) { load_batch<double, uint8_t>(p); }
+
+// Whatever has four bytes is copied as float.
+ENTRY(load_rows_f32, LoadParams, 256) { load_batch<float, float>(p); }
+ENTRY(load_rows_f64, LoadParams, 256) { load_batch<double, double>(p); }
 
 struct LoadNHWCParams {
   uint64_t x, images, index;
@@ -68,19 +72,5 @@ DEVICE void load_nhwc(const LoadNHWCParams& p) {
 
 ENTRY(load_nhwc_f32, LoadNHWCParams, 256) { load_nhwc<float>(p); }
 ENTRY(load_nhwc_f64, LoadNHWCParams, 256) { load_nhwc<double>(p); }
-
-struct LoadLabelsParams {
-  uint64_t y, labels, index;
-  int32_t samples;
-};
-
-// The type is that of the task, not of the data.
-DEVICE void load_labels(const LoadLabelsParams& p) {
-  const int32_t n = blockIdx.x * blockDim.x + threadIdx.x;
-  if (n < p.samples) global<int32_t>(p.y)[n] = global<const int32_t>(p.labels)[global<const int32_t>(p.index)[n]];
-}
-
-ENTRY(load_labels_f32, LoadLabelsParams, 256) { load_labels(p); }
-ENTRY(load_labels_f64, LoadLabelsParams, 256) { load_labels(p); }
 
 }  // namespace dahl

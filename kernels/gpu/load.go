@@ -3,6 +3,7 @@ package gpu
 import (
 	"slices"
 
+	"dahl/dag"
 	"dahl/kernels/calls"
 	"dahl/kernels/offload"
 )
@@ -11,15 +12,29 @@ import (
 
 // loadParams mirrors LoadParams of cuda/load.cu.
 type loadParams struct {
-	Rows      rowsParams
-	X, Images stridedParams
-	Index     uint64
-	Divisor   float64
+	Rows       rowsParams
+	X, Samples stridedParams
+	Index      uint64
+	Divisor    float64
 }
 
-// LoadOnCUDA takes as many samples at a time as have no more than cudaMost elements.
+// LoadOnCUDA divides pixels.
 func LoadOnCUDA(c *calls.DeviceCall) []offload.Launch {
-	x, images := c.Args[0], c.Args[1]
+	return load(c, c.Symbol("load"), c.Params[0])
+}
+
+// LoadRowsOnCUDA copies numbers, tokens and labels. Elements of four bytes are copied as float32.
+func LoadRowsOnCUDA(c *calls.DeviceCall) []offload.Launch {
+	symbol := "load_rows_f32"
+	if c.Args[0].Type == dag.Float64 {
+		symbol = "load_rows_f64"
+	}
+	return load(c, symbol, 1)
+}
+
+// load takes so many samples at a time that they have no more than CUDAMost elements.
+func load(c *calls.DeviceCall, symbol string, divisor float64) []offload.Launch {
+	x, samples := c.Args[0], c.Args[1]
 	each := 1
 	for _, e := range x.Shape[1:] {
 		each *= e
@@ -29,9 +44,9 @@ func LoadOnCUDA(c *calls.DeviceCall) []offload.Launch {
 		part := x
 		part.Addr, part.Shape = x.Sample(n), slices.Clone(x.Shape)
 		part.Shape[0] = min(step, x.Shape[0]-n)
-		all = append(all, elementwise([]*calls.DeviceArg{&part, &images}, 1, func(r rowsParams, o []stridedParams) offload.Launch {
-			return offload.Launch{Module: "load", Symbol: c.Symbol("load"), Params: offload.Params(loadParams{
-				Rows: r, X: o[0], Images: o[1], Index: c.Args[2].Sample(n), Divisor: c.Params[0],
+		all = append(all, elementwise([]*calls.DeviceArg{&part, &samples}, 1, func(r rowsParams, o []stridedParams) offload.Launch {
+			return offload.Launch{Module: "load", Symbol: symbol, Params: offload.Params(loadParams{
+				Rows: r, X: o[0], Samples: o[1], Index: c.Args[2].Sample(n), Divisor: divisor,
 			})}
 		})...)
 	}
@@ -60,21 +75,6 @@ func LoadNHWCOnCUDA(c *calls.DeviceCall) []offload.Launch {
 		Module: "load", Symbol: c.Symbol("load_nhwc"), Params: offload.Params(p),
 		Block: [3]uint32{cudaThreads, 1, 1},
 		Grid:  [3]uint32{blocks, min(blocksOf(x.Shape[0], loadSamples), layersOf(blocks)), 1},
-	}}
-}
-
-// loadLabelsParams mirrors LoadLabelsParams of cuda/load.cu.
-type loadLabelsParams struct {
-	Y, Labels, Index uint64
-	Samples          int32
-}
-
-func LoadLabelsOnCUDA(c *calls.DeviceCall) []offload.Launch {
-	n := c.Args[0].Shape[0]
-	return []offload.Launch{{
-		Module: "load", Symbol: c.Symbol("load_labels"),
-		Params: offload.Params(loadLabelsParams{c.Args[0].Addr, c.Args[1].Addr, c.Args[2].Addr, int32(n)}),
-		Block:  [3]uint32{cudaThreads, 1, 1}, Grid: [3]uint32{blocksOf(n, cudaThreads), 1, 1},
 	}}
 }
 

@@ -330,6 +330,18 @@ var handCases = []HandCase{
 		Want:   [][]float64{{9, 7, 9}, nil, nil},
 	},
 	{
+		Name: "labels of two positions by index", Op: "load.labels",
+		Shapes: [][]int{{1, 2}, {2, 2}, {1}},
+		In:     [][]float64{nil, {1, 2, 3, 4}, {1}},
+		Want:   [][]float64{{3, 4}, nil, nil},
+	},
+	{
+		Name: "rows of numbers by index", Op: "load.rows",
+		Shapes: [][]int{{3, 2}, {2, 2}, {3}},
+		In:     [][]float64{nil, {0.5, -1, 0.25, 8}, {1, 0, 1}},
+		Want:   [][]float64{{0.25, 8, 0.5, -1, 0.25, 8}, nil, nil},
+	},
+	{
 		// The first of equal maxima is the prediction, and a maximum below 0 is one.
 		Name: "predictions", Op: "softmax_xent.eval", Params: SmoothingParams(0),
 		Shapes: [][]int{{3}, {3}, {3, 2}, {3}},

@@ -53,13 +53,13 @@ func openCIFAR(dir string, opt Options) (*Dataset, error) {
 	}
 	d := &Dataset{
 		Name:  filepath.Base(filepath.Clean(dir)),
-		Shape: [3]int{3, 32, 32}, Classes: cifarClasses, Divisor: 255,
+		Shape: []int{3, 32, 32}, Classes: cifarClasses, Divisor: 255,
 		Source: fmt.Sprintf("%s and so on, %d files", paths[0], len(paths)),
 	}
 	if len(paths) == 1 {
 		d.Source = paths[0]
 	}
-	if _, err := imageBytes(hi-lo, d.Shape); err != nil {
+	if err := checkSize(hi-lo, d.Shape); err != nil {
 		return nil, err
 	}
 	d.source = &cifarImages{paths, records, lo}
@@ -169,7 +169,7 @@ type cifarFiles struct {
 	files []*os.File
 }
 
-func (c *cifarImages) open() (imageReader, error) {
+func (c *cifarImages) open() (reader, error) {
 	r := &cifarFiles{cifarImages: c}
 	for i, path := range c.paths {
 		f, err := openSized(path, int64(c.records[i])*cifarRecord)
@@ -190,7 +190,7 @@ func (r *cifarFiles) Close() error {
 	return all
 }
 
-func (r *cifarFiles) readImages(dst []byte, first int) error {
+func (r *cifarFiles) readFrom(first int, dst []byte) error {
 	record, file := r.lo+first, 0
 	for ; len(dst) > 0; record++ {
 		for record >= r.records[file] {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"dahl/must"
@@ -49,7 +50,7 @@ func TestOpenCIFAR(t *testing.T) {
 	} {
 		d := must.Get(Open(dir, test.opt))(t)
 		checkDataset(t, d)
-		if d.Len() != test.n || d.Shape != [3]int{3, 32, 32} || d.Classes != 10 || d.Divisor != 255 {
+		if d.Len() != test.n || !slices.Equal(d.Shape, []int{3, 32, 32}) || d.Classes != 10 || d.Divisor != 255 {
 			t.Fatalf("%+v: %d images %v of %d classes", test.opt, d.Len(), d.Shape, d.Classes)
 		}
 		for i := range d.Len() {

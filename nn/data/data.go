@@ -3,36 +3,55 @@ package data
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
 	"strings"
 
+	"dahl/dag"
 	"dahl/naming"
+	"dahl/nn/npz"
 )
 
-// Dataset is labelled samples as stored bytes. They are scaled when a batch is built.
+// Dataset is labelled samples of one shape and type.
 type Dataset struct {
 	Name    string
-	Samples []byte  // N×C×H×W, row-major; a pixel's value is byte/Divisor, 0 to 1; nil: Read reads them
-	Labels  []int32 // N, each in [0, Classes)
-	Shape   [3]int  // C, H, W
+	Type    dag.DType // Uint8 of pixels, Float32 or Float64 of numbers, Int32 of tokens
+	Samples []byte    // N×Shape, row-major, little-endian; nil means that Read reads them
+	Shape   []int     // of a sample; images are C×H×W
+	Labels  []int32   // N×Positions, each in [0, Classes)
 	Classes int
-	Divisor float64
+	Divisor float64  // of a pixel, whose value is byte/Divisor, from 0 to 1
 	Source  string   // origin of the bytes, for the manifest
-	Notes   []string // what somebody should know who trains on them
+	Notes   []string // advice for whoever trains on them
+
+	// Positions is the shape of the labels of one sample. Empty means one label.
+	Positions []int
 
 	source source // where Samples is nil
 }
 
 // Len is the number of samples.
-func (d *Dataset) Len() int { return len(d.Labels) }
+func (d *Dataset) Len() int { return len(d.Labels) / elements(d.Positions) }
+
+// LabelsOf returns the labels of a sample, one for each position.
+func (d *Dataset) LabelsOf(sample int) []int32 {
+	n := elements(d.Positions)
+	return d.Labels[sample*n : (sample+1)*n]
+}
+
+func elements(shape []int) int {
+	n := 1
+	for _, e := range shape {
+		n *= e
+	}
+	return n
+}
 
 // Options selects a part of a data set.
 type Options struct {
 	Split  string // "train" or "test"; "" means "train"
-	Limit  int    // at most so many samples; 0: all
+	Limit  int    // the most samples; zero means all
 	Offset int    // number of samples to skip
 	Later  bool   // leaves the samples where they are, for [Dataset.Read]
 
@@ -47,10 +66,6 @@ const (
 	Test  = "test"
 )
 
-// MaxBytes bounds the pixels that Open loads, so that a damaged or
-// hostile header is refused rather than allocated.
-const MaxBytes = 16 << 30
-
 // MaxSamples bounds the samples of a data set, whose labels are always in memory.
 const MaxSamples = 1 << 26
 
@@ -58,16 +73,18 @@ const MaxSamples = 1 << 26
 // these forms:
 //
 //	digits                        optical digits 1×8×8, embedded in the program
-//	synthetic[:CxHxW[:N[:K]]]     N random samples of K classes that can be learned
+//	synthetic[:SHAPE[:N[:K[:P]]]] N random samples of K learnable classes, such as synthetic:3x32x32:1000:10,
+//	                              with a label for each of the positions P
+//	FILE.npz                      arrays x_train, y_train, x_test and y_test, or x and y, of any shape
 //	DIR                           IDX files as MNIST names them, plain or gzip
 //	DIR                           CIFAR-10, binary version
 //	DIR                           train/CLASS/*.png and test/CLASS/*.png (or JPEG),
-//	                              or CLASS/*.png, of which every fifth is for the test
+//	                              or CLASS/*.png with every fifth for the test
 //	DIR                           train/images/*.png with train/labels.csv and the same of
 //	                              test, or images and labels.csv (or .txt), of lines
-//	                              "file,label", of which every fifth is for the test
+//	                              "file,label", with every fifth for the test
 //
-// Pictures below directories of a class are of the class, too. Grey pictures among others get three equal channels.
+// Pictures below directories of a class belong to the class, too. Grey pictures among others get three equal channels.
 // What is transparent lies over black, and a JPEG's orientation (EXIF) is not looked at.
 //
 // The names in a directory tell its format. A directory that fits none or several of the formats
@@ -110,6 +127,12 @@ func open(name string, opt Options) (*Dataset, error) {
 		}
 		return s.open(opt)
 	}
+	if strings.HasSuffix(name, arraysSuffix) {
+		if err := opt.checkResize(false, name); err != nil {
+			return nil, err
+		}
+		return openArrays(name, opt)
+	}
 	return openDir(name, opt)
 }
 
@@ -132,7 +155,7 @@ var dirFormats = [...]dirFormat{
 func openDir(dir string, opt Options) (*Dataset, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, errors.New("no such directory; write digits, synthetic, or the path of a directory of data" + naming.DidYouMean(dir, Names()))
+		return nil, errors.New("no such directory; write digits, synthetic, or the path of a directory of data or an .npz file" + naming.DidYouMean(dir, Names()))
 	}
 	if err != nil {
 		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
@@ -182,7 +205,7 @@ func (opt Options) check() (Options, error) {
 	return opt, nil
 }
 
-// checkResize refuses extents that pictures cannot have, and any for data that are not pictures.
+// checkResize refuses impossible extents of pictures, and any extents for other data.
 func (opt Options) checkResize(pictures bool, what string) error {
 	h, w := opt.Resize[0], opt.Resize[1]
 	switch {
@@ -207,57 +230,24 @@ func (opt Options) window(n int) (lo, hi int, err error) {
 	return lo, hi, nil
 }
 
-// imageBytes is the size of n samples of a shape. It refuses absurd sizes.
-func imageBytes(n int, shape [3]int) (int64, error) {
-	bytes := int64(n)
+// checkSize refuses samples of a shape that hold nothing or too many elements to count.
+func checkSize(n int, shape []int) error {
+	size := int64(n)
 	for _, e := range shape {
 		if e < 1 || n < 1 {
-			return 0, fmt.Errorf("%d samples of %d×%d×%d hold no pixel", n, shape[0], shape[1], shape[2])
+			return fmt.Errorf("%d samples of %s hold nothing", n, naming.ShapeText(shape))
 		}
-		if bytes > math.MaxInt64/int64(e) {
-			return 0, tooLarge(n, shape)
+		if size > math.MaxInt64/int64(e) {
+			return tooLarge(n, shape)
 		}
-		bytes *= int64(e)
+		size *= int64(e)
 	}
 	if n > MaxSamples {
-		return 0, fmt.Errorf("%d samples; at most %d are taken: use a limit", n, MaxSamples)
+		return fmt.Errorf("%d samples; at most %d are taken: use a limit", n, MaxSamples)
 	}
-	return bytes, nil
+	return nil
 }
 
-func tooLarge(n int, shape [3]int) error {
-	return fmt.Errorf("%d samples of %d×%d×%d are more than %d GiB; use a limit", n, shape[0], shape[1], shape[2], MaxBytes>>30)
-}
-
-// ReadBytes reads exactly n bytes. A header that promises more than the file holds costs no more than
-// some times as much memory as what the file holds, of which most is never touched.
-func ReadBytes(r io.Reader, n int64) ([]byte, error) {
-	const first, growth = 1 << 16, 8
-	var buf []byte
-	for int64(len(buf)) < n {
-		more := make([]byte, min(n, max(first, growth*int64(len(buf)))))
-		had := copy(more, buf)
-		got, err := io.ReadFull(r, more[had:])
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, truncated(int64(had+got), n)
-		}
-		if err != nil {
-			return nil, err
-		}
-		buf = more
-	}
-	return buf, nil
-}
-
-// AtEnd reports an error if the reader holds more bytes.
-func AtEnd(r io.Reader) error {
-	var b [1]byte
-	_, err := io.ReadFull(r, b[:])
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errMore
+func tooLarge(n int, shape []int) error {
+	return fmt.Errorf("%d samples of %s are more than %d GiB; use a limit", n, naming.ShapeText(shape), npz.MaxBytes>>30)
 }

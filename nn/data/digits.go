@@ -50,7 +50,7 @@ func openDigits(opt Options) (*Dataset, error) {
 		Name:    "digits",
 		Samples: images[lo*digitsPixels : hi*digitsPixels],
 		Labels:  labels[lo:hi],
-		Shape:   [3]int{1, 8, 8},
+		Shape:   []int{1, 8, 8},
 		Classes: digitsClasses,
 		Divisor: digitsLevels,
 		Source:  "embedded: optdigits, E. Alpaydin and C. Kaynak 1998, UCI Machine Learning Repository, CC BY 4.0",

@@ -24,7 +24,7 @@ func TestDigits(t *testing.T) {
 		if !slices.Equal(count, want) {
 			t.Errorf("%s: %d images per class, want %d", split, count, want)
 		}
-		if d.Shape != [3]int{1, 8, 8} || d.Divisor != 16 || slices.Max(d.Samples) != 16 {
+		if !slices.Equal(d.Shape, []int{1, 8, 8}) || d.Divisor != 16 || slices.Max(d.Samples) != 16 {
 			t.Errorf("%s: shape %v, divisor %v, largest pixel %d", split, d.Shape, d.Divisor, slices.Max(d.Samples))
 		}
 	}

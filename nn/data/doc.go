@@ -1,24 +1,25 @@
 // Package data reads the labelled samples on which networks are trained and tested.
 //
 // Read first: [Dataset], then [Open]. A data set is the embedded digits, synthetic samples, or files: IDX, CIFAR's
-// binary batches, or pictures that a table or their folders label. [Shuffle] and [Batch] say which samples a step gets.
+// binary batches, NumPy's arrays, or pictures with a table or folders of labels. [Shuffle] and [Batch] say which samples a step gets.
 //
 // # Invariants
 //
 //   - Equal options give equal samples in an equal order, whatever the number of processors that read.
-//   - Labels are held in memory. With Options.Later samples stay where they are, and [Dataset.Read] reads some of them.
+//   - Labels are held in memory, and so are arrays. With Options.Later other samples stay where they are, and [Dataset.Read] reads some of them.
 //   - A damaged file ends in one line that names it. It costs no more memory than some times its own size.
 //
 // # Units
 //
-// Samples are N×C×H×W, row-major, a byte for each number. A pixel is its byte through Dataset.Divisor: 0 to 1.
+// Samples are row-major and little-endian. Images are C×H×W. A pixel is its byte through Dataset.Divisor: 0 to 1.
 //
 // # Sources
 //
-// IDX is the format of MNIST (LeCun, Cortes, Burges), and the binary batches are those of CIFAR (Krizhevsky, 2009).
+// IDX is the format of MNIST (LeCun, Cortes, Burges), and the binary batches come from CIFAR (Krizhevsky, 2009).
 // README.md names the origin of the digits.
 //
 // # Limits
 //
-// Of each data set all samples have one shape, and each has one class. At most [MaxBytes] are loaded.
+// Of each data set all samples have one shape, and each has a class, or one at each of its positions. At most
+// [npz.MaxBytes] are loaded.
 package data

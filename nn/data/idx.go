@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"dahl/naming"
+	"dahl/nn/npz"
 )
 
 // IDX is the format of MNIST (LeCun, Cortes, Burges, yann.lecun.com/exdb/mnist):
@@ -144,7 +145,7 @@ func gunzip(r io.Reader) (plain io.Reader, zipped bool, err error) {
 
 // readIDXHeader returns the extents. Their number must be one of the ranks.
 func readIDXHeader(r io.Reader, what string, ranks ...int) ([]int, error) {
-	magic, err := ReadBytes(r, 4)
+	magic, err := npz.ReadBytes(r, 4)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func readIDXHeader(r io.Reader, what string, ranks ...int) ([]int, error) {
 	if !slices.Contains(ranks, int(magic[3])) {
 		return nil, fmt.Errorf("rank %d; %s have rank %s", magic[3], what, naming.JoinInts(ranks, " or "))
 	}
-	raw, err := ReadBytes(r, 4*int64(magic[3]))
+	raw, err := npz.ReadBytes(r, 4*int64(magic[3]))
 	if err != nil {
 		return nil, err
 	}
@@ -177,16 +178,16 @@ func readIDXLabels(r io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	labels, err := ReadBytes(r, int64(extents[0]))
+	labels, err := npz.ReadBytes(r, int64(extents[0]))
 	if err != nil {
 		return nil, err
 	}
-	return labels, AtEnd(r)
+	return labels, npz.AtEnd(r)
 }
 
 // readIDXShape reads the header of a file that must hold n images. It returns their shape, and the
 // size of the header.
-func readIDXShape(r io.Reader, n int) (shape [3]int, header int64, err error) {
+func readIDXShape(r io.Reader, n int) (shape []int, header int64, err error) {
 	extents, err := readIDXHeader(r, "images", 3, 4)
 	if err != nil {
 		return shape, 0, err
@@ -194,9 +195,9 @@ func readIDXShape(r io.Reader, n int) (shape [3]int, header int64, err error) {
 	if extents[0] != n {
 		return shape, 0, fmt.Errorf("holds %d images, but there are %d labels; fetch both files again", extents[0], n)
 	}
-	shape = [3]int{1, extents[len(extents)-2], extents[len(extents)-1]}
-	if len(extents) == 4 {
-		shape[0] = extents[1]
+	shape = extents[1:]
+	if len(extents) == 3 {
+		shape = []int{1, extents[1], extents[2]}
 	}
 	return shape, int64(4 + 4*len(extents)), nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestOpenIDX(t *testing.T) {
 		writeIDX(t, dir, test.prefix, test.shape, 13, test.zipped)
 		d := must.Get(Open(dir, Options{Split: test.split, Limit: 11, Offset: 1}))(t)
 		checkDataset(t, d)
-		if d.Shape != test.shape || d.Classes != 7 || d.Divisor != 255 || d.Len() != 11 || !strings.Contains(d.Source, test.prefix) {
+		if !slices.Equal(d.Shape, test.shape[:]) || d.Classes != 7 || d.Divisor != 255 || d.Len() != 11 || !strings.Contains(d.Source, test.prefix) {
 			t.Errorf("%+v: %d images %v of %d classes from %s", test, d.Len(), d.Shape, d.Classes, d.Source)
 		}
 		size := test.shape[0] * test.shape[1] * test.shape[2]

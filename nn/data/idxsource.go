@@ -1,6 +1,7 @@
 package data
 
 import (
+	"dahl/nn/npz"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +13,9 @@ import (
 // maxInflation is how many bytes deflate makes of one at most.
 const maxInflation = 1032
 
-// idxImages is the images lo to hi of the n in an IDX file. Those of a compressed one are read in
-// any order from a temporary file beside it, so that their order is that of an uncompressed one.
+// idxImages is the images lo to hi of the n in an IDX file. Images of a compressed file are read
+// from a temporary file in its directory, so that any order costs the same as in an uncompressed
+// one.
 type idxImages struct {
 	path      string
 	n, lo, hi int
@@ -28,7 +30,7 @@ type idxImages struct {
 }
 
 // readShape reads the header and compares what it promises with the size of the file.
-func (x *idxImages) readShape() (shape [3]int, err error) {
+func (x *idxImages) readShape() (shape []int, err error) {
 	f, err := os.Open(x.path)
 	if err != nil {
 		return shape, err
@@ -45,13 +47,12 @@ func (x *idxImages) readShape() (shape [3]int, err error) {
 	if shape, x.header, err = readIDXShape(r, x.n); err != nil {
 		return shape, err
 	}
-	bytes, err := imageBytes(x.hi-x.lo, shape)
-	if err != nil {
+	if err := checkSize(x.hi-x.lo, shape); err != nil {
 		return shape, err
 	}
-	x.size, x.zipped, x.imageSize = info.Size(), zipped, int(bytes/int64(x.hi-x.lo))
+	x.size, x.zipped, x.imageSize = info.Size(), zipped, elements(shape)
 	if zipped {
-		if bytes/maxInflation > x.size {
+		if bytes := int64(x.imageSize) * int64(x.hi-x.lo); bytes/maxInflation > x.size {
 			return shape, fmt.Errorf("its %d bytes cannot hold the %d that its header promises; fetch the file again", x.size, bytes)
 		}
 		return shape, nil
@@ -67,35 +68,29 @@ func (x *idxImages) checkSize() error {
 	case have < 0:
 		return endsBefore(-have)
 	case have < want:
-		return truncated(have, want)
+		return npz.Truncated(have, want)
 	case have > want && x.hi == x.n:
-		return errMore
+		return npz.ErrMore
 	}
 	return nil
-}
-
-var errMore = errors.New("holds more bytes than its header says; fetch the file again")
-
-func truncated(have, want int64) error {
-	return fmt.Errorf("truncated: %d bytes where %d should be; fetch the file again", have, want)
 }
 
 func endsBefore(missing int64) error {
 	return fmt.Errorf("truncated: ends %d bytes before the first image asked for; fetch the file again", missing)
 }
 
-func (x *idxImages) open() (imageReader, error) {
+func (x *idxImages) open() (reader, error) {
 	if x.zipped {
 		if err := x.unzip(); err != nil {
 			return nil, err
 		}
-		return &imageFile{f: x.plain, size: x.imageSize, keep: true}, nil
+		return &sampleFile{f: x.plain, size: x.imageSize, keep: true}, nil
 	}
 	f, err := openSized(x.path, x.size)
 	if err != nil {
 		return nil, err
 	}
-	return &imageFile{f: f, offset: x.header + int64(x.lo)*int64(x.imageSize), size: x.imageSize}, nil
+	return &sampleFile{f: f, offset: x.header + int64(x.lo)*int64(x.imageSize), size: x.imageSize}, nil
 }
 
 // fill reads the images in one go.
@@ -104,7 +99,7 @@ func (x *idxImages) fill(dst []byte) error {
 		return x.inflate(func(r io.Reader) error {
 			n, err := io.ReadFull(r, dst)
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return truncated(int64(n), int64(len(dst)))
+				return npz.Truncated(int64(n), int64(len(dst)))
 			}
 			return err
 		})
@@ -114,7 +109,7 @@ func (x *idxImages) fill(dst []byte) error {
 		return err
 	}
 	defer r.Close() // nothing was written
-	return r.readImages(dst, 0)
+	return r.readFrom(0, dst)
 }
 
 // inflate calls read with the images of a compressed file.
@@ -129,13 +124,13 @@ func (x *idxImages) inflate(read func(io.Reader) error) error {
 			err = read(r)
 		}
 		if err == nil && x.hi == x.n {
-			err = AtEnd(r)
+			err = npz.AtEnd(r)
 		}
 		return err
 	})
 }
 
-// unzip writes the images of a compressed file into one beside it. The file loses its name at
+// unzip writes the images of a compressed file into one in its directory. The file loses its name at
 // once, so that nothing of it is left when the program ends, however it does.
 func (x *idxImages) unzip() error {
 	x.mu.Lock()
@@ -150,7 +145,7 @@ func (x *idxImages) unzip() error {
 			err = x.inflate(func(r io.Reader) error {
 				got, err := io.CopyN(f, r, want)
 				if errors.Is(err, io.EOF) {
-					return truncated(got, want)
+					return npz.Truncated(got, want)
 				}
 				return err
 			})

@@ -39,7 +39,7 @@ func isClassDir(path string, e os.DirEntry) bool {
 }
 
 // fitsImages looks for a picture one directory down, or two below train and test. It ignores all
-// other directories beside the data.
+// other directories there.
 func fitsImages(dir string, entries []os.DirEntry) bool {
 	return !fitsLabelled(dir, entries) && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 		path := filepath.Join(dir, e.Name())
@@ -162,12 +162,11 @@ func openPictures(dir, source string, classes [][]string, opt Options) (*Dataset
 	} else if n > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("%d of the %d %s pictures in %s are grey among colours, and are read as RGB with three equal channels", n, hi-lo, opt.Split, dir))
 	}
-	d.Shape, d.source = p.shape, p
-	_, err = imageBytes(hi-lo, d.Shape)
-	return d, err
+	d.Shape, d.source = p.shape[:], p
+	return d, checkSize(hi-lo, d.Shape)
 }
 
-// foundImages is what a directory has of a split.
+// foundImages are the pictures of a split in a directory.
 type foundImages struct {
 	classes [][]string // the pictures of each
 	others  []string   // pictures that are not read
@@ -250,7 +249,7 @@ func everyFifthOf(dir string) string {
 
 var heldOut = fmt.Sprintf("every %dth image of a class for the test", testStride)
 
-// HeldOut says which images are not trained on, where the data have no test set of their own; "": they have one, or none.
+// HeldOut names the images that are held out for the test where the data have no test set of their own. Empty means that they have one, or none.
 func (d *Dataset) HeldOut() string {
 	if strings.HasSuffix(d.Source, heldOut) {
 		return heldOut

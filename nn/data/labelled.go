@@ -16,8 +16,9 @@ import (
 	"dahl/dag"
 )
 
-// A labelled directory has its pictures in images and their classes in a file beside that, of
-// lines "file,label" in CSV (RFC 4180). Training and test are two such directories, train and
+// A labelled directory has its pictures in the directory images and their classes in a file
+// of lines "file,label" in CSV (RFC 4180). Training and test are two such directories, train
+// and
 // test, or the test is every fifth picture of a class.
 
 const labelledPictures = "images"
@@ -37,7 +38,7 @@ type labelled struct {
 	line  int
 }
 
-// labelFiles are the labels files beside the pictures of a directory: one, or it is none such.
+// labelFiles lists the labels files of a directory with pictures: one, or it is no labelled directory.
 func labelFiles(dir string) (found []string) {
 	if info, err := os.Stat(filepath.Join(dir, labelledPictures)); err != nil || !info.IsDir() {
 		return nil
@@ -81,7 +82,7 @@ func openLabelled(dir string, opt Options) (*Dataset, error) {
 	files := make([][]string, classes.count)
 	slices.SortStableFunc(list, func(a, b labelled) int { return cmp.Compare(a.file, b.file) })
 	for _, l := range list {
-		class, known := classes.of(l.label)
+		class, known := classes.number(l.label)
 		if !known {
 			return nil, fmt.Errorf("%s:%d: the label %q is none of the training's, which are in %s; write one of those", path, l.line, l.label, trainingPath)
 		}
@@ -170,7 +171,7 @@ func parseLabels(r io.Reader, name string) (list []labelled, err error) {
 	return list, nil
 }
 
-// notLabels says what is wrong with a line that is no CSV.
+// notLabels is the error of a line that is no CSV.
 func notLabels(name string, err error) error {
 	if p, ok := errors.AsType[*csv.ParseError](err); ok {
 		return fmt.Errorf("%s:%d: not a line of CSV: %w; write file,label", name, p.Line, p.Err)
@@ -200,7 +201,7 @@ func labelledOf(fields []string) (l labelled, err error) {
 // classNumbers are the numbers of classes.
 type classNumbers struct {
 	count int
-	names []string // sorted; nil: the labels are the numbers
+	names []string // sorted; nil means that the labels are the numbers
 }
 
 // classesOf numbers the classes of the training.
@@ -232,8 +233,8 @@ func classesByName(list []labelled, path string) (c classNumbers, err error) {
 	return c, nil
 }
 
-// of is the number of a class.
-func (c *classNumbers) of(label string) (class int, known bool) {
+// number is the number of a class.
+func (c *classNumbers) number(label string) (class int, known bool) {
 	if c.names != nil {
 		return slices.BinarySearch(c.names, label)
 	}

@@ -24,13 +24,13 @@ const maxPixelsPerByte = 8 * maxInflation
 type pictures struct {
 	paths []string
 	shape [3]int // of the images
-	like  string // a picture with these extents; "": they are scaled
+	like  string // a picture with these extents; empty means that they are scaled
 }
 
-func (p *pictures) open() (imageReader, error) { return p, nil }
-func (p *pictures) Close() error               { return nil }
+func (p *pictures) open() (reader, error) { return p, nil }
+func (p *pictures) Close() error          { return nil }
 
-func (p *pictures) readImages(dst []byte, first int) error {
+func (p *pictures) readFrom(first int, dst []byte) error {
 	size := p.shape[0] * p.shape[1] * p.shape[2]
 	for ; len(dst) > 0; first++ {
 		if err := p.decode(dst[:size], p.paths[first]); err != nil {

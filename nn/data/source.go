@@ -8,18 +8,19 @@ import (
 	"os"
 	"runtime"
 
+	"dahl/nn/npz"
 	"dahl/parallel"
 )
 
 // A source is where the samples of a data set are until they are read.
 type source interface {
-	open() (imageReader, error)
+	open() (reader, error)
 }
 
-// An imageReader reads any samples at any time, for several goroutines at once.
-type imageReader interface {
-	// readImages fills dst with the samples that follow each other from one on.
-	readImages(dst []byte, first int) error
+// A reader reads any samples at any time, for several goroutines at once.
+type reader interface {
+	// readFrom fills dst with the samples that follow each other from one on.
+	readFrom(first int, dst []byte) error
 	io.Closer
 }
 
@@ -29,13 +30,13 @@ type filler interface {
 }
 
 // SampleBytes is the size of one sample.
-func (d *Dataset) SampleBytes() int { return d.Shape[0] * d.Shape[1] * d.Shape[2] }
+func (d *Dataset) SampleBytes() int { return elements(d.Shape) * int(d.Type.SizeBytes()) }
 
 // Bytes is the size of all samples.
 func (d *Dataset) Bytes() int64 { return int64(d.Len()) * int64(d.SampleBytes()) }
 
-// UnzippedBytes is the size of the temporary file that Read needs beside a compressed file; 0: it
-// needs none.
+// UnzippedBytes is the size of the temporary file that Read needs for a compressed file. Zero
+// means that it needs none.
 func (d *Dataset) UnzippedBytes() int64 {
 	if x, ok := d.source.(*idxImages); ok && x.zipped {
 		return d.Bytes()
@@ -65,7 +66,7 @@ func (d *Dataset) Read(dst []byte, samples []int32) error {
 			for end < hi && samples[end] == samples[end-1]+1 {
 				end++
 			}
-			if err := r.readImages(dst[lo*size:end*size], int(samples[lo])); err != nil {
+			if err := r.readFrom(int(samples[lo]), dst[lo*size:end*size]); err != nil {
 				return err
 			}
 			lo = end
@@ -99,7 +100,7 @@ func (d *Dataset) hold() error {
 	if d.Samples != nil {
 		return nil
 	}
-	if d.Bytes() > MaxBytes {
+	if d.Bytes() > npz.MaxBytes {
 		return tooLarge(d.Len(), d.Shape)
 	}
 	samples := make([]byte, d.Bytes())
@@ -140,15 +141,15 @@ type held struct {
 	size    int // of one
 }
 
-func (h held) open() (imageReader, error) { return h, nil }
-func (h held) Close() error               { return nil }
+func (h held) open() (reader, error) { return h, nil }
+func (h held) Close() error          { return nil }
 
-func (h held) readImages(dst []byte, first int) error {
+func (h held) readFrom(first int, dst []byte) error {
 	copy(dst, h.samples[first*h.size:])
 	return nil
 }
 
-// openSized opens a file that must have the size that it had before.
+// openSized opens a file that must have its former size.
 func openSized(path string, size int64) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -165,22 +166,22 @@ func openSized(path string, size int64) (*os.File, error) {
 	return f, nil
 }
 
-// imageFile is a file of samples, one after the other from an offset on.
-type imageFile struct {
+// sampleFile is a file of samples, one after the other from an offset on.
+type sampleFile struct {
 	f      *os.File
 	offset int64
 	size   int // of one sample
 	keep   bool
 }
 
-func (r *imageFile) Close() error {
+func (r *sampleFile) Close() error {
 	if r.keep {
 		return nil
 	}
 	return r.f.Close()
 }
 
-func (r *imageFile) readImages(dst []byte, first int) error {
+func (r *sampleFile) readFrom(first int, dst []byte) error {
 	return readAt(r.f, dst, r.offset+int64(first)*int64(r.size))
 }
 

@@ -5,109 +5,112 @@ import (
 	"strconv"
 	"strings"
 
+	"dahl/naming"
 	"dahl/nn/random"
 )
 
-// Synthetic describes random samples. Each class has its own pattern. A sample is the mean of its
-// class's pattern and noise, so that a network can learn it. A sample depends on the seed, the
-// split and its index only.
+// Synthetic describes random pixels. Each class has its own pattern. A sample is the mean of its
+// class's pattern and noise, so that a network can learn it. A sample depends on the split and its index only.
 type Synthetic struct {
-	Shape   [3]int // C, H, W
-	Samples int    // of each split
+	Shape   []int
+	Samples int // of each split
 	Classes int
-	Seed    uint64
+
+	// Positions is the shape of the labels of one sample. Equal parts of the pixels have the patterns of its classes, one for
+	// each position. Empty means one label.
+	Positions []int
 }
 
-// defaultSynthetic is the data set called "synthetic".
-var defaultSynthetic = Synthetic{Shape: [3]int{1, 28, 28}, Samples: 1000, Classes: 10}
+// maxRank is the most dimensions of a sample that a text may give.
+const maxRank = 4
 
-// ParseSynthetic reads the text after "synthetic:", CxHxW[:samples[:classes]]. Missing parts are
-// those of 1x28x28:1000:10.
+// ParseSynthetic reads the text after "synthetic:", SHAPE[:samples[:classes[:positions]]]. Missing parts are
+// as in 1x28x28:1000:10, with one label for each sample.
 func ParseSynthetic(spec string) (Synthetic, error) {
-	s := defaultSynthetic
+	s := Synthetic{Shape: []int{1, 28, 28}, Samples: 1000, Classes: 10}
 	if spec == "" {
 		return s, nil
 	}
 	usage := fmt.Errorf("%q is no shape; write synthetic:3x32x32:1000:10 for 1000 samples of 3×32×32 of 10 classes", spec)
 	parts := strings.Split(spec, ":")
-	extents := strings.Split(parts[0], "x")
-	if len(parts) > 3 || len(extents) != 3 {
+	if len(parts) > 4 {
 		return s, usage
 	}
-	targets := []*int{&s.Shape[0], &s.Shape[1], &s.Shape[2], &s.Samples, &s.Classes}
-	for i, word := range append(extents, parts[1:]...) {
-		n, err := strconv.ParseInt(word, 10, 32)
-		if err != nil || n < 1 {
+	numbers := [][]int{s.Shape, {s.Samples}, {s.Classes}, nil}
+	for i, part := range parts {
+		numbers[i] = nil
+		for word := range strings.SplitSeq(part, "x") {
+			n, err := strconv.ParseInt(word, 10, 32)
+			if err != nil || n < 1 {
+				return s, usage
+			}
+			numbers[i] = append(numbers[i], int(n))
+		}
+		if most := []int{maxRank, 1, 1, maxRank}[i]; len(numbers[i]) > most {
 			return s, usage
 		}
-		*targets[i] = int(n)
 	}
+	s.Shape, s.Samples, s.Classes, s.Positions = numbers[0], numbers[1][0], numbers[2][0], numbers[3]
 	return s, nil
 }
 
-// Open makes the samples that the options select, unless they are for later.
-func (s Synthetic) Open(opt Options) (*Dataset, error) {
-	opt, err := opt.check()
-	if err != nil {
-		return nil, err
-	}
-	d, err := s.open(opt)
-	if err == nil && !opt.Later {
-		err = d.hold()
-	}
-	return d, err
-}
-
 func (s Synthetic) open(opt Options) (*Dataset, error) {
-	if s.Samples < 1 || s.Classes < 1 {
-		return nil, fmt.Errorf("%d samples of %d classes; each is at least 1", s.Samples, s.Classes)
-	}
 	lo, hi, err := opt.window(s.Samples)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := imageBytes(hi-lo, s.Shape); err != nil {
+	if err := checkSize(hi-lo, s.Shape); err != nil {
 		return nil, err
 	}
+	positions := elements(s.Positions)
+	if hi-lo > MaxSamples/positions {
+		return nil, fmt.Errorf("%d samples with labels of %s; at most %d labels are taken", hi-lo, naming.ShapeText(s.Positions), MaxSamples)
+	}
 	d := &Dataset{
-		Name:    fmt.Sprintf("synthetic %d×%d×%d", s.Shape[0], s.Shape[1], s.Shape[2]),
-		Labels:  make([]int32, hi-lo),
-		Shape:   s.Shape,
-		Classes: s.Classes,
-		Divisor: 255,
-		Source:  fmt.Sprintf("synthetic, seed %d, samples %d to %d of %d", s.Seed, lo, hi-1, s.Samples),
+		Name:      "synthetic " + naming.ShapeText(s.Shape),
+		Labels:    make([]int32, (hi-lo)*positions),
+		Positions: s.Positions,
+		Shape:     s.Shape,
+		Classes:   s.Classes,
+		Divisor:   255,
+		Source:    fmt.Sprintf("synthetic, seed 0, samples %d to %d of %d", lo, hi-1, s.Samples),
 	}
-	labels := random.NewStream(s.Seed, "synthetic.labels."+opt.Split)
+	labels := random.NewStream(0, "synthetic.labels."+opt.Split)
 	for i := range d.Labels {
-		d.Labels[i] = int32(labels.Below(uint64(lo+i), uint64(s.Classes)))
+		d.Labels[i] = int32(labels.Below(uint64(lo*positions+i), uint64(s.Classes)))
 	}
-	d.source = &syntheticImages{
-		labels: d.Labels, lo: lo, size: d.SampleBytes(),
-		pattern: random.NewStream(s.Seed, "synthetic.pattern"), noise: random.NewStream(s.Seed, "synthetic.noise."+opt.Split),
+	d.source = &syntheticSamples{
+		Dataset: d, lo: lo,
+		pattern: random.NewStream(0, "synthetic.pattern"), noise: random.NewStream(0, "synthetic.noise."+opt.Split),
 	}
 	return d, nil
 }
 
-// syntheticImages makes samples when they are read, of which the first is sample lo.
-type syntheticImages struct {
-	labels         []int32
-	lo, size       int
+// syntheticSamples makes samples when they are read, of which the first is sample lo.
+type syntheticSamples struct {
+	*Dataset
+	lo             int
 	pattern, noise random.Stream
 }
 
-func (s *syntheticImages) open() (imageReader, error) { return s, nil }
-func (s *syntheticImages) Close() error               { return nil }
+func (s *syntheticSamples) open() (reader, error) { return s, nil }
+func (s *syntheticSamples) Close() error          { return nil }
 
-func (s *syntheticImages) readImages(dst []byte, first int) error {
-	base := make([]byte, s.size)
+func (s *syntheticSamples) readFrom(first int, dst []byte) error {
+	size := s.SampleBytes()
+	base := make([]byte, size)
 	for ; len(dst) > 0; first++ {
-		s.pattern.Fill(base, uint64(s.labels[first])*uint64(s.size))
-		sample := dst[:s.size]
-		s.noise.Fill(sample, uint64(s.lo+first)*uint64(s.size))
+		labels := s.LabelsOf(first)
+		for p, label := range labels {
+			from, to := size*p/len(labels), size*(p+1)/len(labels)
+			s.pattern.Fill(base[from:to], uint64(label)*uint64(size)+uint64(from))
+		}
+		sample := dst[:size]
+		s.noise.Fill(sample, uint64(s.lo+first)*uint64(size))
 		for p := range sample {
 			sample[p] = byte((int(base[p]) + int(sample[p])) / 2)
 		}
-		dst = dst[s.size:]
+		dst = dst[size:]
 	}
 	return nil
 }

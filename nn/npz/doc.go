@@ -1,7 +1,7 @@
 // Package npz reads and writes NumPy's archives of arrays, in which weights and the states of optimisers are kept.
 //
 // Read first: [Array], [Write] and [Read]. An archive is a ZIP file with an .npy file for each array
-// (numpy.savez), compressed or not. The header of an .npy file is that of NEP 1.
+// (numpy.savez), compressed or not. NEP 1 describes the header of an .npy file.
 //
 // Equal arrays give equal bytes. A caller may refuse an array by its header, before its numbers are read. A damaged
 // file ends in an error that names it, and costs no more memory than some times its own size.

@@ -10,7 +10,6 @@ import (
 
 	"dahl/dag"
 	"dahl/naming"
-	"dahl/nn/data"
 )
 
 // The header of an .npy array (NEP 1): the magic, a version, a length, then a
@@ -57,7 +56,7 @@ func encodeNPYHeader(a *Array) []byte {
 
 // decodeNPYHeader reads the header: an array of that type and shape, without data.
 func decodeNPYHeader(r io.Reader) (Array, error) {
-	start, err := data.ReadBytes(r, int64(len(npyMagic)+2))
+	start, err := ReadBytes(r, int64(len(npyMagic)+2))
 	if err != nil {
 		return Array{}, err
 	}
@@ -68,7 +67,7 @@ func decodeNPYHeader(r io.Reader) (Array, error) {
 	if version != 1 && version != 2 {
 		return Array{}, fmt.Errorf("version %d of the .npy format; versions 1 and 2 are read", version)
 	}
-	b, err := data.ReadBytes(r, 2*int64(version)) // the length, of 2 or 4 bytes
+	b, err := ReadBytes(r, 2*int64(version)) // the length, of 2 or 4 bytes
 	if err != nil {
 		return Array{}, err
 	}
@@ -76,7 +75,7 @@ func decodeNPYHeader(r io.Reader) (Array, error) {
 	if length > maxNPYHeader {
 		return Array{}, fmt.Errorf("a header of %d bytes; the longest read is %d", length, maxNPYHeader)
 	}
-	literal, err := data.ReadBytes(r, length)
+	literal, err := ReadBytes(r, length)
 	if err != nil {
 		return Array{}, err
 	}

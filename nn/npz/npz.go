@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"dahl/dag"
-	"dahl/nn/data"
 	"dahl/rundir/durable"
 )
 
@@ -26,8 +25,8 @@ type Array struct {
 	Data  []byte // little-endian, row-major
 }
 
-// NewArray makes an array of float64 numbers. It stores them in that type, rounded as
-// float32, or as the whole numbers that they are.
+// NewArray makes an array of float64 numbers. It stores them in that type: rounded as
+// float32, or as whole numbers.
 func NewArray(name string, t dag.DType, shape []int, values []float64) Array {
 	a := Array{Name: name, Type: t, Shape: slices.Clone(shape)}
 	if n, err := arrayBytes(t, shape); err != nil || n != int64(len(values))*t.SizeBytes() {
@@ -113,17 +112,20 @@ func arrayBytes(t dag.DType, shape []int) (int64, error) {
 		if e < 0 {
 			return 0, fmt.Errorf("extent %d in shape %v", e, shape)
 		}
-		if e > 0 && n > data.MaxBytes/int64(e) {
-			return 0, fmt.Errorf("shape %v is more than %d GiB", shape, data.MaxBytes>>30)
+		if e > 0 && n > MaxBytes/int64(e) {
+			return 0, fmt.Errorf("shape %v is more than %d GiB", shape, MaxBytes>>30)
 		}
 		n *= int64(e)
 	}
 	return n, nil
 }
 
+// Skip is the error of a check that leaves an array out.
+var Skip = errors.New("the array is not wanted")
+
 // Read reads all arrays of a file that numpy.savez or savez_compressed wrote,
 // in the order of the file. Types are f4, f8, i4, i8 and u1. An array whose name, type or shape
-// check refuses is not decoded; nil: all are wanted.
+// check refuses is not decoded. Nil means that all are wanted.
 func Read(path string, check func(a *Array) error) ([]Array, error) {
 	f, err := durable.Open(path)
 	if err != nil {
@@ -151,6 +153,9 @@ func Decode(r io.ReaderAt, size int64, check func(a *Array) error) ([]Array, err
 	seen := map[string]bool{}
 	for _, entry := range z.File {
 		a, err := decodeEntry(entry, check)
+		if errors.Is(err, Skip) {
+			continue
+		}
 		if err == nil && seen[a.Name] {
 			err = errors.New("the name is there twice")
 		}
@@ -189,10 +194,10 @@ func decodeNPY(r io.Reader, name string, check func(a *Array) error) (Array, err
 	if err != nil {
 		return a, err
 	}
-	if a.Data, err = data.ReadBytes(r, n); err != nil {
+	if a.Data, err = ReadBytes(r, n); err != nil {
 		return a, err
 	}
-	return a, data.AtEnd(r)
+	return a, AtEnd(r)
 }
 
 // Write writes the arrays, uncompressed and in their order. So the bytes depend on nothing

@@ -3,6 +3,7 @@ package npz
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -210,6 +211,14 @@ func TestReadNPZRefuses(t *testing.T) {
 		_, err := Decode(bytes.NewReader(test.file), int64(len(test.file)), nil)
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line that says %q", err, test.want)
+		}
+	}
+	// What a check refuses is not decoded, and what it skips neither: of both there is nothing behind the header.
+	empty := npzOf(t, "w.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,), }"))
+	for _, refused := range []error{errors.New("not this one"), Skip} {
+		arrays, err := Decode(bytes.NewReader(empty), int64(len(empty)), func(a *Array) error { return refused })
+		if arrays != nil || errors.Is(err, refused) == (refused == Skip) {
+			t.Errorf("%v: arrays %v, error %v", refused, arrays, err)
 		}
 	}
 	if _, err := Read("testdata/none.npz", nil); err == nil || !strings.Contains(err.Error(), "none.npz") {

@@ -60,41 +60,6 @@ func TestStreamsDiffer(t *testing.T) {
 	}
 }
 
-// For n uniform numbers in [0,1) the mean has standard deviation 1/√(12n), the
-// mean of squares √(4/45)/√n. A product of neighbours has variance 1/9-1/16 =
-// 7/144 and covariance 1/4·1/3-1/16 = 3/144 with the next one, so their mean has
-// the standard deviation √((7+2·3)/144)/√n. Six standard deviations are passed by chance once in 5·10^8 runs;
-// the draws are fixed, so the test passes always or never.
-func TestUniformMoments(t *testing.T) {
-	const n = 100_000
-	root := math.Sqrt(n)
-	for seed := range uint64(3) {
-		s := NewStream(seed, "moments")
-		var sum, squares, products float64
-		for i := range uint64(n) {
-			u, v := s.Float64(i), s.Float64(i+1)
-			if u < 0 || u >= 1 {
-				t.Fatalf("Float64 = %v", u)
-			}
-			sum += u
-			squares += u * u
-			products += u * v
-		}
-		for _, m := range []struct {
-			what             string
-			got, want, sigma float64
-		}{
-			{"mean", sum / n, 1. / 2, 1 / math.Sqrt(12) / root},
-			{"mean square", squares / n, 1. / 3, math.Sqrt(4./45) / root},
-			{"mean product of neighbours", products / n, 1. / 4, math.Sqrt(13) / 12 / root},
-		} {
-			if math.Abs(m.got-m.want) > 6*m.sigma {
-				t.Errorf("seed %d: %s %v, want %v ± %v", seed, m.what, m.got, m.want, 6*m.sigma)
-			}
-		}
-	}
-}
-
 // The largest distance between the empirical and the true distribution function
 // exceeds ε with probability at most 2·exp(-2nε²) (Dvoretzky, Kiefer, Wolfowitz;
 // Massart 1990). ε = √(ln(2·10^9)/2n) makes that 10^-9; at 1000 grid points the

@@ -1,5 +1,5 @@
-// Package budget says how much memory this process may still take, and lays beside it what is
-// about to be taken.
+// Package budget compares the memory needs of a training with the memory left to this
+// process.
 //
 // Read first: [Available], then [Check].
 //
@@ -25,17 +25,17 @@ type Limit struct {
 	Of    string // "the machine"
 }
 
-// unlimited is what is available where nothing is known.
+// unlimited is the limit where nothing is known.
 var unlimited = Limit{math.MaxInt64, "nothing"}
 
 // Need is one use of memory.
 type Need struct {
 	Bytes int64
 	For   string
-	Lower string // the option that lowers it, as in "a smaller --batch"; "": none
+	Lower string // the option that lowers it, as in "a smaller --batch"; empty means none
 }
 
-// Sum is what all needs take together.
+// Sum adds up all needs.
 func Sum(needs []Need) (sum int64) {
 	for _, n := range needs {
 		sum += min(n.Bytes, math.MaxInt64-sum)
@@ -46,8 +46,8 @@ func Sum(needs []Need) (sum int64) {
 // worthLowering is the part of all needs that one is lowered for.
 const worthLowering = 10
 
-// Check refuses needs that exceed a limit: it says what needs how much, the most first, and what
-// lowers it.
+// Check refuses needs that exceed a limit: the error lists all needs, the largest first, and the
+// options that lower them.
 func Check(needs []Need, of Limit) error {
 	sum := Sum(needs)
 	if sum <= of.Bytes {

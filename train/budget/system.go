@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// machine is what the machine has left for programs without swapping, from /proc/meminfo.
+// machine is the memory left for programs without swapping, from /proc/meminfo.
 func machine(root string) Limit {
 	kB, ok := field(filepath.Join(root, "proc/meminfo"), "MemAvailable:")
 	if !ok {
@@ -18,8 +18,8 @@ func machine(root string) Limit {
 	return Limit{kB << 10, "the machine"}
 }
 
-// PeakBytes is the largest part of the memory that this process has held at once; 0 where the system
-// does not say.
+// PeakBytes is the largest part of the memory that this process has held at once. Zero means that
+// the system does not say.
 func PeakBytes() int64 {
 	kB, _ := field("/proc/self/status", "VmHWM:")
 	return kB << 10
@@ -68,7 +68,7 @@ var (
 	version2 = version{"sys/fs/cgroup", "memory.max", "memory.current", []string{"inactive_file", "active_file"}}
 )
 
-// left is what one group has left.
+// left is the memory that one group may still take.
 func (v *version) left(dir string) Limit {
 	limit, limited := number(filepath.Join(dir, v.limit)) // "max" is no number
 	usage, ok := number(filepath.Join(dir, v.usage))
@@ -106,11 +106,11 @@ func field(path, key string) (int64, bool) {
 	return 0, false
 }
 
-// runtimeShare is what the Go runtime maps beyond what is asked for: whole heap arenas of 64 MiB
+// runtimeShare bounds the memory that the Go runtime maps beyond all requests: whole heap arenas of 64 MiB
 // and its own tables.
 const runtimeShare = 160 << 20
 
-// process is what a resource limit leaves, of which /proc/self/status has the use under a key.
+// process is the memory that a resource limit leaves. /proc/self/status has the use under the key.
 func process(root, key, of string, limit uint64) Limit {
 	kB, ok := field(filepath.Join(root, "proc/self/status"), key)
 	if !ok || limit > math.MaxInt64 {
@@ -119,7 +119,7 @@ func process(root, key, of string, limit uint64) Limit {
 	return Limit{int64(limit) - kB<<10 - runtimeShare, of}
 }
 
-// Resident is what this process holds of the machine's memory now; 0: unknown.
+// Resident is the part of the machine's memory that this process holds now. Zero means unknown.
 func Resident() int64 {
 	kB, _ := field("/proc/self/status", "VmRSS:")
 	return kB << 10

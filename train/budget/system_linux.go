@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Available is the least that the machine, control groups and resource limits leave. What the heap has of
-// address space and does not use counts as left, since it never gives that back.
+// Available is the least that the machine, control groups and resource limits leave. Unused address space
+// of the heap counts as left, since the heap never gives it back.
 func Available() Limit {
 	least := lesser(machine("/"), groups("/"))
 	var heap runtime.MemStats

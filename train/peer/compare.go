@@ -29,14 +29,14 @@ func LossBound(o *train.Options) float64 {
 	}
 }
 
-// LossError is the largest difference between dahl's losses and those of another program, as a
+// LossError is the largest difference between losses of dahl and of another program, as a
 // fraction; an error where one is above its bound.
 func LossError(label string, want, got, bounds []float64) (worst float64, err error) {
 	if len(got) != len(want) {
 		return 0, fmt.Errorf("%s gave %d losses of %d steps", label, len(got), len(want))
 	}
 	for i := range want {
-		off := apart(want[i], got[i])
+		off := relativeError(want[i], got[i])
 		if !(off <= bounds[i]) {
 			return 0, fmt.Errorf("step %d: the loss is %.8g, and %.8g by %s: not the same network", i+1, want[i], got[i], label)
 		}
@@ -45,16 +45,19 @@ func LossError(label string, want, got, bounds []float64) (worst float64, err er
 	return worst, nil
 }
 
-func apart(want, got float64) float64 { return math.Abs(got-want) / math.Max(math.Abs(want), 1e-3) }
+func relativeError(want, got float64) float64 {
+	return math.Abs(got-want) / math.Max(math.Abs(want), 1e-3)
+}
 
 // roundings is how many times as far as dahl's losses are from those in float64 another program's may
 // be from dahl's. Both round, and some sums of the others are longer: of resnet18 with 64 samples PyTorch's fourth
 // loss is 4.3 times as far.
 const roundings = 10
 
-// LossBounds is the bound of each loss that a training has on so many first samples in order: [LossBound],
-// or in a network that magnifies rounding faster, as deep ones with a large learning rate do, some times
-// of what dahl's losses are from those of the same steps in float64 until then. To find that out it trains these steps.
+// LossBounds is the bound of each loss of a training on the first samples in order. It is [LossBound], or some times
+// the distance until then of dahl's losses from the losses of the same steps in float64. This distance is larger in a
+// network that magnifies rounding faster, as deep ones with a large learning rate do. To find that out it trains these
+// steps.
 func LossBounds(ctx context.Context, w *train.Workload, order []int32, losses []float64) (bounds []float64, err error) {
 	bounds = slices.Repeat([]float64{LossBound(&w.Options)}, len(losses))
 	if w.Options.Type == dag.Float64 {
@@ -72,7 +75,7 @@ func LossBounds(ctx context.Context, w *train.Workload, order []int32, losses []
 	}
 	rounding := 0.0
 	for i := range bounds {
-		rounding = max(rounding, apart(of.losses[i], losses[i]))
+		rounding = max(rounding, relativeError(of.losses[i], losses[i]))
 		bounds[i] = max(bounds[i], roundings*rounding)
 	}
 	return bounds, nil
@@ -91,7 +94,7 @@ func SameLosses(label string, want, got []float64, bound float64, bounds func() 
 	return LossError(label, want, got, wider)
 }
 
-// ours is what dahl has of a training before another program has it: the first weights, and the losses
+// ours is a training as dahl prepares it for another program: the first weights, and the losses
 // of the first steps of whole batches in an order.
 type ours struct {
 	weights []npz.Array

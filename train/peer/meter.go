@@ -8,7 +8,7 @@ import (
 	"dahl/train"
 )
 
-// Meters are what counts joules from their start on; [train.Meters] are those of this machine.
+// Meters count joules from their start on. [train.Meters] are the meters of this machine.
 type Meters interface {
 	Empty() bool // there are none
 	Stop() ([]meter.Reading, error)
@@ -28,7 +28,7 @@ func Window(start func() Meters, run func() error) ([]meter.Reading, []meter.Met
 	return readings, meters.MeterStates(), errors.Join(err, stopErr)
 }
 
-// Sum is what several meters counted over the same time.
+// Sum adds up several meters over the same time.
 func Sum(readings []meter.Reading) (sum meter.Reading) {
 	for _, r := range readings {
 		sum.Joules += r.Joules
@@ -38,17 +38,17 @@ func Sum(readings []meter.Reading) (sum meter.Reading) {
 	return sum
 }
 
-// Energy is what all meters of a machine counted while a program trained.
+// Energy is the count of all meters of a machine while a program trained.
 type Energy struct {
 	Readings []meter.Reading    `json:"readings"`
 	Meters   []meter.MeterState `json:"meters,omitempty"` // what became of each
-	// Idle are the readings of a window in which nothing ran; nil: there was none.
+	// Idle are the readings of a window in which nothing ran. Nil means that there was none.
 	Idle []meter.Reading `json:"idle,omitempty"`
-	// Unavailable says why the readings are not those of all meters, or that there are none; "": they are.
+	// Unavailable says why some meters have no reading, or that there are none. Empty means that all have.
 	Unavailable string `json:"unavailable,omitempty"`
 }
 
-// Joules are those of all meters, and how far they may be off at the two ends of the window.
+// Joules are the sum of all meters, and ErrorJoules how far it may be off at the two ends of the window.
 func (e *Energy) Joules() (joules, errorJoules float64) {
 	sum := Sum(e.Readings)
 	return sum.Joules, sum.ErrorJoules

@@ -35,7 +35,7 @@ type Setting struct {
 
 	env     []string
 	oneBLAS bool   // keep BLAS to one thread where OpenMP has several
-	compile string // mode of torch.compile; "": eager
+	compile string // mode of torch.compile; empty means eager
 }
 
 // The malloc thresholds keep freed memory in the process, so that a step does not
@@ -46,8 +46,8 @@ var (
 	avx512 = []string{"ATEN_CPU_CAPABILITY=avx512"}
 )
 
-// Programs is the table of programs. A PyTorch whose OpenBLAS has threads of its own beside those of
-// OpenMP has more threads than cores, all of which spin; then one thread of OpenBLAS may be faster,
+// Programs is the table of programs. A PyTorch whose OpenBLAS has threads of its own, apart from
+// OpenMP, has more spinning threads than cores; then one thread of OpenBLAS may be faster,
 // and is far steadier.
 func Programs() []Program {
 	return []Program{
@@ -95,7 +95,7 @@ func ProgramByName(name string) (Program, error) {
 	return Program{}, naming.Unknown("program", name, names)
 }
 
-// Settings are those that differ on a device with so many threads.
+// Settings lists the settings that differ on a device with some number of threads.
 func (p Program) Settings(device string, threads int) []Setting {
 	all := p.onCPU
 	if device == platform.CUDA {
@@ -104,7 +104,7 @@ func (p Program) Settings(device string, threads int) []Setting {
 	return slices.DeleteFunc(slices.Clone(all), func(s Setting) bool { return s.oneBLAS && threads == 1 })
 }
 
-// SettingNames are those of the settings on any device, and [Best].
+// SettingNames lists the names of the settings on any device, and [Best].
 func (p Program) SettingNames() []string {
 	names := []string{Best}
 	for _, s := range slices.Concat(p.onCPU, p.onGPU) {
@@ -115,13 +115,13 @@ func (p Program) SettingNames() []string {
 	return names
 }
 
-// HasSetting reports whether a name is that of a setting on any device, alone or with a format.
+// HasSetting reports whether a setting on any device has a name, alone or with a format.
 func (p Program) HasSetting(name string) bool {
 	name, format, named := strings.Cut(name, ": ")
 	return slices.Contains(p.SettingNames(), name) && (!named || format == Contiguous || format == ChannelsLast)
 }
 
-// Modes are those of a network on a device, training first.
+// Modes lists the modes of a network on a device, training first.
 func (p Program) Modes(device string) []string {
 	if device == platform.CUDA {
 		return p.modes[:2]
@@ -132,16 +132,16 @@ func (p Program) Modes(device string) []string {
 func (s Setting) String() string { return s.Name }
 
 // Differs reports whether a setting is another one than that without a thread of BLAS, for a program of
-// these versions: MKL has no threads beside those of OpenMP.
+// these versions: MKL has no threads but OpenMP's.
 func (s Setting) Differs(v Versions) bool {
 	return !s.oneBLAS || !strings.Contains(v.Config, "BLAS_INFO=mkl")
 }
 
-// deciding are the variables that decide how fast a program runs. They are not passed on, so that a
-// setting is what its line says; OpenBLAS is not held back to another processor either.
+// deciding are the variables that decide how fast a program runs. They are not passed on, so that
+// the line of a setting decides alone; OpenBLAS is not held back to another processor either.
 var deciding = []string{"OPENBLAS_", "OMP_", "KMP_", "GOMP_", "MKL_", "MALLOC_", "ATEN_", "TORCH", "XLA_", "JAX_"}
 
-// environment is that of a process with so many threads, from the one it would inherit.
+// environment is the environment of a process with some number of threads, made of the one it would inherit.
 func (p Program) environment(inherited []string, s Setting, device string, threads int) []string {
 	env := slices.DeleteFunc(slices.Clone(inherited), func(v string) bool {
 		return slices.ContainsFunc(deciding, func(prefix string) bool { return strings.HasPrefix(v, prefix) })

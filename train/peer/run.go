@@ -16,19 +16,19 @@ import (
 
 // Job is a training by another program.
 type Job struct {
-	// Workload says what is trained, from which weights, in which order, and on what.
+	// Workload is the training: its network, first weights, order of samples and device.
 	Workload *train.Workload
 	Program  Program
 	Python   string // interpreter
 	Setting  string // [Best], the name of a setting, or one with its format, as "tuned: channels_last"
-	// Idle is how long meters are read before the training, while nothing runs, where there are some; 0: not.
+	// Idle is the time for which meters are read before the training, while nothing runs. Zero means not at all.
 	Idle time.Duration
 
-	OnEpoch func(nn.EpochMetrics) // nil: nobody listens
-	Meters  func() Meters         // nil: those of this machine
+	OnEpoch func(nn.EpochMetrics) // nil means that nobody listens
+	Meters  func() Meters         // nil means the meters of this machine
 }
 
-// Result is what a training by another program came to.
+// Result is the outcome of a training by another program.
 type Result struct {
 	Program  string     `json:"program"`
 	Setting  string     `json:"setting"`
@@ -139,8 +139,8 @@ func (t *Training) prepare(ctx context.Context, twin *Twin, tried []variant) err
 	return err
 }
 
-// Run trains between the readings of the meters. With an error in a later epoch, the result is what was
-// done so far.
+// Run trains between the readings of the meters. With an error in a later epoch, the result covers the
+// epochs before it.
 func (t *Training) Run(ctx context.Context) error {
 	r := &t.Result
 	err := r.meter(ctx, &t.job, func() error {
@@ -196,7 +196,7 @@ func (r *Result) epochs(j *Job, w *Worker, format string) error {
 		if err != nil {
 			return err
 		}
-		m, err := r.take(work, epoch, len(rates), trained)
+		m, err := r.addEpoch(work, epoch, len(rates), trained)
 		if err != nil {
 			return err
 		}
@@ -230,8 +230,8 @@ func ratesOf(w *train.Workload, epoch int) []float64 {
 	return rates
 }
 
-// take notes what an epoch came to.
-func (r *Result) take(w *train.Workload, epoch, steps int, trained reply) (m nn.EpochMetrics, err error) {
+// addEpoch notes what an epoch came to.
+func (r *Result) addEpoch(w *train.Workload, epoch, steps int, trained reply) (m nn.EpochMetrics, err error) {
 	n, batch := w.Data.Train.Len(), w.Options.Batch
 	if len(trained.Losses) != steps {
 		return m, fmt.Errorf("%s gave %d losses of %d steps", r.Program, len(trained.Losses), steps)

@@ -26,7 +26,7 @@ func (v variant) String() string { return Label(v.setting, v.format) }
 // Label names a setting with a format.
 func Label(s Setting, format string) string { return s.Name + ": " + format }
 
-// Searched is what a short trial saw of a setting.
+// Searched is the outcome of a short trial of a setting.
 type Searched struct {
 	Setting     string  `json:"setting"` // with its format
 	SamplesPerS float64 `json:"images_per_s"`

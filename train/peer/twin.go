@@ -29,7 +29,7 @@ type Twin struct {
 	Divisor   float64   `json:"divisor"` // of pixels
 	Optimizer optimizer `json:"optimizer"`
 	Loss      loss      `json:"loss"`
-	ClipNorm  float64   `json:"clip_norm"` // 0: any
+	ClipNorm  float64   `json:"clip_norm"` // zero means any
 	Weights   string    `json:"weights"`   // file
 	Data      string    `json:"data"`      // file
 }
@@ -37,7 +37,7 @@ type Twin struct {
 type layer struct {
 	Name     string  `json:"name"`
 	Kind     string  `json:"kind"`
-	Inputs   []int   `json:"inputs"`   // indices of layers; -1: the samples
+	Inputs   []int   `json:"inputs"`   // indices of layers; -1 means the samples
 	In       [][]int `json:"in"`       // their shapes
 	Settings any     `json:"settings"` // an nn.Layer
 }
@@ -48,14 +48,14 @@ type optimizer struct {
 }
 
 type loss struct {
-	Name           string  `json:"name"` // "": cross-entropy
+	Name           string  `json:"name"` // empty means cross-entropy
 	LabelSmoothing float64 `json:"label_smoothing"`
 }
 
 // dropout is the kind of layer that has no twin.
 const dropout = "dropout"
 
-// DeviceOf is the device on which a worker does what a platform does, and its threads. There is none
+// DeviceOf is the device of a worker that stands for a platform, and its threads. There is none
 // for platforms of several kinds of devices, or of emulated ones.
 func DeviceOf(p *platform.Platform) (device string, threads int, err error) {
 	gpus := 0
@@ -86,6 +86,9 @@ func Describe(w *train.Workload) (*Twin, error) {
 		return nil, err
 	}
 	m, method := w.Model, w.Method()
+	if d := w.Data.Train; d.Type != dag.Uint8 || len(d.Positions) > 0 {
+		return nil, train.InputError{Err: fmt.Errorf("data %s: other programs train on pixels with one label for each sample", d.Name)}
+	}
 	t := &Twin{
 		Device: device, Threads: threads, TF32: w.Options.Precision == calls.TF32Precision,
 		Type: w.Options.Type.String(), Batch: w.Options.Batch, Input: m.Input, Classes: m.Classes(), Divisor: w.Data.Train.Divisor,
@@ -113,9 +116,9 @@ func Formats(m *nn.Model) []string {
 	return []string{Contiguous}
 }
 
-// Export writes the weights, the data and the order of the samples in each epoch beside each other,
-// for a worker. Of the data at most so many samples are written, in their order; 0: all in the order of
-// the training.
+// Export writes the weights, the data and the order of the samples in each epoch into a directory, for
+// a worker. Of the data at most the first samples are written, in their order. Zero means all, in the
+// order of the training.
 func (t *Twin) Export(dir string, weights []npz.Array, w *train.Workload, most int) error {
 	t.Weights, t.Data = filepath.Join(dir, "weights.npz"), filepath.Join(dir, fmt.Sprintf("data%d.npz", most))
 	if err := npz.Write(t.Weights, weights); err != nil {
@@ -125,12 +128,12 @@ func (t *Twin) Export(dir string, weights []npz.Array, w *train.Workload, most i
 	if most > 0 {
 		n, epochs = min(n, most), 1
 	}
-	arrays, err := imagesOf("", w.Data.Train, n)
+	arrays, err := samplesOf("", w.Data.Train, n)
 	if err != nil {
 		return err
 	}
 	if test := w.Data.Test; test != nil {
-		more, err := imagesOf("test_", test, cmp.Or(min(most, test.Len()), test.Len()))
+		more, err := samplesOf("test_", test, cmp.Or(min(most, test.Len()), test.Len()))
 		if err != nil {
 			return err
 		}
@@ -143,7 +146,7 @@ func (t *Twin) Export(dir string, weights []npz.Array, w *train.Workload, most i
 	return npz.Write(t.Data, append(arrays, order))
 }
 
-// orderOf is the order of so many samples in an epoch, counted from 0.
+// orderOf is the order of n samples in an epoch, counted from 0.
 func orderOf(w *train.Workload, n, epoch int) []int32 {
 	order := make([]int32, n)
 	if w.Options.Shuffle && n == w.Data.Train.Len() {
@@ -154,8 +157,8 @@ func orderOf(w *train.Workload, n, epoch int) []int32 {
 	return order
 }
 
-// imagesOf are the first samples of a split and their labels.
-func imagesOf(prefix string, d *data.Dataset, n int) ([]npz.Array, error) {
+// samplesOf are the first samples of a split and their labels.
+func samplesOf(prefix string, d *data.Dataset, n int) ([]npz.Array, error) {
 	order := make([]int32, n)
 	data.InOrder(order)
 	samples := make([]byte, n*d.SampleBytes())
@@ -163,7 +166,7 @@ func imagesOf(prefix string, d *data.Dataset, n int) ([]npz.Array, error) {
 		return nil, fmt.Errorf("data %s: %w", d.Name, err)
 	}
 	return []npz.Array{
-		{Name: prefix + "images", Type: dag.Uint8, Shape: append([]int{n}, d.Shape[:]...), Data: samples},
+		{Name: prefix + "images", Type: dag.Uint8, Shape: append([]int{n}, d.Shape...), Data: samples},
 		{Name: prefix + "labels", Type: dag.Int32, Shape: []int{n}, Data: bytesOf(d.Labels[:n])},
 	}, nil
 }

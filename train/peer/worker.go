@@ -37,7 +37,7 @@ type Worker struct {
 	stderr bytes.Buffer
 }
 
-// Versions are what a worker says of its program.
+// Versions are the versions that a worker reports of its program.
 type Versions struct {
 	Program    string `json:"program"`              // with its version
 	Library    string `json:"library,omitempty"`    // of kernels, with its version
@@ -46,14 +46,14 @@ type Versions struct {
 	GPU        string `json:"gpu,omitempty"`
 }
 
-// MissingError says that an interpreter is missing, or a program that it is to run: no process came so
+// MissingError says that an interpreter is missing, or its program: no process came so
 // far as to tell its version.
 type MissingError struct{ Err error }
 
 func (e *MissingError) Error() string { return e.Err.Error() }
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// request is a line to a worker. The comment of worker.py says which fields belong to what.
+// request is a line to a worker. The comment of worker.py says which fields belong to each request.
 type request struct {
 	Do     string    `json:"do"`
 	Format string    `json:"format"`
@@ -80,7 +80,8 @@ type reply struct {
 }
 
 // Start starts a worker that is unpacked in a directory, by a Python interpreter, for a device
-// ([platform.CPU] or [platform.CUDA]) and so many threads. The end of the context kills it.
+// ([platform.CPU] or [platform.CUDA]) and a number of threads. The end of the context kills
+// it.
 func Start(ctx context.Context, dir, python string, p Program, s Setting, device string, threads int) (*Worker, Versions, error) {
 	cores := 0
 	if p.pinned && device == platform.CPU {
@@ -163,17 +164,17 @@ func (w *Worker) Close() {
 	_ = w.cmd.Wait()
 }
 
-// PID is that of the process.
+// PID is the number of the process.
 func (w *Worker) PID() int { return w.cmd.Process.Pid }
 
-// Open builds a network in a format, beside those of other formats; the first one replaces those of
+// Open builds a network in a format, without closing it in other formats; the first one replaces all of
 // another network.
 func (w *Worker) Open(t *Twin, format string, first bool) error {
 	_, err := w.ask(request{Do: "open", Format: format, Twin: t, Compile: w.Setting.compile, First: first})
 	return err
 }
 
-// Losses are those of the first steps, from the first weights, over the samples in turn.
+// Losses returns the losses of the first steps, from the first weights, over the samples in turn.
 func (w *Worker) Losses(mode, format string, steps int) ([]float64, error) {
 	r, err := w.ask(request{Do: "losses", Mode: mode, Format: format, Steps: steps})
 	return r.Losses, err

@@ -98,8 +98,8 @@ func AddWorkFlags(cmd *cobra.Command, o *Options) {
 }
 
 // DataHelp says what a directory of data may be.
-const DataHelp = `The path of --data is a directory of IDX files as MNIST names them, of CIFAR-10's binary files, or
-of pictures (PNG, JPEG), in one of these ways:
+const DataHelp = `The path of --data is a directory of IDX files as MNIST names them, of CIFAR-10's binary files, an
+archive of NumPy's arrays (FILE.npz), or a directory of pictures (PNG, JPEG), in one of these ways:
 
   DIR/CLASS/…                 a directory for each class; pictures may lie further down
   DIR/train/CLASS/…           the same for training and test apart, as test/CLASS/…
@@ -109,13 +109,18 @@ of pictures (PNG, JPEG), in one of these ways:
 
 Without train and test every fifth picture of each class, by name, is held out for the test. Pictures have one
 size, or --resize 32x48 scales all to 32 rows and 48 columns. Grey ones among colours get three equal
-channels. What is transparent lies over black, and the orientation that a camera notes (EXIF) is not looked at.`
+channels. What is transparent lies over black, and the orientation that a camera notes (EXIF) is not looked at.
+
+An archive has the samples as arrays x_train and x_test, or x of a training alone, and their classes as y_train, y_test
+or y. A sample has any shape: bytes are pixels, divided by 255, float32 and float64 are taken as they are, and
+int32 and int64 are tokens. Labels with further dimensions are of the positions of a sample, for a network whose outputs
+have these dimensions, too.`
 
 // AddDataFlags adds the flags of the training data. Size and shape of the data are part of the
 // graph.
 func AddDataFlags(cmd *cobra.Command, o *Options) {
 	f := cmd.Flags()
-	f.StringVar(&o.Data, "data", "", "training data: digits, synthetic[:CxHxW[:N[:CLASSES]]], or a `path` (default: digits where the shape fits, else synthetic)")
+	f.StringVar(&o.Data, "data", "", "training data: digits, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]] as in synthetic:3x32x32, or a `path` (default: digits where the shape fits, else synthetic)")
 	f.IntVar(&o.Limit, "limit", 0, "use at most `n` training samples (0: all)")
 	f.IntVar(&o.Offset, "offset", 0, "skip the first `n` training samples")
 	f.StringVar(&o.Resize, "resize", "", "scale pictures to `HxW` pixels, bilinear with antialias; height and width change by themselves (default: all must be of one size)")

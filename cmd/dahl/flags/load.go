@@ -268,7 +268,7 @@ func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 		return nil, train.Samples{}, cli.AsInput(err)
 	}
 	warnOf(o.Data, d.Notes)
-	n := train.Samples{Train: d.Len(), Divisor: d.Divisor}
+	n := train.SamplesOf(d)
 	if synthetic {
 		s, err := data.ParseSynthetic(strings.TrimPrefix(spec, ":"))
 		if err != nil {

@@ -145,7 +145,10 @@ func HashData(ctx context.Context, train, test *data.Dataset) (*cli.Identity, er
 		if d == nil {
 			continue
 		}
-		extents := []int64{int64(d.Shape[0]), int64(d.Shape[1]), int64(d.Shape[2]), int64(d.Len()), int64(d.Classes)}
+		var extents []int64
+		for _, e := range slices.Concat(d.Shape, []int{d.Len(), d.Classes}, d.Positions) {
+			extents = append(extents, int64(e))
+		}
 		cli.Must(binary.Write(h.Hash, binary.LittleEndian, extents))
 		if _, err := d.WriteTo(h); err != nil {
 			return nil, fmt.Errorf("reading the data for their hash: %w", err)

@@ -171,7 +171,7 @@ func PrintData(out io.Writer, data *train.Data) {
 	if out := d.HeldOut(); out != "" && data.Test != nil {
 		held = fmt.Sprintf(", %d held out (%s)", data.Test.Len(), out)
 	}
-	fmt.Fprintf(out, "data      %s: %s %dx%dx%d%s\n", d.Name, naming.Count(d.Len(), "training sample"), d.Shape[0], d.Shape[1], d.Shape[2], held)
+	fmt.Fprintf(out, "data      %s: %s %s%s\n", d.Name, naming.Count(d.Len(), "training sample"), naming.JoinInts(d.Shape, "x"), held)
 }
 
 // PeerEnergyText prints the joules of a training by another program.
