@@ -21,6 +21,8 @@ type Choice struct {
 	Plans []*Plan
 	// Seed is for policies that draw random numbers; they find it in [Problem.Seed].
 	Seed uint64
+	// After is called after each pass, with the decision so far. Nil means that nobody asks.
+	After func(pass string, d *Decision)
 }
 
 // Decision is all that is decided before a program runs: where each task goes, or by which
@@ -34,6 +36,9 @@ type Decision struct {
 	// Placed is the program with the copies between memories as tasks, where all graphs
 	// follow plans; nil: the policy decides while they run.
 	Placed *place.Program
+
+	from   *Priced // before the plans fixed variants, clocks and versions
+	choice Choice
 }
 
 // Decided is one graph of a decision.
@@ -49,26 +54,41 @@ type Decided struct {
 	atHost []*layout.Layout // by memory, where the policy decides while the graph runs
 }
 
-// passes make a decision, each from what those before it have left.
-var passes = []struct {
-	name string // what it does, for errors
+// pass is one step of a decision. It decides one thing, from what the passes before it have left.
+type pass struct {
+	name string // as --dump has it
+	does string // for errors
 	run  func(*Decision, *Choice) error
-}{
-	{"check", checkProblems},
-	{"plan", planGraphs},
-	{"fix the variants, clocks and copies of plans of", fixPlans},
-	{"check the plans of", checkPlans},
-	{"place", placePlans},
-	{"lay out", layOutHost},
 }
 
-// Decide makes the decisions of a choice.
+// passes lists the passes in their order.
+var passes = []pass{
+	{"check", "check", checkProblems},
+	{"plan", "plan", planGraphs},
+	{"fix", "fix the variants, clocks and versions of plans of", fixPlans},
+	{"verify", "check the plans of", checkPlans},
+	{"place", "place", placePlans},
+	{"layout", "lay out", layOutHost},
+}
+
+// Passes names the passes of [Priced.Decide] in their order.
+func Passes() (names []string) {
+	for _, p := range passes {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// Decide makes the decisions of a choice, pass by pass.
 func (c *Priced) Decide(choice Choice) (*Decision, error) {
 	choice.Plans = append(slices.Clone(choice.Plans), make([]*Plan, max(0, len(c.Program.Graphs)-len(choice.Plans)))...)
-	d := &Decision{Priced: c, Policy: choice.Policy}
+	d := &Decision{Priced: c, Policy: choice.Policy, from: c, choice: choice}
 	for _, pass := range passes {
 		if err := pass.run(d, &choice); err != nil {
-			return nil, fmt.Errorf("%s program %q on %q: %w", pass.name, c.Program.Name, c.Platform.Name, err)
+			return nil, fmt.Errorf("%s program %q on %q: %w", pass.does, c.Program.Name, c.Platform.Name, err)
+		}
+		if choice.After != nil {
+			choice.After(pass.name, d)
 		}
 	}
 	return d, nil
