@@ -135,8 +135,8 @@ func (a openSpan) Before(b openSpan) bool {
 	return a.end < b.end || a.end == b.end && a.index < b.index
 }
 
-// setMemory derives the bytes live in each memory after all events of a time. An atom becomes
-// live when the kernel that writes it starts, or the transfer that brings it. It stays live until
+// setMemory derives the bytes live in each memory after all events of a time. An atom becomes live at the start of
+// its write or of its transfer. It stays live until
 // the end of its last use in the step, until a kernel starts to write it elsewhere, or until it
 // is evicted. A storage that keeps its contents from step to step stays.
 func (s *Schedule) setMemory(p *Problem) error {

@@ -21,12 +21,12 @@ type costOptions struct {
 	// timed says that the run times its tasks, as the measurements of the models did. If it does
 	// not, each call on a device takes its platform.Device.Timing less than measured.
 	timed bool
-	// clocks are those of a plan's tasks: their costs are at these clocks of
-	// whatever device can have them in force. Nil: all are at the clock in force.
+	// clocks are the clocks of a plan's tasks. Costs are at these clocks on every device that has them. Nil means the
+	// clock in force.
 	clocks []platform.ClockID
 }
 
-// clock is that of a task.
+// clock is the clock of a task.
 func (o *costOptions) clock(t int) platform.ClockID {
 	if o.clocks == nil {
 		return platform.InForce
@@ -34,7 +34,7 @@ func (o *costOptions) clock(t int) platform.ClockID {
 	return o.clocks[t]
 }
 
-// costKey is what the tasks of one class have in common.
+// costKey identifies a class. Its tasks agree in all of it.
 type costKey struct {
 	op, shape, given, device string
 	dtype                    dag.DType
@@ -179,8 +179,7 @@ func modelledCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pin
 }
 
 // withoutTiming subtracts the time that being timed adds from a measured or fitted cost. Timing
-// is a mean and may exceed the shortest calls: one nanosecond stays, beside the dispatch that
-// precedes every call.
+// is a mean and may exceed the shortest calls: one nanosecond stays, after the dispatch that precedes every call.
 func (c *Cost) withoutTiming(timing time.Duration) {
 	for _, t := range []*time.Duration{&c.Duration, &c.First,
 		&c.Busy.Warm, &c.Busy.Near, &c.Busy.Far, &c.Alone.Warm, &c.Alone.Near, &c.Alone.Far} {
@@ -226,7 +225,7 @@ func givenCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pinned
 	return best, bestOrder > 0
 }
 
-// givenAtClock reports whether some cost is of the clock in force.
+// givenAtClock reports whether some cost names the clock in force.
 func givenAtClock(costs []dag.Cost, device *platform.Device, name, variant string) bool {
 	return slices.ContainsFunc(costs, func(c dag.Cost) bool {
 		n, v, clock := dag.SplitCostKey(c.Key)

@@ -140,8 +140,8 @@ func (pg *Graph) MemoryOf(b dag.BufferID) platform.MemoryID { return pg.buffers(
 // BufferOf is the buffer of the origin that one of the graph is a replica of.
 func (pg *Graph) BufferOf(b dag.BufferID) dag.BufferID { return pg.buffers().of[b] }
 
-// writeGraph makes the graph of all tasks and transfers, with names, regions and the orders beyond those of the
-// regions. It refuses a graph in which a name is given twice.
+// writeGraph makes the graph of all tasks and transfers, with names, regions and orders beyond the dependences of
+// these regions. It refuses a graph in which a name is given twice.
 func (pg *Graph) writeGraph() (*dag.Graph, error) {
 	if pg.moves == nil {
 		return pg.Origin, nil

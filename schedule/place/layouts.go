@@ -102,7 +102,7 @@ func (pg *Graph) keepsBytes() []bool {
 	return moved
 }
 
-// overflow is the number of bytes that a memory lacks for the layouts of all graphs, which share its arenas. The
+// overflow is the number of bytes that a memory lacks for the layouts of all graphs. They share its arenas. The
 // error names the largest graph, if that alone is too large.
 func (placed *Program) overflow(m platform.MemoryID, layouts [][]*layout.Layout) (most int64, err error) {
 	var whole layout.Layout

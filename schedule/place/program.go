@@ -61,8 +61,8 @@ type Graph struct {
 	// bring home the contents that storages keep.
 	Enter, Leave []*Move
 
-	// All layouts together rely on the orders Reuse within a step and MemoryReuseNext from step to step, beyond those
-	// of Links. A runner that keeps them finds everything where and as it should be.
+	// All layouts together rely on the orders Reuse within a step and MemoryReuseNext from step to step, which Links
+	// lacks. A runner that keeps them finds everything where and as it should be.
 	// A step may then begin in one memory while another still works
 	// on the contents of the step before.
 	Reuse, MemoryReuseNext []dag.Edge

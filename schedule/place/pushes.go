@@ -19,8 +19,8 @@ type push struct {
 // nextStep is set in the order of a push to a reader of the next step.
 const nextStep = 1 << 63
 
-// pushes lists the atoms to move as soon as they are written. Each writer serves its readers of this step before
-// those of the next, then by their place in the plan, then by name.
+// pushes lists the atoms to move as soon as they are written. Each writer serves its readers of this step first and
+// then of the next, by their place in the plan, then by name.
 type pushes struct {
 	start []int32 // by task: the first of its pushes, and one past the last
 	all   []push

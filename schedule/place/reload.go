@@ -160,7 +160,7 @@ func (r *rewriting) reader(i int32) dag.TaskID {
 }
 
 // emit adds an item that uses storages in the memory. The first item of a residence follows the items that left room,
-// and the last one that took some. The others follow the first.
+// and the last one to take some. The others follow the first.
 func (r *rewriting) emit(item stepItem, here []location) int32 {
 	id := int32(len(r.out))
 	uses := map[location]int32{}

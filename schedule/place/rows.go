@@ -7,8 +7,8 @@ import (
 )
 
 // rowsUsed finds the storages with only some rows in use in a memory, neighbours along the first dimension, such as a
-// device's samples of a batch. Their replicas there hold these rows and no others. It takes storages that live within
-// a step, away from home, without a view that cuts the first dimension in another way.
+// device's samples of a batch. Their replicas there hold these rows and no others. The storages live within a step,
+// away from home, and no view cuts their first dimension in another way.
 func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[location]dag.Range {
 	g := t.g
 	used := map[location]dag.Range{}

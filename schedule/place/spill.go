@@ -21,7 +21,7 @@ import (
 //     transfer brings them there. They come back right before the next use, into a replica of their own.
 //     So each replica lives for one residence,
 //     and the layout can give its bytes to others.
-//   - An item that takes room follows, by an edge, the items that left room before it in the walk.
+//   - An item that takes room follows, by an edge, the items with room left before it in the walk.
 //     Without these edges no order would let the replicas share bytes.
 //
 // A storage that keeps its contents from step to step is either in the memory all the

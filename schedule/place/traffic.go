@@ -25,7 +25,7 @@ type traffic struct {
 	copies   [][]int32           // by memory and storage: the number of versions, where the plan says so
 
 	// The tasks in program order, each followed by the moves after its end. With evictions the order is an
-	// estimate's. Nil means that nothing moves, and that nothing is used or at home outside the host memory.
+	// estimate's. Nil means that nothing moves, and nothing is used or at home outside the host memory.
 	taskOf []dag.TaskID // -1: a move
 	moves  []*Move      // nil: a task
 	at     []int32      // by task: where it is
