@@ -16,8 +16,8 @@
 //
 // # Invariants
 //
-//   - A task starts only when its predecessors have ended: in its own step, in the previous step for storages that
-//     keep their contents, and for all other storages in the step that used the same bytes.
+//   - A task starts only when its predecessors have ended: in its own step; for storages that keep their contents, in
+//     the previous step; for all other storages, in the step that used the same bytes.
 //   - Steps overlap as far as these dependences allow; at most eight are in progress. A graph or a plan may have
 //     several versions of a buffer, which steps use in turn ([dag.Buffer.Versions]): then the step that used the same
 //     bytes is as many steps back.

@@ -9,7 +9,7 @@ import (
 	"dahl/platform"
 )
 
-// Fit knows the workers that may run each task of a problem, and the time for which a task occupies a worker.
+// Fit knows the workers of each task of a problem, and the time for which a task occupies a worker.
 // Tasks with equal
 // answers share a class. Each colocation group has a class of its own, which shrinks to one worker when
 // its first task is given away. No task may run at a memory that is smaller than its operands.

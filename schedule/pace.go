@@ -83,8 +83,9 @@ func (c *Pace) Begin(i dag.Instance, w platform.WorkerID, now, ready time.Durati
 	return start, takes
 }
 
-// Learns is the time at which a worker of a device, free since some time, learns of a ready instance that it is given
-// now. seen is the time that the host takes to see the event behind the instance, if the worker has to wait for it.
+// Learns is the time at which a worker of a device learns of a ready instance. It is free since some time, and is
+// given the instance now.
+// seen is the time that the host takes to see the event behind the instance, if the worker has to wait for it.
 // Else seen is 0. A worker that sleeps meanwhile wakes when the host has seen it; waking adds Wake − Handoff.
 func Learns(d *platform.Device, now, ready, free, seen time.Duration) time.Duration {
 	asleep := d.Wake > 0 && ready+seen-free >= d.WakeAfter

@@ -33,8 +33,7 @@ func UnitOfChange(p *platform.Platform, w platform.WorkerID) int32 {
 	return int32(p.Workers[w].Index)
 }
 
-// Idle notes that its work has ended, and that it sleeps from then on where a plan gives a state, as
-// an index plus 1.
+// Idle notes the end of its work. It sleeps from then on where a plan gives a state, as an index plus 1.
 func (s *Sleeper) Idle(now time.Duration, planned int32) {
 	s.since, s.from = now, now
 	if planned > 0 {

@@ -14,7 +14,7 @@ import (
 
 // Check derives a schedule again from the graph and the platform alone, and verifies:
 //
-//   - every instance ran once, after all its predecessors, on a worker that may run it, one task at a time
+//   - every instance ran once, after all its predecessors, on an eligible worker, one task at a time
 //   - no task overwrote a version of a buffer in use by an earlier step
 //   - each read found valid contents in its memory, and contents moved there once, and once more
 //     after each eviction
