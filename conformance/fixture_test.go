@@ -158,7 +158,7 @@ type how struct {
 // decide is what is decided for a target.
 func (h how) decide(t testing.TB, prog *dag.Program, target schedule.Target) *schedule.Decision {
 	t.Helper()
-	choice := schedule.Choice{Plans: h.plans}
+	choice := schedule.Choice{Policy: policy.HEFT, Plans: h.plans}
 	priced, err := schedule.Price(prog, h.platform, target)
 	if err == nil && h.policy != "" {
 		choice.Policy, err = policy.ByName(h.policy)

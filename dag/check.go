@@ -64,8 +64,8 @@ func (g *Graph) checkBuffers() error {
 	return nil
 }
 
-// checkAtoms verifies that atoms divide each storage, and that those of an access
-// add up to its box and are distinct.
+// checkAtoms verifies that atoms divide each storage. The atoms of an access have to be distinct and to add up to its
+// box.
 func (g *Graph) checkAtoms() error {
 	elems := make([]int64, len(g.Buffers))
 	for a, s := range g.atomStorage {
@@ -115,8 +115,8 @@ func (g *Graph) checkAccessAtoms(t TaskID, i int) error {
 // edgeKey packs an edge so that sorting gives rows in order.
 func edgeKey(to, from int32) uint64 { return uint64(to)<<32 | uint64(from) }
 
-// checkEdges lists, for each atom on its own, the accesses of two steps that
-// use one copy of it, one after the other, and from them all edges that must exist.
+// checkEdges lists, for each atom on its own, the accesses of two steps with one version of it, one after the other,
+// and from them all edges that must exist.
 func (g *Graph) checkEdges() error {
 	users := g.atomUsers()
 	var within, carried []uint64

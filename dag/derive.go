@@ -109,8 +109,8 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 	return nil
 }
 
-// checkTaskAliases refuses a task that names an atom twice and writes it at least once, since
-// kernels may assume that their operands do not overlap.
+// checkTaskAliases refuses a task that names an atom twice and writes it at least once: kernels may take their
+// operands to be disjoint.
 func (g *Graph) checkTaskAliases() error {
 	seenBy := make([]int32, g.NumAtoms()) // 1 + access row that covered the atom last
 	for t := range g.Tasks {

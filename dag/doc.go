@@ -17,12 +17,12 @@
 // keeps, per atom, the last writer and the readers since. So the cost is the number of atoms
 // visited plus the number of edges, never the number of pairs of tasks.
 //
-// # Copies
+// # Versions
 //
-// A storage that every step writes anew may exist several times ([Buffer.Copies]), for steps to use
-// in turn. Nothing within a step changes. From step to step, the orders that keep a task from
-// overwriting what another still uses reach as many steps back as there are copies
-// ([Links.ReusePreds]), so that later steps may begin while earlier ones still read.
+// A storage that every step writes anew may have several versions ([Buffer.Versions]), for steps to use in turn.
+// Nothing within a step changes. From step to step, a task follows the users of the contents that it overwrites
+// ([Links.ReusePreds]). They are as many steps back as the storage has versions, so that later steps may begin while
+// earlier ones still read.
 //
 // # Views
 //

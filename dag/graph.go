@@ -31,7 +31,7 @@ type Graph struct {
 
 	rank          []int32    // position of each task in the order of names
 	byName        []TaskID   // the tasks in that order
-	buffersByName []BufferID // the buffers in that of theirs
+	buffersByName []BufferID // the buffers in the order of their names
 
 	hash   func() string  // computes it once
 	pieces func() []*grid // by buffer; cuts the storages again, once, when asked
@@ -91,7 +91,7 @@ func (g *Graph) Versions(b BufferID) int32 {
 // AllVersions is how many times each storage exists, by buffer; nil: once. The list is the graph's own.
 func (g *Graph) AllVersions() []int32 { return g.copies }
 
-// WithVersions is the graph with other numbers of copies of its storages, by buffer. It keeps the
+// WithVersions is the graph with other numbers of versions of its storages, by buffer. It keeps the
 // buffers as they were declared, and with them its hash.
 func (g *Graph) WithVersions(copies []int32) (*Graph, error) {
 	for b, n := range copies {
@@ -107,7 +107,7 @@ func (g *Graph) WithVersions(copies []int32) (*Graph, error) {
 	return &with, with.checkVersions()
 }
 
-// checkVersions refuses several copies of a storage that cannot have them.
+// checkVersions refuses several versions of a storage that cannot have them.
 func (g *Graph) checkVersions() error {
 	for i, n := range g.copies {
 		b := &g.Buffers[i]

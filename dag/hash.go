@@ -9,7 +9,7 @@ import (
 // hash have the same tasks, work, costs and dependences. The first call computes it.
 func (g *Graph) Hash() string { return g.hash() }
 
-// textHash is what Hash returns.
+// textHash is the result of Hash.
 func (g *Graph) textHash() string {
 	sum := sha256.New()
 	if err := g.WriteText(sum); err != nil {

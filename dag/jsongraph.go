@@ -7,8 +7,8 @@ import (
 )
 
 // ReadJSON reads a graph file; its form is described above [Graph.WriteJSON].
-// Errors are one line, "name:line: what is wrong and what to write"; name is the
-// file's name. A Reduce stays as it is; the caller runs [Expand].
+// Errors are one line, "name:line: mistake; correction"; name is the file's name.
+// A Reduce stays as it is; the caller runs [Expand].
 func ReadJSON(r io.Reader, name string) (*Graph, error) {
 	f := graphFile{jsonReader: newJSONReader(r, name), builder: NewBuilder("")}
 	tasksAt := f.header()
@@ -65,7 +65,7 @@ func (f *graphFile) header() (tasksAt int64) {
 	return tasksAt
 }
 
-// check notes a mistake that the builder found in the element that began at an offset.
+// check notes a mistake that the builder found in the element at an offset.
 func (f *graphFile) check(offset int64) {
 	if err := f.builder.Err(); err != nil {
 		f.failAt(offset, "%w", err)

@@ -2,12 +2,12 @@ package dag
 
 import "slices"
 
-// Links are the edges of a loop body: which tasks wait for which.
+// Links are the edges of a loop body: the orders of its tasks.
 type Links struct {
 	tasks                 int
 	preds, succs          Rows // within a step
 	carried, carriedSuccs Rows // predecessors in the previous step, through carried storages
-	// By how many steps back, less 1: predecessors in the step that used the same copy of a storage before.
+	// By how many steps back, less 1: predecessors in the step that used the same version of a storage before.
 	reuse, reuseSuccs []Rows
 }
 
@@ -20,25 +20,25 @@ func (l *Links) Preds(t TaskID) []int32 { return l.preds.Row(int32(t)) }
 // Succs are the tasks of the same step that wait for t, ascending.
 func (l *Links) Succs(t TaskID) []int32 { return l.succs.Row(int32(t)) }
 
-// CarriedPreds are the tasks of the previous step that must end before t starts,
-// because of storages that keep their contents from step to step.
+// CarriedPreds are the tasks of the previous step that must end before t starts, because storages keep their contents
+// from step to step.
 func (l *Links) CarriedPreds(t TaskID) []int32 { return l.carried.Row(int32(t)) }
 
 // CarriedSuccs are the tasks of the next step that wait for t through carried storages.
 func (l *Links) CarriedSuccs(t TaskID) []int32 { return l.carriedSuccs.Row(int32(t)) }
 
-// ReusePreds are the tasks that must end before t may overwrite their operands, in the last step
-// that used the same copy of the storage: back is as many steps as the storage has copies.
+// ReusePreds are the tasks that must end before t may overwrite their operands, in the last step with the same
+// version of the storage. It is back steps earlier, the number of the storage's versions.
 func (l *Links) ReusePreds(t TaskID, back int32) []int32 { return l.reuse[back-1].Row(int32(t)) }
 
 // ReuseSuccs are the reverse of ReusePreds.
 func (l *Links) ReuseSuccs(t TaskID, back int32) []int32 { return l.reuseSuccs[back-1].Row(int32(t)) }
 
-// Reach is how many steps back a task may follow another: the most copies of a storage, at least 1.
+// Reach is the greatest number of steps between a task and a predecessor: the most versions of a storage, at least 1.
 func (l *Links) Reach() int32 { return int32(len(l.reuse)) }
 
-// PredsBack are all the tasks that must end before t starts in a step, among those of so many steps
-// before: those of its own step, and carried and reused ones of earlier steps.
+// PredsBack are the tasks of a step that must end before t starts, by the number of steps back. Zero means t's own
+// step. Earlier steps have carried and reused ones.
 func (l *Links) PredsBack(t TaskID, back int32) [2][]int32 {
 	switch back {
 	case 0:
@@ -53,10 +53,10 @@ func (l *Links) PredsBack(t TaskID, back int32) [2][]int32 {
 type Body struct {
 	Tasks, Atoms int
 	Keeps        []bool  // by storage: it keeps its contents from step to step whatever the tasks do
-	Copies       []int32 // by storage: how many there are, which steps use in turn; nil: one of each
+	Copies       []int32 // by storage: number of versions, which steps use in turn; nil means one of each
 	Edges        int     // about how many there will be within a step
-	// Each passes on what a task does with the atoms of a list, counted on from shift, access
-	// by access. No task names an atom twice with a write among the two.
+	// Each passes on the uses of atoms by a task, access by access. The numbers of a list count on from shift.
+	// No task names an atom twice with a write among the two.
 	Each func(t TaskID, use Use)
 	// After appends the tasks that one follows without data.
 	After func(t TaskID, tasks []int32) []int32
@@ -65,11 +65,10 @@ type Body struct {
 // Use is an access to atoms of a storage.
 type Use func(storage BufferID, mode Mode, atoms []int32, shift int32)
 
-// Link derives the edges by running over two consecutive steps, and finds the storages that
-// keep their contents from step to step and those that tasks write. Edges within the first
-// step are the body's; edges from the first into the second are carried, or, for storages
-// that are rewritten in every step, order the reuse of one copy. The second step is the next one
-// that uses the same copy.
+// Link derives the edges by running over two consecutive steps, and finds the storages that keep their contents from
+// step to step and the written ones. Edges within the first step are the body's. Edges from the first into the second
+// are carried. For storages that are rewritten in every step they order the reuse of one version. The second step is
+// then the next one with the same version.
 func (b *Body) Link() (l *Links, carried, written []bool) {
 	k := &linker{Links: &Links{tasks: b.Tasks, reuse: make([]Rows, mostCopies(b.Copies))}, copies: b.Copies, carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
 	k.hazards = hazards{writer: slices.Repeat([]int32{unwritten}, b.Atoms), readers: slices.Repeat([]int32{-1}, b.Atoms), free: -1}
@@ -108,7 +107,7 @@ func (b *Body) Link() (l *Links, carried, written []bool) {
 	return k.Links, k.carries, k.written
 }
 
-// mostCopies is the greatest number of copies of a storage.
+// mostCopies is the greatest number of versions of a storage.
 func mostCopies(copies []int32) int32 { return slices.Max(append([]int32{1}, copies...)) }
 
 // linker is the state of Link.

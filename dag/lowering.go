@@ -6,21 +6,23 @@ import (
 	"slices"
 )
 
-// Lowering says how a network becomes a graph: the granularity of every layer, and which are computed twice. It is data, so
+// Lowering says how a network becomes a graph: the granularity of every layer, and the layers to compute twice.
+// It is data, so
 // that a planner can search over it without knowing the network. Zero values mean "not split" and
 // 1 accumulator.
 type Lowering struct {
 	// Default holds for layers that Layers does not name.
 	Default LayerLowering
 	Layers  map[string]LayerLowering
-	// MicroBatches is into how many parts of samples a training step cuts its batch. Each part passes the network
+	// MicroBatches is the number of parts of samples into which a training step cuts its batch.
+	// Each part passes the network
 	// forward and backward by itself, with activations of its own. The gradients are sums over all parts,
 	// and one update follows. A part has ⌈batch/MicroBatches⌉ samples, and the last one what is left, so that there
 	// may be fewer parts. 0 means 1.
 	MicroBatches int `json:",omitzero"`
 }
 
-// UnmarshalJSON also takes the form of older runs and plans, which said in which layout images are and whether layers are
+// UnmarshalJSON also takes the form of older runs and plans. They named the layout of images, and whether layers are
 // fused. It keeps neither. The hash of its graph tells a plan apart that was made for another form.
 func (l *Lowering) UnmarshalJSON(data []byte) error {
 	type fields Lowering // without this method
@@ -37,7 +39,7 @@ func (l *Lowering) UnmarshalJSON(data []byte) error {
 // Dimension is a dimension of a layer's computation, along which it may be cut.
 type Dimension int
 
-// The dimensions. Outputs and inputs are the layer's channels or features; rows and columns are those of its output.
+// The dimensions. Outputs and inputs are the layer's channels or features. Rows and columns belong to its output.
 const (
 	AlongSamples Dimension = iota
 	AlongOutputs
@@ -54,7 +56,7 @@ var dimensionNames = [...]string{"samples", "outputs", "inputs", "rows", "column
 
 func (d Dimension) String() string { return nameOf(dimensionNames[:], int(d)) }
 
-// Cut is how much of each dimension a task of one operation has; 0 is the full extent. Extents that
+// Cut is the extent of a task of one operation along each dimension; 0 is the full extent. Extents that
 // a tile does not divide end in a shorter tile.
 type Cut struct {
 	Samples int `json:"samples,omitzero"`
@@ -63,8 +65,8 @@ type Cut struct {
 	Rows    int `json:"rows,omitzero"`
 	Columns int `json:"columns,omitzero"`
 
-	// Accumulators is how many private accumulators a sum has whose terms are cut: those over dimensions that the
-	// operation's result lacks. 0 means 1.
+	// Accumulators is the number of private accumulators of a sum with cut terms. Its dimensions are absent from the
+	// operation's result. 0 means 1.
 	Accumulators int `json:"accumulators,omitzero"`
 }
 
@@ -102,17 +104,16 @@ func (p Pass) Sums(over Dimension) bool { return slices.Contains(passes[p].sums,
 // LayerLowering is the granularity of one layer, and whether it is computed twice.
 type LayerLowering struct {
 	Forward Cut `json:"forward,omitzero"`
-	// Rows and columns of InputGradient are those of the input. If it is zero, there are
-	// as many parts of samples, rows and columns as in the forward pass, and as many of inputs as
-	// there are of outputs.
+	// Rows and columns of InputGradient belong to the input. If it is zero, there are as many parts of samples, rows
+	// and columns as in the forward pass, and as many of inputs as of outputs.
 	InputGradient  Cut `json:"input_gradient,omitzero"`
 	WeightGradient Cut `json:"weight_gradient,omitzero"`
-	// Recompute drops what the forward pass of the layer makes when the forward pass has read it, and computes it
+	// Recompute drops the results of the layer's forward pass when the forward pass has read them, and computes them
 	// again for the backward pass.
 	Recompute bool `json:"recompute,omitzero"`
 }
 
-// Cut is that of one pass.
+// Cut is the cut of one pass.
 func (l *LayerLowering) Cut(p Pass) *Cut {
 	return [...]*Cut{&l.Forward, &l.InputGradient, &l.WeightGradient}[p]
 }

@@ -2,8 +2,8 @@ package dag
 
 import "hash/maphash"
 
-// nameTable finds the ID of a name. It is a hash table with linear probing. It holds no names,
-// only 32 bits of each name's hash beside the ID. So the garbage collector has nothing to follow
+// nameTable finds the ID of a name. It is a hash table with linear probing. It holds no names, only 32 bits of each
+// name's hash and the ID. So the garbage collector has nothing to follow
 // in it, and a task costs it less than a map would. The caller compares the name itself.
 type nameTable struct {
 	seed  maphash.Seed

@@ -7,8 +7,8 @@ import (
 
 // AtomBoxes returns a set of atoms of one storage, in any order, as few disjoint boxes over its
 // [Graph.PieceShape]. They come in row-major order of their first elements. They are few, not
-// fewest: neighbours are merged along one dimension after the other, the last one first. A set
-// that is a single box becomes that box.
+// fewest: neighbours are merged along one dimension after the other, the last one first. A set that is a single box
+// stays one box.
 func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
 	if len(atoms) == 0 {
 		panic("dag: the boxes of no atoms")

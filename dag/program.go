@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Program is the graphs that share parameters and optimiser state (training
-// step, short last batch, evaluation) and the order in which they run.
+// Program is graphs with common parameters and optimiser state (training step, short last batch, evaluation), and the
+// order in which they run.
 type Program struct {
 	Name   string
 	Graphs []*Graph
@@ -19,8 +19,7 @@ type Segment struct {
 	Steps int
 }
 
-// Check verifies that buffers shared by name agree in shape and type, and that
-// the order names graphs that exist.
+// Check verifies that buffers shared by name agree in shape and type. The order has to name existing graphs.
 func (p *Program) Check() error {
 	shared := map[string]*Buffer{}
 	for _, g := range p.Graphs {

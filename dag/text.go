@@ -154,7 +154,7 @@ func (g *Graph) appendNotes(line []byte, t *Task) []byte {
 	return line
 }
 
-// fromOp reports whether the task's costs are those of its operation.
+// fromOp reports whether the task has the costs of its operation.
 func (g *Graph) fromOp(t *Task) bool {
 	i, ok := slices.BinarySearchFunc(g.OpCosts, t.Op, func(c OpCosts, op string) int { return strings.Compare(c.Op, op) })
 	return ok && slices.Equal(g.OpCosts[i].Costs, t.Costs)

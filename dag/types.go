@@ -44,7 +44,7 @@ func ParseDType(s string) (DType, error) {
 	return DType(i), err
 }
 
-// Mode says what a task does with a region.
+// Mode says how a task uses a region.
 type Mode uint8
 
 // The access modes. A Write covers every element of its region. Reduce adds into
@@ -152,12 +152,11 @@ type Buffer struct {
 	// from its operation. Empty for a view.
 	Layout string
 
-	// ViewOf is the buffer whose storage this one shares, None for a buffer
-	// that owns its storage. The element counts are equal.
+	// ViewOf is the owner of this buffer's storage, and None for a buffer with its own. The element counts are equal.
 	ViewOf BufferID
 
-	// Home is the memory where the contents are before the first step. Empty:
-	// written by its producer, or, if no task writes it, free everywhere.
+	// Home is the memory where the contents are before the first step. Empty means that its producer writes it. If no
+	// task writes it, it is free everywhere.
 	// [HostHome] is the platform's host memory, whatever it is called.
 	Home string
 
@@ -165,14 +164,13 @@ type Buffer struct {
 	// spreads the contributors of a Reduce; 0 means 1.
 	Accumulators int
 
-	// Versions is how many times the storage exists, for steps to use in turn: step k uses number
-	// k modulo Versions, and begins to overwrite it when the tasks of step k − Versions have ended that
-	// use it. So the task that writes it may run ahead of those that read it. 0 means 1. There are
-	// several only of a storage that some task writes before any reads it.
+	// Versions is the number of versions of the storage, which steps use in turn. Step k uses number k modulo
+	// Versions, and begins to overwrite it when its users of step k − Versions have ended. So the writer may run
+	// ahead of the readers. Zero means 1. Only a storage that some task writes before any reads it can have several.
 	Versions int
 }
 
-// MaxVersions is the greatest number of copies of a storage, and of steps in progress at once.
+// MaxVersions is the greatest number of versions of a storage, and of steps in progress at once.
 const MaxVersions = 8
 
 // HostHome is the home that stands for the platform's host memory.
@@ -196,7 +194,7 @@ type Region struct {
 	Box    Box
 }
 
-// Access is a region and what the task does with it.
+// Access is a region and its use by the task.
 type Access struct {
 	Region
 	Mode Mode
@@ -232,8 +230,8 @@ type Labels struct {
 // Cost is a duration and energy that the graph itself gives for a task.
 type Cost struct {
 	// Key is "device or kind[/variant][@clock]". "*" in place of the device
-	// stands for every device, and gives way to a key that names one. Without a clock it is of
-	// the first one of a device.
+	// stands for every device, and gives way to a key that names one. Without a clock it holds for the first clock of
+	// a device.
 	Key    string
 	Ns     int64
 	Joules float64 // 0: take the platform's power

@@ -12,25 +12,23 @@ import (
 
 // LowerBound is a time that no schedule of some steps of a graph goes below on these costs. The
 // schedule may be of any policy, plan, variants and layout, on any part of the devices and
-// units, at any of their clocks, timed or not. It has as many copies of each buffer as the graph: where
-// a plan has other numbers, the bound is that of [Decision.Priced]. LowerBound is 0 where there is no
-// schedule.
+// units, at any of their clocks, timed or not. It has as many versions of each buffer as the graph. For a plan with
+// other numbers, [Decision.Priced] has the bound. LowerBound is 0 where there is no schedule.
 //
-// The bound of a part of the machine ([Priced.On]) is of what that part offers. It is no less than
-// that of the whole machine.
+// The bound for a part of the machine ([Priced.On]) counts the devices of the part. It is no less than the bound for
+// the whole machine.
 //
 // Theory. Two bounds hold, and the larger counts. For both a task takes the least that it takes
 // in any [setting], and nothing takes time to move.
 //
-// Path: a task starts when the tasks have ended that wrote what it reads, in its step or in the
-// one before, and those that it names (After). On a machine of one memory it also starts when the
-// tasks have ended that used what it overwrites: as many steps before as there are copies of the
-// buffer. No other order binds every schedule. On several memories, what a task overwrites can stay
-// for its readers in another one, and the orders of a layout are its own. The longest path through
+// Path: a task starts after the writers of its operands, in its step or in the one before, and after the tasks that
+// it names (After). On a machine of one memory it also starts after the last users of the buffers it overwrites, as
+// many steps before as the buffer has versions. No other order binds every schedule. On several memories, overwritten
+// contents can stay for their readers in another one, and the orders of a layout are its own. The longest path through
 // the steps along these orders is a bound.
 //
-// Area: the devices have to do the work of all tasks ([stepWork.areaNs]), and one worker that of
-// tasks that no other can run, or that have to share one.
+// Area: the devices have to do the work of all tasks ([stepWork.areaNs]). One worker has to do the tasks without
+// another worker, and all tasks of a colocation group.
 func (c *Priced) LowerBound(graph, steps int) time.Duration {
 	b := c.bounds[graph]()
 	if len(b.least) == 0 || steps < 1 || float64(b.serialNs*float64(steps)) > float64(LongestRun) {
@@ -50,13 +48,13 @@ func surely(ns float64) time.Duration {
 	return time.Duration(math.Ceil(float64(ns * (1 - slack))))
 }
 
-// bound is what the bounds of one graph have in common for all numbers of steps.
+// bound is the part of one graph's bounds that holds for all numbers of steps.
 type bound struct {
 	settings  [][][]setting // by class of costs and device of the whole machine
 	follows   follows
 	least     []time.Duration // by task; nil: there is no schedule
 	serialNs  float64         // the sum of least
-	oneWorker time.Duration   // of a step: what some worker has to run
+	oneWorker time.Duration   // of a step: the most that some worker has to run
 	areaNs    float64         // of a step
 }
 
@@ -97,8 +95,7 @@ func (c *Priced) newBound(graph int) *bound {
 	return b
 }
 
-// follows is what every schedule puts before a task: tasks of its step and of steps before, up to so
-// many back.
+// follows lists the tasks that every schedule puts before a task, in its step and up to reach steps back.
 type follows struct {
 	tasks func(t dag.TaskID, back int32) [2][]int32
 	reach int32
@@ -117,15 +114,15 @@ func (f *follows) eachAcross(tasks int, visit func(other int32)) {
 	}
 }
 
-// mustFollow finds what every schedule in so many memories puts before a task. In one memory those
-// are the graph's orders. In several it is what wrote what the task reads, in the same step and in
-// the one before, and, in the same step, what the task names.
+// mustFollow finds the tasks that every schedule in a number of memories puts before a task. In one memory they are
+// the graph's orders. In several they are the writers of its operands, in the same step and in the one before, and in
+// the same step the tasks that it names.
 func mustFollow(g *dag.Graph, memories int) follows {
 	if memories == 1 {
 		return follows{g.PredsBack, g.Reach()}
 	}
 	const steps = 2
-	var edges [steps][]dag.Edge // from a task to what it follows, by how far back that is
+	var edges [steps][]dag.Edge // from a task to its predecessor, by the steps between
 	place.EachReading(g, func(writer int32, reader dag.TaskID, _ int32, next bool) {
 		switch is := (dag.Edge{From: reader, To: dag.TaskID(writer)}); {
 		case int(writer) == len(g.Tasks): // nobody
@@ -152,9 +149,9 @@ const maxBoundInstances = 2_000_000
 
 // path is the length of the longest path through some steps.
 //
-// Of many steps it follows the first m. From there on it repeats a cycle. Of the tasks that a next
-// step waits for it takes the one that ends last, and finds the longest paths from its end to its
-// end one to m−1 steps later. A path to that task may go on along any number of these.
+// Of many steps it follows the first m. From there on it repeats a cycle. It takes the task that ends last among the
+// predecessors of the next step, and finds the longest paths from its end to its end one to m−1 steps later. A path
+// to that task may go on along any number of these.
 func (b *bound) path(steps int) time.Duration {
 	const never = math.MinInt64 / 2
 	n := len(b.least)
@@ -185,8 +182,8 @@ func (b *bound) path(steps int) time.Duration {
 }
 
 // unroll tells for each of some steps when its tasks end at the earliest, and returns those times
-// of the last step. No task starts before the time given as the earliest, which is also when those
-// of the steps before have ended; in the step right before, one task (negative: none) ended at 0.
+// of the last step. No task starts before the time given as the earliest. The tasks of the steps before have ended by
+// then; in the step right before, the task ended, if it is not negative, ended at 0.
 func (b *bound) unroll(steps int, ended int32, earliest time.Duration, each func(ends []time.Duration)) []time.Duration {
 	past := make([][]time.Duration, b.follows.reach+1) // by how many steps back; the first is in the making
 	for back := range past {

@@ -55,8 +55,7 @@ func (w *stepWork) add(t dag.TaskID) time.Duration {
 	return w.parts[k].least
 }
 
-// oneWorker is the most that some worker has to run: tasks that no other can run, or a group that
-// is to share one.
+// oneWorker is the most that some worker has to run: tasks without another worker, or a colocation group.
 func (w *stepWork) oneWorker() time.Duration {
 	byClass := make([]time.Duration, len(w.fit.workers))
 	for i := range w.parts {
@@ -138,8 +137,8 @@ func MultiplicativeWeights(weights []float64, weigh func(loads []float64) bool) 
 	}
 }
 
-// weighed is the sum over all tasks of the least that each weighs, for weights that it divides by
-// their sum. Loads are what each device has to do then.
+// weighed is the sum over all tasks of the least weight of each. It divides the weights of the devices by their sum.
+// Loads are the times of the devices then.
 func (w *stepWork) weighed(weights, loads []float64) float64 {
 	sum := 0.0
 	for _, v := range weights {

@@ -10,9 +10,8 @@ import (
 )
 
 // setting is one in which a device may run a task: by some variant, at one of its clocks, with from
-// to to of its units selected, and with nothing else at its memory. A bound looks at all of them,
-// since a task takes longer the more units share a bandwidth, and since models are of calls with
-// so many units busy.
+// to to of its units selected, and with nothing else at its memory. A bound looks at all of them, since a task takes
+// longer the more units share a bandwidth, and since models were measured with some number of units busy.
 type setting struct {
 	from, to int           // units
 	takes    time.Duration // with from units, and no less with more; dispatch included
@@ -55,7 +54,7 @@ func (c *Priced) settings(g *dag.Graph, t dag.TaskID, device *platform.Device) (
 	return all
 }
 
-// variantsOf are the variants of a task that the graph or some models know, after "", which leaves it open.
+// variantsOf lists the variants of a task in the graph and in some models. The first, "", leaves the variant open.
 func variantsOf(task *dag.Task, models []platform.Model) []string {
 	known := []string{""}
 	add := func(variant string) {
@@ -73,8 +72,7 @@ func variantsOf(task *dag.Task, models []platform.Model) []string {
 	return known
 }
 
-// modelsOf are the models that may speak of a task on a device; none where the graph says
-// what it takes.
+// modelsOf are the models for a task on a device. There are none where the graph gives the task's time.
 func modelsOf(p *platform.Platform, task *dag.Task, device *platform.Device) (found []platform.Model) {
 	if len(task.Costs) > 0 {
 		return nil
@@ -87,8 +85,8 @@ func modelsOf(p *platform.Platform, task *dag.Task, device *platform.Device) (fo
 	return found
 }
 
-// unitCounts are the numbers of units, of those of a device, from which on other models are the
-// nearest, and one more than there are. Of two models measured with a < b units busy, the second
+// unitCounts are the numbers of units of a device at which another model becomes the nearest, and one more than there
+// are. Of two models measured with a < b units busy, the second
 // is the nearer from (a+b)/2 units on.
 func unitCounts(units int, models []platform.Model) []int {
 	var busy []int
@@ -146,7 +144,7 @@ type leasts struct {
 	shareNs [][]float64 // of the duration over the number of units selected
 }
 
-// leasts finds what is least on the devices and units of c. The settings are by device of the whole
+// leasts finds the least times on the devices and units of c. The settings are by device of the whole
 // machine.
 func (c *Priced) leasts(graph int, settings [][][]setting) leasts {
 	whole := c.Platform

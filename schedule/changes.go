@@ -22,7 +22,7 @@ type Change struct {
 	Start, End time.Duration
 }
 
-// ChangeKind says what changes.
+// ChangeKind is the kind of a change.
 type ChangeKind uint8
 
 // The kinds of changes.
@@ -46,7 +46,7 @@ func ChangeOfClock(p *platform.Platform, w platform.WorkerID, clock platform.Clo
 	return c
 }
 
-// Transition is what the platform says of a change.
+// Transition is the platform's description of a change.
 func (c *Change) Transition(p *platform.Platform) platform.Transition {
 	switch {
 	case c.Kind == SwitchClock:
@@ -57,7 +57,7 @@ func (c *Change) Transition(p *platform.Platform) platform.Transition {
 	return c.sleeps(p)[c.To].Leave
 }
 
-// sleeps are the sleep states of what changes.
+// sleeps are the sleep states of the unit or link that changes.
 func (c *Change) sleeps(p *platform.Platform) []platform.SleepState {
 	if c.Device < 0 {
 		return p.Links[c.Link].Sleeps
@@ -91,14 +91,14 @@ func (c *Change) Covers(d platform.DeviceID, unit int) bool {
 	return c.Device == d && (c.Unit < 0 || int(c.Unit) == unit)
 }
 
-// sortChanges puts changes in the order of time, and of what changes.
+// sortChanges puts changes in the order of time, then of devices, units and links.
 func sortChanges(changes []Change) {
 	slices.SortStableFunc(changes, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Link, b.Link))
 	})
 }
 
-// States is what a plan says of the states of devices, by task. Nil lists say nothing.
+// States are the states of devices in a plan, by task. Nil lists say nothing.
 type States struct {
 	Clocks []platform.ClockID // at which the task runs
 	// Sleeps are the sleep states that the task's unit enters as soon as it has ended, each as an index plus 1.

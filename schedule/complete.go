@@ -2,8 +2,13 @@ package schedule
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // Complete sorts the spans, transfers and evictions of a run and derives the rest from
@@ -41,5 +46,162 @@ func (s *Schedule) setTimes() {
 	if last := s.Steps - 1; last > 0 {
 		half := last / 2
 		s.Period = (ends[last] - ends[half]) / time.Duration(last-half)
+	}
+}
+
+// moment is an event that changes the live bytes. At one time, ends come first, then evictions,
+// then tasks of no duration, then transfers of contents written by then, and then starts.
+type moment struct {
+	at    time.Duration
+	kind  momentKind
+	index int32 // of the span, transfer or eviction
+}
+
+type momentKind uint8
+
+const (
+	spanEnds momentKind = iota
+	evicts
+	spanPasses
+	transferStarts
+	spanStarts
+)
+
+// before orders moments. Tasks of no duration at one time follow each other by step
+// and program order, which every dependence obeys.
+func (s *Schedule) before(a, b moment) int {
+	if a.at == b.at && a.kind == spanPasses && b.kind == spanPasses {
+		x, y := &s.Spans[a.index], &s.Spans[b.index]
+		return cmp.Or(cmp.Compare(x.Step, y.Step), cmp.Compare(x.Task, y.Task))
+	}
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), cmp.Compare(a.index, b.index))
+}
+
+// eachMoment visits the events of a schedule in order. Spans, transfers and evictions are sorted
+// by start already, so only the few that overlap have to be sorted by their ends.
+func (s *Schedule) eachMoment(visit func(moment)) {
+	var open ready.Heap[openSpan]
+	endUntil := func(at time.Duration) {
+		for len(open) > 0 && open[0].end <= at {
+			span := open.Pop()
+			visit(moment{span.end, spanEnds, span.index})
+		}
+	}
+	var now []moment // of one time, without ends
+	span, transfer, eviction := 0, 0, 0
+	for span < len(s.Spans) || transfer < len(s.Transfers) || eviction < len(s.Evictions) {
+		at := time.Duration(math.MaxInt64)
+		if span < len(s.Spans) {
+			at = s.Spans[span].Start
+		}
+		if transfer < len(s.Transfers) {
+			at = min(at, s.Transfers[transfer].Start)
+		}
+		if eviction < len(s.Evictions) {
+			at = min(at, s.Evictions[eviction].At)
+		}
+		endUntil(at)
+		now = now[:0]
+		for ; eviction < len(s.Evictions) && s.Evictions[eviction].At == at; eviction++ {
+			now = append(now, moment{at, evicts, int32(eviction)})
+		}
+		for ; transfer < len(s.Transfers) && s.Transfers[transfer].Start == at; transfer++ {
+			now = append(now, moment{at, transferStarts, int32(transfer)})
+		}
+		for ; span < len(s.Spans) && s.Spans[span].Start == at; span++ {
+			if s.Spans[span].End == at {
+				now = append(now, moment{at, spanPasses, int32(span)})
+				continue
+			}
+			now = append(now, moment{at, spanStarts, int32(span)})
+			open.Push(openSpan{s.Spans[span].End, int32(span)})
+		}
+		slices.SortFunc(now, s.before)
+		for _, m := range now {
+			visit(m)
+		}
+	}
+	endUntil(math.MaxInt64)
+}
+
+// openSpan is a span in progress.
+type openSpan struct {
+	end   time.Duration
+	index int32
+}
+
+// Before orders spans by their ends.
+func (a openSpan) Before(b openSpan) bool {
+	return a.end < b.end || a.end == b.end && a.index < b.index
+}
+
+// setMemory derives the bytes live in each memory after all events of a time. An atom becomes live at the start of
+// its write or of its transfer. It stays live until
+// the end of its last use in the step, until a kernel starts to write it elsewhere, or until it
+// is evicted. A storage that keeps its contents from step to step stays.
+func (s *Schedule) setMemory(p *Problem) error {
+	r, err := NewResidency(p)
+	if err != nil {
+		return err
+	}
+	memories := len(p.Platform.Memories)
+	s.PeakBytes = make([]int64, memories)
+	last := make([]int64, memories)
+	const most = 1 << 13 // in one list: it is not copied again when there are more
+	lists := make([][]Occupancy, 1)
+	record := func(at time.Duration) {
+		for m, bytes := range r.live {
+			if bytes != last[m] || at < 0 {
+				last[m] = bytes
+				s.PeakBytes[m] = max(s.PeakBytes[m], bytes)
+				if len(lists[len(lists)-1]) == most {
+					lists = append(lists, make([]Occupancy, 0, most))
+				}
+				now := &lists[len(lists)-1]
+				*now = append(*now, Occupancy{platform.MemoryID(m), max(at, 0), bytes})
+			}
+		}
+	}
+	at := time.Duration(-1) // of the moments that are not recorded; negative: before the first
+	s.eachMoment(func(m moment) {
+		if m.at > max(at, 0) {
+			record(at)
+		}
+		at = m.at
+		s.pass(p, r, m)
+	})
+	record(at)
+	s.Memory = slices.Concat(lists...)
+	return nil
+}
+
+// pass applies a moment to the residency.
+func (s *Schedule) pass(p *Problem, r *Residency, m moment) {
+	switch m.kind {
+	case transferStarts:
+		t := &s.Transfers[m.index]
+		for _, a := range t.Atoms {
+			r.displace(a, t.Step, t.To)
+			if is, set := r.of(a, t.Step), uint64(1)<<t.To; r.valid[is]&set == 0 {
+				r.valid[is] |= set
+				r.take(a, t.To)
+			}
+		}
+		return
+	case evicts:
+		e := &s.Evictions[m.index]
+		for _, a := range e.Atoms {
+			r.drop(a, r.valid[a]&(1<<e.Memory))
+			r.valid[a] &^= 1 << e.Memory
+		}
+		return
+	}
+	span := &s.Spans[m.index]
+	i := dag.Instance{Task: span.Task, Step: span.Step}
+	if m.kind != spanEnds {
+		r.occupy(i, p.Platform.MemoryOf(span.Worker))
+	}
+	if m.kind != spanStarts {
+		r.End(i)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/naming"
 	"dahl/platform"
 )
 
@@ -20,12 +21,12 @@ type costOptions struct {
 	// timed says that the run times its tasks, as the measurements of the models did. If it does
 	// not, each call on a device takes its platform.Device.Timing less than measured.
 	timed bool
-	// clocks are those of a plan's tasks: their costs are at these clocks of
-	// whatever device can have them in force. Nil: all are at the clock in force.
+	// clocks are the clocks of a plan's tasks. Costs are at these clocks on every device that has them. Nil means the
+	// clock in force.
 	clocks []platform.ClockID
 }
 
-// clock is that of a task.
+// clock is the clock of a task.
 func (o *costOptions) clock(t int) platform.ClockID {
 	if o.clocks == nil {
 		return platform.InForce
@@ -33,7 +34,7 @@ func (o *costOptions) clock(t int) platform.ClockID {
 	return o.clocks[t]
 }
 
-// costKey is what the tasks of one class have in common.
+// costKey identifies a class. Its tasks agree in all of it.
 type costKey struct {
 	op, shape, given, device string
 	dtype                    dag.DType
@@ -178,8 +179,7 @@ func modelledCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pin
 }
 
 // withoutTiming subtracts the time that being timed adds from a measured or fitted cost. Timing
-// is a mean and may exceed the shortest calls: one nanosecond stays, beside the dispatch that
-// precedes every call.
+// is a mean and may exceed the shortest calls: one nanosecond stays, after the dispatch that precedes every call.
 func (c *Cost) withoutTiming(timing time.Duration) {
 	for _, t := range []*time.Duration{&c.Duration, &c.First,
 		&c.Busy.Warm, &c.Busy.Near, &c.Busy.Far, &c.Alone.Warm, &c.Alone.Near, &c.Alone.Far} {
@@ -225,7 +225,7 @@ func givenCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pinned
 	return best, bestOrder > 0
 }
 
-// givenAtClock reports whether some cost is of the clock in force.
+// givenAtClock reports whether some cost names the clock in force.
 func givenAtClock(costs []dag.Cost, device *platform.Device, name, variant string) bool {
 	return slices.ContainsFunc(costs, func(c dag.Cost) bool {
 		n, v, clock := dag.SplitCostKey(c.Key)
@@ -246,4 +246,27 @@ func mayRunOn(pl *dag.Placement, p *platform.Platform, d platform.DeviceID) bool
 func placedOnDevice(name string, p *platform.Platform, d platform.DeviceID) bool {
 	return name == p.Devices[d].Name || name == p.Devices[d].Kind ||
 		slices.ContainsFunc(p.Workers, func(w platform.Worker) bool { return w.Device == d && w.Name == name })
+}
+
+// CheckGiven refuses costs in a graph for a device that the platform does not have. They would
+// change nothing, and most are misspelt names. A kind without a device is allowed, since one
+// graph may have costs for several machines.
+func CheckGiven(g *dag.Graph, p *platform.Platform) error {
+	known := []string{dag.AnyDevice}
+	for _, k := range platform.Kinds() {
+		known = append(known, k.Name)
+	}
+	for i := range p.Devices {
+		known = append(known, p.Devices[i].Name)
+	}
+	for t := range g.Tasks {
+		for _, c := range g.Tasks[t].Costs {
+			if name, _, _ := dag.SplitCostKey(c.Key); !slices.Contains(known, name) {
+				slices.Sort(known)
+				return fmt.Errorf("task %q has a cost for %q, which is neither a device of platform %q nor a kind of devices; there are %s%s",
+					g.Tasks[t].Name, name, p.Name, strings.Join(slices.Compact(known), ", "), naming.DidYouMean(name, known))
+			}
+		}
+	}
+	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"dahl/schedule/place"
 )
 
-// Choice says what a [Decision] is to rest on.
+// Choice is the basis of a [Decision].
 type Choice struct {
 	// Policy plans the graphs for which Plans has nothing. An online one ([Doc.Online]) decides while they run, where all
 	// tasks run in the host's memory and Plans has nothing at all. Nil means that Plans has every graph.
@@ -21,54 +21,73 @@ type Choice struct {
 	Plans []*Plan
 	// Seed is for policies that draw random numbers; they find it in [Problem.Seed].
 	Seed uint64
+	// After is called after each pass, with the decision so far. Nil means that nobody asks.
+	After func(pass string, d *Decision)
 }
 
-// Decision is all that is decided before a program runs: where each task goes, or by which
-// policy that is decided, what moves between memories, and where every buffer lies.
-// simulate.Run and execute.New take it, and decide nothing themselves. It is immutable.
+// Decision is all decisions before a program runs: the worker of each task, or the policy that will decide it, the
+// transfers between memories, and the place of every buffer. simulate.Run and execute.New take it, and decide nothing
+// themselves. It is immutable.
 type Decision struct {
-	Priced *Priced // with the variants of the plans, and their copies of buffers
+	Priced *Priced // with the variants of the plans, and their versions of buffers
 	Policy Policy
 	Graphs []Decided // by graph of the program
 
-	// Placed is the program with the copies between memories as tasks, where all graphs
-	// follow plans; nil: the policy decides while they run.
+	// Placed is the program with the transfers between memories as tasks. Nil means that the policy decides while the
+	// graphs run.
 	Placed *place.Program
+
+	from   *Priced // before the plans fixed variants, clocks and versions
+	choice Choice
 }
 
 // Decided is one graph of a decision.
 type Decided struct {
-	// Problem is one step of the graph. With a plan on one memory, or a policy, it has the
-	// orders that sharing of bytes relies on. Those of a plan for several memories are of the
-	// placed graph.
+	// Problem is one step of the graph. With a plan on one memory, or a policy, it has the orders that sharing of
+	// bytes relies on. With a plan for several memories the placed graph has them.
 	Problem Problem
 	Timed   *Costs       // of steps whose tasks are timed
-	Plan    *Plan        // as it was given or made, see [Decision.PlanOf]; nil: the policy decides while it runs
+	Plan    *Plan        // as it was given or made, see [Decision.PlanOf]; nil if the policy decides while it runs
 	Placed  *place.Graph // of the plan
 
 	atHost []*layout.Layout // by memory, where the policy decides while the graph runs
 }
 
-// passes make a decision, each from what those before it have left.
-var passes = []struct {
-	name string // what it does, for errors
+// pass is one step of a decision. It decides one thing, from what the passes before it have left.
+type pass struct {
+	name string // as --dump has it
+	does string // for errors
 	run  func(*Decision, *Choice) error
-}{
-	{"check", checkProblems},
-	{"plan", planGraphs},
-	{"fix the variants, clocks and copies of plans of", fixPlans},
-	{"check the plans of", checkPlans},
-	{"place", placePlans},
-	{"lay out", layOutHost},
 }
 
-// Decide makes the decisions of a choice.
+// passes lists the passes in their order.
+var passes = []pass{
+	{"check", "check", checkProblems},
+	{"plan", "plan", planGraphs},
+	{"fix", "fix the variants, clocks and versions of plans of", fixPlans},
+	{"verify", "check the plans of", checkPlans},
+	{"place", "place", placePlans},
+	{"layout", "lay out", layOutHost},
+}
+
+// Passes names the passes of [Priced.Decide] in their order.
+func Passes() (names []string) {
+	for _, p := range passes {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// Decide makes the decisions of a choice, pass by pass.
 func (c *Priced) Decide(choice Choice) (*Decision, error) {
 	choice.Plans = append(slices.Clone(choice.Plans), make([]*Plan, max(0, len(c.Program.Graphs)-len(choice.Plans)))...)
-	d := &Decision{Priced: c, Policy: choice.Policy}
+	d := &Decision{Priced: c, Policy: choice.Policy, from: c, choice: choice}
 	for _, pass := range passes {
 		if err := pass.run(d, &choice); err != nil {
-			return nil, fmt.Errorf("%s program %q on %q: %w", pass.name, c.Program.Name, c.Platform.Name, err)
+			return nil, fmt.Errorf("%s program %q on %q: %w", pass.does, c.Program.Name, c.Platform.Name, err)
+		}
+		if choice.After != nil {
+			choice.After(pass.name, d)
 		}
 	}
 	return d, nil
@@ -125,8 +144,8 @@ func (d *Decision) problem(graph int, seed uint64) *Problem {
 	return problem
 }
 
-// DecidesLater reports whether a policy decides while the program runs, and makes no plan before. All tasks then run in the
-// host's memory, and all buffers are at home there.
+// DecidesLater reports whether a policy decides while the program runs, and makes no plan before. All tasks then run
+// in the host's memory, the home of all buffers.
 func (c *Priced) DecidesLater(policy Policy) bool {
 	host := c.Platform.HostMemory()
 	if !policy.Doc().Online || slices.ContainsFunc(c.Platform.Devices, func(device platform.Device) bool { return device.Memory != host }) {
@@ -140,7 +159,7 @@ func (c *Priced) DecidesLater(policy Policy) bool {
 	})
 }
 
-// fixPlans prices the graphs anew whose plans fix variants or clocks, and takes their copies of buffers.
+// fixPlans prices the graphs anew whose plans fix variants or clocks, and takes their versions of buffers.
 func fixPlans(d *Decision, choice *Choice) (err error) {
 	plans := make([]*Plan, len(d.Graphs))
 	for i := range d.Graphs {
@@ -159,7 +178,7 @@ func fixPlans(d *Decision, choice *Choice) (err error) {
 	return nil
 }
 
-// checkPlans refuses plans that do not fit, of files and of policies, which may be somebody else's.
+// checkPlans refuses plans that do not fit. They come from files and from policies, and may be somebody else's.
 func checkPlans(d *Decision, _ *Choice) error {
 	return d.forGraphs(func(i int, _ *dag.Graph) error {
 		if d.Graphs[i].Plan == nil {
@@ -169,7 +188,7 @@ func checkPlans(d *Decision, _ *Choice) error {
 	})
 }
 
-// placePlans makes the copies of plans between memories tasks, and lays out every memory.
+// placePlans makes the transfers of plans tasks, and lays out every memory.
 func placePlans(d *Decision, _ *Choice) (err error) {
 	inputs := make([]place.Input, len(d.Graphs))
 	for i := range d.Graphs {
@@ -223,8 +242,8 @@ func (d *Decision) Problem(graph, steps int, timed bool) *Problem {
 	return &p
 }
 
-// ClocksUsed lists the clocks, ascending, at which the tasks of each device run: those of plans, and the
-// one in force where nothing else is said.
+// ClocksUsed lists the clocks, ascending, at which the tasks of each device run: the plans' clocks, and the one in
+// force for all other tasks.
 func (d *Decision) ClocksUsed() [][]platform.ClockID {
 	p := d.Priced.Platform
 	used := make([][]platform.ClockID, len(p.Devices))
@@ -251,7 +270,7 @@ func (d *Decision) ClocksUsed() [][]platform.ClockID {
 	return used
 }
 
-// PolicyName is what a schedule of a graph says decided it.
+// PolicyName is the policy's name in a schedule of a graph.
 func (d *Decision) PolicyName(graph int) string {
 	if plan := d.Graphs[graph].Plan; plan != nil {
 		return cmp.Or(plan.Policy, "replay")
@@ -259,8 +278,8 @@ func (d *Decision) PolicyName(graph int) string {
 	return d.Policy.Doc().Name
 }
 
-// Layouts are those of a graph by memory: of the buffers of the placed graph where there is a
-// plan, else of the graph's own.
+// Layouts are the layouts of a graph by memory. With a plan they place the buffers of the placed graph, else the
+// graph's own.
 func (d *Decision) Layouts(graph int) []*layout.Layout {
 	if d.Placed != nil {
 		return d.Placed.Layouts()[graph]
@@ -268,8 +287,8 @@ func (d *Decision) Layouts(graph int) []*layout.Layout {
 	return d.Graphs[graph].atHost
 }
 
-// PlanOf is the plan of a graph with all that was decided for it ([place.Program.Written]), or what its
-// policy did in a run, written down with the places of the buffers.
+// PlanOf is the plan of a graph with all decisions for it ([place.Program.Written]). Without a plan it is the order
+// of tasks in a run of the policy, with the places of the buffers.
 func (d *Decision) PlanOf(graph int, s *Schedule) *Plan {
 	decided := &d.Graphs[graph]
 	if d.Placed != nil {
@@ -283,8 +302,8 @@ func (d *Decision) PlanOf(graph int, s *Schedule) *Plan {
 	return plan
 }
 
-// ReservedBytes is what the layouts reserve in each memory: the graphs share the arenas, so
-// each is as large as the graph that needs most.
+// ReservedBytes is the size of the layouts in each memory. The graphs share the arenas, so each is as large as the
+// graph that needs most.
 func (d *Decision) ReservedBytes() []int64 {
 	sums := make([]int64, len(d.Priced.Platform.Memories))
 	for m := range sums {

@@ -10,16 +10,16 @@ import (
 	"dahl/schedule/place"
 )
 
-// The replicas of a placed graph live as long as they are used where they are; what the
-// origin's storage holds there is forgotten afterwards, though it may be used elsewhere
-// or come back. For the schedule of the origin that is an eviction. It is found atom by
+// The replicas of a placed graph live as long as they are used in their memory. Then the memory forgets the contents
+// of the origin's storage, though they may be used elsewhere or come back.
+// For the schedule of the origin that is an eviction. It is found atom by
 // atom along the placed order: a *residence* is one version in one replica.
 type residence struct {
 	replica dag.BufferID
 	memory  platform.MemoryID
 	since   time.Duration
 	until   time.Duration // end of its last use
-	last    int           // which passing that is, in the step
+	last    int           // number of that passing in the step
 	ended   bool          // the replica has come to hold the version again since
 }
 
@@ -33,11 +33,11 @@ type dropping struct {
 	drops  map[dropKey][]int32
 }
 
-// passing is what a task does with an atom, in a replica.
+// passing is the use of an atom by a task, in a replica.
 type passing struct {
 	task    dag.TaskID
 	replica dag.BufferID
-	brings  bool // a copy of the version there is
+	brings  bool // a transfer of the version there is
 	writes  bool // a new version
 }
 
@@ -47,8 +47,8 @@ type dropKey struct {
 	storage dag.BufferID
 }
 
-// evictions finds what leaves memories that are limited, in a schedule of the placed graph
-// whose tasks and copies were made at some times, by step.
+// evictions finds the evictions from limited memories in a schedule of the placed graph, by the times of its tasks
+// and transfers in each step.
 func evictions(p *Problem, pg *place.Graph, spans [][]Interval) []Eviction {
 	body := pg.Body()
 	d := &dropping{pg: pg, p: p, stays: make([]bool, len(body.Keeps)), spans: spans,

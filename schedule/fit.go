@@ -9,7 +9,8 @@ import (
 	"dahl/platform"
 )
 
-// Fit says which workers may run which tasks of a problem, and how long a task occupies a worker. Tasks with equal
+// Fit knows the workers of each task of a problem, and the time for which a task occupies a worker.
+// Tasks with equal
 // answers share a class. Each colocation group has a class of its own, which shrinks to one worker when
 // its first task is given away. No task may run at a memory that is smaller than its operands.
 type Fit struct {
@@ -74,8 +75,8 @@ func newFit(p *Problem) (*Fit, error) {
 	return e, nil
 }
 
-// NewFit checks a problem and finds the workers of its tasks, for one use. It reuses what [Priced] has
-// found. The error names a task that no worker can run.
+// NewFit checks a problem and finds the workers of its tasks, for one use. It reuses the work of [Priced]. The error
+// names a task that no worker can run.
 func NewFit(p *Problem) (*Fit, error) {
 	if p.fit == nil {
 		if err := p.Check(); err != nil {
@@ -99,8 +100,8 @@ func NewFit(p *Problem) (*Fit, error) {
 	return &free, nil
 }
 
-// Eligible lists the workers that may run each task of a graph, equal lists being one, and the number of the group of tasks
-// that are to share a worker with it; -1: it stands alone.
+// Eligible lists the workers that may run each task of a graph, equal lists being one, and the number of the task's
+// colocation group. -1 means that it is in none.
 func (c *Priced) Eligible(graph int) (workers [][]platform.WorkerID, groups []int32, err error) {
 	e, err := c.graphs[graph].fit()
 	if err != nil {
@@ -194,7 +195,7 @@ func (e *Fit) Class(t dag.TaskID) int32 { return e.class[t] }
 // Classes counts the classes.
 func (e *Fit) Classes() int { return len(e.allowed) }
 
-// Occupies is the time for which a task keeps a worker that can run it, dispatch included.
+// Occupies is the time for which a task keeps a worker, dispatch included. The worker must be able to run it.
 func (e *Fit) Occupies(t dag.TaskID, w platform.WorkerID) time.Duration { return e.p.occupies(t, w) }
 
 // Refusal says why a worker cannot run a task, as the end of a sentence that names both.

@@ -8,8 +8,7 @@ import (
 	"dahl/schedule/layout"
 )
 
-// footprint is what a task needs in one memory while it runs: the bytes of all its operands, each counted once, except
-// inputs that are everywhere.
+// footprint is the bytes of a task's operands in one memory, each counted once, except inputs that are everywhere.
 type footprint struct {
 	p     *Problem
 	bytes []int64 // by task; nil where every memory can hold everything
@@ -48,7 +47,7 @@ func newFootprint(p *Problem) *footprint {
 	return f
 }
 
-// countWhole counts the whole storages that tasks name, and what keeps its contents beside them.
+// countWhole counts the whole storages that tasks name, and all parameters and optimiser state.
 func (f *footprint) countWhole(counts func(storage dag.BufferID) bool) {
 	g, kept := f.p.Graph, int64(0)
 	keeps := func(storage dag.BufferID) bool {

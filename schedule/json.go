@@ -61,8 +61,8 @@ func checkHeader(name, format, wantFormat, hash string, g *dag.Graph) error {
 	return nil
 }
 
-// names finds the indices behind the names of one file. It keeps the first error, after which what
-// it finds means nothing.
+// names finds the indices behind the names of one file. It keeps the first error. Indices found after that mean
+// nothing.
 type names struct {
 	file    string
 	tasks   map[string]dag.TaskID

@@ -11,15 +11,15 @@ import (
 	"dahl/schedule/ready"
 )
 
-// noLane is where a copy runs that waits for no engine.
+// noLane stands for the lane of a transfer that waits for no engine.
 const noLane = -1
 
 // Lists replays a plan: every lane of a placed graph runs its list in order, step after
-// step, and waits for its next task even if a later one is ready. A copy that no lane makes
-// starts as soon as what it waits for has ended. What was there before the first step moves
-// beside it, and holds the tasks that read it.
+// step, and waits for its next task even if a later one is ready. A transfer without a lane starts as soon as its
+// predecessors have ended. Moves before the first step run at the same time as the step, and hold the tasks that read
+// their contents.
 //
-// Lists has no clock. Whoever drives it tells it what has ended, and is told what starts.
+// Lists has no clock. Its driver reports every end, and learns of every start.
 type Lists struct {
 	pg       *place.Graph
 	p        *Problem // of the origin
@@ -36,26 +36,26 @@ type Lists struct {
 	orders [][]dag.Edge // beyond the graph's, by the number of steps between the two tasks
 }
 
-// entry is what moves before the first step.
+// entry is the moves before the first step.
 type entry struct {
 	byLane  [][]int32      // moves that a lane has not started
-	after   [][]int32      // by move: those that go on with what it brings
-	stages  []int32        // by move: those that bring what it goes on with, and have not ended
-	readers [][]dag.TaskID // by move: the tasks that wait for it in the first step
+	after   [][]int32      // by move: the next hops of its contents
+	stages  []int32        // by move: the number of hops before it that have not ended
+	readers [][]dag.TaskID // by move: tasks of the first step that wait for it
 }
 
-// delivery is an atom in a memory to which it is brought.
+// delivery is an atom and the destination of its move.
 type delivery struct {
 	atom int32
 	to   platform.MemoryID
 }
 
-// ListItem is something that starts on a lane, or on none where Lane is negative: a task, a
-// copy, or a move before the first step.
+// ListItem is a task, a transfer, or a move before the first step. It starts on a lane, or on none where Lane is
+// negative.
 type ListItem struct {
 	Lane  int32
 	Task  dag.Instance // of the placed graph
-	Enter int32        // index into the graph's Enter; -1: a task or a copy
+	Enter int32        // index into the graph's Enter, or -1 for a task or a transfer
 }
 
 // NewLists prepares a run of some steps of a graph that follows a plan.
@@ -80,19 +80,19 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	return l
 }
 
-// Pace is the model of what the tasks take.
+// Pace is the model of the times of the tasks.
 func (l *Lists) Pace() *Pace {
 	pg := l.pg
 	return newPace(l.p, pg.Body(), newHandoffs(l.p, pg.Links, l.orders), pg.TaskOf)
 }
 
-// ReadyAt is when an instance had all it waits for. It holds until the instance ends.
+// ReadyAt is the time at which an instance had all it waits for. It holds until the instance ends.
 func (l *Lists) ReadyAt(i dag.Instance) time.Duration { return l.readyAt[l.steps.Slot(i)] }
 
-// Finished reports whether every task and copy of every step has ended.
+// Finished reports whether every task and transfer of every step has ended.
 func (l *Lists) Finished() bool { return l.steps.Finished() }
 
-// Start begins the run and appends what starts to items.
+// Start begins the run and appends the items that start.
 func (l *Lists) Start(items []ListItem) []ListItem {
 	l.steps.Begin(slices.Concat(l.entry.readers...))
 	for lane := range l.busy {
@@ -106,7 +106,7 @@ func (l *Lists) Start(items []ListItem) []ListItem {
 	return l.settle(0, items)
 }
 
-// Ended reports that something that started has ended, and appends what starts to items.
+// Ended takes the end of an item, and appends the items that start.
 func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListItem {
 	if was.Lane != noLane {
 		l.busy[was.Lane] = false
@@ -130,8 +130,7 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 	return l.settle(now, items)
 }
 
-// settle starts what can start: on lanes in their order, then what needs none in the order
-// of steps and names.
+// settle starts items: on lanes in their order, then items without a lane in the order of steps and names.
 func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
 	l.released = l.steps.TakeReleased(l.released)
 	unlaned := l.released[:0]
@@ -160,8 +159,8 @@ func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
 	return items
 }
 
-// startOn starts what comes next on a free lane, if it is ready: of its list, or of its moves
-// before the first step. Of both, that goes first whose reader comes first.
+// startOn starts the next item of a free lane, if it is ready: of its list, or of its moves before the first step. Of
+// both, the one with the earlier reader goes first.
 func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 	list, at := l.pg.Order[lane], &l.next[lane] // Task counts positions here
 	i, ready := dag.Instance{}, len(list) > 0 && int(at.Step) < l.p.Steps
@@ -188,8 +187,7 @@ func (l *Lists) unlaned(m *place.Move) bool {
 	return !in && !out
 }
 
-// prepareEntry gives the moves before the first step to the engines and finds what waits
-// for them.
+// prepareEntry gives the moves before the first step to the engines and finds the hops and tasks that wait for them.
 func (l *Lists) prepareEntry() {
 	n := len(l.pg.Enter)
 	l.entry = entry{byLane: make([][]int32, len(l.busy)), after: make([][]int32, n), stages: make([]int32, n), readers: make([][]dag.TaskID, n)}
@@ -228,7 +226,7 @@ func (l *Lists) enterBy(i int32, m *place.Move) {
 	}
 }
 
-// findReaders finds the tasks that wait for what moves before the first step.
+// findReaders finds the tasks that wait for moves before the first step.
 func (l *Lists) findReaders(brought map[delivery]int32) {
 	g := l.pg.Origin
 	for w, list := range l.pg.Order[:l.workers] {

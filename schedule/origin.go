@@ -14,7 +14,7 @@ import (
 type Interval struct{ Start, End time.Duration }
 
 // ToOrigin turns a schedule of a placed graph, whose workers are lanes, into one of
-// the origin: spans of tasks and of workers, and a transfer for every copy. p is the
+// the origin: spans of tasks and of workers, and a transfer for every task of operation copy. p is the
 // origin's problem. entered is when each move of Enter was made.
 func (s *Schedule) ToOrigin(p *Problem, pg *place.Graph, entered []Interval) (*Schedule, error) {
 	out := *s
@@ -35,9 +35,8 @@ func (s *Schedule) ToOrigin(p *Problem, pg *place.Graph, entered []Interval) (*S
 	return &out, out.CompletePlaced(p, pg, moved)
 }
 
-// CompletePlaced completes a schedule of the origin of which every transfer was made by a copy, or
-// by a move before the first step: moved says which. Those of what is anywhere are no
-// transfers of the origin.
+// CompletePlaced completes a schedule of the origin. Every transfer was made by a task of the placed graph, or by a
+// move before the first step: moved says which. Moves of inputs that are anywhere are no transfers of the origin.
 func (s *Schedule) CompletePlaced(p *Problem, pg *place.Graph, moved []ListItem) error {
 	var when [][]Interval
 	if slices.ContainsFunc(p.Platform.Memories, limited) {
@@ -59,7 +58,7 @@ func (s *Schedule) CompletePlaced(p *Problem, pg *place.Graph, moved []ListItem)
 
 func limited(m platform.Memory) bool { return m.CapacityBytes > 0 }
 
-// move is what moves in a copy or before the first step.
+// move is the move of a transfer, or before the first step.
 func (i *ListItem) move(pg *place.Graph) *place.Move {
 	if i.Enter >= 0 {
 		return pg.Enter[i.Enter]
@@ -84,8 +83,8 @@ func (s *Schedule) intervals(pg *place.Graph, moved []ListItem) [][]Interval {
 	return when
 }
 
-// fits reports whether no memory holds more than it can, taking what is valid there to be
-// there as long as the storage needs it anywhere.
+// fits reports whether no memory holds more than it can, if valid contents stay as long as the storage needs them
+// anywhere.
 func (s *Schedule) fits(p *platform.Platform) bool {
 	for m, peak := range s.PeakBytes {
 		if limit := p.Memories[m].CapacityBytes; limit > 0 && peak > limit {

@@ -8,16 +8,16 @@ import (
 	"dahl/platform"
 )
 
-// Pace is the model of when tasks start and how long they take, for a world without a clock
-// of its own. It adds to the duration of a task:
+// Pace models the starts and durations of tasks, for a world without a clock of its own.
+// It adds to the duration of a task:
 //
 //   - Dispatch. It precedes every kernel.
 //
-//   - Hand-off. A worker that had nothing to do when its task became ready learns of it from
-//     another worker, which takes Device.Handoff more. If it had waited for WakeAfter, it sleeps
-//     and takes Wake instead. A worker of a processor learns of the end of a device's task or
-//     copy no sooner than the host has seen it (Device.HandoffToCPU), whether it waited or not.
-//     A count that another processor publishes is there at once for a worker that looks later.
+//   - Hand-off. A worker that was idle when its task became ready learns of it from another worker. That takes
+//     Device.Handoff more. If it had waited for WakeAfter, it sleeps and takes Wake instead.
+//     A worker of a processor learns of the end of a device's task or transfer no sooner than the host has seen it
+//     (Device.HandoffToCPU), whether it waited or not. The count of another processor is there at once for a worker
+//     that looks later.
 //
 //   - First step. A task takes the time measured in the first step of a run, if that is more: it
 //     touches memory for the first time.
@@ -37,7 +37,7 @@ import (
 // when it begins to wait.
 type Pace struct {
 	p      *Problem
-	taskOf func(dag.TaskID) dag.TaskID // what costs are known of, of a task that runs
+	taskOf func(dag.TaskID) dag.TaskID // the task with costs behind a task of the placed graph
 	free   []time.Duration             // by worker: when its task ends or ended
 	caches *caches                     // nil where no cost depends on them
 	from   *handoffs                   // nil where processors learn of all ends in the same way
@@ -83,9 +83,10 @@ func (c *Pace) Begin(i dag.Instance, w platform.WorkerID, now, ready time.Durati
 	return start, takes
 }
 
-// Learns is when a worker of a device, free since some time, learns of an instance that became ready and that it is
-// given now. seen is how long it takes the host to see what made the instance ready, where the worker has to wait for
-// that; else 0. A worker that sleeps meanwhile wakes when the host has seen it; waking adds Wake − Handoff.
+// Learns is the time at which a worker of a device learns of a ready instance. It is free since some time, and is
+// given the instance now.
+// seen is the time that the host takes to see the event behind the instance, if the worker has to wait for it.
+// Else seen is 0. A worker that sleeps meanwhile wakes when the host has seen it; waking adds Wake − Handoff.
 func Learns(d *platform.Device, now, ready, free, seen time.Duration) time.Duration {
 	asleep := d.Wake > 0 && ready+seen-free >= d.WakeAfter
 	switch {
@@ -133,7 +134,7 @@ type caches struct {
 	body     *dag.Body
 	byWorker []int64 // bytes touched so far
 	byDevice []int64 // bytes touched by all workers of the device
-	last     []touch // by atom, and by copy of its storage
+	last     []touch // by atom, and by version of its storage
 
 	now                    platform.WorkerID // who touches
 	step                   int32             // of whose task
@@ -169,7 +170,7 @@ func (c *caches) touch(i dag.Instance, w platform.WorkerID) (second, third float
 	return float64(c.inSecond) / float64(c.all), float64(c.inThird) / float64(c.all)
 }
 
-// turn is what is added to the number of an atom for the copy of its storage that the step uses.
+// turn is the offset of an atom's number for the version of its storage in the step.
 func (c *caches) turn(storage dag.BufferID) int32 {
 	if c.body.Copies == nil {
 		return 0
@@ -194,7 +195,7 @@ func (c *caches) find(storage dag.BufferID, _ dag.Mode, atoms []int32, shift int
 	}
 }
 
-// leave notes that what an access names was touched now.
+// leave notes that the atoms of an access were touched now.
 func (c *caches) leave(storage dag.BufferID, _ dag.Mode, atoms []int32, shift int32) {
 	shift += c.turn(storage)
 	for _, atom := range atoms {

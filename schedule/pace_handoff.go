@@ -8,15 +8,15 @@ import (
 	"dahl/platform"
 )
 
-// handoffs tells who made a task ready. On processors that is a task whose count the waiting unit
-// reads. A device is different: the host has to see its end first (Device.HandoffToCPU). The type
-// goes by that number and not by the kinds of devices.
+// handoffs tells whether a processor or a device made a task ready. The waiting unit reads the count of a processor
+// itself. The host has to see the end of a device's task first (Device.HandoffToCPU). The type goes by that number
+// and not by the kinds of devices.
 type handoffs struct {
 	p     *platform.Platform
 	links *dag.Links
 	toCPU time.Duration // the greatest HandoffToCPU of all devices
 
-	orders  []dag.Rows      // predecessors by orders beyond those of links, by the steps between
+	orders  []dag.Rows      // predecessors by orders that links lacks, by the steps between
 	running []dag.Instance  // by worker: the instance it began last
 	ended   []time.Duration // by task: the end of its last instance on a device without HandoffToCPU; -1: none ended
 }
@@ -52,8 +52,8 @@ func (h *handoffs) end(w platform.WorkerID, at time.Duration) {
 	}
 }
 
-// seen is how long it takes the host to see what made a task ready. 0: the unit of the task sees that itself, as it does
-// the start of the run.
+// seen is the time that the host takes to see the event behind a ready task. Zero means that the task's unit sees it
+// itself, as it does the start of the run.
 func (h *handoffs) seen(i dag.Instance, d *platform.Device, ready time.Duration) time.Duration {
 	if h == nil || d.HandoffToCPU > 0 || ready == 0 || h.byProcessor(i, ready) {
 		return 0
@@ -61,8 +61,8 @@ func (h *handoffs) seen(i dag.Instance, d *platform.Device, ready time.Duration)
 	return h.toCPU
 }
 
-// byProcessor reports whether a predecessor on a processor ended when a task became ready. Then no event that the host
-// has to see first did it. Only the step that counts can have a predecessor with that end, since ends only grow.
+// byProcessor reports whether a predecessor on a processor ended when a task became ready. Then no event of a device
+// did it. Only one step can have a predecessor with that end, since ends only grow.
 func (h *handoffs) byProcessor(i dag.Instance, ready time.Duration) bool {
 	ended := func(preds []int32) bool {
 		return slices.ContainsFunc(preds, func(t int32) bool { return h.ended[t] == ready })

@@ -34,8 +34,8 @@ func PlanFrom(s *Schedule, policy string, g *dag.Graph) *Plan {
 	return plan
 }
 
-// Check verifies that a plan fits a problem: every task once, on a worker that
-// can run it, colocated tasks together, in an order that the dependences allow.
+// Check verifies that a plan fits a problem: every task once, on a worker that can run it, colocated tasks together,
+// in an order without contradiction to the dependences.
 func (plan *Plan) Check(p *Problem) error {
 	fit, err := NewFit(p)
 	if err != nil {

@@ -36,7 +36,7 @@ type workerList struct {
 	tasks  []string
 }
 
-// UnmarshalJSON refuses a worker that is listed twice, which a map would hide.
+// UnmarshalJSON refuses a worker that is listed twice. A map would hide it.
 func (ls *workerLists) UnmarshalJSON(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	open, err := dec.Token()

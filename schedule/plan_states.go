@@ -8,7 +8,7 @@ import (
 	"dahl/platform"
 )
 
-// devices are those of the tasks by a plan's lists, -1 where no list has a task.
+// devices are the devices of the tasks by a plan's lists, -1 where no list has a task.
 func (p *Plan) devices(g *dag.Graph, on *platform.Platform) []platform.DeviceID {
 	device := slices.Repeat([]platform.DeviceID{-1}, len(g.Tasks))
 	for w, list := range p.Order {
@@ -21,7 +21,8 @@ func (p *Plan) devices(g *dag.Graph, on *platform.Platform) []platform.DeviceID 
 	return device
 }
 
-// checkStates refuses states that are not one for each task of a graph, and none of its device.
+// checkStates refuses lists of another length than the graph has tasks, and states that a task's device does not
+// have.
 func (p *Plan) checkStates(g *dag.Graph, on *platform.Platform) error {
 	for _, n := range []int{len(p.Clocks), len(p.Sleeps)} {
 		if n > 0 && n != len(g.Tasks) {

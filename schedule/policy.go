@@ -1,13 +1,13 @@
 package schedule
 
-// Policy plans where the tasks of a step run, in which order, and at will at which clocks, with which sleeps
-// and versions of buffers. A policy of another module is a type with these two methods.
+// Policy plans the workers and the order of the tasks of a step, and at will their clocks, sleeps and versions of
+// buffers. A policy of another module is a type with these two methods.
 type Policy interface {
 	Doc() Doc
 	Plan(p *Problem) (*Plan, error)
 }
 
-// Doc is what a policy says of itself.
+// Doc describes a policy.
 type Doc struct {
 	Name     string // as --policy and plans have it
 	Sentence string

@@ -10,10 +10,11 @@ import (
 	"dahl/schedule/layout"
 )
 
-// Target is what will run a program: it says by which implementations. A simulation of any
+// Target says by which implementations a program will run. A simulation of any
 // machine and an execution on this one have targets of their own.
 type Target interface {
-	// Offers lists how a device of a kind can do a task, the default first; none: it cannot.
+	// Offers lists the implementations of a task on a device of a kind, the default first. An empty list means that
+	// the device cannot run it.
 	// An operation that the target does not know is offered once, without a name.
 	Offers(g *dag.Graph, t dag.TaskID, kind string) []Offer
 }
@@ -32,8 +33,8 @@ type unbound struct{}
 
 func (unbound) Offers(*dag.Graph, dag.TaskID, string) []Offer { return []Offer{{}} }
 
-// Priced is a program on a machine for a target: what every task costs on every device, by
-// which variant and with how much workspace. It is immutable, so that any number of
+// Priced is a program on a machine for a target, with the cost, the variant and the workspace of every task on every
+// device. It is immutable, so that any number of
 // goroutines may decide on it. [Priced.On] gives the same program on a part of the machine.
 type Priced struct {
 	Program  *dag.Program
@@ -41,26 +42,26 @@ type Priced struct {
 
 	target Target
 	graphs []pricedGraph
-	whole  *Priced         // of the whole machine; nil: this is it
+	whole  *Priced         // of the whole machine; nil if this is it
 	bounds []func() *bound // by graph
 }
 
-// Target is what the program was priced for.
+// Target is the target of the prices.
 func (c *Priced) Target() Target { return c.target }
 
 // pricedGraph is one graph of a priced program.
 type pricedGraph struct {
-	untimed, timed *Costs    // one and the same where being timed takes no time
+	untimed, timed *Costs    // one and the same where timing takes no time
 	scratchBytes   []int64   // by memory: for each worker that computes there the greatest workspace of a call
-	copies         [][]int32 // by memory and buffer: how many copies of a buffer a plan has there; nil: as many as the graph says
+	copies         [][]int32 // by memory and buffer: the plan's number of versions there; nil means as many as the graph says
 	checked        func() error
 	fit            func() (*Fit, error) // where no task is given to a worker yet
 }
 
 // Price finds the cost of every task of a program on every device of a platform.
 //
-// The costs that a graph gives for a task win, and a task that has any runs only where one
-// of them matches. The platform's models answer for the others, on the devices for which the
+// The costs in a graph win. A task with such costs runs only where one of them matches.
+// The platform's models answer for the others, on the devices for which the
 // target has an offer. It fails when a task can run nowhere.
 func Price(prog *dag.Program, p *platform.Platform, target Target) (*Priced, error) {
 	if len(p.Workers) == 0 || len(p.Memories) == 0 {
@@ -78,8 +79,8 @@ func Price(prog *dag.Program, p *platform.Platform, target Target) (*Priced, err
 	return c, nil
 }
 
-// price finds the costs of one graph. Variants are fixed by a plan, or by the whole machine;
-// nil: none are. Clocks are those of a plan.
+// price finds the costs of one graph. Variants are fixed by a plan, or by the whole machine. Nil means that none are.
+// Clocks come from a plan.
 func (c *Priced) price(g *dag.Graph, variants Variants, clocks []platform.ClockID) (priced pricedGraph, err error) {
 	priced.untimed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, clocks: clocks})
 	if err == nil && slices.ContainsFunc(c.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) {
@@ -97,7 +98,7 @@ func (c *Priced) price(g *dag.Graph, variants Variants, clocks []platform.ClockI
 	return priced, nil
 }
 
-// scratchOf is what the calls of some costs need in each memory.
+// scratchOf is the workspace for calls of some costs in each memory.
 func scratchOf(p *platform.Platform, costs []*Costs) []int64 {
 	most, all := make([]int64, len(p.Memories)), make([]int64, len(p.Memories))
 	for _, c := range costs {
@@ -118,8 +119,8 @@ func scratchOf(p *platform.Platform, costs []*Costs) []int64 {
 
 // On is the same program on some devices of the machine, which [platform.Platform.Select]
 // takes from a list such as "cpu:4,gpu0". Every call keeps the variant that it has on the
-// whole machine; its time is that for the number of units selected. What the units left out
-// draw stays in the host's power.
+// whole machine; its time is that for the number of units selected. The host's power keeps the watts of the units
+// left out.
 func (c *Priced) On(devices string) (*Priced, error) {
 	whole := c
 	if c.whole != nil {
@@ -141,8 +142,8 @@ func (c *Priced) On(devices string) (*Priced, error) {
 	return view, nil
 }
 
-// fixing is the same with the variants, the clocks and the copies of buffers of plans, by graph, which may be nil.
-// Without variants of a plan, those without its clocks hold, so that results do not depend on clocks.
+// fixing is the same program with the variants, the clocks and the versions of buffers of plans, by graph. A plan may
+// be nil. If a plan has no variants, the ones without its clocks hold, so that results do not depend on clocks.
 func (c *Priced) fixing(plans []*Plan) (_ *Priced, err error) {
 	fixed, prog := *c, *c.Program
 	fixed.graphs, prog.Graphs = slices.Clone(c.graphs), slices.Clone(prog.Graphs)
@@ -175,7 +176,7 @@ func (c *Priced) fixing(plans []*Plan) (_ *Priced, err error) {
 	return &fixed, nil
 }
 
-// withMost is a graph with as many copies of each buffer as the memory has that has most.
+// withMost is a graph with as many versions of each buffer as the memory with most of them.
 func withMost(g *dag.Graph, copies [][]int32) (*dag.Graph, error) {
 	most := slices.Clone(copies[0])
 	for _, here := range copies[1:] {
@@ -190,7 +191,7 @@ func withMost(g *dag.Graph, copies [][]int32) (*dag.Graph, error) {
 	return with, nil
 }
 
-// boundAnew makes the bounds those of the graphs that c has now, on the whole machine too.
+// boundAnew renews the bounds for the present graphs of c, on the whole machine too.
 func (c *Priced) boundAnew() {
 	if c.whole != nil {
 		whole := *c.whole
@@ -200,11 +201,11 @@ func (c *Priced) boundAnew() {
 	c.bounds = c.newBounds()
 }
 
-// Costs are those of one graph in steps whose tasks are not timed.
+// Costs are the costs of one graph in steps without timing of tasks.
 func (c *Priced) Costs(graph int) *Costs { return c.graphs[graph].untimed }
 
-// AtClock are the costs of one graph with all tasks at a clock of every device that has
-// so many. They are those of a decision by a plan that says so and fixes these variants, or none.
+// AtClock are the costs of one graph with all tasks at a clock, on every device with a clock of that number. A
+// decision by a plan with these clocks and these variants, or none, has the same costs.
 func (c *Priced) AtClock(graph int, clock platform.ClockID, variants Variants) (*Costs, error) {
 	g := c.Program.Graphs[graph]
 	if len(variants) == 0 {
@@ -213,12 +214,12 @@ func (c *Priced) AtClock(graph int, clock platform.ClockID, variants Variants) (
 	return newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, clocks: slices.Repeat([]platform.ClockID{clock}, len(g.Tasks))})
 }
 
-// ByVariant lists, by class of [Priced.Costs] and by device, what a call costs at a clock of every device that
-// has so many: by the variant that nobody has fixed first, and then by each other one that the graph or a model knows. A
-// device that cannot run it has none.
+// ByVariant lists the costs of a call by variant, by class of [Priced.Costs] and by device, at a clock of every
+// device with a clock of that number. The variant of a free choice comes first, and then each other one of the graph
+// or a model. A device that cannot run the call has none.
 //
-// Where the first was measured inside steps, those that were measured by themselves are left out, since their times lack what
-// neighbours cost. No other cost is in any plan.
+// Where the first was measured inside steps, costs measured by themselves are left out, since their times lack the
+// slowdown by neighbours. No other cost is in any plan.
 func (c *Priced) ByVariant(graph int, clock platform.ClockID) [][][]Cost {
 	g, classes, p := c.Program.Graphs[graph], c.Costs(graph), c.Platform.AtClocks(clock)
 	all := make([][][]Cost, len(classes.ByClass))
@@ -245,8 +246,8 @@ func (c *Priced) ByVariant(graph int, clock platform.ClockID) [][][]Cost {
 	return all
 }
 
-// Timed are the costs of one graph in steps whose tasks are timed, as those of a recorded run
-// are. They are Costs itself where being timed takes no time.
+// Timed are the costs of one graph in steps with timing of tasks, as in a recorded run. They are Costs itself where
+// timing takes no time.
 func (c *Priced) Timed(graph int) *Costs { return c.graphs[graph].timed }
 
 // Problem is a number of steps of one graph, without the orders and places of a decision.

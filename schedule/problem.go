@@ -23,24 +23,24 @@ type Problem struct {
 	Reuse     []dag.Edge
 	ReuseNext []dag.Edge
 
-	// States are what a plan says of the tasks.
+	// States are the clocks and sleep states of a plan.
 	States
 
 	Seed uint64 // for policies that draw random numbers
 
-	// Versions is how many times each storage exists in a memory, by memory and buffer, where a plan says
-	// so; nil: as the graph says.
+	// Versions is the number of versions of each storage by a plan, by memory and buffer. Nil means as many as the
+	// graph says.
 	Versions [][]int32
 
-	// whole counts what a task needs in a memory by whole storages, beside all parameters and optimiser state. A memory
-	// then has room for any tasks that it runs, one at a time, whatever part of a storage they use.
+	// whole counts the needs of a task in a memory by whole storages, together with all parameters and optimiser
+	// state. A memory then has room for any tasks that it runs, one at a time, whatever part of a storage they use.
 	whole bool
 
 	fit func() (*Fit, error) // of a checked problem; nil where [NewFit] has to find it
 }
 
-// WithWholeStorages is a copy of a problem in which a task needs room for whole storages in its memory, beside all
-// parameters and optimiser state, if some worker then has room for every task.
+// WithWholeStorages is a copy of a problem that counts memory by whole storages, together with all parameters and
+// optimiser state. If some task then has no worker with room for it, the copy counts as before.
 func (p *Problem) WithWholeStorages() *Problem {
 	whole := *p
 	whole.whole, whole.fit = true, nil
@@ -50,10 +50,10 @@ func (p *Problem) WithWholeStorages() *Problem {
 	return &whole
 }
 
-// Orders are those that let buffers share bytes, by the number of steps between the two tasks.
+// Orders are Reuse and ReuseNext, by the number of steps between the two tasks.
 func (p *Problem) Orders() [][]dag.Edge { return [][]dag.Edge{p.Reuse, p.ReuseNext} }
 
-// copiesIn is how many times a storage exists in a memory.
+// copiesIn is the number of versions of a storage in a memory.
 func (p *Problem) copiesIn(storage dag.BufferID, m platform.MemoryID) int32 {
 	if p.Versions == nil {
 		return p.Graph.Versions(storage)
@@ -61,10 +61,10 @@ func (p *Problem) copiesIn(storage dag.BufferID, m platform.MemoryID) int32 {
 	return p.Versions[m][storage]
 }
 
-// Cost is what one task costs on one device.
+// Cost is the cost of one task on one device.
 type Cost struct {
 	Duration time.Duration
-	Joules   float64 // per call; 0: the platform's busy power over Duration
+	Joules   float64 // per call; zero means the platform's busy power over Duration
 	Variant  string  // "": the machine's default
 	Source   CostSource
 	RelError float64 // of the fit, as a fraction; 0: not known
@@ -90,7 +90,7 @@ const (
 	FromRoofline CostSource = "roofline"
 )
 
-// Sources are those of durations, from best to worst.
+// Sources lists the sources of durations, from best to worst.
 var Sources = []CostSource{FromGraph, FromMeasured, FromFit, FromRoofline}
 
 // LeastKnown is the worst source of a duration, as an index of Sources.
@@ -118,7 +118,7 @@ func (c *Costs) Of(t dag.TaskID, d platform.DeviceID) (cost Cost, ok bool) {
 	return cost, cost.Duration >= 0
 }
 
-// Least is the shortest time of a task, whatever runs beside it and before it.
+// Least is the shortest time of a task, whatever its neighbours and the caches are.
 func (c *Cost) Least() time.Duration {
 	if !c.byCaches() {
 		return c.Duration

@@ -10,17 +10,18 @@ import (
 	"dahl/schedule/place"
 )
 
-// Residency knows where the contents of every atom are valid and how many bytes are live in every memory. A set of memories is a word, one bit for each.
+// Residency knows the memories with valid contents of every atom, and the live bytes of every memory.
+// A set of memories is a word, one bit for each.
 //
 // An atom of a storage that keeps its contents from step to step stays live until a write
 // elsewhere makes it invalid. An atom of any other storage is freed after its last use in the
 // step. An input without a home is everywhere and costs nothing.
 type Residency struct {
 	p      *Problem
-	copies []int32  // by storage: how many versions exist beside each other; nil: one of each
-	valid  []uint64 // by atom and copy ([residency.of]): memories that have it
-	uses   []int32  // by atom: number of accesses in a step after which it is freed; 0: never freed
-	left   []int32  // by atom and copy: number of those accesses still to come
+	copies []int32  // by storage: number of versions; nil means one of each
+	valid  []uint64 // by atom and version ([Residency.of]): memories that have it
+	uses   []int32  // by atom: number of accesses in a step after which it is freed; zero means never
+	left   []int32  // by atom and version: number of those accesses still to come
 	live   []int64  // bytes by memory
 }
 
@@ -62,7 +63,7 @@ func NewResidency(p *Problem) (*Residency, error) {
 	return r, nil
 }
 
-// of is the number of an atom in a step, in lists by atom and copy.
+// of is the number of an atom in a step, in lists by atom and version.
 func (r *Residency) of(atom, step int32) int32 {
 	if r.copies == nil {
 		return atom
@@ -70,8 +71,8 @@ func (r *Residency) of(atom, step int32) int32 {
 	return atom + step%r.copies[r.p.Graph.AtomStorage(dag.AtomID(atom))]*int32(len(r.uses))
 }
 
-// displace frees what a memory holds of an atom of the earlier step whose copy a step takes there,
-// where another memory has more copies.
+// displace frees an atom's contents of an earlier step, if a step takes their version's place in a memory with fewer
+// versions than another.
 func (r *Residency) displace(atom, step int32, m platform.MemoryID) {
 	if r.p.Versions == nil {
 		return
@@ -106,7 +107,7 @@ func (r *Residency) Begin(i dag.Instance, m platform.MemoryID) error {
 	return r.Overfull(m)
 }
 
-// occupy makes room for the results of a task and makes all other copies of them invalid.
+// occupy makes room for the results of a task and makes them invalid in all other memories.
 func (r *Residency) occupy(i dag.Instance, m platform.MemoryID) {
 	g, t, here := r.p.Graph, i.Task, uint64(1)<<m
 	for k, a := range g.Tasks[t].Accesses {

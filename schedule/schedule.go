@@ -8,7 +8,7 @@ import (
 	"dahl/schedule/place"
 )
 
-// Schedule is what ran, where, from when to when: simulated or measured.
+// Schedule lists the tasks and transfers of a run with their places and times: simulated or measured.
 type Schedule struct {
 	World     World
 	GraphHash string
@@ -54,7 +54,7 @@ type Transfer struct {
 	Atoms      []int32
 	Bytes      int64
 	From, To   platform.MemoryID
-	For        dag.TaskID // the task that needed it, or that an eviction makes room for
+	For        dag.TaskID // the reader, or the task with the need for an eviction's room
 	Step       int32
 	Reason     place.Reason
 	Start, End time.Duration
@@ -83,13 +83,12 @@ type Plan struct {
 	Policy    string        `json:"policy,omitempty"`
 	GraphHash string        `json:"graph,omitempty"` // empty in a hand-written plan
 	Lowering  *dag.Lowering `json:"lowering,omitempty"`
-	// On is the devices that the plan is for, as [platform.Platform.Select] takes them; "": all.
+	// On names the devices of the plan, as [platform.Platform.Select] takes them. Empty means all.
 	On       string   `json:"on,omitempty"`
 	Variants Variants `json:"variants,omitempty"`
-	// Order lists the tasks of one step for each worker that has any, in the
-	// order in which it runs them.
+	// Order lists the tasks of one step by worker, in the order of execution.
 	Order [][]dag.TaskID `json:"-"`
-	// [Priced.Decide] makes this; before, it is empty. A decision keeps to what a plan has of it.
+	// [Priced.Decide] makes this; before, it is empty. A decision keeps to the parts that a plan has.
 	place.Written `json:"-"`
 	States
 }

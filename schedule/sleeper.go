@@ -6,11 +6,11 @@ import (
 	"dahl/platform"
 )
 
-// Sleeper is a unit or a link that goes to sleep when it idles, for a world that has to make it. It
-// needs no events: what it did since its last work is known when the next comes, or at the end.
+// Sleeper is a unit or a link that goes to sleep when it idles, for a world without a real one. It needs no events:
+// its sleep since its last work is known when the next work comes, or at the end.
 type Sleeper struct {
 	states []platform.SleepState
-	of     Change // without kind, state and times: what sleeps
+	of     Change // without kind, state and times: the unit or the link
 	// Changes are those that it made, in order. Whoever drives it may take them.
 	Changes []Change
 
@@ -19,8 +19,8 @@ type Sleeper struct {
 	from  time.Duration // when it is in that state
 }
 
-// NewSleeper makes one that is awake and idle. Its changes are of a device's unit, -1 for all, or
-// of a link where the device is -1.
+// NewSleeper makes one that is awake and idle. Its changes name a device's unit, -1 for all, or a link where the
+// device is -1.
 func NewSleeper(states []platform.SleepState, d platform.DeviceID, unit int32, l platform.LinkID) Sleeper {
 	return Sleeper{states: states, of: Change{Device: d, Unit: unit, Link: l}}
 }
@@ -33,8 +33,7 @@ func UnitOfChange(p *platform.Platform, w platform.WorkerID) int32 {
 	return int32(p.Workers[w].Index)
 }
 
-// Idle notes that its work has ended, and that it sleeps from then on where a plan gives a state, as
-// an index plus 1.
+// Idle notes the end of its work. It sleeps from then on where a plan gives a state, as an index plus 1.
 func (s *Sleeper) Idle(now time.Duration, planned int32) {
 	s.since, s.from = now, now
 	if planned > 0 {
@@ -42,7 +41,7 @@ func (s *Sleeper) Idle(now time.Duration, planned int32) {
 	}
 }
 
-// Rest adds what it did by itself until a time.
+// Rest adds the changes by idling until a time.
 func (s *Sleeper) Rest(until time.Duration) {
 	for k := s.in; k < len(s.states); k++ {
 		at := max(s.since+s.states[k].After, s.from)

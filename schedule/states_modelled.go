@@ -8,11 +8,11 @@ import (
 	"dahl/platform"
 )
 
-// ModelStates adds to a measured schedule the changes of what dahl does not change or see change, of
-// devices that are not emulated and of links. A unit has the clock of each task from its start on,
-// as the plan says, whoever set it. It sleeps as its platform describes, in the gaps between what it
-// did. That took as long as it was measured, so a sleep that could not have ended in time is left
-// out. [Problem.SleepModelled] names what sleeps so.
+// ModelStates adds to a measured schedule the changes of state of links, and of devices that are not emulated. dahl
+// neither makes nor sees them. A unit has the clock of each task from its start on,
+// as the plan says, whoever set it. It sleeps as its platform describes, in the gaps between its tasks. The measured
+// times stand, so a sleep is left out if it could not have ended in time. [Problem.SleepModelled] names these devices
+// and links.
 func (s *Schedule) ModelStates(p *Problem) {
 	pl := p.Platform
 	works := s.Works(pl)
@@ -78,8 +78,8 @@ func (s *Schedule) modelSleep(p *Problem, works []Work, awake Sleeper) {
 	}
 }
 
-// SleepModelled names the devices and links whose sleep in a measured schedule is the platform's word
-// and not seen, those of units that were not selected included.
+// SleepModelled names the devices and links with sleep by the platform's word in a measured schedule, since nobody
+// sees it. Units that were not selected count too.
 func (p *Problem) SleepModelled() (names []string) {
 	for i := range p.Platform.Devices {
 		if d := &p.Platform.Devices[i]; len(d.Sleeps) > 0 && !d.IsEmulated() {

@@ -24,6 +24,7 @@
 // # Limits
 //
 // A policy that decides at run time leaves every device at the clock in force; plans may change clocks between
-// tasks. Streams are noted and not modelled: a unit runs one task at a time, beside its copies. A link serves any
+// tasks. Streams are noted and not modelled: a unit runs one task at a time, and transfers at the same time.
+// A link serves any
 // number of transfers at once.
 package simulate

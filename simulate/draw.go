@@ -10,10 +10,9 @@ import (
 	"dahl/schedule"
 )
 
-// draw keeps what is drawn below the caps. A task or a transfer is admitted only if nothing that
-// may happen before the next admission draws more than a cap. So a task counts from its admission,
-// though it starts later, a link counts as full while anything moves there, and a unit that waits
-// counts with the most that it draws on its way to sleep.
+// draw keeps the power below the caps. A task or a transfer is admitted only if nothing that may happen before the
+// next admission draws more than a cap. So a task counts from its admission, though it starts later. A link counts as
+// full while anything moves there. A waiting unit counts with the most that it draws on its way to sleep.
 //
 // Of n admitted tasks any k may run at an instant, and each then draws what it does with k busy
 // units. The most is the largest sum over k of the k tasks that draw most.
@@ -32,7 +31,7 @@ type call struct {
 	watts    float64 // of a call with joules of its own, above idle; 0: the device's power
 }
 
-// extra is what a change may draw beside idle watts.
+// extra is the watts of a change above idle.
 type extra struct {
 	device platform.DeviceID // -1: a link
 	watts  float64
@@ -57,8 +56,7 @@ func callOf(p *schedule.Problem, r *request, clock platform.ClockID) call {
 	return c
 }
 
-// sleepExtra is the most that anything draws above idle on its way into sleep and out, and how
-// long that takes.
+// sleepExtra is the most watts above idle on the way into sleep and out, and the time that this takes.
 func sleepExtra(states []platform.SleepState) (e extra) {
 	var enter, leave time.Duration
 	for i := range states {
@@ -128,7 +126,7 @@ func (d *draw) moves(uses []platform.LinkUse, change int32) {
 	}
 }
 
-// nextOver is when the next of the changes that may be in progress is over; not after now: there is none.
+// nextOver is the end of the next change that may be in progress. A time up to now means that there is none.
 func (d *draw) nextOver(now time.Duration) (at time.Duration) {
 	if d == nil {
 		return 0

@@ -8,13 +8,13 @@ import (
 )
 
 // listRun is a run that follows a plan. As in an execution, every lane of the placed graph runs
-// its list, and copies between memories are tasks like others.
+// its list, and transfers between memories are tasks like others.
 type listRun struct {
 	*simulation
 	lists  *schedule.Lists
 	placed *place.Graph
 	runs   []schedule.ListItem // by worker
-	copies []schedule.ListItem // by copy that was started, and so by transfer
+	copies []schedule.ListItem // by started transfer
 	items  []schedule.ListItem
 }
 
@@ -66,8 +66,8 @@ func (r *listRun) move(item schedule.ListItem, m *place.Move, step int32) {
 	r.transfer(id, t)
 }
 
-// complete makes the schedule of the origin. That takes room itself, so it first leaves what
-// the run no longer needs to the garbage collector.
+// complete makes the schedule of the origin. That takes room itself, so it first leaves the state of the run to the
+// garbage collector.
 func (r *listRun) complete() (*schedule.Schedule, error) {
 	if r.states != nil { // transfers may have passed each other
 		inOrder := make([]schedule.ListItem, len(r.copies))

@@ -19,7 +19,7 @@ type Options struct {
 	// Timed simulates steps whose tasks are timed, as in a recorded run.
 	Timed bool
 	// Scale multiplies the duration of an instance on a worker, for example by a factor drawn
-	// from a distribution; nil: 1.
+	// from a distribution. Nil means 1.
 	Scale func(i dag.Instance, w platform.WorkerID) float64
 	// Durations replaces the cost of an instance on a worker, for example by a measured time.
 	// Where ok is false, the cost holds. Nil: costs always hold.
@@ -77,7 +77,7 @@ type simulation struct {
 	transferOf []int32 // by copy: index into out.Transfers
 }
 
-// driver decides what starts when something has ended.
+// driver starts tasks and transfers when others have ended.
 type driver interface {
 	start()
 	taskEnds(worker int32)
@@ -87,14 +87,14 @@ type driver interface {
 	complete() (*schedule.Schedule, error) // after the last event
 }
 
-// event happens at a moment. Copies that end come before tasks that end, so that no task waits
-// for contents that have arrived.
+// event happens at a moment. Ends of transfers come before ends of tasks, so that no task waits for contents that
+// have arrived.
 type event struct {
 	at   time.Duration
 	kind eventKind
 	step int32
-	rank int32 // of the name of the task, or of the one that needs the copy
-	id   int32 // worker, or copy
+	rank int32 // of the name of the task, or of the transfer's reader
+	id   int32 // worker, or transfer
 }
 
 type eventKind uint8
@@ -192,7 +192,7 @@ func (s *simulation) handle(e event) {
 	s.serve()
 }
 
-// serve starts what waited for a change of state.
+// serve starts tasks and transfers that waited for a change of state.
 func (s *simulation) serve() {
 	if s.states != nil {
 		s.states.serve()

@@ -12,15 +12,15 @@ import (
 // States of devices and links.
 //
 // A unit runs a task only awake, at the clock that the plan gives the task, and when the power of
-// everything stays below the caps. What a driver starts is a request, and the requests are served
-// in the order in which they came, again after each event:
+// everything stays below the caps. A start by a driver is a request. Requests are served in the order in which they
+// came, again after each event:
 //
-//   - Sleep. A unit that has idled for SleepState.After enters the state, and a unit whose task the
-//     plan lets sleep does so at its end. A task leaves the state first. No event is needed: when a
+//   - Sleep. A unit that has idled for SleepState.After enters the state. Where a plan lets a unit sleep after a
+//     task, it does so at the task's end. A task leaves the state first. No event is needed: when a
 //     task comes, or the run ends, it is known what the unit did since its last task.
 //   - Clocks. A task at another clock than its domain's waits until nothing runs there, and requests
 //     behind it wait too, so that the domain drains. Then the clock changes and the task starts.
-//   - Caps. A request waits until what may be drawn with it is no more than the cap (draw.go). Others
+//   - Caps. A request waits until the power with it is no more than the cap (draw.go). Others
 //     that fit may pass it.
 //
 // Links sleep like units. They have no clocks.
@@ -29,7 +29,7 @@ type states struct {
 	units   []resting // by worker
 	links   []resting
 	flows   []int32            // by link: transfers that have started and not ended
-	moving  map[int32]bool     // copies whose transfers they are
+	moving  map[int32]bool     // transfers of the schedule, by index
 	domain  []int32            // by worker: the first worker of its clock domain
 	clocks  []platform.ClockID // by domain: its clock
 	settled []time.Duration    // by domain: when its clock has changed
@@ -50,7 +50,7 @@ type request struct {
 	moves  schedule.Transfer
 }
 
-// resting is what goes to sleep when it idles.
+// resting is a unit or a link that goes to sleep when it idles.
 type resting struct {
 	schedule.Sleeper
 	busy  bool
@@ -163,7 +163,7 @@ func (st *states) startTransfer(r *request) bool {
 	return true
 }
 
-// transferEnded notes that a copy has ended. What is no transfer of the schedule has used no link.
+// transferEnded notes that a transfer has ended. A move that is no transfer of the schedule has used no link.
 func (st *states) transferEnded(copy int32, t *schedule.Transfer) {
 	if !st.moving[copy] {
 		return
@@ -180,7 +180,7 @@ func (st *states) transferEnded(copy int32, t *schedule.Transfer) {
 	}
 }
 
-// complete adds what everything did by itself until the end of the run.
+// complete adds the sleep of all units and links until the end of the run.
 func (st *states) complete() {
 	var end time.Duration
 	for i := range st.out.Spans {
@@ -196,7 +196,7 @@ func (st *states) complete() {
 	}
 }
 
-// stuck says what waits although nothing runs or moves any more.
+// stuck names a request that waits although nothing runs or moves any more.
 func (st *states) stuck() error {
 	r := &st.waiting[0]
 	if r.worker < 0 {

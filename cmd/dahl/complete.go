@@ -30,7 +30,7 @@ func completions() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"batch": cli.Anything, "budget": cli.Anything, "checkpoint": cli.Values("every=", "never"), "clip-norm": cli.Anything,
 		"clock": clocks, "colour": cli.Values(plots.Colours()...), "continue-on-loss": cli.Anything,
-		"data": cli.NamesOrFiles(data.Names(), ".npz"), "deadline": cli.Anything, "devices": devices, "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
+		"data": cli.NamesOrFiles(data.Names(), ".npz"), "deadline": cli.Anything, "devices": devices, "dump": cli.Values(dumpNames()...), "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
 		"export": cli.NamesOrFiles(nil, ".json", ".dot", ".txt", ".toml"), "graph": cli.NamesOrFiles(nil, ".json", ".txt", ".stg", ".dot"),
 		"init": cli.NamesOrFiles([]string{flags.UniformInit}, ".npz"), "joules": cli.Anything,
 		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.BestTiles}, ".toml"),

@@ -113,6 +113,7 @@ func newPlan(args []string) *cobra.Command {
 	flags.AddSimulateFlags(cmd, &o, &out, "dahl-plan")
 	flags.AddObjectiveFlags(cmd, &o)
 	flags.AddCutsFlag(cmd, &o)
+	addDumpFlag(cmd, &out)
 	return cmd
 }
 
@@ -142,6 +143,9 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 	r, err := w.predicted(whole, ctx)
 	if err != nil {
 		return err
+	}
+	if out.Dump != "" {
+		return w.dump(stdout, out.Dump)
 	}
 	r.summary.Cuts = cuts
 	if err := addObjective(ctx, r.summary, o, found); err != nil {

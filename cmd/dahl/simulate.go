@@ -53,6 +53,7 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 	}
 	flags.AddSimulateFlags(cmd, &o, &out, "dahl-simulate")
 	flags.AddSamplesFlag(cmd, &o)
+	addDumpFlag(cmd, &out)
 	return cmd
 }
 
@@ -65,6 +66,9 @@ func runSimulate(ctx context.Context, stdout io.Writer, o *flags.Options, out *f
 	r, err := w.predicted(ctx, ctx)
 	if err != nil {
 		return err
+	}
+	if out.Dump != "" {
+		return w.dump(stdout, out.Dump)
 	}
 	if o.Samples > 0 {
 		if r.summary.Samples, err = plan.Sample(ctx, w.Decision, w.Program.Order[0], o.Samples, o.Seed); err != nil {

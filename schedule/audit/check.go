@@ -12,15 +12,14 @@ import (
 	"dahl/schedule/place"
 )
 
-// Check derives a schedule again from the graph and the platform alone. It verifies that
+// Check derives a schedule again from the graph and the platform alone, and verifies:
 //
-//   - every instance ran once, after all its predecessors, on a worker that may run it and runs
-//     one task at a time
-//   - no task overwrote a copy of a buffer that an earlier step still used
+//   - every instance ran once, after all its predecessors, on an eligible worker, one task at a time
+//   - no task overwrote a version of a buffer in use by an earlier step
 //   - each read found valid contents in its memory, and contents moved there once, and once more
 //     after each eviction
-//   - no memory held more than its capacity, two storages that share bytes, or more copies in
-//     progress than it has engines
+//   - no memory held more than its capacity, two storages that share bytes, or more transfers in progress than it has
+//     engines
 //   - clocks change and units and links sleep as plan and platform say, and nothing works meanwhile
 //   - makespan, first step, period and peaks agree with the spans
 //
@@ -139,8 +138,7 @@ func (c *audit) dependences() error {
 	return nil
 }
 
-// copies is how many times a storage exists in the memory that has it most often, by the plan or by
-// the graph.
+// copies is the greatest number of versions of a storage in any memory, by the plan or by the graph.
 func (c *audit) copies(storage dag.BufferID) (most int) {
 	if c.p.Versions == nil {
 		return int(c.p.Graph.Versions(storage))
@@ -151,8 +149,8 @@ func (c *audit) copies(storage dag.BufferID) (most int) {
 	return most
 }
 
-// rewrites verifies that the first task to write an atom in a step starts when every task that uses
-// it has ended in the last step before that used the same copy. Carried storages have edges.
+// rewrites verifies the first write of an atom in a step. It starts after all uses of the atom in the last step with
+// the same version. Carried storages have edges.
 func (c *audit) rewrites() error {
 	g := c.p.Graph
 	c.uses = make([][]use, g.NumAtoms())
@@ -260,7 +258,7 @@ func (c *audit) eviction(i int) error {
 	return c.pieces("eviction", i, e.Buffer, e.Atoms, e.Bytes)
 }
 
-// pieces verifies that atoms are of a buffer and have so many bytes.
+// pieces verifies that atoms belong to a buffer and add up to a number of bytes.
 func (c *audit) pieces(what string, i int, buffer dag.BufferID, atoms []int32, want int64) error {
 	g, bytes := c.p.Graph, int64(0)
 	for _, a := range atoms {

@@ -10,9 +10,9 @@ import (
 	"dahl/schedule"
 )
 
-// copyEngines verifies that no memory carried more copies at once, in either direction, than its
-// devices have engines. The host's memory has no such limit. A copy between two devices whose
-// route does not pass the host's memory runs on an engine of the destination.
+// copyEngines verifies that no memory carried more transfers at once, in either direction, than its devices have
+// engines. The host's memory has no such limit. A transfer between two devices by a route past the host's memory runs
+// on an engine of the destination.
 func (c *audit) copyEngines() error {
 	p, host := c.p.Platform, c.p.Platform.HostMemory()
 	for m := range p.Memories {
@@ -50,8 +50,8 @@ func (c *audit) unlimitedInto(m platform.MemoryID) bool {
 	return !slices.ContainsFunc(c.p.Platform.Devices, func(d platform.Device) bool { return d.Memory == m && d.CopyEnginesIn > 0 })
 }
 
-// mostAtOnce is the largest number of copies in progress at a time, and that time. A copy that
-// ends at a time makes way for one that starts then.
+// mostAtOnce is the largest number of transfers in progress at a time, and that time. A transfer that ends at a time
+// makes way for another start then.
 func mostAtOnce(copies []*schedule.Transfer) (most int, when time.Duration) {
 	type change struct {
 		at time.Duration

@@ -6,8 +6,8 @@ import (
 	"dahl/schedule"
 )
 
-// Fits refuses a schedule that names what the graph or the platform of a problem does not have, or that has a time which
-// cannot be, so that whoever draws it or adds up its joules need not look. [Check] says whether it is sound.
+// Fits refuses a schedule with names that the graph or the platform of a problem does not have, or with impossible
+// times. So drawing it and adding up its joules need no checks. [Check] says whether it is sound.
 func Fits(s *schedule.Schedule, p *schedule.Problem) error {
 	g, on := p.Graph, p.Platform
 	has := func(id int32, of int) bool { return id >= 0 && int(id) < of }
@@ -38,7 +38,7 @@ func Fits(s *schedule.Schedule, p *schedule.Problem) error {
 	return nil
 }
 
-// fits reports whether a change is of what the platform has.
+// fits reports whether the platform has the states of a change.
 func fits(c *schedule.Change, of *schedule.Problem) bool {
 	p := of.Platform
 	switch {

@@ -10,8 +10,8 @@ import (
 	"dahl/schedule/place"
 )
 
-// Follows verifies that every worker ran its list of the plan, step after step.
-// [FollowsTransfers] does so for copies. p is the problem of schedule and plan.
+// Follows verifies that every worker ran its list of the plan, step after step. [FollowsTransfers] does so for
+// transfers. p is the problem of schedule and plan.
 func Follows(s *schedule.Schedule, p *schedule.Problem, plan *schedule.Plan) error {
 	ran := make([][]dag.Instance, len(p.Platform.Workers))
 	for _, span := range s.Spans {
@@ -34,9 +34,9 @@ func Follows(s *schedule.Schedule, p *schedule.Problem, plan *schedule.Plan) err
 	return nil
 }
 
-// FollowsTransfers verifies that the transfers of a schedule of the origin are the copies of a placed
-// graph and no others: the moves before the first step, the copies of each engine in the order of
-// its list in every step, and the copies that need no engine.
+// FollowsTransfers verifies that a schedule of the origin has exactly the transfers of a placed graph: the moves
+// before the first step, the transfers of each engine in the order of its list in every step, and the transfers
+// without an engine.
 func FollowsTransfers(s *schedule.Schedule, placed *place.Program, graph int) error {
 	pg := placed.Graphs[graph]
 	made := map[schedule.TransferKey][]*schedule.Transfer{} // by start
@@ -66,7 +66,7 @@ func FollowsTransfers(s *schedule.Schedule, placed *place.Program, graph int) er
 	return nil
 }
 
-// takeAll takes the copies of a list out of made, which are in its order if an engine makes them.
+// takeAll takes the transfers of a list out of made. An engine makes them in its order.
 func takeAll(made map[schedule.TransferKey][]*schedule.Transfer, pg *place.Graph, engine string, list []dag.TaskID, steps int) error {
 	var free time.Duration
 	for step := range steps {

@@ -21,9 +21,9 @@ import (
 // must leave it in some memory. It is gone when the next write starts. In a storage that does not
 // keep its contents it is gone after the last use in the step.
 //
-// Of a storage with n copies the versions of n steps exist beside each other. Steps whose numbers
-// differ by a multiple of n are then looked at by themselves, with the transfers for them. Where a
-// memory has fewer copies, m of them, a version is gone there when that of m steps later arrives.
+// A storage of n versions holds the contents of n steps at once. Steps whose numbers differ by a multiple of n are
+// then looked at by themselves, with the transfers for them. In a memory with fewer versions, m of them, the contents
+// of a step are gone when those from m steps later arrive.
 //
 // Program order gives every read a version. The read must find that version until its end.
 //
@@ -133,7 +133,7 @@ func (a *atomAudit) movesOf(all []int32, shares int32) error {
 	return nil
 }
 
-// walkInTurn walks through the steps that use one copy of the atom, for each of its copies.
+// walkInTurn walks through the steps that use one version of the atom's storage, for each version.
 func (a *atomAudit) walkInTurn(uses []use, written bool) error {
 	for first := range a.copies {
 		a.moves = slices.DeleteFunc(slices.Clone(a.all), func(i int32) bool { return int(a.s.Transfers[i].Step)%a.copies != first })
@@ -165,7 +165,7 @@ func (c *audit) byAtom(n int, of func(i int32) (at time.Duration, atoms []int32)
 	return lists
 }
 
-// walk goes through the versions of the atom in steps that use one copy, from the first on.
+// walk goes through the states of the atom in steps that use one version of its storage, from the first on.
 func (a *atomAudit) walk(uses []use, written bool, first int) error {
 	storage := a.p.Graph.AtomStorage(a.id)
 	home, everywhere, err := a.home(storage, written)
@@ -205,8 +205,8 @@ func (a *atomAudit) walk(uses []use, written bool, first int) error {
 	return a.close(&v, never, never)
 }
 
-// close settles a version that was gone from a time on: its transfers that started before until,
-// its evictions, its readers, and the bytes that it took.
+// close settles a version that was gone from a time on. It takes the version's transfers with a start before until,
+// its evictions, its readers and its bytes.
 func (a *atomAudit) close(v *version, gone, until time.Duration) error {
 	for m := range a.open {
 		a.open[m] = stay{platform.MemoryID(m), never, a.displaced(platform.MemoryID(m), v.step)}
@@ -237,8 +237,8 @@ func (a *atomAudit) close(v *version, gone, until time.Duration) error {
 	}
 }
 
-// displaced is when the version of a later step takes the place of that of a step in a memory that
-// has fewer copies than another.
+// displaced is the time at which a later step's version takes the place of a step's, in a memory with fewer versions
+// than another.
 func (a *atomAudit) displaced(m platform.MemoryID, step int) time.Duration {
 	at := never
 	if a.copies == 1 || a.p.Versions == nil {

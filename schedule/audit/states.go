@@ -10,9 +10,8 @@ import (
 	"dahl/schedule"
 )
 
-// states verifies the changes of clocks and of sleep: each is one that the platform and the plan
-// know, nothing runs or moves during one or in sleep, every task runs at its clock, and in a
-// simulation everything falls asleep when it has to.
+// states verifies the changes of clocks and of sleep. The platform and the plan know each of them. Nothing runs or
+// moves during one or in sleep. Every task runs at its clock. In a simulation everything falls asleep when it has to.
 func (c *audit) states() error {
 	p := c.p.Platform
 	if len(c.s.Changes) == 0 && c.p.Clocks == nil && c.p.Sleeps == nil && !p.HasStates() {
@@ -166,7 +165,7 @@ func (c *audit) statesOf(span *schedule.Span) (clock platform.ClockID, sleeps in
 	return c.p.StatesOf(span.Task, c.p.Platform.Workers[span.Worker].Device)
 }
 
-// asleepBy verifies that what idles in a simulation is in the sleep in which it has to be at a time.
+// asleepBy verifies that an idle unit or link of a simulation is in the right sleep state at a time.
 func (r *unitHistory) asleepBy(at time.Duration) error {
 	if !r.simulated {
 		return nil

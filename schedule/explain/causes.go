@@ -40,9 +40,8 @@ type Idle struct {
 // Idles explains every gap of every worker between time 0 and the makespan, in
 // the order of the spans that end the gaps, then by worker.
 //
-// A gap before a task is cut at two moments: the end of the predecessor that
-// ended last (in its own step, or in an earlier one through carried or reused
-// storages) and the arrival of the operand that arrived last. Before the first
+// A gap before a task is cut at two moments: the end of the last predecessor (in its own step, or in an earlier one
+// through carried or reused storages) and the arrival of the last operand. Before the first
 // the worker waited for a predecessor, then for a transfer. From then on it waited for changes of
 // its state as far as there were any, and else for dispatch. The parts are disjoint and add up to
 // the worker's idle time exactly. [Stretches] says for how much of it the worker slept.
@@ -97,8 +96,8 @@ func (h *history) explain(idles []Idle, i int32, from time.Duration) []Idle {
 	return idles
 }
 
-// changesSince lists the changes of a worker without the first ones, which were over by a time that
-// does not go back from call to call.
+// changesSince lists the changes of a worker without the first ones, which were over by a time. The time does not go
+// back from call to call.
 func (h *history) changesSince(w platform.WorkerID, at time.Duration) []int32 {
 	list := h.unitChanges[w]
 	for len(list) > 0 && h.s.Changes[list[0]].End <= at {
@@ -134,7 +133,7 @@ func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
 		h.steps = max(h.steps, s.Spans[i].Step+1)
 	}
 	h.unitChanges, h.linkChanges = changesOf(p, s)
-	if s.World == schedule.Measured { // what nobody saw held up nothing, see schedule.Schedule.ModelStates
+	if s.World == schedule.Measured { // a change that nobody saw held up nothing, see schedule.Schedule.ModelStates
 		clear(h.linkChanges)
 		for w := range h.unitChanges {
 			if !p.Platform.Devices[p.Platform.Workers[w].Device].IsEmulated() {
@@ -177,8 +176,8 @@ func (h *history) span(t dag.TaskID, step int32) int32 {
 	return h.spanOf[int(step)*len(h.p.Graph.Tasks)+int(t)]
 }
 
-// lastPred returns the span that ended last among those that span i had to wait for and that had
-// ended by a time; -1 if there is none. Ties go to the later step, then to the lower rank.
+// lastPred returns the last predecessor of span i to end by a time; -1 if there is none.
+// Ties go to the later step, then to the lower rank.
 func (h *history) lastPred(i int32, by time.Duration) int32 {
 	span, g := &h.s.Spans[i], h.p.Graph
 	last := int32(-1)
@@ -221,7 +220,7 @@ func (h *history) lastArrival(i int32, by time.Duration) int32 {
 		for _, k := range slices.Backward(h.endedBy(list, by)) {
 			t := &h.s.Transfers[k]
 			if t.Step > span.Step && h.p.Graph.Versions(t.Buffer) > 1 {
-				continue // into another copy of the buffer
+				continue // into another version of the buffer
 			}
 			if t.To == memory {
 				if last < 0 || t.End > h.s.Transfers[last].End {

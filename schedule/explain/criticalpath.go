@@ -45,7 +45,7 @@ func (step *PathStep) Times(s *schedule.Schedule) (start, end time.Duration) {
 // CriticalPath returns the chain of spans, transfers and changes of state that explains the
 // makespan, in the order of time. It walks back from the span that ended last. Each step goes to
 // the latest end among the predecessors, the operands that moved, the changes of the worker, and
-// its previous task. A change goes on to what else bound the task or transfer that it held up.
+// its previous task. A change goes on to the other bounds of the task or transfer that it held up.
 // Durations and waits along the path, with the first start, add up to the end of the last span.
 //
 // This is the path of one schedule, not of the graph: it goes through resources
@@ -109,8 +109,8 @@ func newPathWalk(p *schedule.Problem, s *schedule.Schedule) *pathWalk {
 	return w
 }
 
-// way is a route between two memories, or the copy engines of one of them: those out of from if
-// to is noMemory, those into to if from is noMemory.
+// way is a route between two memories, or the copy engines of one of them: out of from if to is noMemory, into to if
+// from is noMemory.
 type way struct{ from, to platform.MemoryID }
 
 const noMemory platform.MemoryID = -1
@@ -148,7 +148,7 @@ func (w *pathWalk) before(step *PathStep) (before PathStep) {
 	return before
 }
 
-// bounds considers what the span or transfer that is held up, or a change before it, had to wait for.
+// bounds considers the waits of the held-up span or transfer, or of a change before it.
 func (w *pathWalk) bounds(step *PathStep, start time.Duration, consider func(from PathStep, b Bound)) {
 	if w.heldUp.Span >= 0 {
 		w.boundsOfSpan(step, start, consider)
@@ -157,7 +157,7 @@ func (w *pathWalk) bounds(step *PathStep, start time.Duration, consider func(fro
 	}
 }
 
-// boundsOfSpan considers what a span, or a change that held it up, had to wait for.
+// boundsOfSpan considers the waits of a span, or of a change that held it up.
 func (w *pathWalk) boundsOfSpan(step *PathStep, start time.Duration, consider func(from PathStep, b Bound)) {
 	i := w.heldUp.Span
 	on := w.h.s.Spans[i].Worker
@@ -190,12 +190,11 @@ func (w *pathWalk) boundsOfSpan(step *PathStep, start time.Duration, consider fu
 	}
 }
 
-// boundsOfTransfer considers what a transfer, or a change of a link that held it up, had to wait for.
+// boundsOfTransfer considers the waits of a transfer, or of a change of a link that held it up.
 func (w *pathWalk) boundsOfTransfer(start time.Duration, consider func(from PathStep, b Bound)) {
 	w.transSeen[w.heldUp.Transfer] = true
 	t := &w.h.s.Transfers[w.heldUp.Transfer]
-	// A predecessor of the task that needed the transfer wrote what moves, or was the last to
-	// make the task ready.
+	// A predecessor of the transfer's reader wrote the contents, or was the last to make the reader ready.
 	if need := w.h.span(t.For, t.Step); need >= 0 {
 		if k := w.h.lastPred(need, min(start, w.h.s.Spans[need].Start)); k >= 0 && !w.spanSeen[k] {
 			consider(spanStep(k), BoundPredecessor)

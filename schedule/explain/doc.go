@@ -11,7 +11,7 @@
 //
 // # Limits
 //
-// The causes are those of one schedule. Without the wait that a cause names, the task might have
-// waited for something else. A wait for power below a cap is in "dispatch", or where a change of the
+// The causes explain one schedule. Without the wait that a cause names, the task might have waited for something
+// else. A wait for power below a cap is in "dispatch", or where a change of the
 // clock follows it, in that: the schedule does not tell it apart.
 package explain

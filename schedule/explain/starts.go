@@ -6,12 +6,11 @@ import (
 	"dahl/schedule"
 )
 
-// Starts tells of any span and any transfer what its start had to wait for. [CriticalPath] follows
+// Starts lists the waits of the start of any span and any transfer. [CriticalPath] follows
 // the last of these back from the end of a run.
 type Starts struct{ walk *pathWalk }
 
-// Freed is one thing that a start had to wait for, and since when it did not any more. By is what
-// ended at that moment.
+// Freed is one wait of a start, and its end. By is the span, transfer or change that ended then.
 type Freed struct {
 	By    PathStep
 	Bound Bound
@@ -22,10 +21,10 @@ type Freed struct {
 // verifies.
 func NewStarts(p *schedule.Problem, s *schedule.Schedule) *Starts { return &Starts{newPathWalk(p, s)} }
 
-// OfSpan lists what span i waited for. The first of those that ended last is the cause of its start.
+// OfSpan lists the waits of span i. The first of the last ends is the cause of its start.
 func (st *Starts) OfSpan(i int32) []Freed { return st.of(spanStep(i)) }
 
-// OfTransfer lists what transfer i waited for. Of the route and the copy engines that it took, each
+// OfTransfer lists the waits of transfer i. Of the route and the copy engines that it took, each
 // counts for itself.
 func (st *Starts) OfTransfer(i int32) []Freed { return st.of(transferStep(i)) }
 
@@ -46,7 +45,7 @@ func (st *Starts) of(step PathStep) (all []Freed) {
 	return all
 }
 
-// LastFreed is the place of the cause of a start among what it waited for; -1: it waited for nothing.
+// LastFreed is the place of the cause of a start among its waits, or -1 without waits.
 func LastFreed(all []Freed) int {
 	last := -1
 	for i := range all {

@@ -16,8 +16,8 @@ type Stretch struct {
 	Start, End time.Duration
 }
 
-// Stretches lists those of every worker and of every link up to the makespan, in the order of time.
-// Those of one do not overlap: where the clock of a device changes while a unit sleeps, it sleeps.
+// Stretches lists the stretches of every worker and of every link up to the makespan, in the order of time. They do
+// not overlap: where the clock of a device changes while a unit sleeps, it sleeps.
 func Stretches(p *schedule.Problem, s *schedule.Schedule) (units, links [][]Stretch) {
 	unitChanges, linkChanges := changesOf(p, s)
 	all := func(lists [][]int32) [][]Stretch {
@@ -78,7 +78,7 @@ func stretchesOf(s *schedule.Schedule, changes []int32) (all []Stretch) {
 	return all
 }
 
-// Without is what is left of a time without the stretches of one unit or link.
+// Without is the rest of a time outside the stretches of one unit or link.
 func Without(from, to time.Duration, stretches []Stretch) iter.Seq2[time.Duration, time.Duration] {
 	return func(yield func(from, to time.Duration) bool) {
 		next, _ := slices.BinarySearchFunc(stretches, from, func(x Stretch, from time.Duration) int { return cmp.Or(cmp.Compare(x.End, from), -1) })

@@ -7,8 +7,7 @@
 //
 //   - Two storages share bytes only if every use of one comes before every use of the other, by the
 //     graph or by the orders that the layout adds; this holds in a step and into the next.
-//   - Storages that keep their contents, that exist several times, or that are outside the step
-//     arena, share nothing.
+//   - Storages outside the step arena share nothing, nor do storages with kept contents or with several versions.
 //   - Parameters, optimiser state and inputs lie at the same place in all graphs of a program.
 //   - Offsets are multiples of [Alignment].
 //

@@ -7,12 +7,11 @@ import (
 	"dahl/platform"
 )
 
-// Alignment is that of every storage and arena, in bytes: a cache line, and the
-// widest vector register.
+// Alignment is the alignment of every storage and arena, in bytes: a cache line, and the widest vector register.
 const Alignment = 64
 
-// Align rounds a size up to Alignment. The copies of a buffer lie one behind the other, each from
-// the aligned end of the one before on.
+// Align rounds a size up to Alignment. The versions of a buffer lie one behind the other, each from the aligned end
+// of the one before on.
 func Align(bytes int64) int64 { return (bytes + Alignment - 1) &^ (Alignment - 1) }
 
 // Arena is a group of storages with one lifetime.
@@ -45,7 +44,7 @@ const Elsewhere int64 = -1
 // Layout is where every storage of one graph lies in the arenas of a memory.
 type Layout struct {
 	Arena  []Arena // by buffer; views repeat their owner's
-	Offset []int64 // by buffer, within its arena; of several copies that of the first
+	Offset []int64 // by buffer, within its arena; the first of several versions
 	// ArenaBytes is the size of each arena, and so the peak in the memory.
 	ArenaBytes [NumArenas]int64
 	// Reuse and ReuseNext make the sharing of bytes safe, within a step and from one step to the
@@ -54,7 +53,7 @@ type Layout struct {
 	SavedBytes       int64 // compared with giving every storage bytes of its own
 }
 
-// TotalBytes is what the arenas take together.
+// TotalBytes is the size of the arenas together.
 func (l *Layout) TotalBytes() (total int64) {
 	for _, bytes := range l.ArenaBytes {
 		total += bytes
@@ -62,25 +61,24 @@ func (l *Layout) TotalBytes() (total int64) {
 	return total
 }
 
-// Graph is what a layout has to know of a graph: its buffers, where they are, who uses them, and
-// who comes after whom.
+// Graph describes a graph for a layout: its buffers, their memories, their users, and the order of these.
 type Graph struct {
 	Name             string
 	Buffers          []dag.Buffer
-	Copies           []int32 // by buffer: how many there are of a storage; nil: one of each
+	Copies           []int32 // by buffer: number of versions; nil means one of each
 	Links            *dag.Links
 	Carried, Written []bool // by storage
 	Each             func(t dag.TaskID, use dag.Use)
 	TaskName         func(t dag.TaskID) string
 
-	Order        [][]dag.TaskID      // lists of a plan; nil: the graph alone orders its tasks
+	Order        [][]dag.TaskID      // lists of a plan; nil if the graph alone orders its tasks
 	Memory       []platform.MemoryID // by buffer
-	Keeps        []bool              // by buffer: its contents are needed beyond what the graph shows; nil: none are
-	ScratchBytes []int64             // by memory; nil: none
-	Listed       []*Listed           // by memory; nil entries: a plan lists no places
+	Keeps        []bool              // by buffer: its contents are needed outside the graph; nil means none
+	ScratchBytes []int64             // by memory; nil means none
+	Listed       []*Listed           // by memory; a nil entry means that a plan lists no places
 }
 
-// inOneMemory is a graph of which all is in the memory with number 0.
+// inOneMemory is a graph with all buffers in memory 0.
 func inOneMemory(g *dag.Graph) *Graph {
 	return &Graph{Name: g.Name, Buffers: g.Buffers, Copies: g.AllVersions(), Links: g.Links, Carried: g.CarriedStorages(), Written: g.WrittenStorages(), Each: g.Body().Each,
 		TaskName: func(t dag.TaskID) string { return g.Tasks[t].Name }, Memory: make([]platform.MemoryID, len(g.Buffers)), Listed: make([]*Listed, 1)}
@@ -94,9 +92,9 @@ func inOneMemory(g *dag.Graph) *Graph {
 // goes to the step arena, which is laid out for each graph by itself.
 //
 // Two storages of the step arena share bytes only if the graph puts every use of one before
-// every use of the other. Layout.ReuseNext holds what the next step has to wait for.
+// every use of the other. Layout.ReuseNext holds the orders for the next step.
 //
-// ScratchBytes is the size of the scratch arena of each graph; nil: none.
+// ScratchBytes is the size of the scratch arena of each graph. Nil means none.
 func Program(prog *dag.Program, scratchBytes []int64) ([]*Layout, error) {
 	graphs := make([]*Graph, len(prog.Graphs))
 	for i, g := range prog.Graphs {
@@ -113,9 +111,8 @@ func Program(prog *dag.Program, scratchBytes []int64) ([]*Layout, error) {
 }
 
 // Memories places the storages of the graphs of a program in the memories where they are, each as
-// Program does. The result is by graph and memory. With an order of a plan, storages also share
-// bytes where only the plan keeps their uses apart; Layout.Reuse then holds what has to wait for
-// what in a step.
+// Program does. The result is by graph and memory. With an order of a plan, storages also share bytes where only the
+// plan keeps their uses apart; Layout.Reuse then holds orders within a step.
 func Memories(program string, graphs []*Graph, memories []platform.Memory) ([][]*Layout, error) {
 	orders, err := ordersOf(graphs)
 	if err != nil {
@@ -185,12 +182,12 @@ func (l *Layout) place(m platform.MemoryID, g *Graph, shared *sharedStorages, o 
 	return g.Listed[m].reserve(l)
 }
 
-// bytes is the size of a storage in a layout, with all its copies.
+// bytes is the size of a storage in a layout, with all its versions.
 func (g *Graph) bytes(storage dag.BufferID) int64 {
 	return Align(g.Buffers[storage].Bytes()) * int64(g.copies(storage))
 }
 
-// copies is how many there are of a storage.
+// copies is the number of versions of a storage.
 func (g *Graph) copies(storage dag.BufferID) int32 {
 	if g.Copies == nil {
 		return 1

@@ -18,7 +18,7 @@ const MaxTasks = 1 << 13
 
 // lifetimes says which storages are never live together.
 //
-// Storage x is before y if every task that uses x comes before every task that uses y. Two
+// Storage x is before y if every use of x comes before every use of y. Two
 // storages share bytes in a loop if three orders hold: x before y in a step, y of one step before
 // x of the next, and x of one step before y of the next. The graph or the plan gives the first.
 // The second is added where the graph does not give it. The third follows: y of the next step
@@ -62,7 +62,7 @@ func newRelation(rows, tasks int) relation {
 	return r
 }
 
-// orders tells which tasks of a graph come after which.
+// orders knows the order of the tasks of a graph.
 type orders struct {
 	*Graph
 	users    [][]dag.TaskID // by storage, in program order
@@ -72,7 +72,7 @@ type orders struct {
 	position []int32        // by task, in an order of all that keeps planned
 }
 
-// ordersOf finds which tasks come after which in each graph; nil for one that is too large.
+// ordersOf finds the order of the tasks of each graph. Nil means that the graph is too large.
 func ordersOf(graphs []*Graph) ([]*orders, error) {
 	all := make([]*orders, len(graphs))
 	for i, g := range graphs {
@@ -139,7 +139,7 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 }
 
 // reachable is the tasks after each task in the same step, by the graph and the
-// order of the workers' lists. sorted is a topological order; nil: program order.
+// order of the workers' lists. sorted is a topological order. Nil means program order.
 func reachable(g *dag.Links, lists [][]dag.TaskID, sorted []dag.TaskID) relation {
 	n := g.NumTasks()
 	if sorted == nil {
@@ -239,8 +239,8 @@ func (l *lifetimes) edges(extents []extent) (reuse, next []dag.Edge) {
 	return dag.SortEdges(reuse), dag.SortEdges(next)
 }
 
-// nearest are those of some storages that share bytes with x, come after it, and share none with such
-// a storage that is named earlier.
+// nearest filters storages that share bytes with x and come after it. It leaves out a storage with bytes of an
+// earlier one in the list.
 func (l *lifetimes) nearest(x int, others iter.Seq[int], extents []extent) (found []int) {
 	e := extents[x]
 	var taken []extent // by those until now, apart from each other, by offset
@@ -286,8 +286,7 @@ func (l *lifetimes) connect(edges []dag.Edge, x, y int, known relation) []dag.Ed
 	return edges
 }
 
-// findEnds finds the users of a storage that no other user of it comes before, and those that
-// none comes after.
+// findEnds finds the users of a storage without an earlier user of it, and the ones without a later user.
 func (l *lifetimes) findEnds(x int) {
 	if l.first[x] != nil {
 		return

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Listed is where a plan puts the storages of a graph in one memory, and what it
-// reserves there. Nil: it does not say.
+// Listed is the plan's places of a graph's storages in one memory, and its sizes of the arenas. Nil means that it
+// lists none.
 type Listed struct {
 	Places     map[string]Place // by name of the buffer
 	ArenaBytes [NumArenas]int64
 }
 
-// Place is where a storage lies.
+// Place is the place of a storage.
 type Place struct {
 	Arena  Arena
 	Offset int64
@@ -37,8 +37,7 @@ func (p *Listed) of(name string, arena Arena) (offset int64, ok bool, err error)
 	return at.Offset, true, nil
 }
 
-// reserve makes the arenas of a layout as large as the plan says. It refuses one that says
-// less than it needs.
+// reserve makes the arenas of a layout as large as the plan says. It refuses too small ones.
 func (p *Listed) reserve(l *Layout) error {
 	if p == nil {
 		return nil
@@ -58,7 +57,7 @@ type placedExtent struct {
 	name string
 }
 
-// endOf is where the last of some buffers ends. It refuses two that share a byte.
+// endOf is the end of the last of some buffers. It refuses two that share a byte.
 func endOf(all []placedExtent) (end int64, err error) {
 	slices.SortFunc(all, func(a, b placedExtent) int { return cmp.Compare(a.offset, b.offset) })
 	for i, e := range all {

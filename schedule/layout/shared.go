@@ -79,8 +79,7 @@ func (s *sharedStorages) add(b *dag.Buffer, p sharedPlace, listed *Listed, graph
 	return nil
 }
 
-// pack puts what no plan lists one behind the other, in the order of names, behind what
-// plans list.
+// pack puts storages that no plan lists one behind the other, in the order of names, behind the listed ones.
 func (s *sharedStorages) pack() error {
 	names := slices.Sorted(maps.Keys(s.place))
 	var listed [NumArenas][]placedExtent

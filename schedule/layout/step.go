@@ -8,9 +8,9 @@ import (
 	"dahl/dag"
 )
 
-// placeStep places the storages that share the step arena: those that a plan lists where
-// it says, then the largest first, each at the lowest offset where it meets only storages
-// that are never live together with it. Without lifetimes nothing shares bytes.
+// placeStep places the storages of the step arena. Listed places come first. Then the largest storage goes first,
+// each to the lowest offset where it meets only storages that are never live together with it.
+// Without lifetimes nothing shares bytes.
 func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, listed *Listed) error {
 	s := &stepPlacing{l: l, g: g, storages: storages, lives: lives, extents: make([]extent, len(storages))}
 	for k, id := range storages {
@@ -54,7 +54,7 @@ type stepPlacing struct {
 	l          *Layout
 	g          *Graph
 	storages   []dag.BufferID
-	lives      *lifetimes // nil: nothing shares bytes
+	lives      *lifetimes // nil means that nothing shares bytes
 	extents    []extent   // by index into storages; the offset counts of those that are placed
 	placed     []int      // indices into storages, by offset
 	total, end int64
@@ -78,8 +78,7 @@ func (s *stepPlacing) put(k int, offset int64) {
 	s.placed = slices.Insert(s.placed, at, k)
 }
 
-// lowest is the lowest offset at which a storage shares bytes only with storages that are
-// never live together with it.
+// lowest is the lowest offset at which a storage shares bytes only with storages never live together with it.
 func (s *stepPlacing) lowest(k int) (at int64) {
 	if s.lives == nil {
 		return s.end

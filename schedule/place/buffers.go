@@ -8,13 +8,13 @@ import (
 	"dahl/platform"
 )
 
-// writtenOut is what the replicas of a placed graph are: what a layout and whoever runs
-// kernels has to know, and whoever only replays the lists has not.
+// writtenOut describes the replicas of a placed graph. Layouts and runs of kernels need it. A replay of the lists
+// alone does not.
 type writtenOut struct {
 	list   []dag.Buffer                  // replicas, then views of them in pieces
 	memory []platform.MemoryID           // by buffer
-	of     []dag.BufferID                // by buffer: that of the origin
-	rows   map[location]dag.Range        // of storages of which not all are there
+	of     []dag.BufferID                // by buffer: the one of the origin
+	rows   map[location]dag.Range        // of storages with only some rows there
 	pieces map[dag.BufferID]dag.BufferID // by replica: the view of a shape that tells its atoms apart
 }
 
@@ -39,7 +39,7 @@ func (pg *Graph) writeBuffers() *writtenOut {
 	return w
 }
 
-// unmoved is a graph of which nothing leaves one memory.
+// unmoved describes the buffers of a graph that lies in one memory.
 func unmoved(g *dag.Graph, m platform.MemoryID) *writtenOut {
 	w := &writtenOut{list: g.Buffers, memory: slices.Repeat([]platform.MemoryID{m}, len(g.Buffers)), of: make([]dag.BufferID, len(g.Buffers))}
 	for b := range w.of {
@@ -74,8 +74,7 @@ func (pg *Graph) newBuffer(w *writtenOut, replica dag.BufferID) (dag.Buffer, pla
 	return buf, m
 }
 
-// replicaName is that of the first replica of a buffer in a memory: its own in the
-// host's.
+// replicaName names the first replica of a buffer in a memory. In the host memory it is the buffer's own name.
 func (t *traffic) replicaName(at location) string {
 	name := t.g.Buffers[at.storage].Name
 	if at.memory == t.host {
@@ -106,7 +105,7 @@ func (pg *Graph) addPieces(w *writtenOut, m *Move, t dag.TaskID) {
 	}
 }
 
-// movedReplica is the replica that a copy reads or writes; t is negative for one outside
+// movedReplica is the replica that a transfer reads or writes; t is negative for one outside
 // the steps.
 func (pg *Graph) movedReplica(at location, t dag.TaskID) dag.BufferID {
 	n := int32(0)
@@ -141,8 +140,8 @@ func (pg *Graph) MemoryOf(b dag.BufferID) platform.MemoryID { return pg.buffers(
 // BufferOf is the buffer of the origin that one of the graph is a replica of.
 func (pg *Graph) BufferOf(b dag.BufferID) dag.BufferID { return pg.buffers().of[b] }
 
-// writeGraph makes the graph of all tasks and copies, each with a name, the regions that it
-// reads and writes, and what it follows beside. It refuses one in which a name is given twice.
+// writeGraph makes the graph of all tasks and transfers, with names, regions and orders beyond the dependences of
+// these regions. It refuses a graph in which a name is given twice.
 func (pg *Graph) writeGraph() (*dag.Graph, error) {
 	if pg.moves == nil {
 		return pg.Origin, nil

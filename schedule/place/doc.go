@@ -1,27 +1,24 @@
-// Package place makes the copies between memories tasks like others: it takes a program and a plan
-// for each of its graphs, and gives graphs with the copies in them, their order on every engine,
-// and places for all buffers.
+// Package place makes the transfers between memories tasks like others. It takes a program and a plan for each of its
+// graphs, and gives graphs with the transfers in them, their order on every engine, and places for all buffers.
 //
 // Read first: [Program] and [Compile]. The passes are, for each graph:
 //
-//   - traffic.go finds what has to move, from the memory that wrote it to those that read it
-//     (pushes.go), in parts where it passes the host memory (parts.go), and graph.go what waits for
-//     what then.
-//   - estimate.go orders the copies on each engine.
-//   - layouts.go places the buffers. Where a memory is too small, spill.go chooses what leaves it
-//     between two uses, reload.go brings that back, and everything begins again.
+//   - traffic.go finds the moves, from the memory of the writer to the memories of the readers (pushes.go). A move
+//     that passes the host memory goes in parts (parts.go). graph.go derives the dependences.
+//   - estimate.go orders the transfers on each engine.
+//   - layouts.go places the buffers. Where a memory is too small, spill.go evicts contents between two uses and
+//     reload.go reloads them. Then everything begins again.
 //
-// [Written] is what a plan file has of all that. A plan that has it is followed (follow.go).
+// [Written] is the part of a plan file for all of this. A plan that has it is followed (follow.go).
 //
 // # Invariants
 //
-//   - A *replica* is the buffer that a memory has of a buffer of the origin. A version moves once to
-//     each memory that needs it, right after the task that wrote it, and once more after each time
-//     that it left for lack of room. A replica has as many copies as the plan says for its memory,
-//     else the graph.
+//   - A *replica* is the buffer that a memory has of a buffer of the origin. A version of an atom moves once to each
+//     memory of its readers, right after its writer has ended, and once more after each eviction. A replica has as
+//     many versions as the plan says for its memory, else the graph.
 //   - Whoever runs the lists of a graph and keeps its orders is right, whatever the times.
-//   - Times only give the order of the copies, and which contents leave. Both are in [Written], so
-//     that a plan that has it gives the same graph on any costs.
+//   - Times only give the order of the transfers, and the evictions. Both are in [Written], so that a plan with it
+//     gives the same graph on any costs.
 //
 // # Units
 //
@@ -31,6 +28,6 @@
 //
 // A replica is in its memory whole or not at all, but for rows that no task there uses. Contents
 // leave for the host memory only, and the host memory gives up nothing. A buffer that exists several
-// times in some memory leaves none. In a program in which contents leave a memory nothing goes in
-// parts, nor does what moves before the first step or after the last.
+// times in some memory leaves none. With evictions nothing goes in parts. Moves before the first step and after the
+// last never do.
 package place

@@ -11,12 +11,11 @@ import (
 	"dahl/schedule/ready"
 )
 
-// The order of the copies on each engine comes from an estimate of three steps: workers
-// run their lists, a task takes what it costs and a copy what its route takes with
-// nothing else on it; an engine takes the copy that has been ready longest, and of
-// several the one whose reader comes first, ties by name. What it did in the middle step is the order.
-// It is one that all lanes can keep together, whatever the times turn out to be: it is
-// the order in which things started in a run that kept all dependences.
+// The order of the transfers on each engine comes from an estimate of three steps. Workers run their lists. A task
+// takes its cost, and a transfer the time of its route with nothing else on it. An engine takes the transfer that has
+// been ready longest. Of several it takes the one with the earliest reader; the name breaks ties. The order is that
+// in the middle step. All lanes can keep it together, whatever the times turn out to be, since a run that kept all
+// dependences started things in this order.
 const (
 	estimatedSteps = 3
 	steadyStep     = 1
@@ -36,19 +35,19 @@ type estimate struct {
 	released []dag.Instance
 	now      time.Duration
 	ends     ready.Heap[laneEnd]
-	order    [][]dag.TaskID // by lane of an engine: copies of the steady step, as started
+	order    [][]dag.TaskID // by lane of an engine: transfers of the steady step, as started
 	started  []dag.TaskID   // all of the steady step
 	done     int
 }
 
-// engineGroup is the engines that can do the same copies.
+// engineGroup is the engines that can make the same transfers.
 type engineGroup struct {
 	memory platform.MemoryID
 	in     bool
 }
 
-// groupOf is the engines that serve a move: those of its destination, else those of its
-// source ([platform.Platform.EnginesTaken]). ok is false where no limited engine does.
+// groupOf is the engines that serve a move: the destination's, else the source's ([platform.Platform.EnginesTaken]).
+// ok is false where no limited engine does.
 func groupOf(p *platform.Platform, m *Move) (group engineGroup, ok bool) {
 	in, out := p.EnginesTaken(m.From, m.To)
 	if in {
@@ -57,7 +56,7 @@ func groupOf(p *platform.Platform, m *Move) (group engineGroup, ok bool) {
 	return engineGroup{m.From, false}, out
 }
 
-// Unlaned lists the copies that no limited engine makes.
+// Unlaned lists the transfers that no limited engine makes.
 func (pg *Graph) Unlaned() (copies []dag.TaskID) {
 	for t, m := range pg.moves {
 		if m == nil {
@@ -77,8 +76,7 @@ func (pg *Graph) Reaches(lane int, m *Move) bool {
 	return ok && l.Worker < 0 && group == engineGroup{l.Memory, l.In}
 }
 
-// ReadBefore reports whether a copy is read before what an engine could move instead, of what was
-// there before the first step.
+// ReadBefore reports whether the reader of a transfer comes before the reader of a move before the first step.
 func (pg *Graph) ReadBefore(copy dag.Instance, entry *Move) bool {
 	m := pg.moves[copy.Task]
 	return copy.Step == 0 && !m.NextStep && pg.position[m.For] < pg.position[entry.For]
@@ -154,7 +152,7 @@ func newEstimate(pg *Graph) *estimate {
 	return e
 }
 
-// free notes that a lane has ended what it ran.
+// free notes that the task or transfer of a lane has ended.
 func (e *estimate) free(lane int) {
 	if lane == noLane {
 		return
@@ -165,8 +163,7 @@ func (e *estimate) free(lane int) {
 	}
 }
 
-// takeReleased queues the copies that wait for nothing any more. Those that no engine makes
-// start.
+// takeReleased queues the transfers that wait for nothing any more. A transfer without an engine starts.
 func (e *estimate) takeReleased() {
 	e.released = e.steps.TakeAsReleased(e.released)
 	for _, i := range e.released {
@@ -188,7 +185,7 @@ func (e *estimate) takeReleased() {
 	}
 }
 
-// dispatch starts what can start on lanes that are free.
+// dispatch starts tasks and transfers on free lanes.
 func (e *estimate) dispatch() {
 	slices.Sort(e.touched)
 	for _, w := range e.touched {
@@ -222,13 +219,13 @@ func (e *estimate) dispatch() {
 	}
 }
 
-// engineQueue is the copies that wait for the same engines.
+// engineQueue is the transfers that wait for the same engines.
 type engineQueue struct {
 	lanes  []int
 	copies ready.Heap[readyCopy]
 }
 
-// freeEngine is the free engine of a queue that has the fewest copies in its list.
+// freeEngine is the free engine of a queue that has the fewest transfers in its list.
 func (e *estimate) freeEngine(q *engineQueue) int {
 	best := noLane
 	for _, l := range q.lanes {
@@ -249,10 +246,10 @@ func (e *estimate) start(lane int, i dag.Instance, takes time.Duration) {
 	e.ends.Push(laneEnd{e.now + takes, lane, i})
 }
 
-// noLane is where a copy runs that waits for no engine.
+// noLane stands for the lane of a transfer that waits for no engine.
 const noLane = -1
 
-// laneEnd is when a lane has done what it runs.
+// laneEnd is the end of the task or transfer of a lane.
 type laneEnd struct {
 	at       time.Duration
 	lane     int
@@ -267,7 +264,7 @@ func (a laneEnd) Before(b laneEnd) bool {
 	return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.instance.Step, b.instance.Step), cmp.Compare(a.instance.Task, b.instance.Task)) < 0
 }
 
-// readyCopy is a copy that waits for an engine since some time.
+// readyCopy is a transfer that waits for an engine since some time.
 type readyCopy struct {
 	*estimate
 	dag.Instance
@@ -276,7 +273,7 @@ type readyCopy struct {
 	readerAt   int32 // position in its worker's list
 }
 
-// Before is the order in which an engine takes copies.
+// Before is the order in which an engine takes transfers.
 func (a readyCopy) Before(b readyCopy) bool {
 	if a.since != b.since {
 		return a.since < b.since

@@ -10,9 +10,8 @@ import (
 	"dahl/schedule/ready"
 )
 
-// followTransfers takes the order of copies on the engines from a plan that lists them. The plan
-// must list exactly the copies of the placed graph, each on an engine that can make it, in an
-// order that the dependences allow.
+// followTransfers takes the order of transfers on the engines from a plan that lists them. The plan must list exactly
+// the transfers of the placed graph, each on an engine that can make it. The dependences must allow the order.
 func (pg *Graph) followTransfers() error {
 	plan := pg.plan
 	if err := pg.checkOutside(); err != nil || plan.Transfers == nil {
@@ -55,7 +54,7 @@ func (pg *Graph) followTransfers() error {
 	return nil
 }
 
-// copiesByName finds the copies of a step.
+// copiesByName finds the transfers of a step.
 func (pg *Graph) copiesByName() map[string]dag.TaskID {
 	named := map[string]dag.TaskID{}
 	for t, m := range pg.moves {
@@ -66,7 +65,7 @@ func (pg *Graph) copiesByName() map[string]dag.TaskID {
 	return named
 }
 
-// listedTransfer finds the task of a copy that a plan lists for a lane.
+// listedTransfer finds the task of a transfer that a plan lists for a lane.
 func (pg *Graph) listedTransfer(named map[string]dag.TaskID, lane int, c *PlannedTransfer) (dag.TaskID, error) {
 	t, ok := named[c.Name]
 	if !ok {
@@ -93,8 +92,7 @@ func (c *PlannedTransfer) String() string {
 	return fmt.Sprintf("%d bytes of %q, boxes %q, from %q to %q%s (%s)", c.Bytes, c.Buffer, c.Boxes, c.From, c.To, reader, c.Reason)
 }
 
-// checkOutside refuses a plan whose moves before the first step or after the last differ from
-// those of the placed graph.
+// checkOutside refuses a plan with other moves before the first step or after the last than the placed graph.
 func (pg *Graph) checkOutside() error {
 	for _, list := range []struct {
 		when   string
@@ -116,8 +114,8 @@ func (pg *Graph) checkOutside() error {
 	return nil
 }
 
-// newSpillPlan notes how it was decided what leaves memories: their limits, and an order of the tasks
-// of the placed graph without evictions. The replicas that return are not known yet.
+// newSpillPlan notes the basis of evictions: the limits of memories, and an order of the tasks of the placed graph
+// without evictions. The replicas that return are not known yet.
 func (pg *Graph) newSpillPlan(limits map[platform.MemoryID]int64, order []dag.TaskID) *SpillPlan {
 	plan := &SpillPlan{}
 	for _, m := range slices.Sorted(maps.Keys(limits)) {

@@ -25,14 +25,13 @@ type stepItem struct {
 	itemSpill
 }
 
-// itemSpill is what an item has to do with what leaves a memory and comes back.
+// itemSpill is the part of an item in evictions and reloads.
 type itemSpill struct {
-	// Where a memory has several replicas of a storage, one after the other: which one
-	// the item uses. After are earlier items that it follows for the room that they leave,
-	// and afterLast those of the step before.
+	// uses says which replica of a storage the item uses, where a memory has several one after the other. The item
+	// takes the room of the earlier items after, and of the items afterLast of the step before.
 	uses             map[location]int32
 	after, afterLast []int32
-	again            int32 // of a copy: how many before it are of the same contents, for another residence
+	again            int32 // of a transfer: the number of earlier transfers of the same contents, for other residences
 }
 
 // items lists the tasks in program order, what moves after each right behind it.
@@ -44,9 +43,9 @@ func (t *traffic) items() []stepItem {
 	return items
 }
 
-// build finds which task or copy waits for which. The items are what the traffic became
-// where contents leave a memory and come back; nil: nothing does. Where nothing moves and
-// every storage is used only in the host memory, the graph is the origin's own.
+// build finds the dependences of tasks and transfers. The items are the traffic with evictions and reloads. Nil means
+// that there are none. Where nothing moves and every storage is used only in the host memory, the graph is the
+// origin's own.
 func (t *traffic) build(items []stepItem, streamed map[string]bool) *Graph {
 	pg := &Graph{Origin: t.g, Links: t.g.Links, traffic: t, streamed: streamed}
 	if items != nil {
@@ -78,7 +77,7 @@ func (pg *Graph) takeItems(items []stepItem) {
 	}
 }
 
-// TaskOf is the task of the origin that a task is; -1 for a copy.
+// TaskOf is the task of the origin behind a task, and -1 for a transfer.
 func (pg *Graph) TaskOf(t dag.TaskID) dag.TaskID {
 	if pg.moves == nil {
 		return t
@@ -86,7 +85,7 @@ func (pg *Graph) TaskOf(t dag.TaskID) dag.TaskID {
 	return pg.taskOf[t]
 }
 
-// Move is what a copy moves; nil for a task of the origin.
+// Move is the move of a transfer. Nil means a task of the origin.
 func (pg *Graph) Move(t dag.TaskID) *Move {
 	if pg.moves == nil {
 		return nil
@@ -94,10 +93,10 @@ func (pg *Graph) Move(t dag.TaskID) *Move {
 	return pg.moves[t]
 }
 
-// Moves are those of all copies of a step, by task; nil for a task of the origin.
+// Moves are the moves of all transfers of a step, by task. Nil means a task of the origin.
 func (pg *Graph) Moves() []*Move { return pg.moves }
 
-// PlacedAs is the task that a task of the origin is.
+// PlacedAs is the task of the placed graph for a task of the origin.
 func (pg *Graph) PlacedAs(origin dag.TaskID) dag.TaskID {
 	if pg.moves == nil {
 		return origin
@@ -105,7 +104,7 @@ func (pg *Graph) PlacedAs(origin dag.TaskID) dag.TaskID {
 	return dag.TaskID(pg.at[origin])
 }
 
-// spill is what a task has to do with what leaves a memory and comes back.
+// spill is the part of a task in evictions and reloads.
 func (pg *Graph) spill(t dag.TaskID) *itemSpill {
 	if pg.spills == nil {
 		return &noSpill
@@ -115,7 +114,7 @@ func (pg *Graph) spill(t dag.TaskID) *itemSpill {
 
 var noSpill itemSpill
 
-// Body is what the tasks and copies do with the atoms of replicas. A task of the origin
+// Body lists the uses of atoms of replicas by tasks and transfers. A task of the origin
 // works on the replicas of its worker's memory, and keeps all of its predecessors: two
 // memories could hold two versions at once, but a schedule of the placed graph is to be one
 // of the origin too.
@@ -175,8 +174,8 @@ func (pg *Graph) streams(replica dag.BufferID) bool {
 	return pg.streamed[pg.replicaName(location{pg.replicas.of[replica], m})]
 }
 
-// Stays reports whether a replica holds its contents for the whole run: it keeps them from step to
-// step, or no task writes it.
+// Stays reports whether a replica holds its contents for the whole run. It does if it keeps them from step to step,
+// or if no task writes it.
 func (pg *Graph) Stays(replica dag.BufferID) bool { return pg.carries[replica] || !pg.writes[replica] }
 
 // Reloads reports whether something comes back that a memory had dropped.
@@ -222,7 +221,7 @@ func (pg *Graph) appendLost(lost []dag.Edge, id dag.TaskID, back int32) []dag.Ed
 	return lost
 }
 
-// Name is that of a task or a copy.
+// Name names a task or a transfer.
 func (pg *Graph) Name(t dag.TaskID) string {
 	m := pg.Move(t)
 	if m == nil {
@@ -252,7 +251,7 @@ func (pg *Graph) Name(t dag.TaskID) string {
 	return name
 }
 
-// verb is what the name of a copy begins with.
+// verb is the first word of the name of a transfer.
 func (m *Move) verb() string {
 	if m.Reason == ReasonReload || m.Reason == ReasonEvict {
 		return string(m.Reason)
@@ -260,8 +259,7 @@ func (m *Move) verb() string {
 	return CopyOp
 }
 
-// Compare orders copies by the names of what they move from where to where, after and
-// for which task.
+// Compare orders transfers by the names of their buffer, their memories, their writer and their reader.
 func (pg *Graph) Compare(a, b dag.TaskID) int {
 	g, memories, x, y := pg.Origin, pg.p.Memories, pg.moves[a], pg.moves[b]
 	c := strings.Compare(x.verb(), y.verb())
@@ -271,7 +269,7 @@ func (pg *Graph) Compare(a, b dag.TaskID) int {
 	if c == 0 {
 		c = cmp.Or(strings.Compare(memories[x.From].Name, memories[y.From].Name), strings.Compare(memories[x.To].Name, memories[y.To].Name))
 	}
-	if c == 0 && x.Writer != y.Writer { // else both are of contents that came back
+	if c == 0 && x.Writer != y.Writer { // else both move reloaded contents
 		c = cmp.Compare(g.Rank(x.Writer), g.Rank(y.Writer))
 	}
 	if c == 0 {

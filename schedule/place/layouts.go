@@ -34,7 +34,7 @@ func (placed *Program) layOut() (layouts [][]*layout.Layout, excess map[platform
 	return layouts, excess, err
 }
 
-// keepOrders adds those on which layouts rest.
+// keepOrders adds the orders on which layouts rest.
 func (pg *Graph) keepOrders(layouts []*layout.Layout) {
 	for _, l := range layouts {
 		pg.Reuse, pg.MemoryReuseNext = append(pg.Reuse, l.Reuse...), append(pg.MemoryReuseNext, l.ReuseNext...)
@@ -56,8 +56,7 @@ func (c *compiler) layOutLater(placed *Program) bool {
 	return true
 }
 
-// mostBytes is what the replicas take in each memory where none shares bytes, and each has
-// all rows.
+// mostBytes is the size of the replicas in each memory, if none shares bytes and each has all rows.
 func (pg *Graph) mostBytes() []int64 {
 	bytes := make([]int64, len(pg.p.Memories))
 	for b := range pg.Origin.Buffers {
@@ -75,7 +74,7 @@ func (pg *Graph) mostBytes() []int64 {
 	return bytes
 }
 
-// toLayOut is what the layouts have to know.
+// toLayOut describes the placed graph for its layouts.
 func (pg *Graph) toLayOut() *layout.Graph {
 	w, body := pg.buffers(), pg.Body()
 	carried, written, copies := pg.carries, pg.writes, body.Copies
@@ -86,8 +85,8 @@ func (pg *Graph) toLayOut() *layout.Graph {
 		Order: pg.Order, Memory: w.memory, Keeps: pg.keepsBytes(), ScratchBytes: pg.plan.ScratchBytes}
 }
 
-// keepsBytes marks the storages that share bytes with no other: those that move before the first step
-// or after the last, and those with copies in some memory, whose steps should not wait for others.
+// keepsBytes marks the storages that share bytes with no other. They move before the first step or after the last, or
+// have several versions in some memory, whose steps should not wait for others.
 func (pg *Graph) keepsBytes() []bool {
 	moved := make([]bool, len(pg.buffers().list))
 	for b, of := range pg.buffers().of {
@@ -103,9 +102,8 @@ func (pg *Graph) keepsBytes() []bool {
 	return moved
 }
 
-// overflow is by how much a memory is too small for the layouts of all graphs, which share
-// its arenas, and the error that says so: of the graph that takes most if that alone is too
-// large.
+// overflow is the number of bytes that a memory lacks for the layouts of all graphs. They share its arenas. The
+// error names the largest graph, if that alone is too large.
 func (placed *Program) overflow(m platform.MemoryID, layouts [][]*layout.Layout) (most int64, err error) {
 	var whole layout.Layout
 	for i := range layouts {
@@ -124,7 +122,7 @@ func (placed *Program) overflow(m platform.MemoryID, layouts [][]*layout.Layout)
 	return over, err
 }
 
-// overflow is by how much a memory is too small for a layout, and the error that says so.
+// overflow is the number of bytes that a memory lacks for a layout, and an error with it.
 func overflow(l *layout.Layout, m *platform.Memory) (int64, error) {
 	total := l.TotalBytes()
 	if m.CapacityBytes == 0 || total <= m.CapacityBytes {
@@ -135,8 +133,8 @@ func overflow(l *layout.Layout, m *platform.Memory) (int64, error) {
 		m.Name, short(m.CapacityBytes), short(total), short(total-m.CapacityBytes), short(a[layout.NetworkArena]), short(a[layout.DataArena]), short(a[layout.StepArena]), short(a[layout.ScratchArena]))}
 }
 
-// RoomError says which memory cannot hold what a plan puts there. A replica of a storage has
-// all rows that the memory's tasks use, and is there whole or not at all.
+// RoomError says that a memory cannot hold the buffers of a plan. A replica of a storage has all rows that the
+// memory's tasks use, and is there whole or not at all.
 type RoomError struct {
 	Memory string
 	text   string

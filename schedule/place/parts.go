@@ -8,13 +8,13 @@ import (
 	"dahl/platform"
 )
 
-// What passes the host memory on its way between two others goes in parts, so that the second hop
-// of one part runs beside the first hop of the next. With n parts over two hops of equal bandwidth b
+// A transfer that is staged through the host memory goes in parts, so that the second hop of one part runs while the
+// next part makes its first hop. With n parts over two hops of equal bandwidth b
 // and latency l, B bytes take (n + 1) (l + B/nb), whole they take 2 (l + B/b).
 //
-// A part has so many bytes that latency is a tenth of its time on either hop, s = 9 l b: a copy
-// engine is then busy for at most a ninth longer than with the whole, and from two parts on, which
-// take 3·10 l, all are there sooner than the whole, which takes 2 (l + 2·9 l). A move is cut along
+// The size of a part makes latency a tenth of its time on either hop, s = 9 l b. A copy engine is then busy for at
+// most a ninth longer than with the whole. Two parts take 3·10 l and are there sooner than the whole, in 2 (l + 2·9
+// l). A move is cut along
 // its atoms into 16 parts at most. An atom of several parts goes by itself, in up to 16 equal
 // shares of its rows, as many as divide their number.
 const (
@@ -34,7 +34,7 @@ func partBytes(p *platform.Platform) int64 {
 				continue
 			}
 			for _, hop := range [2][2]platform.MemoryID{{from, host}, {host, to}} {
-				const sample = 1 << 30 // bytes, long beside any latency
+				const sample = 1 << 30 // bytes, long in comparison with any latency
 				latency := p.RouteTime(hop[0], hop[1], 0)
 				perByte := float64(p.RouteTime(hop[0], hop[1], sample)-latency) / sample
 				size = max(size, float64(latenciesInPart*float64(latency)/perByte), 1)
@@ -136,7 +136,7 @@ func rowsOf(box dag.Box) *dag.Range {
 	return &dag.Range{Hi: 1}
 }
 
-// boxes are those of what a move moves, in the shape that tells its atoms apart.
+// boxes are the boxes of a move, in the shape of its storage's atoms.
 func (pg *Graph) boxes(m *Move) []dag.Box {
 	_, boxes := pg.Origin.AtomBoxes(m.Atoms)
 	if m.Share.Of > 0 {
@@ -156,8 +156,8 @@ func (m *Move) partName() string {
 	return fmt.Sprintf(" as part %0*d of %d", len(fmt.Sprint(m.Parts)), m.Part+1, m.Parts)
 }
 
-// inShares is what the tasks and copies do with the shares of atoms that go in shares; a task uses
-// all of them. In each memory the first share of an atom has the atom's number, and the others have
+// inShares lists the uses of shares of atoms by tasks and transfers. A task uses all shares of an atom.
+// In each memory the first share of an atom has the atom's number, and the others have
 // numbers beyond all atoms.
 func (pg *Graph) inShares(body *dag.Body) *dag.Body {
 	of := map[int32]int32{}      // by atom: its shares

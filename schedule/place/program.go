@@ -13,15 +13,13 @@ import (
 	"dahl/schedule/layout"
 )
 
-// Program is a program compiled for a platform of several memories: the copies between
-// them are tasks of graphs like any other.
+// Program is a program compiled for a platform of several memories. The transfers between them are tasks like any
+// other.
 //
-// Every memory has buffers of its own, the *replicas* of the origin's buffers, and
-// every movement inside a step is a task of operation [CopyOp] from one replica to
-// another, right after the task that wrote what it moves. Package dag then derives what
-// has to wait for what, reuse of the source and of the destination and the step before
-// included, so that whoever replays the lists of Order, waiting for the predecessors of
-// each task, is right whatever the times.
+// Every memory has buffers of its own, the *replicas* of the origin's buffers. Every transfer inside a step is a task
+// of operation [CopyOp] from one replica to another, right after its writer. Package dag then derives the
+// dependences, with reuse of the source and of the destination and with the step before. A replay of the lists of
+// Order is right whatever the times, if it waits for the predecessors of each task.
 type Program struct {
 	Origin   *dag.Program
 	Platform *platform.Platform
@@ -33,46 +31,43 @@ type Program struct {
 	Layouts func() [][]*layout.Layout
 }
 
-// CopyOp is the operation of a copy: its accesses are pairs of a region that is read and
-// one of the same shape that is written.
+// CopyOp is the operation of a transfer. Its accesses are pairs of a region to read and one of the same shape to
+// write.
 const CopyOp = "copy"
 
-// Lane is what runs one list of tasks in order: a worker, or a copy engine.
+// Lane runs one list of tasks in order: a worker, or a copy engine.
 type Lane struct {
 	Name   string
 	Worker platform.WorkerID // -1 for a copy engine
-	// Memory is that of the worker, or the device memory that the engine serves: copies
-	// into it if In, else out of it.
+	// Memory is the worker's memory, or the device memory of the engine: with In the engine copies into it, else out
+	// of it.
 	Memory platform.MemoryID
 	In     bool
 }
 
-// Graph is one graph of a placed program. Tasks are its own unless they are said
-// to be of the origin: it has the origin's tasks and the copies between them, in program
-// order, or, where contents leave a memory and come back, in that of an estimate.
+// Graph is one graph of a placed program. Tasks are its own unless a comment names the origin. It has the origin's
+// tasks and the transfers between them, in program order. With evictions the order comes from an estimate.
 type Graph struct {
 	Origin     *dag.Graph
-	*dag.Links                // which of the tasks wait for which
-	Order      [][]dag.TaskID // by lane; copies that no limited engine makes are on none
+	*dag.Links                // dependences of the tasks
+	Order      [][]dag.TaskID // by lane; transfers that no limited engine makes are on none
 
-	// Graph is all of it with names and regions. It is made when it is first asked for: who
-	// only replays the lists needs none of that. It fails where a name is given twice.
+	// Graph is all of it with names and regions. It is made at the first call, since a replay of the lists does not
+	// need it. It fails where a name is given twice.
 	Graph func() (*dag.Graph, error)
 
-	// Enter is what has to move before the first step: contents that a memory reads
-	// before a step writes them, from where they are at home. It is in an order that can
-	// be executed one by one. Leave is what has to move after the last step, for the home
-	// of every storage that keeps its contents to hold them.
+	// Enter lists the moves before the first step, from the homes of storages to the memories that read them before a
+	// step writes them. They can be made one by one in this order. Leave lists the moves after the last step. They
+	// bring home the contents that storages keep.
 	Enter, Leave []*Move
 
-	// Reuse and MemoryReuseNext are the orders that all layouts together rely on, beyond those of
-	// Links: within a step, and from step to step. A runner that keeps them finds everything
-	// where and as it should be. A step may then begin in one memory while another still works
+	// All layouts together rely on the orders Reuse within a step and MemoryReuseNext from step to step, which Links
+	// lacks. A runner that keeps them finds everything where and as it should be.
+	// A step may then begin in one memory while another still works
 	// on the contents of the step before.
 	Reuse, MemoryReuseNext []dag.Edge
-	// Orders are Reuse and MemoryReuseNext, by the number of steps between the two tasks, with further
-	// orders that only make a schedule of this graph one of the origin, whose buffers exist in one
-	// memory.
+	// Orders are Reuse and MemoryReuseNext, by the number of steps between the two tasks, and further orders. The
+	// latter only make a schedule of this graph one of the origin, with its buffers in one memory.
 	Orders func() [][]dag.Edge
 
 	*traffic
@@ -92,14 +87,14 @@ type Move struct {
 	For      dag.TaskID
 	Writer   dag.TaskID // of the origin: what it moves it has written; -1: what was there before, or came back
 	NextStep bool
-	// Anywhere: an input that no task writes and that has no home. Where it is before
-	// the run is not a matter of the schedule, and its upload is no transfer of it.
+	// Anywhere marks an input without a writer and without a home. The schedule does not say where it is before the
+	// run, and its upload is no transfer of the schedule.
 	Anywhere bool
 	Atoms    []int32 // of the origin, ascending
 	Bytes    int64
 	Reason   Reason
 
-	Part, Parts int32 // which of the parts of a move that passes the host memory, from 0 on; Parts is 0: it is whole
+	Part, Parts int32 // number of the part of a staged move, from 0 on, and of how many; zero Parts means that it is whole
 	Share       Share // of its only atom
 }
 
@@ -148,12 +143,12 @@ func (plan *Input) placement(tasks int) (workers []platform.WorkerID, position [
 	return workers, position
 }
 
-// Compile places a plan for every graph of a program. Where a plan lists copies of buffers, the graph
-// is one with as many as the memory has that has most ([dag.Graph.WithVersions]). Compile fails when two memories that have to
-// exchange something have no route, or when a memory cannot hold what it has to.
+// Compile places a plan for every graph of a program. Where a plan lists versions of buffers, the graph has of each
+// buffer as many as the memory with most ([dag.Graph.WithVersions]). Compile fails when a transfer has no route, or
+// when a memory is too small.
 //
-// A plan that lists copies, places or what leaves a memory is kept to, and refused where
-// they are not those that its placement of the tasks needs, or not safe. With all of them,
+// Compile keeps to the transfers, places and evictions of a plan. It refuses them where its placement of the tasks
+// needs others, or where they are not safe. With all of them,
 // as [Program.Written] gives them, the placed graph depends neither on the costs nor on the
 // other graphs of the program.
 //
@@ -172,11 +167,11 @@ type compiler struct {
 	limits map[platform.MemoryID]int64 // bytes that may be live in a memory; absent: all
 }
 
-// maxSpills bounds the attempts to make the contents of a memory smaller. What is live
-// at once may fit while the layout, which has gaps, does not.
+// maxSpills bounds the attempts to make the contents of a memory smaller. The live bytes may fit while the layout
+// does not, since it has gaps.
 const maxSpills = 16
 
-// compile lays the program out, and again with less in a memory that cannot hold it.
+// compile lays the program out, and again with less in a memory that is too small.
 func (c *compiler) compile() (*Program, error) {
 	var tooLarge error
 	for range maxSpills {
@@ -231,8 +226,8 @@ func (c *compiler) mostScratch(m platform.MemoryID) int64 {
 	return most
 }
 
-// attempt derives the movements of each graph, makes them tasks, and orders them on the
-// copy engines; unlike says where a plan lists others, as it may before everything fits.
+// attempt derives the transfers of each graph, makes them tasks, and orders them on the copy engines. unlike says
+// where a plan lists others, as it may before everything fits.
 func (c *compiler) attempt() (placed *Program, unlike, err error) {
 	placed = &Program{Origin: c.prog, Platform: c.p, Lanes: c.lanes}
 	traffics, items, spills := make([]*traffic, len(c.plans)), make([][]stepItem, len(c.plans)), make([]*SpillPlan, len(c.plans))
@@ -256,9 +251,8 @@ func (c *compiler) attempt() (placed *Program, unlike, err error) {
 	return placed, unlike, nil
 }
 
-// items finds what moves, and, where contents leave a memory and come back, the tasks and
-// copies with that; the storages that are not in a memory all the time it adds to streamed.
-// spills is nil where nothing leaves one.
+// items finds the moves of a graph, and with evictions the tasks and transfers together. It adds to streamed the
+// storages that are not in a memory all the time. A nil spills means that nothing is evicted.
 func (c *compiler) items(graph int, streamed map[string]bool) (t *traffic, items []stepItem, spills *SpillPlan, err error) {
 	if t, err = newTraffic(c.prog.Graphs[graph], c.p, c.lanes, &c.plans[graph], c.partsSize(&c.plans[graph])); err != nil {
 		return nil, nil, nil, err
@@ -283,9 +277,8 @@ func (c *compiler) items(graph int, streamed map[string]bool) (t *traffic, items
 	return t, items, spills, nil
 }
 
-// partsSize is in parts of how many bytes a graph moves what passes the host memory: what the plan
-// says, and where it says nothing of copies, what suits the platform. Where contents leave a memory
-// and come back everything moves whole.
+// partsSize is the size of the parts of staged transfers: the plan's, or where the plan lists no transfers the
+// platform's. With evictions everything moves whole.
 func (c *compiler) partsSize(plan *Input) int64 {
 	switch {
 	case len(c.limits) > 0 || plan.Spill != nil:
@@ -296,9 +289,8 @@ func (c *compiler) partsSize(plan *Input) int64 {
 	return partBytes(c.p)
 }
 
-// spillOrder is how much may be live in memories, and the order along which it is decided
-// what leaves them: that of the plan, or of an estimate. A plan that lists places was found
-// to fit, and is not given less than it says.
+// spillOrder is the limits of live bytes in memories, and the order along which evictions are decided: the plan's, or
+// an estimate's. A plan that lists places was found to fit, and gets no lower limits.
 func (c *compiler) spillOrder(t *traffic) (limits map[platform.MemoryID]int64, started []dag.TaskID, spills *SpillPlan, err error) {
 	plan := t.plan
 	if plan.Spill == nil && (len(c.limits) == 0 || plan.Places != nil) {
@@ -315,9 +307,9 @@ func (c *compiler) spillOrder(t *traffic) (limits map[platform.MemoryID]int64, s
 	return c.limits, started, pg.newSpillPlan(c.limits, started), err
 }
 
-// Lanes lists the workers and the copy engines of a platform: those of each memory
-// but the host's, in its order, into it before out of it. Where the devices of a memory do
-// not say how many they have, there is no lane: a copy starts as soon as it can.
+// Lanes lists the workers and the copy engines of a platform. Every memory but the host's has engines into it and
+// then engines out of it. Where the devices of a memory do not say how many they have, there is no lane, and a
+// transfer starts as soon as it can.
 func Lanes(p *platform.Platform) []Lane {
 	var lanes []Lane
 	for w := range p.Workers {

@@ -19,16 +19,14 @@ type push struct {
 // nextStep is set in the order of a push to a reader of the next step.
 const nextStep = 1 << 63
 
-// pushes lists, for a plan, what to move as soon as it is written, in the order in which
-// each writer should serve its readers: this step before the next, then by place in the
-// plan, then by name.
+// pushes lists the atoms to move as soon as they are written. Each writer serves its readers of this step first and
+// then of the next, by their place in the plan, then by name.
 type pushes struct {
 	start []int32 // by task: the first of its pushes, and one past the last
 	all   []push
 }
 
-// of are the pushes of a task; of that past the last one those of what is there before the
-// first step.
+// of lists the pushes of a task. The number past the last task stands for the contents before the first step.
 func (p *pushes) of(writer int) []push { return p.all[p.start[writer]:p.start[writer+1]] }
 
 // findPushes finds the readers of every value.
@@ -71,14 +69,13 @@ func (t *traffic) eachPush(visit func(writer int32, is push)) {
 	})
 }
 
-// EachReading visits what every task of a steady step reads, atom by atom, with the task that has
-// written it: in the same step, or in the one before. The number of tasks stands for a writer
-// before the first step.
+// EachReading visits the reads of every task of a steady step, atom by atom, with the task that wrote the atom in the
+// same step or in the one before. The number of tasks stands for a writer before the first step.
 func EachReading(g *dag.Graph, visit func(writer int32, reader dag.TaskID, atom int32, nextStep bool)) {
 	eachReading(g, []bool{false, true}, visit)
 }
 
-// EachReadingOfFirst visits what every task of the first step reads.
+// EachReadingOfFirst visits the reads of every task of the first step.
 func EachReadingOfFirst(g *dag.Graph, visit func(writer int32, reader dag.TaskID, atom int32)) {
 	eachReading(g, []bool{false}, func(writer int32, reader dag.TaskID, atom int32, _ bool) { visit(writer, reader, atom) })
 }

@@ -23,7 +23,7 @@ type rewriting struct {
 	writeBack map[dag.TaskID][]*Move
 }
 
-// rewrite inserts what brings dropped contents to the host and back.
+// rewrite inserts the transfers of dropped contents to the host and back.
 func (s *spill) rewrite() []stepItem {
 	r := &rewriting{spill: s, at: make([]int32, len(s.items)), replica: map[location]int32{}, visited: map[location]int{},
 		users: map[location][]int32{}, begun: map[location]int32{}, ended: map[location][]int32{}, lastTaken: -1, writeBack: s.writeBacks()}
@@ -55,8 +55,7 @@ func (r *rewriting) follow(items []int32) []int32 {
 	return now
 }
 
-// copyItem adds an item, what has to come back before it and what has to go to the host
-// right after it.
+// copyItem adds an item, the reloads before it and the evictions to the host right after it.
 func (r *rewriting) copyItem(i int32) {
 	item := r.items[i]
 	item.after = r.follow(item.after)
@@ -106,12 +105,12 @@ func (r *rewriting) begins(at location) bool {
 	return !r.stays(at) && (k == 0 || r.dropped[at][k-1])
 }
 
-// pointless reports whether what comes in at the next visit leaves again unused.
+// pointless reports whether the contents of the next visit leave again unused.
 func (r *rewriting) pointless(at location) bool {
 	return r.begins(at) && r.dropped[at][r.visited[at]] && len(r.needs[at][r.visited[at]]) > 0
 }
 
-// bringBack adds the copy of what a residence that begins will read before it is written.
+// bringBack adds the reload of a residence that begins: the atoms that it reads before a write.
 func (r *rewriting) bringBack(at location) {
 	if !r.begins(at) {
 		return
@@ -139,15 +138,14 @@ func (r *rewriting) bringBack(at location) {
 	r.emit(stepItem{task: -1, move: moves[0], itemSpill: itemSpill{again: r.replica[at]}}, []location{at})
 }
 
-// evictedBefore counts what has been sent home of a storage after the same writer, for other
-// memories.
+// evictedBefore counts the evictions of a storage after the same writer, from other memories.
 func (t *traffic) evictedBefore(m *Move) int32 {
 	n := t.evicted[evicted{m.Buffer, m.Writer}]
 	t.evicted[evicted{m.Buffer, m.Writer}]++
 	return n
 }
 
-// evicted is a storage and a task that wrote of it what leaves a memory.
+// evicted is a storage and the writer of its evicted contents.
 type evicted struct {
 	storage dag.BufferID
 	writer  dag.TaskID
@@ -161,8 +159,8 @@ func (r *rewriting) reader(i int32) dag.TaskID {
 	return r.items[i].task
 }
 
-// emit adds an item that uses storages in the memory. The first of a residence follows
-// what had left room, and what took some before; the others follow the first.
+// emit adds an item that uses storages in the memory. The first item of a residence follows the items that left room,
+// and the last one to take some. The others follow the first.
 func (r *rewriting) emit(item stepItem, here []location) int32 {
 	id := int32(len(r.out))
 	uses := map[location]int32{}
@@ -207,7 +205,7 @@ func (r *rewriting) leaveRoom(here []location) {
 	}
 }
 
-// writeBacks finds what has to go to the host because it will be dropped, by writer.
+// writeBacks finds the transfers to the host of contents that will be dropped, by writer.
 func (s *spill) writeBacks() map[dag.TaskID][]*Move {
 	writers, onHost := s.writers(), s.onHost()
 	back := map[dag.TaskID][]*Move{}
@@ -256,8 +254,8 @@ func (s *spill) writers() [][]writing {
 	return writers
 }
 
-// lastWriter wrote what an atom holds after an item; of the step before if none has in
-// this one.
+// lastWriter is the writer of the contents of an atom after an item, or the last of the step before if this step has
+// none yet.
 func lastWriter(writers []writing, item int32) (dag.TaskID, bool) {
 	if len(writers) == 0 {
 		return 0, false
@@ -277,7 +275,7 @@ type written struct {
 	atom   int32
 }
 
-// onHost is what gets to the host anyhow, beside what tasks write there.
+// onHost lists the atoms that other transfers bring to the host.
 func (s *spill) onHost() map[written]bool {
 	has := map[written]bool{}
 	for i := range s.items {
@@ -290,7 +288,7 @@ func (s *spill) onHost() map[written]bool {
 	return has
 }
 
-// sendHome adds an atom to what goes to the host after its writer.
+// sendHome adds an atom to the evictions after its writer.
 func (s *spill) sendHome(back map[dag.TaskID][]*Move, writer dag.TaskID, atom int32) {
 	back[writer] = s.load(back[writer], 0, &Move{Buffer: s.g.AtomStorage(dag.AtomID(atom)), From: s.memoryOf(writer), To: s.p.HostMemory(),
 		For: writer, Writer: writer, Reason: ReasonEvict}, atom)

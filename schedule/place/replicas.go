@@ -16,12 +16,12 @@ type replicas struct {
 	use       []uint64           // by buffer of the origin: the memories that need it
 	first     []dag.BufferID     // by buffer of the origin: its first replica
 	several   map[location]int32 // how many a storage has in a memory, where there is more than one
-	of        []dag.BufferID     // by replica: of which buffer
+	of        []dag.BufferID     // by replica: its buffer
 	firstAtom []int32            // by storage of the origin: the first atom of its first replica
 	atoms     int32              // of all
 }
 
-// newReplicas gives every buffer those that a graph needs.
+// newReplicas gives every buffer the replicas that a graph needs.
 func (t *traffic) newReplicas() *replicas {
 	g := t.g
 	x := &replicas{g: g, host: t.host, use: t.usedIn(), first: make([]dag.BufferID, len(g.Buffers)), firstAtom: make([]int32, len(g.Buffers)), several: map[location]int32{}}
@@ -73,8 +73,7 @@ func (x *replicas) id(at location, n int32) dag.BufferID {
 	return x.first[at.storage] + dag.BufferID(x.count(at.storage, before)+n)
 }
 
-// shift is what is added to the number of an atom of the origin to have that of a replica
-// of its storage.
+// shift is the difference between the number of an atom of the origin and its number in a replica of its storage.
 func (x *replicas) shift(replica dag.BufferID) int32 {
 	b := x.of[replica]
 	first, end := x.g.StorageAtoms(b)
@@ -118,7 +117,7 @@ func (t *traffic) usedIn() []uint64 {
 			}
 		}
 	}
-	for b := range use { // what nobody uses may be a matter of the user's
+	for b := range use { // a buffer that nobody uses may be the user's
 		if owner := g.Buffers[b].ViewOf; use[b] == 0 && owner != dag.None {
 			use[b] = use[owner]
 		} else if use[b] == 0 {

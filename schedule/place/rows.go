@@ -6,10 +6,9 @@ import (
 	"dahl/dag"
 )
 
-// rowsUsed finds the storages of which a memory uses only some rows, neighbours along the
-// first dimension, such as the samples that a device was given of a batch. Their replicas
-// there hold those rows and no others. That is done for what lives within a step, away
-// from home, and has no view that cuts the first dimension otherwise.
+// rowsUsed finds the storages with only some rows in use in a memory, neighbours along the first dimension, such as a
+// device's samples of a batch. Their replicas there hold these rows and no others. The storages live within a step,
+// away from home, and no view cuts their first dimension in another way.
 func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[location]dag.Range {
 	g := t.g
 	used := map[location]dag.Range{}
@@ -49,7 +48,7 @@ func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[
 	return used
 }
 
-// inRows marks the storages of which a part of the rows may be kept.
+// inRows marks the storages that may be kept in part.
 func (t *traffic) inRows() []bool {
 	g := t.g
 	may, written := make([]bool, len(g.Buffers)), g.WrittenStorages()
@@ -64,7 +63,7 @@ func (t *traffic) inRows() []bool {
 	return may
 }
 
-// ofRows is a shape with as many rows as there are of a storage.
+// ofRows is the shape of the rows kept of a storage.
 func ofRows(r dag.Range, kept bool, shape []int) []int {
 	if !kept {
 		return shape
@@ -74,7 +73,7 @@ func ofRows(r dag.Range, kept bool, shape []int) []int {
 	return shape
 }
 
-// boxOfRows is a box counted from the first row that there is of a storage.
+// boxOfRows is a box counted from the first row kept of a storage.
 func boxOfRows(r dag.Range, kept bool, box dag.Box) dag.Box {
 	if !kept || box == nil {
 		return box

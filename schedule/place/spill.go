@@ -14,20 +14,20 @@ import (
 //
 //   - The order of the estimate becomes the order that gives the graph its meaning, and
 //     so the sequence of uses in each memory.
-//   - A walk along it drops, whenever the memory is full, what is used again last of all
+//   - Whenever the memory is full, a walk along it drops the storage with the latest next use
 //     (Belady, A study of replacement algorithms for a virtual-storage computer, IBM
 //     Systems Journal 5(2), 1966). It knows the future because a step is like the next.
-//   - What is dropped and needed again is brought to the host memory, as soon as it is
-//     written and once, unless it gets there anyhow; and it comes back right before its
-//     next use, into a replica of its own. So each replica lives for one residence,
+//   - Dropped contents with a later use go to the host memory once, as soon as they are written, unless another
+//     transfer brings them there. They come back right before the next use, into a replica of their own.
+//     So each replica lives for one residence,
 //     and the layout can give its bytes to others.
-//   - Whatever takes room follows, by an edge, what had left room before it in the walk.
+//   - An item that takes room follows, by an edge, the items with room left before it in the walk.
 //     Without these edges no order would let the replicas share bytes.
 //
 // A storage that keeps its contents from step to step is either in the memory all the
 // time or comes there in every step: because it was chosen to leave, or because another memory
-// writes it before it is read here. The walk gives the bytes of what comes in every step to
-// others, so the layout must do so too. A storage of several copies is there all the time, with all.
+// writes it before it is read here. The walk gives the bytes of a storage that comes in every step to others, so the
+// layout must do so too. A storage of several versions is there all the time, with all of them.
 type spill struct {
 	*traffic
 	items  []stepItem
@@ -37,18 +37,18 @@ type spill struct {
 
 	visits  map[location][]visit
 	needs   map[location][][]int32 // after each visit: atoms whose contents are used again
-	streams map[location]bool      // what was chosen to come back in every step
+	streams map[location]bool      // chosen to come back in every step
 	dropped map[location][]bool    // after each visit
 }
 
-// visit is what an item does with a storage in the memory: atoms read, and written.
+// visit is the use of a storage in the memory by an item: the atoms read, and written.
 type visit struct {
 	item          int32
 	reads, writes []int32
 }
 
-// spillMemory returns the items with what has to leave a memory and come back. streamed
-// collects the storages that come there in every step, of those that keep their contents.
+// spillMemory returns the items with the evictions and reloads of a memory. streamed collects the storages that keep
+// their contents and come there in every step.
 func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64, streamed map[string]bool) ([]stepItem, error) {
 	if err := t.routesToHost(); err != nil {
 		return nil, err
@@ -73,8 +73,7 @@ func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64
 	return s.rewrite(), nil
 }
 
-// routesToHost refuses a platform on which a memory cannot exchange contents with the
-// host's, which is where they go.
+// routesToHost refuses a platform without routes between some memory and the host memory, where evicted contents go.
 func (t *traffic) routesToHost() error {
 	p := t.p
 	host := p.HostMemory()
@@ -158,14 +157,14 @@ func mark(set map[int32]bool, atoms []int32, as bool) {
 	}
 }
 
-// stays reports whether a storage is in the memory all the time: one whose contents are
-// needed in the next step and that has not been chosen to leave, or that is at home here.
+// stays reports whether a storage is in the memory all the time. It is if it is at home here, or if the next step
+// needs its contents and it was not chosen to leave.
 func (s *spill) stays(at location) bool {
 	needs := s.needs[at]
 	return s.homes[at.storage] == s.memory || s.g.Versions(at.storage) > 1 || len(needs[len(needs)-1]) > 0 && !s.streams[at]
 }
 
-// bytes is what a storage takes in the memory.
+// bytes is the size of a storage in the memory.
 func (s *spill) bytes(at location) int64 {
 	buf, bytes := &s.g.Buffers[at.storage], s.g.Buffers[at.storage].Bytes()
 	if r, ok := s.rows[at]; ok {
@@ -188,7 +187,7 @@ func (s *spill) choose() error {
 	}
 }
 
-// walk drops what has to leave along one step.
+// walk drops storages along one step.
 func (s *spill) walk() error {
 	s.dropped = map[location][]bool{}
 	next := map[location]int{} // visit
@@ -274,8 +273,8 @@ func (s *spill) tooLarge(i int, live int64) error {
 		what, s.g.Tasks[task].Name, mem.Name, platform.ShortBytes(live), platform.ShortBytes(max(0, s.limit)))}
 }
 
-// inOrder puts the items in the order in which their tasks started, and what goes to the
-// host right behind its writer, so that it is there whenever it may be needed.
+// inOrder sorts the items as their tasks started, and puts moves to the host right behind their writers. So the
+// contents are there for every later use.
 func inOrder(items []stepItem, started []dag.TaskID, host platform.MemoryID) []stepItem {
 	toHost := map[dag.TaskID][]stepItem{}
 	for _, item := range items {

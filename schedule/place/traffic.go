@@ -8,9 +8,9 @@ import (
 	"dahl/platform"
 )
 
-// traffic is what a plan moves between memories in a steady step.
+// traffic is the moves of a plan between memories in a steady step.
 //
-// A *version* of an atom is what a task wrote there, or what was there before the run. A memory
+// A *version* of an atom is its contents after one write, or before the run. A memory
 // needs a version if one of its tasks reads it: in the same step, or in the next one for the last
 // version of a storage that keeps its contents. The version goes there once, as soon as it is
 // written. Everything of one storage, one writer and one first reader goes together.
@@ -22,29 +22,28 @@ type traffic struct {
 	worker   []platform.WorkerID // by task
 	position []int32             // by task: in the list of its worker
 	homes    []platform.MemoryID // by storage
-	copies   [][]int32           // by memory and storage: how many there are, where the plan says so
+	copies   [][]int32           // by memory and storage: the number of versions, where the plan says so
 
-	// The tasks in program order, each followed by what moves as soon as it has ended; where
-	// contents leave a memory and come back, in that of an estimate. Nil: nothing moves, nor
-	// is anything used or at home outside the host memory.
+	// The tasks in program order, each followed by the moves after its end. With evictions the order is an
+	// estimate's. Nil means that nothing moves, and nothing is used or at home outside the host memory.
 	taskOf []dag.TaskID // -1: a move
 	moves  []*Move      // nil: a task
 	at     []int32      // by task: where it is
-	spills []itemSpill  // nil: nothing leaves a memory and comes back
+	spills []itemSpill  // nil without evictions
 
-	evicted map[evicted]int32 // copies to the host memory, for lack of room
+	evicted map[evicted]int32 // evictions to the host memory
 
 	enter, leave []*Move
 
 	host      platform.MemoryID
-	partBytes int64                 // in parts of so many bytes what passes the host memory goes; 0: whole
+	partBytes int64                 // size of the parts of a staged move; zero means whole
 	ways      [][]platform.MemoryID // by pair of memories: hops found so far
-	reached   []uint64              // by atom: memories beside the source, of what is being distributed
+	reached   []uint64              // by atom in distribution: memories besides the source
 	spare     spareMoves
 }
 
-// newTraffic derives the movements of a plan that fits its problem. What passes the host memory
-// goes there in parts of so many bytes; 0: whole.
+// newTraffic derives the movements of a plan that fits its problem. partBytes is the size of the parts of a staged
+// move. Zero means whole.
 func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, partBytes int64) (*traffic, error) {
 	n, memories := len(g.Tasks), len(p.Memories)
 	t := &traffic{g: g, p: p, lanes: lanes, plan: plan, host: p.HostMemory(), partBytes: partBytes, evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
@@ -93,7 +92,7 @@ func (t *traffic) nothingMoves() bool {
 
 func (t *traffic) memoryOf(task dag.TaskID) platform.MemoryID { return t.p.MemoryOf(t.worker[task]) }
 
-// copiesIn is how many copies of a storage there are in a memory.
+// copiesIn is the number of versions of a storage in a memory.
 func (t *traffic) copiesIn(at location) int32 {
 	if t.copies == nil {
 		return t.g.Versions(at.storage)
@@ -125,8 +124,8 @@ func Home(p *platform.Platform, b *dag.Buffer) (platform.MemoryID, error) {
 	return m, nil
 }
 
-// distribute sends versions that were made together to the readers that need them, in the
-// order of the pushes. like has their writer and the reason.
+// distribute sends the versions of one writer to their readers, in the order of the pushes. like has the writer and
+// the reason.
 func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, error) {
 	for _, p := range to {
 		t.reached[p.atom] = 0
@@ -203,8 +202,7 @@ func (s *spareMoves) take(like *Move, atom int32) *Move {
 	return m
 }
 
-// sortStages puts what is kept in the host memory for a moment before what goes on to a
-// move's last memory.
+// sortStages puts the first hops of staged moves, to the host memory, before the second hops.
 func sortStages(moves []*Move, last func(*Move) platform.MemoryID) {
 	stage := func(m *Move) int {
 		if m.To == last(m) {
@@ -215,9 +213,8 @@ func sortStages(moves []*Move, last func(*Move) platform.MemoryID) {
 	slices.SortStableFunc(moves, func(a, b *Move) int { return stage(a) - stage(b) })
 }
 
-// hops are the memories through which a storage goes, the last one included: what would
-// pass the host memory on its way between two others is kept there for a moment, since
-// no engine reaches further. There are none within one memory.
+// hops are the memories through which a storage goes, the last one included. A move between two other memories by way
+// of the host memory is staged there, since no engine reaches further. There are none within one memory.
 func (t *traffic) hops(storage dag.BufferID, from, to platform.MemoryID) ([]platform.MemoryID, error) {
 	if from == to {
 		return nil, nil
@@ -238,8 +235,7 @@ func (t *traffic) hops(storage dag.BufferID, from, to platform.MemoryID) ([]plat
 	return *way, nil
 }
 
-// bringHome finds what is valid only elsewhere after a step, of storages that keep
-// their contents.
+// bringHome finds the kept contents that are not valid at home after a step.
 func (t *traffic) bringHome() error {
 	g := t.g
 	last := make([]dag.TaskID, g.NumAtoms()) // 1 + the task that writes it last
@@ -271,8 +267,7 @@ func (t *traffic) bringHome() error {
 	return nil
 }
 
-// reaches reports whether what a task wrote is in a memory when all that moves after
-// it has arrived.
+// reaches reports whether the result of a task is in a memory once the moves after the task have arrived.
 func (t *traffic) reaches(writer dag.TaskID, atom int32, m platform.MemoryID) bool {
 	if t.memoryOf(writer) == m {
 		return true

@@ -9,13 +9,12 @@ import (
 	"dahl/schedule/layout"
 )
 
-// Written is what a plan says of placing; nil: it does not say. Transfers lists the copies of each
-// copy engine in a step. Enter and Leave list the moves before the first step and after the last.
-// Places says where the replicas of the storages lie in each memory, and Arenas how much is
-// reserved there. Spill says how it was decided what leaves a memory during a step for lack of
-// room; nil: nothing leaves. Copies says how many copies of a buffer there are in each memory, in
-// place of what the graph says; one of each that is not listed. In parts of PartBytes goes what
-// passes the host memory on its way between two others; 0: none of it goes in parts.
+// Written is the part of a plan about memories. A nil list says nothing. Transfers lists the transfers of each copy
+// engine in a step. Enter and Leave list the moves before the first step and after the last. Places says where the
+// replicas of the storages lie in each memory, and Arenas how much is reserved there. Spill is the basis of evictions
+// during a step. A nil Spill means that there are none. Versions says how many versions a buffer has in each memory,
+// in place of the graph; a buffer that is not listed has one. PartBytes is the size of the parts of transfers that
+// are staged through the host memory. Zero means that they go whole.
 type Written struct {
 	Versions  []PlannedVersions `json:"copies"`
 	Transfers []EngineTransfers `json:"transfers"`
@@ -27,15 +26,14 @@ type Written struct {
 	PartBytes int64             `json:"part_bytes"`
 }
 
-// PlannedVersions is how many copies of a buffer there are in a memory ([dag.Buffer.Copies]).
+// PlannedVersions is the number of versions of a buffer in a memory ([dag.Buffer.Versions]).
 type PlannedVersions struct {
 	Memory   string `json:"memory"`
 	Buffer   string `json:"buffer"`
 	Versions int    `json:"copies"`
 }
 
-// VersionsIn is how many copies there are of each storage, by memory and buffer; nil: as many as the
-// graph says.
+// VersionsIn is the number of versions of each storage, by memory and buffer. Nil means as many as the graph says.
 func (w *Written) VersionsIn(g *dag.Graph, p *platform.Platform) ([][]int32, error) {
 	if w.Versions == nil {
 		return nil, nil
@@ -62,7 +60,7 @@ func (w *Written) VersionsIn(g *dag.Graph, p *platform.Platform) ([][]int32, err
 	return all, nil
 }
 
-// checkVersions refuses copies of a buffer in a memory where the graph has none.
+// checkVersions refuses versions of a buffer in a memory where the graph has none.
 func (pg *Graph) checkVersions() error {
 	for _, c := range pg.plan.Versions {
 		m, _ := pg.p.MemoryByName(c.Memory)
@@ -74,19 +72,17 @@ func (pg *Graph) checkVersions() error {
 	return nil
 }
 
-// anyEngine stands for the engines of memories whose devices do not limit them. The copies
-// that they make have no order.
+// anyEngine stands for the engines of memories whose devices do not limit them. Their transfers have no order.
 const anyEngine = "any"
 
-// EngineTransfers is what a copy engine moves in a step, in order.
+// EngineTransfers lists the transfers of a copy engine in a step, in order.
 type EngineTransfers struct {
 	Engine    string            `json:"engine"`
 	Transfers []PlannedTransfer `json:"copies"`
 }
 
-// PlannedTransfer is one movement. Its name, that of a task of the placed graph, tells it
-// from others of a step; the rest says what it is. What moves before the first step or
-// after the last has none, and what leaves is for no task.
+// PlannedTransfer is one transfer. Name is the task's name in the placed graph, and unique within a step. A move
+// before the first step or after the last has no name, and one after the last has no reader For.
 type PlannedTransfer struct {
 	Name     string   `json:"name,omitempty"`
 	Buffer   string   `json:"buffer"`
@@ -107,19 +103,18 @@ type PlannedPlace struct {
 	Offset int64  `json:"offset"`
 }
 
-// PlannedArena is what is reserved for an arena of a memory.
+// PlannedArena is the size of an arena of a memory.
 type PlannedArena struct {
 	Memory string `json:"memory"`
 	Arena  string `json:"arena"`
 	Bytes  int64  `json:"bytes"`
 }
 
-// SpillPlan is what decides which contents leave a memory and come back. The decision
-// follows from it and from the graph alone, so that it is the same whatever tasks and
-// copies are later found to take.
+// SpillPlan is the basis of evictions and reloads. They follow from it and from the graph alone, whatever tasks and
+// transfers are later found to take.
 type SpillPlan struct {
 	Memories []SpillLimit `json:"memories"` // those that cannot hold all
-	// Order is the tasks and copies of a step as they start, before any contents leave.
+	// Order is the tasks and transfers of a step as they start, before any eviction.
 	Order []string `json:"order"`
 	// Returning are the replicas that come there in every step, of any graph of the program, though
 	// their contents are kept from step to step.
@@ -132,7 +127,7 @@ type SpillLimit struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// Written is what was decided for a graph.
+// Written writes the decisions for a graph down.
 func (placed *Program) Written(graph int) Written {
 	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
 	w := writtenPlaces(placed.Platform, pg.buffers(), layouts)

@@ -16,11 +16,11 @@ var DataParallel = New(schedule.Doc{
 	Paper:    "A. Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014",
 }, func(p *schedule.Problem) (*schedule.Plan, error) { return byRank(p, memoriesOfParts(p)) })
 
-// memoriesOfParts are the memories to which tasks go because of their parts, by task: tasks on one part of the data stay in
-// one memory, a part of the batch or of the channels, rows or columns of a layer.
+// memoriesOfParts gives tasks on one part of the data one memory, by task. A part is one of the batch, or of the
+// channels, rows or columns of a layer.
 //
-// HEFT puts a task where it ends first, and does not see that those after it will have to fetch what it wrote.
-// Here each memory has a share of the data, which is greater the faster its workers do the tasks on parts. Such a
+// HEFT puts a task where it ends first, and does not see that its successors will have to fetch its results. Here
+// each memory has a share of the data. The faster its workers do the tasks on parts, the greater the share. Such a
 // task goes where the middle of its part lies. The others, such as those that add gradients, go where they end
 // first. Layers that the lowering leaves whole are among these: their weights stay where they are, while the samples
 // move. Where a layer is cut along its outputs or inputs, so are its weights, and their parts stay while all samples
@@ -69,12 +69,12 @@ func memoriesOfParts(p *schedule.Problem) []platform.MemoryID {
 	return goes
 }
 
-// anywhere is where a task without a part goes.
+// anywhere is the memory of a task without a part.
 const anywhere = platform.MemoryID(-1)
 
-// middleOfPart is where the middle of a task's part lies in the first dimension of which the task has some only, between 0 and 1,
-// or -1: it has no part. The part is that of the largest operand that the task has not all of. Weights count for nothing, since
-// they are cut as what the task computes from them.
+// middleOfPart is the middle of a task's part, between 0 and 1, in the first dimension that the task has in part
+// only. -1 means that it has no part. The largest operand in part counts. Weights do not count, since they are cut as
+// the results of the task.
 func middleOfPart(g *dag.Graph, t dag.TaskID) (middle float64) {
 	middle = -1
 	most := int64(0)

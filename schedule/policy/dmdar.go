@@ -17,8 +17,8 @@ var DMDAR = NewOnline(schedule.Doc{
 // fewest bytes missing in its memory; ties go to the task that waits longest. So the worker goes
 // on with operands that are there while others come.
 //
-// No task waits for ever: a step ends when all its tasks have ended, only so many steps are in
-// progress at once, and a worker rests only when nothing waits for it.
+// No task waits for ever: a step ends when all its tasks have ended, few steps are in progress at once, and a worker
+// rests only when no task waits for it.
 type dmdar struct{ *dmda }
 
 // comparedTasks is how many waiting tasks are compared, those that wait longest. The cost of a

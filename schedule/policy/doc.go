@@ -5,6 +5,6 @@
 // [schedule.Policy]; [schedule.NewFit] tells it which workers may run a task.
 //
 // An [Online] policy decides while a program runs, where all tasks run in one memory. Its [Scheduler] sees tasks
-// become ready, and the [Engine] passes its decisions to the simulator or the executor. For several memories
-// the Engine runs once over expected times, and the plan is what it did ([Online.Plan]).
+// become ready, and the [Engine] passes its decisions to the simulator or the executor. For several memories the
+// Engine runs once over expected times, and its commands become the plan ([Online.Plan]).
 package policy

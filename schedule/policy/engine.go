@@ -16,7 +16,7 @@ import (
 // in one memory. It knows which instances are ready; the scheduler decides the rest. The caller passes
 // events in (Start, Done) and gets commands back.
 //
-// For several memories the Engine serves [Online.Plan] alone, over the times that [heftCopies] expects of transfers.
+// For several memories the Engine serves [Online.Plan] alone, over the times that [heftTransfers] expects.
 //
 // The Engine has no clock and no threads. It reads now once per event, for [Engine.ReadyAt] and
 // for the estimates that it gives the scheduler. Equal events at equal times in equal order give
@@ -42,7 +42,7 @@ type Engine struct {
 	fit       *schedule.Fit
 
 	resident *schedule.Residency // nil where the memory can hold everything, and in a plan for several memories
-	moves    *heftTransfers      // of a plan for several memories; nil: in one memory
+	moves    *heftTransfers      // of a plan for several memories; nil in one memory
 }
 
 // Command tells the driver of the Engine to run an instance on a worker, after those commanded before.
@@ -51,7 +51,7 @@ type Command struct {
 	Worker   platform.WorkerID
 }
 
-// instance is what the Engine knows of one execution of a task.
+// instance is the state of one execution of a task.
 type instance struct {
 	readyAt time.Duration
 	worker  platform.WorkerID // Undecided until it has one
@@ -143,7 +143,7 @@ func (e *Engine) Start(cmds []Command) []Command {
 	return e.settle(cmds)
 }
 
-// Done reports that a worker ended the task that was commanded first and had not ended.
+// Done takes the end of a worker's task, the first one commanded of those in progress.
 func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	state := &e.workers[w]
 	if len(state.runs) == 0 {
@@ -165,8 +165,8 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 // Finished reports whether every task of every step has ended.
 func (e *Engine) Finished() bool { return e.steps.Finished() }
 
-// Err returns the error that stopped the run: a memory that is too small, a route that is
-// missing, or a scheduler that broke the rules. No commands follow an error.
+// Err returns the error that stopped the run: too small a memory, a missing route, or a scheduler against the rules.
+// No commands follow an error.
 func (e *Engine) Err() error { return e.err }
 
 // ReadyAt is when the last predecessor of an instance had ended. The value holds until the
@@ -199,20 +199,19 @@ func (e *Engine) offer(to []uint64, cmds []Command) []Command {
 	return cmds
 }
 
-// EndAtStep makes the furthest step of which a worker was given a task the last one, and returns
-// it. The first step always runs.
+// EndAtStep makes the furthest step with a task given to a worker the last one, and returns it.
+// The first step always runs.
 func (e *Engine) EndAtStep() (last int32) {
 	e.steps.Cut(e.begun + 1)
 	return e.begun
 }
 
-// exists reports whether an instance is of the graph, and of a step that has not ended.
+// exists reports whether the graph has the task of an instance, and whether its step has not ended.
 func (e *Engine) exists(i dag.Instance) bool {
 	return i.Task >= 0 && int(i.Task) < len(e.p.Graph.Tasks) && i.Step >= e.steps.First() && int(i.Step) < e.p.Steps
 }
 
-// dropped takes an instance away that became ready for a step that will not run, and reports
-// whether it has.
+// dropped takes a ready instance of a step away that will not run, and reports whether it has.
 func (e *Engine) dropped(i dag.Instance) bool {
 	if !e.steps.IsCut(i.Step) || !e.exists(i) {
 		return false // where it does not exist, handing it out says so

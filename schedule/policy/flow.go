@@ -7,13 +7,13 @@ import (
 	"dahl/schedule/place"
 )
 
-// flow is the bytes that tasks of one step read of each other.
+// flow counts the bytes that tasks of one step read of each other.
 type flow struct {
 	start []int32 // by task: the first of its inflows, and one past the last
 	all   []inflow
 }
 
-// inflow is what a task reads of another one.
+// inflow is the bytes that a task reads of another one.
 type inflow struct {
 	writer int32
 	bytes  int64
@@ -45,7 +45,7 @@ func newFlow(g *dag.Graph) *flow {
 	return f
 }
 
-// bytes is how much t reads from s.
+// bytes is the number of bytes that t reads from s.
 func (f *flow) bytes(s, t dag.TaskID) int64 {
 	for _, in := range f.all[f.start[t]:f.start[t+1]] {
 		if in.writer == int32(s) {

@@ -12,7 +12,7 @@ import (
 	"dahl/schedule/ready"
 )
 
-// HEFT plans where each task ends first, by upward rank. It is what plans where no policy is asked for.
+// HEFT plans where each task ends first, by upward rank. Package train plans by it where nobody names a policy.
 var HEFT = New(schedule.Doc{
 	Name:     "heft",
 	Sentence: "tasks by upward rank, each into the earliest gap in which it can end first; planned once, then replayed",
@@ -37,7 +37,7 @@ var HEFT = New(schedule.Doc{
 // time 0 on.
 //
 // Two points differ from the paper or the machine. Where devices say how many copy engines they
-// have, transfers wait for an engine ([heftCopies]); the paper knows no engines, and links count
+// have, transfers wait for an engine ([heftTransfers]); the paper knows no engines, and links count
 // as free. The delay until a worker learns that its task is ready ([Pace]) does not count: plans
 // that counted it were better on one platform and worse on another.
 //
@@ -67,7 +67,7 @@ func byRank(p *schedule.Problem, memories []platform.MemoryID) (*schedule.Plan, 
 type heft struct {
 	p        *schedule.Problem
 	fit      *schedule.Fit
-	memories []platform.MemoryID // by task: where it goes, or anywhere; nil: all go anywhere
+	memories []platform.MemoryID // by task: its memory, or anywhere; nil means anywhere for all
 	flow     *flow
 	reuse    dag.Rows // predecessors by Problem.Reuse
 	mean     meanTransfer
@@ -159,7 +159,7 @@ func (h *heft) place(t dag.TaskID) error {
 	return nil
 }
 
-// workers lists those to which a task may go.
+// workers lists the workers to which a task may go.
 func (h *heft) workers(t dag.TaskID) []platform.WorkerID {
 	all := h.fit.Workers(t)
 	if h.memories == nil || h.memories[t] == anywhere {

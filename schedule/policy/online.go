@@ -10,13 +10,13 @@ import (
 	"dahl/schedule/ready"
 )
 
-// plannedSteps is how many steps a plan is taken from. Each begins when the one before has ended, with what
-// that has left in each memory. The last is written down: what keeps its contents is by then where it is used.
+// plannedSteps is the number of steps run for a plan. Each begins when the one before has ended, with the contents
+// left in each memory. The last is written down: by then storages that keep their contents are where they are used.
 const plannedSteps = 3
 
-// Plan runs a few steps over expected times and writes down which tasks each worker was told to run, in which order.
-// A task takes what it occupies a worker, and a transfer what [heftCopies] expects. A task runs where the whole storages
-// that it names fit, if it can; room for what else is there is not looked at.
+// Plan runs a few steps over expected times and writes down the tasks of each worker in their order. A task takes its
+// time on a worker, and a transfer the time that [heftTransfers] expects. A task runs where the
+// whole storages that it names fit, if it can. Room for other storages is not looked at.
 func (o *online) Plan(p *schedule.Problem) (*schedule.Plan, error) {
 	several := p.WithWholeStorages()
 	several.Steps = 1

@@ -28,7 +28,7 @@ type Scheduler interface {
 	Next(v *View, w platform.WorkerID) (dag.Instance, bool)
 }
 
-// Undecided is what Ready returns to leave the choice to Next.
+// Undecided is the result of Ready to leave the choice to Next.
 const Undecided platform.WorkerID = -1
 
 // New is a policy of a function.
@@ -86,8 +86,8 @@ type View struct {
 	*schedule.Fit
 	// FreeAt estimates when a worker will have finished the tasks it was given.
 	FreeAt func(w platform.WorkerID) time.Duration
-	// MissingBytes is how many bytes a memory lacks for an instance to run there, those on their way included.
-	// Arrival is when they are expected to have come.
+	// MissingBytes is the number of bytes that a memory lacks for an instance, bytes on their way included. Arrival
+	// is the expected time of their arrival.
 	MissingBytes func(i dag.Instance, m platform.MemoryID) int64
 	Arrival      func(i dag.Instance, m platform.MemoryID) time.Duration
 

@@ -7,7 +7,7 @@ import (
 	"dahl/dag"
 )
 
-// timeline is what one worker or engine runs, by start, with the gaps between. It is a list of
+// timeline lists the tasks or transfers of one worker or engine, by start, with the gaps between. It is a list of
 // chunks: an insertion moves few slots, and a search skips the chunks whose gaps are too short.
 type timeline struct{ chunks []timelineChunk }
 

@@ -11,14 +11,13 @@ import (
 	"dahl/schedule"
 )
 
-// heftTransfers times the copies of a plan in the making, where there are several memories.
+// heftTransfers times the transfers of a plan in the making, where there are several memories.
 //
-// It knows for every atom which memories have it and from when on. A task is placed after all
-// tasks that it depends on, so the version written last is the one that the next task reads. The
-// copies are those that package place will make: each moves from the memory of
-// its writer to another one, once to each, and brings all atoms of one storage and one writer
-// that the first reader there needs. Where copy engines are limited, a copy takes the first gap
-// of an engine that is long enough, as a task does on a worker (O. Sinnen, L. Sousa,
+// It knows for every atom which memories have it and from when on. A task is placed after all its predecessors, so
+// the version written last is the one that the next task reads. The transfers are the same as package place will
+// make. Each moves from the memory of its writer to another one, once to each, and brings all atoms of one storage
+// and one writer that the first reader there needs. Where copy engines are limited, a transfer takes the first gap of
+// an engine that is long enough, as a task does on a worker (O. Sinnen, L. Sousa,
 // Communication contention in task scheduling, IEEE Transactions on Parallel and Distributed
 // Systems 16(6), 2005). Links count as free.
 type heftTransfers struct {
@@ -28,13 +27,13 @@ type heftTransfers struct {
 	at       []time.Duration     // by atom and memory: from when on it is there
 	writer   []dag.TaskID        // by atom; -1: its contents are from before the step
 	source   []platform.MemoryID // by atom: memory of its writer, or home
-	in, out  [][]heftEngine      // by memory: its engines; none: not limited
-	wanted   []heftTransfer      // copies for the task and the memory of the last inquiry
+	in, out  [][]heftEngine      // by memory: its engines; empty means no limit
+	wanted   []heftTransfer      // transfers for the task and the memory of the last inquiry
 	inquiry  int64               // number of inquiries so far
 	inquired []int64             // by atom: the last inquiry that wanted it
 }
 
-// heftTransfer is one copy, with the engines and times found for it.
+// heftTransfer is one transfer, with the engines and times found for it.
 type heftTransfer struct {
 	storage    dag.BufferID
 	writer     dag.TaskID
@@ -45,8 +44,8 @@ type heftTransfer struct {
 	engines    []*heftEngine
 }
 
-// heftEngine is a copy engine. Its timeline has the copies for tasks that are placed, and until
-// is the end of its copies for the task at hand.
+// heftEngine is a copy engine. Its timeline has the transfers for tasks that are placed, and until is the end of its
+// transfers for the task at hand.
 type heftEngine struct {
 	timeline
 	until   time.Duration
@@ -84,8 +83,8 @@ func newHEFTTransfers(p *schedule.Problem) *heftTransfers {
 	return c
 }
 
-// arrive is when a memory has everything that a task reads, if nothing moves for it before a moment; ok is false where
-// no route brings it.
+// arrive is the time at which a memory has all operands of a task, if nothing moves for them before a moment. Without
+// a route, ok is false.
 func (c *heftTransfers) arrive(t dag.TaskID, m platform.MemoryID, from time.Duration) (at time.Duration, ok bool) {
 	if c == nil {
 		return 0, true
@@ -120,7 +119,7 @@ func (c *heftTransfers) arrive(t dag.TaskID, m platform.MemoryID, from time.Dura
 
 func (c *heftTransfers) entry(a int32, m platform.MemoryID) int { return int(a)*c.memories + int(m) }
 
-// want adds an atom to the copies. A copy starts when its last atom has been written.
+// want adds an atom to the transfers. A transfer starts when its last atom has been written.
 func (c *heftTransfers) want(a int32, storage dag.BufferID, from time.Duration) {
 	if c.inquired[a] == c.inquiry {
 		return
@@ -136,7 +135,7 @@ func (c *heftTransfers) want(a int32, storage dag.BufferID, from time.Duration) 
 	w.start = max(w.start, c.at[c.entry(a, w.from)])
 }
 
-// fit delays a copy until all its engines are free.
+// fit delays a transfer until all its engines are free.
 func (c *heftTransfers) fit(w *heftTransfer, m platform.MemoryID) {
 	in, out := c.p.Platform.EnginesTaken(w.from, m)
 	takes := c.p.Platform.RouteTime(w.from, m, w.bytes)
@@ -157,7 +156,7 @@ func (c *heftTransfers) fit(w *heftTransfer, m platform.MemoryID) {
 	}
 }
 
-// engage finds the engine that is free soonest and delays the copy until then.
+// engage finds the engine that is free soonest and delays the transfer until then.
 func (c *heftTransfers) engage(engines []heftEngine, w *heftTransfer, takes time.Duration) {
 	var best *heftEngine
 	soonest := time.Duration(0)
@@ -173,13 +172,13 @@ func (c *heftTransfers) engage(engines []heftEngine, w *heftTransfer, takes time
 	w.start, w.engines = soonest, append(w.engines, best)
 }
 
-// place settles where a task runs, and with it the copies for the task.
+// place settles the memory of a task, and with it the transfers for the task.
 func (c *heftTransfers) place(t dag.TaskID, m platform.MemoryID, end time.Duration) {
 	c.fetch(t, m, 0)
 	c.wrote(t, m, end)
 }
 
-// fetch settles the copies that bring a memory what a task reads, as [heftCopies.arrive] has them.
+// fetch settles the transfers of a task's operands to a memory, as [heftTransfers.arrive] has them.
 func (c *heftTransfers) fetch(t dag.TaskID, m platform.MemoryID, from time.Duration) (at time.Duration, ok bool) {
 	at, ok = c.arrive(t, m, from)
 	if c == nil || !ok {
@@ -199,7 +198,7 @@ func (c *heftTransfers) fetch(t dag.TaskID, m platform.MemoryID, from time.Durat
 	return at, true
 }
 
-// wrote notes that what a task writes is in a memory from a moment on, and nowhere else.
+// wrote notes that the results of a task are in a memory from a moment on, and nowhere else.
 func (c *heftTransfers) wrote(t dag.TaskID, m platform.MemoryID, end time.Duration) {
 	if c == nil {
 		return
@@ -216,7 +215,7 @@ func (c *heftTransfers) wrote(t dag.TaskID, m platform.MemoryID, end time.Durati
 	}
 }
 
-// missing is how many bytes that a task reads a memory does not have at a moment.
+// missing is the number of bytes of a task's operands that a memory lacks at a moment.
 func (c *heftTransfers) missing(t dag.TaskID, m platform.MemoryID, now time.Duration) (bytes int64) {
 	if c == nil {
 		return 0

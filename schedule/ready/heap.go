@@ -1,7 +1,7 @@
 package ready
 
-// Heap is a binary heap with the first element on top. No two elements are equal, so that
-// what comes out does not depend on how they came in.
+// Heap is a binary heap with the first element on top. No two elements are equal, so that the order of Pop does not
+// depend on the order of Push.
 type Heap[T interface{ Before(T) bool }] []T
 
 // Push adds an element.

@@ -25,17 +25,16 @@ type Steps struct {
 	n     int32
 
 	reach    int32      // how many steps back a predecessor may be
-	orders   []dag.Rows // successors by orders beyond those of links, by steps between the two
+	orders   []dag.Rows // successors by orders that links lacks, by steps between the two
 	pending  []int32    // by slot and task
 	left     []int32    // by slot: tasks that have not ended
 	tasks    []dag.TaskID
-	place    []int32 // by task: its place in tasks; nil: by their numbers
+	place    []int32 // by task: its place in tasks; nil means by their numbers
 	released []int64 // keys of the instances that became ready
 }
 
-// New prepares a number of steps. Orders are edges beside the links, by the number of steps between
-// the two tasks; none reaches further than the links. Instances of one step come in the order of
-// tasks; nil: by their numbers.
+// New prepares a number of steps. Orders are further edges, by the number of steps between the two tasks. None
+// reaches further than the links. Instances of one step come in the order of tasks. Nil means by their numbers.
 func New(links *dag.Links, steps int, orders [][]dag.Edge, tasks []dag.TaskID) *Steps {
 	n := links.NumTasks()
 	s := &Steps{links: links, steps: steps, n: int32(n), slots: Ring(links, steps), reach: min(links.Reach(), int32(steps-1)), tasks: tasks}

@@ -262,4 +262,5 @@ type Output struct {
 	Dir     string
 	JSON    bool
 	Verbose bool
+	Dump    string // the pass after which --dump prints the state; empty means that the run is made
 }
