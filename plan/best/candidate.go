@@ -40,8 +40,7 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 	return nil
 }
 
-// planAll keeps the best of what all policies plan. A step that runs alone and has few tasks goes to branch and
-// bound, which looks at all plans.
+// planAll keeps the best of what all policies plan. Branch and bound searches all plans of a step that runs alone and has few tasks.
 func (c *candidate) planAll(ctx context.Context, f *finder) error {
 	if c.isSmall(f.Options) {
 		return c.search(ctx, f.Options, f.nodesEach)
@@ -63,7 +62,7 @@ func (c *candidate) tryAll(ctx context.Context, f *finder) error {
 	return nil
 }
 
-// tryBy keeps the best of what is known and what a policy plans.
+// tryBy keeps the better one of the incumbent of the choice and the plan of a policy.
 func (c *candidate) tryBy(ctx context.Context, f *finder, policy schedule.Policy) error {
 	_, err := c.try(ctx, f.Options, policy, nil)
 	return err
@@ -112,8 +111,8 @@ const (
 	longRun  = 50
 )
 
-// try keeps what a policy plans, if it is the best, and returns its order. A policy that cannot is left out, and so is
-// an order that is known.
+// try keeps what a policy plans, if it is the best, and returns its order. It skips a policy that fails, and an order that
+// another policy gave.
 func (c *candidate) try(ctx context.Context, o *Options, policy schedule.Policy, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
 	made, err := o.Evaluator.Policy(ctx, c.priced, policy, o.Steady)
 	if made == nil && err == nil {
@@ -136,7 +135,7 @@ func (c *candidate) try(ctx context.Context, o *Options, policy schedule.Policy,
 	return order, nil
 }
 
-// offer gives the choice a plan of a policy, by a step of a run of so many, unless its own is as good.
+// offer gives the choice the plan of a policy unless the choice has one as good. Steps is the length of the simulated run.
 func (c *candidate) offer(ctx context.Context, o *Options, e *plan.Evaluated, policy string, steps int) error {
 	before := c.Try
 	c.Policy = policy
@@ -164,7 +163,7 @@ func (c *candidate) takePlan(ctx context.Context, o *Options, plan *schedule.Pla
 	return c.take(ctx, o, e, steps)
 }
 
-// take makes a plan that of the choice, by a step of a run of so many.
+// take makes a plan the plan of the choice. Steps is the length of the simulated run.
 func (c *candidate) take(ctx context.Context, o *Options, e *plan.Evaluated, steps int) error {
 	step, err := o.step(ctx, e, steps)
 	if err != nil {
@@ -176,7 +175,7 @@ func (c *candidate) take(ctx context.Context, o *Options, e *plan.Evaluated, ste
 	return nil
 }
 
-// step is what a step of a plan takes. A quick search for the least time asks for no joules.
+// step returns the time and the joules of a step of a plan. A quick search for the least time asks for no joules.
 func (o *Options) step(ctx context.Context, e *plan.Evaluated, steps int) (step plan.Step, err error) {
 	if o.Quick && o.Objective == problem.Time {
 		step.Time, err = e.StepTime(ctx, o.Steady, steps)
@@ -185,7 +184,7 @@ func (o *Options) step(ctx context.Context, e *plan.Evaluated, steps int) (step 
 	return e.Step(ctx, o.Steady, steps)
 }
 
-// value is that of the objective for a step; infinite where it takes too long.
+// value returns the objective for a step; infinite where it takes too long.
 func (o *Options) value(span time.Duration, joules float64) float64 {
 	if o.Deadline > 0 && span > o.Deadline {
 		return math.Inf(1)

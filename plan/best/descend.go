@@ -11,7 +11,7 @@ import (
 	"dahl/platform"
 )
 
-// nodesOfPlan is what a plan that is simulated counts of the budget.
+// nodesOfPlan is the price of a simulation, in nodes of the budget.
 func (c *candidate) nodesOfPlan() int { return max(16, len(c.priced.Program.Graphs[0].Tasks)) }
 
 // alone plans for devices of one kind with all their units, so that a descent begins near the best also where
@@ -37,7 +37,7 @@ func (f *finder) offer(c *candidate) {
 }
 
 // descend goes downhill from the smallest set of each combination of kinds of devices, with the lowering that is best
-// there, and from the best choice known. What seems best comes first, since its plan says which choices need none. Only
+// there, and from the best choice known. The most promising start comes first, since its plan rules out others. Only
 // the choices that it comes by are bounded: there are too many to look at all of them first.
 func (f *finder) descend(ctx context.Context) error {
 	starts := f.starts()
@@ -99,7 +99,7 @@ func (f *finder) starts() []*candidate {
 // tilesAxis is the axis of lowerings; the others are kinds of devices.
 const tilesAxis = ""
 
-// axes are what choices differ in.
+// axes lists the respects in which choices differ.
 func (f *finder) axes() []string {
 	kinds := map[string]bool{tilesAxis: true}
 	for _, c := range f.candidates {
@@ -142,7 +142,7 @@ func (f *finder) sweep(ctx context.Context) error {
 	return f.planFor(ctx, f.candidates)
 }
 
-// planFor plans for those of some choices whose bounds leave room for a better plan, by ascending bound. What is
+// planFor plans for some choices by ascending bound, except choices whose bound excludes a better plan. What is
 // planned does not depend on how many goroutines run at a time.
 func (f *finder) planFor(ctx context.Context, some []*candidate) error {
 	const together = 8

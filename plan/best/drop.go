@@ -13,7 +13,7 @@ import (
 	"dahl/schedule"
 )
 
-// drop leaves out devices of the chosen set that do nothing, and those that do next to nothing where that is no worse.
+// drop leaves out devices of the chosen set without tasks, and devices with hardly any tasks if the plan is no worse without them.
 func (f *finder) drop(ctx context.Context) error {
 	if err := f.dropIdle(ctx); err != nil || f.Quick {
 		return err
@@ -55,7 +55,7 @@ const (
 )
 
 // dropLight takes the devices that have hardly any tasks, one after the other. It gives the tasks of each to the others, and local search
-// looks for better places. It ends with the first device without which the plan is no worse, and leaves that out.
+// looks for better places. It stops at the first device without which the plan is no worse, and leaves that device out.
 func (f *finder) dropLight(ctx context.Context) error {
 	c := f.best
 	tasks, units := c.tasksOf(), c.units()
@@ -190,8 +190,8 @@ func (f *finder) admit(ctx context.Context, o, of *candidate) error {
 	return f.bound(context.WithoutCancel(ctx), &proving{group: []*candidate{o}})
 }
 
-// without is the plan of a choice on fewer devices: each task of a device that is missing goes to the worker that has least to
-// do of those that can run it, in the order in which the tasks of a step begin. Nil: none can run some task.
+// without is the plan of a choice on fewer devices: each task of a missing device goes to the worker with the least work among
+// those that can run it, in the order of starts. Nil: none can run some task.
 func (f *finder) without(ctx context.Context, c, o *candidate) (*schedule.Plan, error) {
 	e, err := f.Evaluator.Plan(c.priced, c.Plan)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"dahl/schedule"
 )
 
-// Front lists those of some plans that no other beats in both seconds and joules, the shortest first. Of plans that
+// Front lists the plans that no other plan beats in both seconds and joules, the shortest first. Of plans that
 // are equal in both it has the first.
 func Front(tried []Try) (front []Try) {
 	sorted := slices.Clone(tried)
@@ -34,13 +34,13 @@ func (c *candidate) simulated(t Try) {
 	c.tries = append(c.tries, t)
 }
 
-// widest is how many choices of each class are planned beside those that may be best.
+// widest bounds the additional choices of each class.
 const widest = 6
 
 // widen plans for choices that the objective alone does not ask for, so that the front reaches from few seconds to few
 // joules: of processors alone, of other devices alone and of both. Of each class it takes sets as unlike in their numbers
-// of units as can be, with the first tiles of the space. What
-// branch and bound can search waits for that. It ends when a twentieth of the nodes is spent.
+// of units as can be, with the first tiles of the space. Choices for branch and bound wait for that pass. It ends when a
+// twentieth of the nodes is spent.
 func (f *finder) widen(ctx context.Context) error {
 	classes := map[[2]bool][]*candidate{}
 	for _, c := range f.candidates {
@@ -126,7 +126,7 @@ func (f *finder) settle(ctx context.Context) error {
 	}
 }
 
-// different lists the plans that were simulated by time. Those that are equal in all that is told of them are one: the best
+// different lists the plans that were simulated by time. Plans with equal times, joules, choices and policies count as one: the best
 // one where it is among them.
 func (f *finder) different() []Try {
 	order := func(a, b Try) int {

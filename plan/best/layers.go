@@ -39,7 +39,7 @@ func (f *finder) goOn(ctx context.Context) error {
 	return f.cutLayers(ctx)
 }
 
-// cutFrom goes downhill from a choice, in the last of some neighbourhoods at first, while there are more nodes than so many.
+// cutFrom goes downhill from a choice, in the last of some neighbourhoods at first, until only the least number of nodes is left.
 func (f *finder) cutFrom(ctx context.Context, from *candidate, through []space.Neighbourhood, least int) error {
 	for i := len(through) - 1; i < len(through) && f.left > least; {
 		to, err := f.cutEach(ctx, from, through[i], least)
@@ -58,8 +58,8 @@ func (f *finder) cutFrom(ctx context.Context, from *candidate, through []space.N
 	return nil
 }
 
-// cutEach cuts one layer after the other otherwise, those with the most work first, and goes on with the best that it has
-// come by while there are more nodes than so many.
+// cutEach cuts one layer after the other, the layers with the most work first, and continues from the best result until only
+// the least number of nodes is left.
 func (f *finder) cutEach(ctx context.Context, from *candidate, through space.Neighbourhood, least int) (*candidate, error) {
 	groups, err := through(from.Choice)
 	for i := 0; err == nil && i < len(groups) && f.left > least; i++ {
@@ -77,7 +77,8 @@ func (f *finder) cutEach(ctx context.Context, from *candidate, through space.Nei
 	return from, err
 }
 
-// stepNear plans for choices near one as that was planned, but for those that cannot be best, and takes the best of all. A quick
+// stepNear plans for the neighbours of a choice by the policy of its own plan, except neighbours whose bound excludes a better
+// one, and takes the best of all. A quick
 // search lowers no more of them than the nodes above the least suffice for.
 func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.Choice, least int) (*candidate, error) {
 	if f.Quick {
@@ -109,7 +110,7 @@ func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.
 	return slices.MinFunc(slices.Insert(near, 0, from), byValue), err
 }
 
-// loseFurther gives up the choices beside those of the space but for the best one, before anything is proved: a certificate covers
+// loseFurther drops every candidate outside the space except the best, before any proof: a certificate covers
 // the space, and what else has the plan.
 func (f *finder) loseFurther(context.Context) error {
 	for _, c := range f.candidates {

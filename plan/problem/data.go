@@ -9,7 +9,7 @@ import (
 	"dahl/schedule/place"
 )
 
-// Data is what tasks read of each other, or of what was there before the run.
+// Data lists the contents that tasks read, from other tasks or from before the run.
 type Data struct {
 	Pieces  []Piece
 	Written [][]int32 // by writer, and one past the last task for what was there: pieces
@@ -17,7 +17,7 @@ type Data struct {
 	Ways    [][]Way   // by memories, from and to
 }
 
-// Piece is what a task writes of one storage for the same readers. It goes once to each memory where some of them are.
+// Piece is all that one task writes of one storage for the same readers. It goes once to each memory where some of them are.
 type Piece struct {
 	Writer  int32 // one past the last task: it was there before the run
 	Storage dag.BufferID
@@ -26,7 +26,7 @@ type Piece struct {
 	Readers []Read            // the tasks
 }
 
-// Read is a piece that a task reads, or a task that reads a piece: of what the same step wrote, or one so many steps back.
+// Read is a piece and its reader: in the writer's step, or Back steps later.
 type Read struct{ Of, Back int32 }
 
 // NewData finds what tasks of a step of a graph read, and of the step before where steps follow each other. What no task writes

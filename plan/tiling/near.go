@@ -14,7 +14,7 @@ type neighbours struct {
 	*Network
 	tiling         Tiling
 	layer          string
-	lowering, from dag.Lowering // from is that of the base
+	lowering, from dag.Lowering // from is the lowering of the base
 	extents        dag.LayerLowering
 	all            []Tiling
 }
@@ -29,9 +29,9 @@ func (n *Network) near(t Tiling, layer string) (*neighbours, error) {
 	return &neighbours{Network: n, tiling: t, layer: layer, lowering: l, from: from, extents: n.Extents[layer]}, err
 }
 
-// Near lists the tilings that differ from one in a number of a layer that default lowerings choose: samples, outputs, those
-// of its weight gradient, and the accumulators of that. The number is half or twice as large, or the
-// most. Where a layer gets other samples and its weight gradient was split like it, there is one in which that stays so.
+// Near lists the neighbours of a tiling in the numbers of a layer that default lowerings choose: samples, outputs, and samples,
+// outputs and accumulators of the weight gradient. The number is half or twice as large, or the
+// most. If the weight gradient is split like its layer, there is also a neighbour with other samples for both.
 func (n *Network) Near(t Tiling, layer string) ([]Tiling, error) {
 	to, err := n.near(t, layer)
 	if err != nil {
@@ -48,8 +48,8 @@ func (n *Network) Near(t Tiling, layer string) ([]Tiling, error) {
 	return to.all, nil
 }
 
-// Further lists the tilings that differ from one in any other number of a layer, half or twice as large, and those in which
-// all passes of the layer have half of what they had along one dimension. Where a task gets half of a sum's terms,
+// Further lists the neighbours of a tiling in any other number of a layer, half or twice as large. It also halves all passes of
+// the layer along one dimension. Where a task gets half of a sum's terms,
 // there is one with twice the accumulators. Of the layer "", which stands for the network, the micro-batches are half or twice as many.
 func (n *Network) Further(t Tiling, layer string) ([]Tiling, error) {
 	to, err := n.near(t, layer)

@@ -30,7 +30,8 @@ func (n *Network) parts(b Base) dag.Lowering {
 	return n.Uniform(b.Number, b.Along)
 }
 
-// Uniform is the lowering in which each layer that can be cut so is in parts, and the others are whole. The gradients of a layer
+// Uniform returns the lowering with all layers in parts along one dimension, except layers that cannot be cut so. The gradients
+// of a layer
 // with weights are cut along the same dimension, with an accumulator for each part where they sum over it. So each device has its part of the weights,
 // and along outputs and inputs these never move (M. Shoeybi and others, Megatron-LM, arXiv:1909.08053, 2019).
 func (n *Network) Uniform(parts int, along dag.Dimension) dag.Lowering {
