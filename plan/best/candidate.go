@@ -111,8 +111,7 @@ const (
 	longRun  = 50
 )
 
-// try keeps what a policy plans, if it is the best, and returns its order. It skips a policy that fails, and an order that
-// another policy gave.
+// try keeps what a policy plans, if it is the best, and returns its order. It skips failing policies and known orders.
 func (c *candidate) try(ctx context.Context, o *Options, policy schedule.Policy, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
 	made, err := o.Evaluator.Policy(ctx, c.priced, policy, o.Steady)
 	if made == nil && err == nil {

@@ -6,8 +6,8 @@ import (
 	"dahl/plan/problem"
 )
 
-// known is the value of a plan that is known, as certificates count it: proofs cover only better plans. Without an incumbent
-// that keeps the deadline it is a value that no useful plan reaches: a hundred times the joules of the shortest plan.
+// known is the value of a plan that is known, as certificates count it: proofs cover only better plans. Without an incumbent in
+// time it is a value that no useful plan reaches: a hundred times the joules of the shortest plan.
 func (f *finder) known(part problem.Objective) float64 {
 	span, joules := f.best.Makespan, f.best.Joules
 	if math.IsInf(f.best.Value, 1) {

@@ -55,7 +55,7 @@ const (
 )
 
 // dropLight takes the devices that have hardly any tasks, one after the other. It gives the tasks of each to the others, and local search
-// looks for better places. It stops at the first device without which the plan is no worse, and leaves that device out.
+// looks for better places. It stops at the first needless device, and leaves it out.
 func (f *finder) dropLight(ctx context.Context) error {
 	c := f.best
 	tasks, units := c.tasksOf(), c.units()

@@ -55,7 +55,7 @@ func (f *finder) improve(ctx context.Context) error {
 	return nil
 }
 
-// inherit gives each choice the best plan of another choice that runs on its devices, if that plan is better than its own:
+// inherit gives each choice the best plan of another choice that runs on its devices, if it is better than its own:
 // policies use all devices that they have.
 func (f *finder) inherit(ctx context.Context) error {
 	all := f.bestOf(len(f.candidates))

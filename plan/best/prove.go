@@ -204,8 +204,9 @@ func (f *finder) lastStep(c *candidate) int {
 	return byRelaxation
 }
 
-// like lists the choices whose bounds rise together with the bound of one, itself first: those with the same program, and in a
-// later step those of the same octave. One relaxation of all numbers of units has the most units, and the time that a task
+// like lists the choices whose bounds rise together with the bound of one, itself first: first the choices with the same
+// program, and in a later step the choices of the same octave. One relaxation of all numbers of units has the most units, and
+// the time that a task
 // takes where few units
 // share the bandwidth of a memory. Numbers that differ by a factor below two have bounds almost as high together as each by itself.
 func (f *finder) like(of *candidate) []*candidate {

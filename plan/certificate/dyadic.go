@@ -5,8 +5,8 @@ import (
 	"math/big"
 )
 
-// dyadic is an exact sum of products of floating-point numbers: a whole number times a power of two. It is a
-// rational number that never has to be reduced, which takes most of the time of a sum of [big.Rat].
+// dyadic is an exact sum of products of floating-point numbers: a whole number times a power of two. It needs no reduction,
+// which takes most of the time of a sum of [big.Rat].
 type dyadic struct {
 	whole big.Int
 	power int

@@ -6,24 +6,23 @@ import (
 	"slices"
 )
 
-// How long tasks take at least if they may run at several memories, between which data take time. A spread
-// is tasks of which each keeps a unit of one of its memories for some time, and some of which follow others.
+// How long tasks take at least if they may run at several memories, between which data take time. A spread is tasks that each
+// keep a unit of one of its memories for some time, with an order between some of them.
 //
 // For each two tasks of which one comes before the other, and each memory of either, [spread.fill] finds how
 // far their starts are apart at least. It is the greatest of
 //
-//   - an edge: the time of the first and, if the second reads what it writes and the memories differ, the least
-//     time in which that gets there
+//   - an edge: the time of the first and, if data of the first move to the second, the least time of that transfer
 //   - a way: for any task between the two, the least over its memories of how far it is from both
 //   - area: any tasks between the two. A unit of a memory has no more time for them than the two are apart, less the
 //     least head of these tasks there and less their least tail. Head and tail of a task are how far it is from
 //     both, without its own time. With weights w of memories, Σ w·units·max(0, apart − head − tail) is no less
-//     than the sum over the tasks of the least w·time. Areas are of tasks whose heads are no less than some
+//     than the sum over the tasks of the least w·time. Areas count tasks with heads of at least some time
 //
 // In a steady step the two are a task and the same in the next step, which is at the same memory.
 //
-// An example. Two memories of one unit each, 10 ns apart. Task a, of no time, is followed by four of 4 ns and these
-// by b, each of which reads what the one before wrote. With a and b at one memory, the other has 20 ns less
+// An example. Two memories of one unit each, 10 ns apart. Task a, of no time, is followed by four tasks of 4 ns, and b follows
+// these. Each reads the output of its predecessor. With a and b at one memory, the other has 20 ns less
 // than they are apart, so that these are 16: to use it does not pay. If b is at the other, each memory has
 // 10 ns less, and 2·(18 − 10) are 16. So a and b are 16 ns apart, where two units at one memory would take 8.
 type spread struct {
@@ -149,7 +148,7 @@ func (s *spread) area(first, later, from, to int) (most int64) {
 	return most
 }
 
-// add adds a node to those of an area.
+// add adds a node to the nodes of an area.
 func (s *spread) add(x, first, later, from, to int, head, tail []int64, work *[2]float64) {
 	m := len(s.units)
 	for at, nanos := range s.nodes[x].nanos {
