@@ -8,21 +8,17 @@ import (
 	"dahl/platform"
 )
 
-// dominance forgets parts of plans of which nothing comes that is better than what comes of others with
-// the same tasks.
+// dominance drops parts of plans that are no better than other parts with the same tasks, whatever follows.
 //
 // Theory. Let A and B be parts of plans with the same tasks. Whatever can follow B can follow A: the tasks
-// left on the same workers, in the same order. In the model a task starts at the latest of the times at
-// which its worker is free and at which what it waits for has ended and arrived, and takes
-// the same after A as after B. Let δ be such that none of those times that A fixes is more than δ after the
-// one of B. By induction along the order in which tasks follow, every task then starts no more than δ later
+// left on the same workers, in the same order. In the model a task starts when its worker is free, its predecessors have ended
+// and its data have arrived. It takes the same after A as after B. Let δ be such that each of those times in A is at most δ
+// after the one in B. By induction along the order in which tasks follow, every task then starts no more than δ later
 // after A, and so does the end: T(A) ≤ T(B) + δ. It does not matter by how much a time of A is earlier
-// that something else holds up anyway. So the times of B count as the bounds have found them (view), and
-// those of A as they are.
+// that something else holds up anyway. So B counts with the bounds of its times (view), and A with its times.
 //
-// The joules of what follows are the same but for contents that have to move after A to a memory where they are
-// after B; let c be what that draws. With r the joules per nanosecond of all that waits, which is that of the
-// devices used in the end, A is no worse than B if
+// The joules of the rest are the same, except for contents missing in A from a memory that has them in B; let c be the joules
+// of their copies. With r the joules per nanosecond of everything idle, on the devices used in the end, A is no worse than B if
 //
 //	δ ≤ 0 where times count, and joules(A) + c + r·δ ≤ joules(B) where joules count
 //
@@ -40,7 +36,7 @@ type dominance struct {
 	joules bool // copies draw something
 	room   int  // pairs of numbers that may still be remembered
 
-	device []platform.DeviceID // by device: the one that takes its place in what counts of the part of a plan at hand
+	device []platform.DeviceID // by device: the device that takes its place in the description of a part of a plan
 	memory []platform.MemoryID // by memory
 }
 
@@ -99,7 +95,7 @@ func (d *dominance) covers(x *state, v *view) bool {
 	return false
 }
 
-// describe is what counts of a part of a plan.
+// describe returns the features of a part of a plan.
 func (d *dominance) describe(x *state, v *view) *known {
 	k := d.spare
 	if k == nil {
@@ -143,8 +139,7 @@ func (d *dominance) describe(x *state, v *view) *known {
 	return k
 }
 
-// waitsOnlyFor reports whether a task left waits for nothing that a part of a plan fixes, but for others
-// that are left.
+// waitsOnlyFor reports whether a task left waits only for other tasks left.
 func (t *task) waitsOnlyFor(x *state, pieces []piece) bool {
 	return t.before != 0 && t.before&x.done == 0 && !slices.ContainsFunc(t.reads, func(i int32) bool { return pieces[i].writer < 0 })
 }
@@ -192,7 +187,7 @@ func (d *dominance) describePieces(k *known, x *state) {
 	}
 }
 
-// noWorse reports whether nothing that follows b is better than what follows a.
+// noWorse reports whether no continuation of b beats the same continuation of a.
 func (d *dominance) noWorse(a, b *known) bool {
 	if d.mayBe && a.used != b.used {
 		return false
@@ -217,7 +212,7 @@ func (d *dominance) noWorse(a, b *known) bool {
 	return d.pays(a, b, more, later)
 }
 
-// pays reports whether so many joules more and so much later after a is no worse than b, whatever follows.
+// pays reports whether a is no worse than b, whatever follows, with more joules and later times by the given amounts.
 func (d *dominance) pays(a, b *known, more float64, later int64) bool {
 	by := float64(later)
 	switch {
@@ -230,8 +225,8 @@ func (d *dominance) pays(a, b *known, more float64, later int64) bool {
 	case d.objective == problem.Energy || more <= 0:
 		return more+float64(d.restOf(b.used)*by) <= 0 || more <= 0
 	}
-	// Of T = T(b), and F ≥ 0 the joules of what follows, what a loses is at most
-	// (E(a)+F+r·(T+δ))·(T+δ) − (E(b)+F+r·T)·T ≤ T·(more+2·r·δ) + δ·(E(a)+r·δ).
+	// Of T = T(b), and F ≥ 0 the joules of the rest, the loss of a is at most (E(a)+F+r·(T+δ))·(T+δ) − (E(b)+F+r·T)·T ≤
+	// T·(more+2·r·δ) + δ·(E(a)+r·δ).
 	rest := d.restOf(b.used)
 	slope := more + float64(2*rest*by)
 	return slope <= 0 && a.joules+float64(rest*by) >= 0 && float64(slope*float64(b.least[0]))+float64(by*(a.joules+float64(rest*by))) <= 0

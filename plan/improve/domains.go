@@ -28,7 +28,7 @@ func (e *evaluator) turn(id int32, d *device, clock platform.ClockID, at int64) 
 	return at
 }
 
-// idleJoules is what the units of a device draw in a step beside what their calls add.
+// idleJoules returns the joules of a device's units in a step without their calls.
 func (e *evaluator) idleJoules(id int32, span int64) (sum float64) {
 	d, seconds := &e.devices[id], float64(span)/1e9
 	if !d.clocks {

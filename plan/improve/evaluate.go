@@ -20,7 +20,7 @@ type evaluator struct {
 	end    []int64
 	ends   [unrolled]int64     // by step: when all tasks so far have ended
 	free   []int64             // by worker: when its last task ended
-	domain []domain            // by worker: the first one of each has that of all
+	domain []domain            // by worker: the first worker of each stands for all
 	alike  int32               // steps that were as the one before, the last ones timed
 	mixed  bool                // some device has tasks at several clocks
 	in     []platform.MemoryID // by task
@@ -95,8 +95,7 @@ func (e *evaluator) begin(x *point) {
 	}
 }
 
-// sortByStart puts the sequence of the point that was timed last into the order in which its tasks start,
-// and reports whether that was another one.
+// sortByStart sorts the sequence of the last timed point by starts, and reports whether that changed it.
 func (e *evaluator) sortByStart(x *point) (changed bool) {
 	start := e.start[e.step*int32(e.tasks):]
 	for i, t := range x.sequence {

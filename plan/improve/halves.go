@@ -9,7 +9,7 @@ import (
 	"dahl/schedule"
 )
 
-// change is what a plan may do otherwise in one of several forms: the state in which a unit sleeps after a task, or
+// change is one change of a plan, in one of several forms: the state in which a unit sleeps after a task, or
 // the variant of a call.
 type change struct {
 	task         dag.TaskID
@@ -34,9 +34,8 @@ func sortChanges(all []change) {
 // mostTrials is how many sets of changes are simulated.
 const mostTrials = 32
 
-// try makes those changes of a plan with which the simulator says that it is better. All are tried at once; of those that
-// are worse together the first half, then the other half, and so on down to single ones, which are tried in their
-// other forms at last.
+// try makes some changes of a plan if the plan is better by the simulator. All are tried at once; if they are worse together,
+// the first half, then the other half, and so on down to single changes, which are tried in their other forms at last.
 func (s *search) try(found judged, all []change) judged {
 	best, err := s.judge(found.Plan(), fewSteps)
 	if err != nil {

@@ -87,14 +87,13 @@ func (s *search) exchangeTails(x *point, t int32) bool {
 	return true
 }
 
-// workersOf are those of a device that may run a task.
+// workersOf lists the workers of a device that may run a task.
 func (s *search) workersOf(t int32, id platform.DeviceID) []platform.WorkerID {
 	i := slices.IndexFunc(s.places[t], func(of []platform.WorkerID) bool { return s.deviceOf(of[0]) == id })
 	return s.places[t][i]
 }
 
-// together chooses tasks that may be good to move at once: those like a task, those of its layer, those of
-// its device, or a chain from it on.
+// together chooses tasks that may be good to move at once: tasks like the given one, its layer, its device, or a chain from it on.
 func (s *search) together(x *point, t int32) []int32 {
 	s.chain = append(s.chain[:0], t)
 	switch s.random.IntN(8) {
@@ -134,8 +133,7 @@ func (s *search) moveTogether(x *point, tasks []int32) {
 	}
 }
 
-// changeClocks lets a task, those like it, those of a stretch of the sequence or all of its device run at
-// another clock.
+// changeClocks gives another clock to a task, to tasks like it, to a stretch of the sequence or to all tasks of its device.
 func (s *search) changeClocks(x *point, t int32) {
 	id := s.deviceOf(x.worker[t])
 	if len(s.clocks[id]) < 2 {
