@@ -16,7 +16,7 @@ import (
 
 // CutCost is the price of a layer's tasks on one unit of a device, with the layer whole or cut along one dimension. All other
 // layers are whole. The extra time of a cut covers all tasks of the step: rows that two tasks read or compute, worse use of the
-// device, dispatches, sums of parts, and fusions with other layers that are lost.
+// device, dispatches, sums of parts, and lost fusions with other layers.
 type CutCost struct {
 	Layer  string `json:"layer"`
 	Device string `json:"device"` // or the kind as lists of devices name it, or several names, where all of it is the same
