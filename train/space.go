@@ -58,7 +58,7 @@ func (w *Workload) Space(n Samples, whole *platform.Platform, fence string, tile
 	}
 	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price, Skips: c.skips}
 	if tiles[0] != (tiling.Tiling{}) {
-		s.Near = []space.Neighbourhood{c.near((*tiling.Network).Near), c.near((*tiling.Network).Further)}
+		s.Neighbourhoods = []space.Neighbourhood{c.near((*tiling.Network).Neighbours), c.near((*tiling.Network).Further)}
 		s.Mixed = c.near((*tiling.Network).Mixed)
 	}
 	return &Space{s, c}, nil

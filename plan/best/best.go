@@ -99,9 +99,9 @@ type Result struct {
 	space.Choice                          // for which the plan is
 	Covered      Covered                  // by Bound
 	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
-	Tried        []Try                    // the best plan of each choice, the best first
+	Tried        []Attempt                // the best plan of each choice, the best first
 	Refused      []Refused                // choices without a plan
-	Simulated    []Try                    // all different plans of the simulations, the shortest first, see [Front]
+	Simulated    []Attempt                // all different plans of the simulations, the shortest first, see [Front]
 	Choices      int                      // choices that can run: of the space and of the neighbourhoods
 	Moves        int                      // of local search
 	from         *finder
@@ -114,7 +114,7 @@ type Refused struct {
 }
 
 // Evaluate evaluates a plan that the search has made.
-func (r *Result) Evaluate(t *Try) (*plan.Evaluated, error) {
+func (r *Result) Evaluate(t *Attempt) (*plan.Evaluated, error) {
 	all := slices.Concat(r.from.candidates, r.from.covered)
 	at := slices.IndexFunc(all, func(c *candidate) bool { return c.Choice == t.Choice })
 	return r.from.Evaluator.Plan(all[at].priced, t.Plan)
@@ -135,8 +135,8 @@ func (r *Result) Gap() float64 {
 	return r.Result.Gap()
 }
 
-// Try is the best plan of one choice.
-type Try struct {
+// Attempt is the best plan of one choice.
+type Attempt struct {
 	space.Choice
 	Policy   string // that planned it
 	Makespan time.Duration
@@ -165,23 +165,23 @@ type finder struct {
 
 // candidate is a choice that can run, with the state of its search.
 type candidate struct {
-	Try
-	tries   []Try // all plans that were simulated
-	priced  *schedule.Priced
-	bound   float64 // of all its plans
-	proven  bool    // all its plans were looked at
-	nodes   int     // of that
-	planned bool    // by what the choice is compared by
-	plans   int     // that were simulated
-	moves   int     // of local search
-	leaf    *certificate.Leaf
-	by      int        // how its bound was found
-	parts   int        // in how many
-	stuck   bool       // more parts raise it no more
-	graph   string     // hash
-	near    *candidate // from which the search went on to this one; nil: it belongs to the space
-	lost    bool       // it is not of the space, and others are better: the certificate does without
-	err     error
+	Attempt
+	attempts []Attempt // all plans that were simulated
+	priced   *schedule.Priced
+	bound    float64 // of all its plans
+	proven   bool    // all its plans were looked at
+	nodes    int     // of that
+	planned  bool    // by what the choice is compared by
+	plans    int     // that were simulated
+	moves    int     // of local search
+	leaf     *certificate.Leaf
+	by       int        // how its bound was found
+	parts    int        // in how many
+	stuck    bool       // more parts raise it no more
+	graph    string     // hash
+	origin   *candidate // from which the search went on to this one; nil: it belongs to the space
+	dropped  bool       // it is not of the space, and others are better: the certificate does without
+	err      error
 }
 
 // pass is a part of a search.
@@ -192,16 +192,16 @@ type pass struct {
 
 func (f *finder) passes() []pass {
 	if f.Policy != nil {
-		return []pass{{f.price, 0}, {f.begin, 0}, {f.rest, 1}, {f.goOn, 1}}
+		return []pass{{f.price, 0}, {f.planLargest, 0}, {f.planOthers, 1}, {f.cutLayersLonger, 1}}
 	}
 	if f.Plain {
-		return []pass{{f.price, 0}, {f.begin, 0}, {f.rest, 1}, {f.drop, 0}}
+		return []pass{{f.price, 0}, {f.planLargest, 0}, {f.planOthers, 1}, {f.drop, 0}}
 	}
 	if f.Quick {
-		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}, {f.drop, 0}}
+		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.planLargest, 0}, {f.planKinds, 0.5}, {f.descend, 0.5}, {f.planBest, 1}, {f.drop, 0}}
 	}
-	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.recall, 0}, {f.planParts, 0.15}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.choose, 0.55},
-		{f.improve, 0.65}, {f.settle, 0.7}, {f.loseFurther, 0}, {f.boundTogether, 0}, {f.prove, 0.85}, {f.improve, 0.95}, {f.drop, 1}}
+	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.planLargest, 0}, {f.reuseIncumbent, 0}, {f.planParts, 0.15}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.chooseFinalist, 0.55},
+		{f.improve, 0.65}, {f.simulateFront, 0.7}, {f.dropOutside, 0}, {f.boundTogether, 0}, {f.prove, 0.85}, {f.improve, 0.95}, {f.drop, 1}}
 }
 
 // searching is the part of the time for passes; the rest of the time is for reports and explanations.
@@ -242,7 +242,7 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 			f.Progress(i+1, len(passes), f.best.Value)
 		}
 	}
-	if err := f.tell(context.WithoutCancel(ctx)); err != nil {
+	if err := f.report(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
 	return f.result()
@@ -252,11 +252,11 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 // may take longer.
 func (o *Options) timeLeft(spent time.Duration) time.Duration { return max(o.Time-spent, o.Time/20) }
 
-// tell simulates the best plan for as many steps as results are told in, where there was no time for that. Another may
+// report simulates the best plan for as many steps as results are told in, where there was no time for that. Another may
 // then be the best.
-func (f *finder) tell(ctx context.Context) error {
+func (f *finder) report(ctx context.Context) error {
 	for f.Steady && !f.Quick && !f.best.long && !math.IsInf(f.best.Value, 1) {
-		if err := f.best.takePlan(ctx, f.Options, f.best.Plan, longRun); err != nil {
+		if err := f.best.adoptPlan(ctx, f.Options, f.best.Plan, longRun); err != nil {
 			return err
 		}
 		for _, c := range f.candidates {
@@ -280,7 +280,7 @@ func (f *finder) price(ctx context.Context) error {
 func (f *finder) add(ctx context.Context, choices []space.Choice) (added []*candidate, refused, err error) {
 	all := make([]*candidate, len(choices))
 	err = parallel.Do(ctx, len(choices), func(i int) error {
-		all[i] = &candidate{Try: Try{Choice: choices[i], Value: math.Inf(1)}}
+		all[i] = &candidate{Attempt: Attempt{Choice: choices[i], Value: math.Inf(1)}}
 		all[i].priced, all[i].err = f.space.Price(choices[i])
 		return nil
 	})
@@ -305,8 +305,8 @@ func (f *finder) add(ctx context.Context, choices []space.Choice) (added []*cand
 	return added, refused, nil
 }
 
-// begin plans on all devices, or on another set if they cannot run, since a bound needs the value of an incumbent.
-func (f *finder) begin(ctx context.Context) error {
+// planLargest plans on all devices, or on another set if they cannot run, since a bound needs the value of an incumbent.
+func (f *finder) planLargest(ctx context.Context) error {
 	order := slices.Clone(f.candidates)
 	slices.SortStableFunc(order, func(a, b *candidate) int {
 		return cmp.Compare(len(b.priced.Platform.Workers), len(a.priced.Platform.Workers))
@@ -323,14 +323,14 @@ func (f *finder) begin(ctx context.Context) error {
 	return f.noPlan()
 }
 
-// rest plans for the other choices.
-func (f *finder) rest(ctx context.Context) error {
+// planOthers plans for the other choices.
+func (f *finder) planOthers(ctx context.Context) error {
 	others := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.planned })
-	return f.planTogether(ctx, others, (*candidate).first)
+	return f.planBatch(ctx, others, (*candidate).first)
 }
 
-// recall takes the plan of another search to the smallest set of devices that has its workers.
-func (f *finder) recall(ctx context.Context) error {
+// reuseIncumbent takes the plan of another search to the smallest set of devices that has its workers.
+func (f *finder) reuseIncumbent(ctx context.Context) error {
 	if f.Known == nil {
 		return nil
 	}
@@ -382,17 +382,17 @@ func (f *finder) leaveOut(context.Context) error {
 	return nil
 }
 
-// near is how far above the best an estimate may be, of few steps, so that many steps are looked at.
-const near = 1.03
+// finalistRatio is how far above the best an estimate may be, of few steps, so that many steps are looked at.
+const finalistRatio = 1.03
 
-// choose simulates as many steps as results report, for all plans that are near the best, and takes the best of them.
-func (f *finder) choose(ctx context.Context) error {
+// chooseFinalist simulates as many steps as results report, for all plans that are near the best, and takes the best of them.
+func (f *finder) chooseFinalist(ctx context.Context) error {
 	if !f.Steady {
 		return nil
 	}
 	var finalists []*candidate
 	for _, c := range f.candidates {
-		if c.Plan != nil && c.Value <= near*f.best.Value {
+		if c.Plan != nil && c.Value <= finalistRatio*f.best.Value {
 			finalists = append(finalists, c)
 		}
 	}
@@ -400,7 +400,7 @@ func (f *finder) choose(ctx context.Context) error {
 	finalists = finalists[:min(len(finalists), 8)]
 	err := parallel.Do(ctx, len(finalists), func(i int) error {
 		c := finalists[i]
-		return c.takePlan(ctx, f.Options, c.Plan, longRun)
+		return c.adoptPlan(ctx, f.Options, c.Plan, longRun)
 	})
 	f.best = slices.MinFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
 	if err != nil || !math.IsInf(f.best.Value, 1) {
@@ -414,7 +414,7 @@ func (f *finder) choose(ctx context.Context) error {
 	if math.IsInf(f.best.Value, 1) {
 		return nil
 	}
-	return f.choose(ctx)
+	return f.chooseFinalist(ctx)
 }
 
 // noPlan says why there is no plan.
@@ -448,17 +448,17 @@ func (f *finder) result() (*Result, error) {
 	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {
-			r.Tried = append(r.Tried, c.Try)
+			r.Tried = append(r.Tried, c.Attempt)
 		} else if c.err != nil {
 			r.Refused = append(r.Refused, Refused{c.Choice, c.err})
 		}
 		r.Nodes += c.nodes
 		r.Moves += c.moves
-		if c.lost {
+		if c.dropped {
 			continue
 		}
 		r.Bound = min(r.Bound, c.bound)
-		if c.near != nil {
+		if c.origin != nil {
 			certified.Further = append(certified.Further, c.Choice)
 		}
 		if whole = whole && c.leaf != nil; whole && !kept[c.leaf] {
@@ -473,6 +473,6 @@ func (f *finder) result() (*Result, error) {
 	r.Covered = Covered{Sets: len(f.space.Devices), Tilings: len(f.space.Tiles), Own: slices.Contains(certified.Further, b.Choice)}
 	r.Covered.Outside = !r.Covered.Own && !slices.Contains(f.space.Choices(), b.Choice)
 	r.Simulated = f.different()
-	slices.SortStableFunc(r.Tried, func(a, b Try) int { return cmp.Compare(a.Value, b.Value) })
+	slices.SortStableFunc(r.Tried, func(a, b Attempt) int { return cmp.Compare(a.Value, b.Value) })
 	return r, nil
 }

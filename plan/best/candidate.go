@@ -22,7 +22,7 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 		return c.planAll(ctx, f)
 	}
 	if f.Policy != nil {
-		return c.tryBy(ctx, f, f.Policy)
+		return c.planByOne(ctx, f, f.Policy)
 	}
 	policies := []schedule.Policy{schedule.HEFT}
 	if !c.class()[0] && len(c.units()) > 1 { // GPUs, whose memories may be too small for a plan of HEFT
@@ -32,7 +32,7 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 	}
 	for _, policy := range policies {
 		if c.Plan == nil {
-			if err := c.tryBy(ctx, f, policy); err != nil {
+			if err := c.planByOne(ctx, f, policy); err != nil {
 				return err
 			}
 		}
@@ -45,15 +45,15 @@ func (c *candidate) planAll(ctx context.Context, f *finder) error {
 	if c.isSmall(f.Options) {
 		return c.search(ctx, f.Options, f.nodesEach)
 	}
-	return c.tryAll(ctx, f)
+	return c.planByAll(ctx, f)
 }
 
-// tryAll keeps the best of what all policies plan.
-func (c *candidate) tryAll(ctx context.Context, f *finder) error {
+// planByAll keeps the best of what all policies plan.
+func (c *candidate) planByAll(ctx context.Context, f *finder) error {
 	c.planned = true
 	var known [][][]dag.TaskID
 	for _, policy := range schedule.Policies() {
-		order, err := c.try(ctx, f.Options, policy, known)
+		order, err := c.planBy(ctx, f.Options, policy, known)
 		if err != nil {
 			return err
 		}
@@ -62,9 +62,9 @@ func (c *candidate) tryAll(ctx context.Context, f *finder) error {
 	return nil
 }
 
-// tryBy keeps the better one of the incumbent of the choice and the plan of a policy.
-func (c *candidate) tryBy(ctx context.Context, f *finder, policy schedule.Policy) error {
-	_, err := c.try(ctx, f.Options, policy, nil)
+// planByOne keeps the better one of the incumbent of the choice and the plan of a policy.
+func (c *candidate) planByOne(ctx context.Context, f *finder, policy schedule.Policy) error {
+	_, err := c.planBy(ctx, f.Options, policy, nil)
 	return err
 }
 
@@ -83,12 +83,12 @@ func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 		c.err = err
 		return ctx.Err()
 	}
-	before := c.Try
+	before := c.Attempt
 	c.Plan, c.Makespan, c.Joules, c.Value = found.Plan, found.Makespan, found.Joules, found.Value
 	c.Policy, c.bound, c.proven, c.nodes, c.plans = found.Plan.Policy, found.Bound, found.Proven, found.Nodes, 1
-	c.simulated(c.Try)
-	if before.Plan != nil && better(&before, &c.Try) { // of another search, and the nodes did not suffice for it here
-		c.Try = before
+	c.simulated(c.Attempt)
+	if before.Plan != nil && better(&before, &c.Attempt) { // of another search, and the nodes did not suffice for it here
+		c.Attempt = before
 	}
 	return nil
 }
@@ -111,8 +111,8 @@ const (
 	longRun  = 50
 )
 
-// try keeps what a policy plans, if it is the best, and returns its order. It skips failing policies and known orders.
-func (c *candidate) try(ctx context.Context, o *Options, policy schedule.Policy, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
+// planBy keeps what a policy plans, if it is the best, and returns its order. It skips failing policies and known orders.
+func (c *candidate) planBy(ctx context.Context, o *Options, policy schedule.Policy, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
 	made, err := o.Evaluator.Policy(ctx, c.priced, policy, o.Steady)
 	if made == nil && err == nil {
 		return nil, nil
@@ -136,41 +136,41 @@ func (c *candidate) try(ctx context.Context, o *Options, policy schedule.Policy,
 
 // offer gives the choice the plan of a policy unless the choice has one as good. Steps is the length of the simulated run.
 func (c *candidate) offer(ctx context.Context, o *Options, e *plan.Evaluated, policy string, steps int) error {
-	before := c.Try
+	before := c.Attempt
 	c.Policy = policy
-	err := c.take(ctx, o, e, steps)
-	if err != nil || before.Plan != nil && !better(&c.Try, &before) {
-		c.Try = before
+	err := c.adopt(ctx, o, e, steps)
+	if err != nil || before.Plan != nil && !better(&c.Attempt, &before) {
+		c.Attempt = before
 	}
 	return err
 }
 
 // better compares two plans of a choice. Where neither keeps the deadline, the shorter step is better.
-func better(a, b *Try) bool {
+func better(a, b *Attempt) bool {
 	if math.IsInf(a.Value, 1) && math.IsInf(b.Value, 1) {
 		return a.Makespan < b.Makespan
 	}
 	return a.Value < b.Value
 }
 
-// takePlan is take of a plan that may not be evaluated yet.
-func (c *candidate) takePlan(ctx context.Context, o *Options, plan *schedule.Plan, steps int) error {
+// adoptPlan is adopt for a plan that may not be evaluated yet.
+func (c *candidate) adoptPlan(ctx context.Context, o *Options, plan *schedule.Plan, steps int) error {
 	e, err := o.Evaluator.Plan(c.priced, plan)
 	if err != nil {
 		return err
 	}
-	return c.take(ctx, o, e, steps)
+	return c.adopt(ctx, o, e, steps)
 }
 
-// take makes a plan the plan of the choice. Steps is the length of the simulated run.
-func (c *candidate) take(ctx context.Context, o *Options, e *plan.Evaluated, steps int) error {
+// adopt makes a plan the plan of the choice. Steps is the length of the simulated run.
+func (c *candidate) adopt(ctx context.Context, o *Options, e *plan.Evaluated, steps int) error {
 	step, err := o.step(ctx, e, steps)
 	if err != nil {
 		return err
 	}
 	c.plans++
 	c.Plan, c.Makespan, c.Joules, c.Value, c.long = e.Plan(), step.Time, step.Joules, o.value(step.Time, step.Joules), steps >= longRun
-	c.simulated(c.Try)
+	c.simulated(c.Attempt)
 	return nil
 }
 

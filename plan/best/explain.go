@@ -140,7 +140,7 @@ func (f *finder) refine(ctx context.Context, c *candidate) error {
 	if !f.Steady || c.long {
 		return nil
 	}
-	return c.takePlan(ctx, f.Options, c.Plan, longRun)
+	return c.adoptPlan(ctx, f.Options, c.Plan, longRun)
 }
 
 // newOption is the plan of a choice; without one, the choice alone.
@@ -158,8 +158,8 @@ func (c *candidate) searched() bool { return c.moves > 0 || c.nodes > 0 || c.pro
 
 // root is the choice of the space from which the search went on to this one.
 func (c *candidate) root() *candidate {
-	for c.near != nil {
-		c = c.near
+	for c.origin != nil {
+		c = c.origin
 	}
 	return c
 }
@@ -170,7 +170,7 @@ func (f *finder) next(others []*candidate) *candidate {
 	var next *candidate
 	for _, c := range others {
 		same := c.graph == f.best.graph && c.sameStep(f.best)
-		beside := c.near != nil && c.root() == f.best.root()
+		beside := c.origin != nil && c.root() == f.best.root()
 		if c.Plan != nil && !beside && !math.IsInf(c.Value, 1) && !same && (next == nil || c.Value < next.Value) {
 			next = c
 		}
@@ -256,7 +256,7 @@ func (f *finder) groups() []*group {
 func (f *finder) option(ctx, trials context.Context, g *group) (*Option, *candidate, error) {
 	best, bound := *g.members[0], math.Inf(1)
 	keep := func(c *candidate) {
-		if c.Plan != nil && (best.Plan == nil || better(&c.Try, &best.Try)) {
+		if c.Plan != nil && (best.Plan == nil || better(&c.Attempt, &best.Attempt)) {
 			best = *c
 		}
 	}

@@ -145,7 +145,7 @@ const byMoves = " and local search"
 
 // bestOf are the best choices, but for those that cannot be better than the best one.
 func (f *finder) bestOf(most int) []*candidate {
-	open := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c.proven || c.lost || c.bound >= f.best.Value })
+	open := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c.proven || c.dropped || c.bound >= f.best.Value })
 	return open[:min(len(open), most)]
 }
 

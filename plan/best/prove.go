@@ -52,7 +52,7 @@ func (f *finder) boundTogether(ctx context.Context) error {
 	}
 	at := map[program]*proving{}
 	for _, c := range f.candidates {
-		if c.proven || c.lost || c.leaf != nil && c.leaf.Bound() > 0 { // no time was left for a proof of more than 0
+		if c.proven || c.dropped || c.leaf != nil && c.leaf.Bound() > 0 { // no time was left for a proof of more than 0
 			continue
 		}
 		key := program{c.Tiles, c.graph}
@@ -126,17 +126,17 @@ type proving struct {
 // that is known. Of equal bounds the one with the most devices comes first, since its proof may serve the others, see share.
 // What it lists does not depend on the number of goroutines. A relaxation counts as four plans, and parts by their effort.
 func (f *finder) lowest() (next []*proving) {
-	const together = 4
+	const batch = 4
 	byBound := slices.Clone(f.candidates)
 	slices.SortStableFunc(byBound, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.units()), len(a.units())))
 	})
 	taken := map[*candidate]bool{}
 	for _, c := range byBound {
-		if len(next) == together || f.left <= 0 || c.bound >= f.best.Value {
+		if len(next) == batch || f.left <= 0 || c.bound >= f.best.Value {
 			break
 		}
-		if c.lost {
+		if c.dropped {
 			continue
 		}
 		last := f.lastStep(c)
@@ -212,7 +212,7 @@ func (f *finder) lastStep(c *candidate) int {
 func (f *finder) like(of *candidate) []*candidate {
 	group := []*candidate{of}
 	for _, c := range f.candidates {
-		open := c != of && !c.lost && c.by < of.by && c.bound < f.best.Value
+		open := c != of && !c.dropped && c.by < of.by && c.bound < f.best.Value
 		if open && c.Tiles == of.Tiles && c.graph == of.graph && (of.by == byProgram || c.octave() == of.octave()) {
 			c.by = of.by
 			group = append(group, c)
@@ -270,7 +270,7 @@ func (f *finder) bound(ctx context.Context, p *proving) error {
 		if part == problem.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
-		proofs, err := p.proofs(ctx, m.Within(f.Deadline), f.known(part))
+		proofs, err := p.proofs(ctx, m.Within(f.Deadline), f.incumbentValue(part))
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ type period struct {
 // periodOrder says how far two tasks are apart at least. It is negative for a task of a later step.
 type periodOrder struct {
 	from, to int32
-	apart    int64
+	distance int64
 }
 
 // periodGroup is tasks with equal times and windows.
@@ -156,13 +156,13 @@ func (p *period) follow() bool {
 	for range len(p.nanos) + 1 {
 		narrowed := false
 		for _, o := range p.orders {
-			if at := p.first[o.from]; at > -unbounded && at+o.apart > p.first[o.to] {
-				p.first[o.to], narrowed = at+o.apart, true
+			if at := p.first[o.from]; at > -unbounded && at+o.distance > p.first[o.to] {
+				p.first[o.to], narrowed = at+o.distance, true
 			}
 		}
 		for _, o := range slices.Backward(p.orders) {
-			if at := p.last[o.to]; at < unbounded && at-o.apart < p.last[o.from] {
-				p.last[o.from], narrowed = at-o.apart, true
+			if at := p.last[o.to]; at < unbounded && at-o.distance < p.last[o.from] {
+				p.last[o.from], narrowed = at-o.distance, true
 			}
 		}
 		for t := range p.nanos {

@@ -26,11 +26,11 @@ import (
 // than they are apart, so that these are 16: to use it does not pay. If b is at the other, each memory has
 // 10 ns less, and 2·(18 − 10) are 16. So a and b are 16 ns apart, where two units at one memory would take 8.
 type spread struct {
-	units   []float64    // by memory
-	weights [2][]float64 // by memory
-	nodes   []spreadNode // in an order that edges follow
-	apart   [][][]int64  // by the later node and the earlier: by memory of the earlier, then of the later; nil: no order
-	byHead  [][]int      // by node and its memory: those that come after it, the greatest least head first
+	units    []float64    // by memory
+	weights  [2][]float64 // by memory
+	nodes    []spreadNode // in an order that edges follow
+	distance [][][]int64  // by the later node and the earlier: by memory of the earlier, then of the later; nil: no order
+	byHead   [][]int      // by node and its memory: those that come after it, the greatest least head first
 }
 
 // spreadNode is a task.
@@ -63,9 +63,9 @@ func (s *spread) fill() bool {
 	if n, memories := len(s.nodes), len(s.units); n*n*n/6*memories*memories*memories > mostSpread {
 		return false
 	}
-	s.apart, s.byHead = make([][][]int64, len(s.nodes)), make([][]int, len(s.nodes)*len(s.units))
+	s.distance, s.byHead = make([][][]int64, len(s.nodes)), make([][]int, len(s.nodes)*len(s.units))
 	for later := range s.nodes {
-		s.apart[later] = make([][]int64, later)
+		s.distance[later] = make([][]int64, later)
 		edges := make([]*spreadEdge, later)
 		for k := range s.nodes[later].before {
 			e := &s.nodes[later].before[k]
@@ -75,15 +75,15 @@ func (s *spread) fill() bool {
 		for first := later - 1; first >= 0; first-- {
 			between = between[:0]
 			for x := first + 1; x < later; x++ {
-				if s.apart[x][first] != nil && s.apart[later][x] != nil {
+				if s.distance[x][first] != nil && s.distance[later][x] != nil {
 					between = append(between, x)
 				}
 			}
 			if len(between) > 0 || edges[first] != nil {
-				s.apart[later][first] = s.distances(first, later, edges[first], between)
+				s.distance[later][first] = s.distances(first, later, edges[first], between)
 			}
 		}
-		for first, apart := range s.apart[later] {
+		for first, apart := range s.distance[later] {
 			for from := range s.units {
 				if apart != nil {
 					list := &s.byHead[first*len(s.units)+from]
@@ -100,7 +100,7 @@ func (s *spread) fill() bool {
 
 // least is how far a node is at least apart from one at a memory, wherever it is itself.
 func (s *spread) least(first, from, later int) int64 {
-	return slices.Min(s.apart[later][first][from*len(s.units):][:len(s.units)])
+	return slices.Min(s.distance[later][first][from*len(s.units):][:len(s.units)])
 }
 
 // distances are how far two nodes are apart, by memory of the first and then of the later.
@@ -117,7 +117,7 @@ func (s *spread) distances(first, later int, edge *spreadEdge, between []int) []
 				most = s.nodes[first].nanos[from] + edge.move(from, to)
 			}
 			for _, x := range between {
-				here, there, least := s.apart[x][first][from*m:], s.apart[later][x][to:], int64(nowhere)
+				here, there, least := s.distance[x][first][from*m:], s.distance[later][x][to:], int64(nowhere)
 				for at := range m {
 					least = min(least, here[at]+there[at*m])
 				}
@@ -136,7 +136,7 @@ func (s *spread) area(first, later, from, to int) (most int64) {
 	var work [len(s.weights)]float64
 	list := s.byHead[first*m+from]
 	for k, x := range list {
-		if s.apart[later][x] != nil {
+		if s.distance[later][x] != nil {
 			s.add(x, first, later, from, to, head, tail, &work)
 		}
 		if k+1 == len(list) || s.least(first, from, list[k+1]) < s.least(first, from, x) {
@@ -153,8 +153,8 @@ func (s *spread) add(x, first, later, from, to int, head, tail []int64, work *[2
 	m := len(s.units)
 	for at, nanos := range s.nodes[x].nanos {
 		if nanos < nowhere {
-			head[at] = min(head[at], s.apart[x][first][from*m+at])
-			tail[at] = min(tail[at], s.apart[later][x][at*m+to]-nanos)
+			head[at] = min(head[at], s.distance[x][first][from*m+at])
+			tail[at] = min(tail[at], s.distance[later][x][at*m+to]-nanos)
 		}
 	}
 	for w, weights := range s.weights {
@@ -197,7 +197,7 @@ func (m *Model) spreadLeast(around int32) int64 {
 	}
 	s, least := m.spreadOf(around), int64(0)
 	if s.fill() {
-		apart := s.apart[len(s.nodes)-1][0]
+		apart := s.distance[len(s.nodes)-1][0]
 		least = slices.Min(apart)
 		if around >= 0 {
 			least = nowhere

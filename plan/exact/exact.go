@@ -144,8 +144,8 @@ type child struct {
 type seen interface {
 	// covers reports whether nothing better can come of a part of a plan than of those before.
 	covers(x *state, v *view) bool
-	// alike reports whether two units of a device that are free are as good as one another.
-	alike(x *state, a, b platform.WorkerID) bool
+	// equivalent reports whether two units of a device that are free are as good as one another.
+	equivalent(x *state, a, b platform.WorkerID) bool
 	// twin reports whether a device is as good as one before it.
 	twin(x *state, id platform.DeviceID) bool
 }
@@ -214,7 +214,7 @@ func (s *search) visit(depth int, bound float64) {
 		}
 		next := &s.frames[depth+1]
 		next.state.copy(&f.state)
-		s.take(&next.state, c.step)
+		s.assign(&next.state, c.step)
 		s.visit(depth+1, c.bound)
 	}
 }
@@ -233,12 +233,12 @@ func (s *search) branch(f, scratch *frame) {
 				continue
 			}
 			for i, w := range d.workers {
-				if !s.allows(&f.state, t, w) || slices.ContainsFunc(d.workers[:i], func(o platform.WorkerID) bool { return s.seen.alike(&f.state, o, w) }) {
+				if !s.allows(&f.state, t, w) || slices.ContainsFunc(d.workers[:i], func(o platform.WorkerID) bool { return s.seen.equivalent(&f.state, o, w) }) {
 					continue
 				}
 				c := child{step: step{int32(t), int32(setting), w}}
 				scratch.state.copy(&f.state)
-				s.take(&scratch.state, c.step)
+				s.assign(&scratch.state, c.step)
 				c.end = scratch.state.end[t]
 				if c.bound = s.lower(&scratch.state, &scratch.view); c.bound < s.cut() {
 					f.next = append(f.next, c)

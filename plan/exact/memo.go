@@ -30,8 +30,8 @@ import (
 // by induction over their number the best that follows any part is found, or was pruned by a bound.
 type dominance struct {
 	*model
-	byDone map[uint64]*[]*known
-	spare  *known
+	byDone map[uint64]*[]*memo
+	spare  *memo
 	mayBe  bool // off
 	joules bool // copies draw something
 	room   int  // pairs of numbers that may still be remembered
@@ -43,8 +43,8 @@ type dominance struct {
 // mostRoom bounds the memory that a search takes, to some hundred megabytes.
 const mostRoom = 10_000_000
 
-// known is a part of a plan.
-type known struct {
+// memo is a part of a plan.
+type memo struct {
 	used    uint64
 	joules  float64
 	times   []int64 // that it fixes
@@ -56,7 +56,7 @@ type known struct {
 }
 
 func newDominance(m *model) *dominance {
-	d := &dominance{model: m, byDone: map[uint64]*[]*known{}, room: mostRoom, device: make([]platform.DeviceID, len(m.devices)), memory: make([]platform.MemoryID, len(m.platform.Memories))}
+	d := &dominance{model: m, byDone: map[uint64]*[]*memo{}, room: mostRoom, device: make([]platform.DeviceID, len(m.devices)), memory: make([]platform.MemoryID, len(m.platform.Memories))}
 	for i := range m.devices {
 		d.mayBe = d.mayBe || m.devices[i].restJ != m.devices[i].unusedJ
 	}
@@ -68,15 +68,15 @@ func newDominance(m *model) *dominance {
 	return d
 }
 
-// alike reports whether units are free at the same time, at the same clock.
-func (d *dominance) alike(x *state, a, b platform.WorkerID) bool {
+// equivalent reports whether units are free at the same time, at the same clock.
+func (d *dominance) equivalent(x *state, a, b platform.WorkerID) bool {
 	return !d.unlike && x.free[a] == x.free[b] && x.clock[a] == x.clock[b]
 }
 
 func (d *dominance) covers(x *state, v *view) bool {
 	list := d.byDone[x.done]
 	if list == nil {
-		list = new([]*known)
+		list = new([]*memo)
 		d.byDone[x.done] = list
 	}
 	k := d.describe(x, v)
@@ -90,16 +90,16 @@ func (d *dominance) covers(x *state, v *view) bool {
 	if d.room -= len(k.times) + len(k.lacks)/2; d.room < 0 {
 		return false // it is looked at, and not remembered
 	}
-	*list = append(slices.DeleteFunc(*list, func(other *known) bool { return d.noWorse(k, other) }), k)
+	*list = append(slices.DeleteFunc(*list, func(other *memo) bool { return d.noWorse(k, other) }), k)
 	d.spare = nil
 	return false
 }
 
 // describe returns the features of a part of a plan.
-func (d *dominance) describe(x *state, v *view) *known {
+func (d *dominance) describe(x *state, v *view) *memo {
 	k := d.spare
 	if k == nil {
-		k = &known{}
+		k = &memo{}
 		d.spare = k
 	}
 	d.sortTwins(x)
@@ -146,7 +146,7 @@ func (t *task) waitsOnlyFor(x *state, pieces []piece) bool {
 
 // sortUnits sorts the units of a device, which are the last ones, by when they are free, and their clocks
 // with them.
-func (k *known) sortUnits(first, n int) {
+func (k *memo) sortUnits(first, n int) {
 	clocks := k.clocks[len(k.clocks)-n:]
 	for i := 1; i < n; i++ {
 		for j := i; j > 0 && (k.times[first+j] < k.times[first+j-1] || k.times[first+j] == k.times[first+j-1] && clocks[j] < clocks[j-1]); j-- {
@@ -158,7 +158,7 @@ func (k *known) sortUnits(first, n int) {
 }
 
 // describePieces adds where contents are that are still to be read.
-func (d *dominance) describePieces(k *known, x *state) {
+func (d *dominance) describePieces(k *memo, x *state) {
 	k.lacks, k.sources = k.lacks[:0], k.sources[:0]
 	for i := range d.pieces {
 		p := &d.pieces[i]
@@ -188,7 +188,7 @@ func (d *dominance) describePieces(k *known, x *state) {
 }
 
 // noWorse reports whether no continuation of b beats the same continuation of a.
-func (d *dominance) noWorse(a, b *known) bool {
+func (d *dominance) noWorse(a, b *memo) bool {
 	if d.mayBe && a.used != b.used {
 		return false
 	}
@@ -213,7 +213,7 @@ func (d *dominance) noWorse(a, b *known) bool {
 }
 
 // pays reports whether a is no worse than b, whatever follows, with more joules and later times by the given amounts.
-func (d *dominance) pays(a, b *known, more float64, later int64) bool {
+func (d *dominance) pays(a, b *memo, more float64, later int64) bool {
 	by := float64(later)
 	switch {
 	case d.objective == problem.Time:
@@ -235,14 +235,14 @@ func (d *dominance) pays(a, b *known, more float64, later int64) bool {
 // prefixes forgets parts of plans that are equal: the tasks were added in another order.
 type prefixes struct {
 	*model
-	known map[string]bool
+	keys  map[string]bool
 	key   []byte
 	room  int  // bytes that may still be remembered
 	exact bool // units of a device are not alike, since clocks or caps of the whole device decide who goes first
 }
 
 func newPrefixes(m *model) *prefixes {
-	p := &prefixes{model: m, known: map[string]bool{}, room: 16 * mostRoom, exact: m.unlike || m.platform.HasStates()}
+	p := &prefixes{model: m, keys: map[string]bool{}, room: 16 * mostRoom, exact: m.unlike || m.platform.HasStates()}
 	for i := range m.platform.Devices {
 		d := &m.platform.Devices[i]
 		p.exact = p.exact || len(d.Clocks) > 1 && d.Count > 1
@@ -250,8 +250,8 @@ func newPrefixes(m *model) *prefixes {
 	return p
 }
 
-// alike reports whether neither unit has run anything.
-func (p *prefixes) alike(x *state, a, b platform.WorkerID) bool {
+// equivalent reports whether neither unit has run anything.
+func (p *prefixes) equivalent(x *state, a, b platform.WorkerID) bool {
 	return !p.exact && !slices.ContainsFunc(x.steps, func(s step) bool { return s.worker == a || s.worker == b })
 }
 
@@ -265,11 +265,11 @@ func (p *prefixes) covers(x *state, _ *view) bool {
 		}
 		p.key = append(p.key, MaxTasks)
 	}
-	if p.known[string(p.key)] {
+	if p.keys[string(p.key)] {
 		return true
 	}
 	if p.room -= len(p.key) + 32; p.room > 0 { // with what the table takes for a key
-		p.known[string(p.key)] = true
+		p.keys[string(p.key)] = true
 	}
 	return false
 }

@@ -63,8 +63,8 @@ func (m *model) allows(x *state, t int, w platform.WorkerID) bool {
 	return own.allowed[w] && (own.group < 0 || x.bound[own.group] < 0 || x.bound[own.group] == w)
 }
 
-// take adds a task to the part of a plan.
-func (m *model) take(x *state, s step) {
+// assign adds a task to the part of a plan.
+func (m *model) assign(x *state, s step) {
 	own := &m.tasks[s.task]
 	of := &own.settings[s.setting]
 	d := &m.devices[of.device]

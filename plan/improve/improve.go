@@ -187,7 +187,7 @@ const tolerance = 1e-9
 
 // look simulates a point, and corrects what the evaluator says by it.
 func (s *search) look(x *point) (judged, error) {
-	now, err := s.judge(s.apart(s.planOf(x)), fewSteps)
+	now, err := s.judge(s.separateBuffers(s.planOf(x)), fewSteps)
 	if err != nil {
 		return now, err
 	}

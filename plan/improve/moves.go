@@ -18,7 +18,7 @@ func (s *search) change(x *point) {
 		s.exchange(x, t)
 	case kind == 4:
 	case kind < 7:
-		s.moveTogether(x, s.together(x, t))
+		s.moveJointly(x, s.relatedTasks(x, t))
 	default:
 		s.move(x, t)
 	}
@@ -93,12 +93,12 @@ func (s *search) workersOf(t int32, id platform.DeviceID) []platform.WorkerID {
 	return s.places[t][i]
 }
 
-// together chooses tasks that may be good to move at once: tasks like the given one, its layer, its device, or a chain from it on.
-func (s *search) together(x *point, t int32) []int32 {
+// relatedTasks chooses tasks that may be good to move at once: tasks like the given one, its layer, its device, or a chain from it on.
+func (s *search) relatedTasks(x *point, t int32) []int32 {
 	s.chain = append(s.chain[:0], t)
 	switch s.random.IntN(8) {
 	case 0, 1:
-		return s.alike[t]
+		return s.sameCalls[t]
 	case 2, 3:
 		return s.layer[t]
 	case 4:
@@ -116,8 +116,8 @@ func (s *search) together(x *point, t int32) []int32 {
 	return s.chain
 }
 
-// moveTogether gives tasks to the workers of one device: to one of them, or each to any.
-func (s *search) moveTogether(x *point, tasks []int32) {
+// moveJointly gives tasks to the workers of one device: to one of them, or each to any.
+func (s *search) moveJointly(x *point, tasks []int32) {
 	to := pick(s.random, s.places[tasks[0]])
 	one, id, alone := pick(s.random, to), s.deviceOf(to[0]), s.random.IntN(2) == 0
 	for _, t := range tasks {
@@ -143,7 +143,7 @@ func (s *search) changeClocks(x *point, t int32) {
 	tasks := []int32{t}
 	switch s.random.IntN(4) {
 	case 0:
-		tasks = s.alike[t]
+		tasks = s.sameCalls[t]
 	case 1:
 		from := x.at[t]
 		tasks = x.sequence[from : from+1+s.random.Int32N(int32(len(x.sequence))-from)]

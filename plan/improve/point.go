@@ -48,12 +48,12 @@ func (x *point) insert(t int32, to int32) {
 
 // rules hold the points that a decision accepts.
 type rules struct {
-	graph  *dag.Graph
-	places [][][]platform.WorkerID // by task, and by device: the workers that may run it; one list for like tasks
-	clocks [][]platform.ClockID    // by device: those allowed
-	group  [][]int32               // by task: those that share its worker, itself included; nil: it stands alone
-	alike  [][]int32               // by task: tasks of its class of costs, and tasks of its layer and phase
-	layer  [][]int32
+	graph     *dag.Graph
+	places    [][][]platform.WorkerID // by task, and by device: the workers that may run it; one list for like tasks
+	clocks    [][]platform.ClockID    // by device: those allowed
+	group     [][]int32               // by task: those that share its worker, itself included; nil: it stands alone
+	sameCalls [][]int32               // by task: tasks of its class of costs, and tasks of its layer and phase
+	layer     [][]int32
 }
 
 func newRules(priced *schedule.Priced, of *problem.Problem) *rules {
@@ -67,7 +67,7 @@ func newRules(priced *schedule.Priced, of *problem.Problem) *rules {
 		}
 		r.places = append(r.places, known[&workers[0]])
 	}
-	r.alike = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(priced.Costs(0).Class[t]) })
+	r.sameCalls = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(priced.Costs(0).Class[t]) })
 	r.layer = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(g.Tasks[t].Labels) })
 	for t, group := range of.Groups {
 		if group >= 0 {

@@ -38,7 +38,7 @@ func (s *search) sleep(found judged) judged {
 	if s.score(found.Time, found.Joules-all) >= found.score {
 		return found // there are none, or the objective does not count joules
 	}
-	return s.try(found, naps)
+	return s.tryHalves(found, naps)
 }
 
 // naps lists the sleeps with savings after the tasks of a step of a plan, alone or in the middle of some steps, the largest saving first.

@@ -176,8 +176,8 @@ func (c *transfers) share(way *problem.Way, start, end, bytes int64) int64 {
 	return end
 }
 
-// parts is in how many parts something moves that passes the host's memory.
-const parts = 8
+// chunks is in how many parts something moves that passes the host's memory.
+const chunks = 8
 
 // move gives a copy to the engine that is free first.
 func (c *transfers) move(of copying) {
@@ -206,7 +206,7 @@ func (c *transfers) move(of copying) {
 	}
 	// The second hop of a part overlaps the first hop of the next.
 	on := &c.Ways[of.to][of.last]
-	of.since = max(start, end+on.Takes(of.bytes/parts)-on.Takes(of.bytes))
+	of.since = max(start, end+on.Takes(of.bytes/chunks)-on.Takes(of.bytes))
 	of.from, of.to = of.to, of.last
 	c.start(of)
 }

@@ -28,7 +28,7 @@ func (s *search) vary(found judged) judged {
 	if len(all) == 0 {
 		return found
 	}
-	return s.try(found, all)
+	return s.tryHalves(found, all)
 }
 
 // saving is the difference of another variant of a call on a device for the tasks of a step.

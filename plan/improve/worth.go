@@ -37,9 +37,9 @@ func (s *search) judge(made *schedule.Plan, steps int) (judged, error) {
 	return judged{e, step, s.score(step.Time, step.Joules)}, err
 }
 
-// apart lets no buffers of a plan share bytes, where memories have room for that, so that no task waits for
+// separateBuffers lets no buffers of a plan share bytes, where memories have room for that, so that no task waits for
 // the sake of bytes. Else it returns the plan itself.
-func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
+func (s *search) separateBuffers(plan *schedule.Plan) *schedule.Plan {
 	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
 	if err != nil {
 		return plan

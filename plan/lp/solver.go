@@ -142,7 +142,7 @@ func (s *Solver) load() {
 	s.reduceCosts()
 	for j, at := range s.position {
 		if at < 0 {
-			s.settle(int32(j))
+			s.restOnBound(int32(j))
 		}
 	}
 }
@@ -159,8 +159,8 @@ func (s *Solver) transpose() {
 	s.byColumn.sorted(s.columns, s.byRow.index, rows, s.byRow.value)
 }
 
-// settle puts a non-basic variable on the bound that its reduced cost asks for.
-func (s *Solver) settle(j int32) {
+// restOnBound puts a non-basic variable on the bound that its reduced cost asks for.
+func (s *Solver) restOnBound(j int32) {
 	l, u, d := s.lower[j], s.upper[j], s.reduced[j]
 	switch {
 	case math.IsInf(l, 0) && math.IsInf(u, 0):
@@ -215,7 +215,7 @@ func (s *Solver) factorise() bool {
 			put(j, row)
 		} else {
 			s.position[j] = -1
-			s.settle(j)
+			s.restOnBound(j)
 		}
 	}
 	for row, ok := range taken {
@@ -323,7 +323,7 @@ func (s *Solver) makeDualFeasible() {
 		if math.IsInf(s.lower[j], 0) || math.IsInf(s.upper[j], 0) {
 			s.shift(int32(j))
 		} else {
-			s.settle(int32(j))
+			s.restOnBound(int32(j))
 		}
 	}
 }

@@ -55,16 +55,16 @@ func NewData(p *platform.Platform, g *dag.Graph, follows bool) (*Data, error) {
 	d := &Data{Written: make([][]int32, len(g.Tasks)+1), Reads: make([][]Read, len(g.Tasks)), Ways: newWays(p)}
 	for _, of := range order {
 		storage, list := g.AtomStorage(dag.AtomID(of.atom)), readers[of]
-		known := slices.IndexFunc(d.Written[of.writer], func(i int32) bool {
+		at := slices.IndexFunc(d.Written[of.writer], func(i int32) bool {
 			return d.Pieces[i].Storage == storage && slices.Equal(d.Pieces[i].Readers, list)
 		})
-		if known < 0 {
-			known = len(d.Written[of.writer])
+		if at < 0 {
+			at = len(d.Written[of.writer])
 			if err := d.add(p, g, Piece{Writer: of.writer, Storage: storage, Readers: list}); err != nil {
 				return nil, err
 			}
 		}
-		d.Pieces[d.Written[of.writer][known]].Bytes += g.AtomBytes(dag.AtomID(of.atom))
+		d.Pieces[d.Written[of.writer][at]].Bytes += g.AtomBytes(dag.AtomID(of.atom))
 	}
 	return d, nil
 }

@@ -43,8 +43,8 @@ type Space struct {
 	Price func(Choice) (*schedule.Priced, error)
 	// Skips are choices of a set and a lowering that the space does not list, though Price knows them; nil: there are none.
 	Skips func(Choice) bool
-	// Near are neighbourhoods, those that promise most first.
-	Near []Neighbourhood
+	// Neighbourhoods are neighbourhoods, those that promise most first.
+	Neighbourhoods []Neighbourhood
 	// Mixed is another one, of choices in which a layer is in parts along another dimension; nil: there are none.
 	Mixed Neighbourhood
 }
@@ -89,7 +89,7 @@ const maxSets = 1000
 // Names in the graph restrict the devices of tasks; they may make equal devices
 // unlike.
 func Sets(p *platform.Platform, graph *dag.Graph) []string {
-	like := alike(p, graph)
+	like := equalDevices(p, graph)
 	sets := combine(p, like, func(units int) []int {
 		counts := slices.DeleteFunc(slices.Clone(unitCounts), func(n int) bool { return n >= units })
 		return append(counts, units)

@@ -33,7 +33,7 @@ func (n *Network) All() []Tiling {
 			all = append(all, Of(b))
 		}
 	}
-	for _, b := range n.inParts(n.MostParts) {
+	for _, b := range n.partings(n.MostParts) {
 		all = append(all, Of(b))
 	}
 	return all
@@ -88,7 +88,7 @@ func (n *Network) base(b Base) (dag.Lowering, error) {
 			return n.scaled(b), nil
 		}
 	case Parts: // of a plan that uses fewer devices than there are parts as well
-		if slices.Contains(n.inParts(max(n.MostParts, b.Number)), b) {
+		if slices.Contains(n.partings(max(n.MostParts, b.Number)), b) {
 			return n.parts(b), nil
 		}
 	}

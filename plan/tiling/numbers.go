@@ -76,11 +76,11 @@ func followed(forward dag.Cut, extents *dag.LayerLowering) (g dag.Cut) {
 		case extent == of:
 			*g.Of(d) = tile
 		default:
-			*g.Of(d) = inParts(extent, inParts(of, tile))
+			*g.Of(d) = ceilDiv(extent, ceilDiv(of, tile))
 		}
 	}
 	return g
 }
 
 // inParts divides and rounds up. It returns the size of each of some parts, or the number of parts of some size.
-func inParts(extent, by int) int { return (extent + by - 1) / by }
+func ceilDiv(extent, by int) int { return (extent + by - 1) / by }

@@ -8,7 +8,7 @@ import (
 
 // inParts lists the ways to cut layers in parts: along each dimension as many as the most, and the powers of two below
 // that, but no more than samples, and along the others if a layer can be cut so.
-func (n *Network) inParts(mostParts int) (all []Base) {
+func (n *Network) partings(mostParts int) (all []Base) {
 	for along := range dag.NumDimensions {
 		most := 1
 		for _, of := range n.Extents {
@@ -62,10 +62,10 @@ func cutInParts(parts int, along dag.Dimension, ll, extents dag.LayerLowering) d
 		if extent < 2 {
 			continue
 		}
-		tile := inParts(extent, parts)
+		tile := ceilDiv(extent, parts)
 		*to.Of(along) = tile
 		if pass.Sums(along) {
-			to.Accumulators = inParts(extent, tile)
+			to.Accumulators = ceilDiv(extent, tile)
 		}
 	}
 	return ll
