@@ -11,6 +11,7 @@ import (
 	"dahl/execute"
 	"dahl/must"
 	"dahl/nn"
+	"dahl/nn/models"
 	"dahl/platforms"
 	"dahl/schedule"
 	"dahl/schedule/policy"
@@ -153,7 +154,7 @@ func TestPasses(t *testing.T) {
 		t.Fatalf("passes %q, and invariants of %d", passes, len(invariants))
 	}
 	for _, network := range []string{"mlp", "lenet5", "digits-cnn"} {
-		model, err := nn.ModelByName(network)
+		model, err := models.ByName(network)
 		if err != nil {
 			t.Fatal(err)
 		}

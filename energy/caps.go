@@ -9,14 +9,14 @@ import (
 	"dahl/platform"
 )
 
-// Cap is a cap of the platform beside the greatest power that the run reached.
+// Cap is a cap of the platform with the greatest power of the run.
 type Cap struct {
 	Of            string  `json:"of"` // a device, or "the machine" with its host
 	CapWatts      float64 `json:"cap_watts"`
 	GreatestWatts float64 `json:"greatest_watts"`
 }
 
-// wholeMachine is what the cap of the platform is of.
+// wholeMachine names the cap of the platform.
 const wholeMachine = "the machine"
 
 // CheckCaps fails where the run reached more than a cap, beyond rounding. A simulated run never does.

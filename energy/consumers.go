@@ -109,7 +109,7 @@ type piece struct {
 	d        *platform.Device
 	units    []unitNow // nil: nothing ever changes
 	running  []int     // calls on each unit
-	modelled []int     // those of them without joules of their own
+	modelled []int     // without joules of their own
 
 	busy, modelledBusy int // units
 }

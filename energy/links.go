@@ -17,12 +17,12 @@ import (
 //
 //	∫ (busy − idle)·k·x(t)/capacity dt = (busy − idle)·k·n/capacity
 //
-// above idle, whatever x is, and a schedule need not say it. The trace takes the mean of x over
-// the time in which bytes move, which begins after the latency of the route; its integral is
+// above idle, whatever x is, and a schedule need not say it. The trace takes the mean of x over the time in which bytes move,
+// after the latency of the route; its integral is
 // exact. Measured copies may beat the platform's bandwidth and latency. If a copy takes no longer
 // than its latency, the trace takes the mean over its whole time.
 //
-// The rule is that of SimGrid's plugin for the energy of links, src/plugins/link_energy.cpp. For
+// The rule follows SimGrid's plugin for the energy of links, src/plugins/link_energy.cpp. For
 // fatpipes it differs: SimGrid takes the largest of the rates instead of their sum.
 
 // moving is when the bytes of a transfer move.

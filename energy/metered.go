@@ -10,7 +10,7 @@ import (
 // ProcessorsMeter names what RAPL covers: the packages of all processors.
 const ProcessorsMeter = "processors"
 
-// MeterOf names the meter that reads a device: of processors that of all packages.
+// MeterOf names the meter that reads a device: for processors the meter of all packages.
 func MeterOf(d *platform.Device) string {
 	if d.IsProcessor() {
 		return ProcessorsMeter
@@ -18,7 +18,7 @@ func MeterOf(d *platform.Device) string {
 	return d.Name
 }
 
-// MeterError lays what a meter counted beside the model of the same span: the mean power of what
+// MeterError compares a meter with the model of the same span: the mean power of the consumers that
 // the meter covers, by the platform's powers over the schedule, times the seconds of the reading.
 // So the schedule stands for all that ran meanwhile.
 type MeterError struct {
@@ -42,9 +42,8 @@ func (r *Report) MeterWatts(p *platform.Platform) map[string]float64 {
 	return watts
 }
 
-// AddReadings notes what meters counted. Those of the compared consumers are laid beside the
-// model. A meter that counts more than the model's devices, such as cores that are not the
-// platform's, is not to be compared.
+// AddReadings notes the readings of meters, and compares the given consumers with the model. A meter that counts more than the
+// model's devices, such as cores outside the platform, is not to be compared.
 func (r *Report) AddReadings(p *platform.Platform, readings []meter.Reading, compared []string) {
 	r.Readings = append(r.Readings, readings...)
 	watts := r.MeterWatts(p)

@@ -22,7 +22,7 @@ const (
 
 // Report is the energy of one schedule: of all steps of a run, or of some.
 type Report struct {
-	// Steps is how many steps the schedule has, and all joules are of these. In a training they begin with FirstStep,
+	// Steps is the number of steps of the schedule, and all joules belong to these. In a training they begin with FirstStep,
 	// from 1, in an epoch, from 1; both are 0 in a simulated run.
 	Steps     int `json:"steps"`
 	Epoch     int `json:"epoch,omitempty"`
@@ -50,8 +50,8 @@ type Report struct {
 	// platform's description of what they do in the gaps.
 	SleepModelled []string `json:"sleep_modelled,omitempty"`
 
-	// Readings are joules that meters counted beside the run, and Metered has the model's over the
-	// same span. The schedule may be a part of what they cover: their seconds say how long it was.
+	// Readings are joules that meters counted during the run, and Metered has the model's over the same span. The schedule may be
+	// a part of what they cover: their seconds say how long it was.
 	Readings []meter.Reading `json:"readings"`
 	Metered  []MeterError    `json:"metered,omitempty"`
 	// Meters says of every counter what became of it.
@@ -64,7 +64,7 @@ type Causes struct {
 	Busy     float64 `json:"busy_joules"`     // running units
 	Transfer float64 `json:"transfer_joules"` // links above idle
 	Host     float64 `json:"host_joules"`     // the baseline
-	// Sleep is what sleeps or is off, Switching the joules of changes beside idle power.
+	// Sleep has the joules asleep or off, Switching the joules of changes above idle power.
 	Sleep     float64 `json:"sleep_joules,omitempty"`
 	Switching float64 `json:"switching_joules,omitempty"`
 }
@@ -76,8 +76,7 @@ type Entry struct {
 	IdleJoules     float64 `json:"idle_joules,omitempty"`
 	BusyJoules     float64 `json:"busy_joules,omitempty"`
 	TransferJoules float64 `json:"transfer_joules,omitempty"`
-	// SleepJoules are those while it slept or was off, SwitchingJoules those of changes of its clock
-	// and of sleep beside idle power.
+	// SleepJoules are drawn asleep or off, SwitchingJoules by changes of its clock and of sleep, above idle power.
 	SleepJoules     float64 `json:"sleep_joules,omitempty"`
 	SwitchingJoules float64 `json:"switching_joules,omitempty"`
 	Off             bool    `json:"off,omitempty"` // a device that the run does not use
@@ -232,8 +231,8 @@ func (r *Report) addLabels(a *account) {
 }
 
 // Grounds says in words how the joules of the schedule were found, such as "modelled, watts
-// guessed". Where the sources of the watts differ, it names all of them; Sources says which
-// belongs to whom. It also names a host without watts, since a host draws some.
+// guessed". Where the sources of the watts differ, it names all of them; Sources assigns them. It also names a host without
+// watts, since a host draws some.
 func (r *Report) Grounds() string {
 	if r.Basis == Unavailable {
 		return "joules unavailable: no watts for " + strings.Join(r.Missing, ", ")

@@ -8,9 +8,9 @@ import (
 	"dahl/schedule"
 )
 
-// stretch is a time for which a state of some units of a device, or of a link, holds: a clock from
-// the end of one change to the end of the next, a sleep from the end of falling asleep to the start
-// of the next change, or a change itself, which draws so much beside idle watts.
+// stretch is a time for which a state of some units of a device, or of a link, holds: a clock from the end of one change to the
+// end of the next, a sleep from the end of falling asleep to the start of the next change, or a change itself, with its watts
+// above idle.
 type stretch struct {
 	interval
 	unit  int32 // -1: all
@@ -27,7 +27,7 @@ const (
 	asleep
 )
 
-// stretchesOf lists those of a device or a link: what says which changes are its own.
+// stretchesOf lists the stretches of a device or a link: the function selects its changes.
 func (a *account) stretchesOf(of func(c *schedule.Change) bool) (all []stretch) {
 	clock, sleep := map[int32]int{}, map[int32]int{} // by unit: 1 + the stretch that holds
 	end := func(open map[int32]int, unit int32, at time.Duration) {
@@ -58,11 +58,11 @@ func (a *account) stretchesOf(of func(c *schedule.Change) bool) (all []stretch) 
 	return all
 }
 
-// unitNow is what a unit of a device is in at a time.
+// unitNow is the state of a unit at a time.
 type unitNow struct {
 	clock    platform.ClockID
 	sleep    int32   // 0: awake, else the index of the state plus 1
-	changing float64 // watts beside the idle ones
+	changing float64 // watts above idle
 }
 
 // unitsNow applies stretches to the units of a device, which are at their first setting otherwise.

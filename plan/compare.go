@@ -14,9 +14,8 @@ import (
 	"dahl/simulate"
 )
 
-// Comparison lays a prediction beside a measurement of the same graph: the same steps in both worlds, which are those of
-// the measured schedule. Times are in seconds. What is of a step is the mean of these steps; an error is what the prediction
-// is above the measurement.
+// Comparison compares a prediction with a measurement of the same graph: the steps of the measured schedule, in both worlds.
+// Times are in seconds. Numbers of a step are means over these steps; an error is the excess of the prediction over the measurement.
 type Comparison struct {
 	Graph string `json:"graph"`
 
@@ -32,19 +31,18 @@ type Comparison struct {
 	Step     Pair `json:"step_s"`
 	// Causes says why the prediction of the run's step, else of these, is far off, where whoever measured it knows.
 	Causes []string `json:"causes,omitempty"`
-	// RunStep is of all of the measured run: the mean of what counts of it ([Totals].Counted). Whoever knows
+	// RunStep covers all of the measured run: the mean of what counts of it ([Totals].Counted). Whoever knows
 	// the run sets it.
 	RunStep *Pair `json:"run_step_s,omitempty"`
 
 	StepJoules Pair   `json:"joules_per_step"` // by the platform's powers
 	Grounds    string `json:"joules_grounds"`  // what they rest on
-	// Metered has what meters counted over the measured run, beside the model over the same span.
+	// Metered compares the meters' readings over the measured run with the model over the same span.
 	Metered []energy.MeterError `json:"metered,omitempty"`
 	Peak    Pair                `json:"peak_bytes"` // in the host's memory
 
-	// The error of the step in parts, in percent: what vanishes when the simulator is
-	// given the measured durations of the tasks was the kernel models', what vanishes when
-	// it is given those of the copies too was the links'; what remains is the scheduling
+	// The error of the step in parts, in percent: with the measured durations of tasks in the simulator the kernel models' part
+	// vanishes, with measured copies too the links'; what remains is the scheduling
 	// model's.
 	KernelErrorPercent     float64  `json:"kernel_error_percent"`
 	CopyErrorPercent       *float64 `json:"copy_error_percent,omitempty"` // where something moves
@@ -107,10 +105,9 @@ type KernelComparison struct {
 	Share   float64 `json:"share"` // of the measured busy time
 }
 
-// Compare lays two schedules of the first graph of a decision beside each other, the steps of which are
-// timed, and splits the error of the step.
+// Compare compares two schedules of the first graph of a decision, with timed steps, and splits the error of the step.
 func Compare(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) (*Comparison, error) {
-	c, err := Beside(ctx, d, predicted, measured)
+	c, err := CompareUnsplit(ctx, d, predicted, measured)
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +117,8 @@ func Compare(ctx context.Context, d *schedule.Decision, predicted, measured *sch
 	return c, nil
 }
 
-// Beside is [Compare] without the parts of the error. A prediction of another number of steps is simulated anew.
-func Beside(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) (*Comparison, error) {
+// CompareUnsplit is [Compare] without the parts of the error. A prediction of another number of steps is simulated anew.
+func CompareUnsplit(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) (*Comparison, error) {
 	if predicted.Steps != measured.Steps {
 		var err error
 		if predicted, err = simulate.Run(ctx, d, 0, measured.Steps, simulate.Options{Timed: true}); err != nil {
@@ -154,7 +151,7 @@ func Beside(ctx context.Context, d *schedule.Decision, predicted, measured *sche
 	return c, nil
 }
 
-// meanStep is what a step of a schedule takes, the first one included.
+// meanStep returns the mean time of a step of a schedule, including the first.
 func meanStep(s *schedule.Schedule) float64 { return s.Makespan.Seconds() / float64(max(1, s.Steps)) }
 
 // splitError finds what part the models of kernels, links and scheduling have in the error
@@ -184,7 +181,7 @@ func stepError(predicted, measured *schedule.Schedule) float64 {
 	return ErrorPercent(meanStep(predicted), meanStep(measured))
 }
 
-// durationsOf are what the instances of a schedule took.
+// durationsOf returns the measured times of tasks.
 func durationsOf(p *schedule.Problem, s *schedule.Schedule) func(dag.Instance, platform.WorkerID) (time.Duration, bool) {
 	tasks := p.Graph.NumTasks()
 	durations := make([]time.Duration, tasks*s.Steps)
@@ -280,8 +277,7 @@ func Kernels(p *schedule.Problem, predicted, measured *schedule.Schedule) (kerne
 	return kernels
 }
 
-// TimesOf are the seconds that calls or copies took by what they have in common, sorted, and
-// of all.
+// TimesOf groups the seconds of calls or copies by a key, sorted, and adds them up.
 func TimesOf[T any, K comparable](list []T, of func(*T) (K, time.Duration)) (times map[K][]float64, all float64) {
 	times = map[K][]float64{}
 	for i := range list {

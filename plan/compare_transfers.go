@@ -11,7 +11,7 @@ import (
 	"dahl/schedule/place"
 )
 
-// WayComparison is what moves per step from one memory to another.
+// WayComparison compares the transfers of a step from one memory to another.
 type WayComparison struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
@@ -20,8 +20,7 @@ type WayComparison struct {
 	Busy  Pair   `json:"busy_s_per_step"` // the time that the copies take, added up
 }
 
-// TransferComparison is the copies of one buffer that are of one size, on one way and for one
-// reason.
+// TransferComparison compares the copies of one buffer of one size, on one way and for one reason.
 type TransferComparison struct {
 	Buffer string       `json:"buffer"`
 	From   string       `json:"from"`
@@ -35,7 +34,7 @@ type TransferComparison struct {
 	Share  float64      `json:"share"` // of the measured time of all copies
 }
 
-// movingOf are what the transfers of a schedule took, each told once.
+// movingOf returns the times of a schedule's transfers, each once.
 func movingOf(s *schedule.Schedule) func(*schedule.Transfer) (time.Duration, bool) {
 	took := map[schedule.TransferKey][]time.Duration{} // by start
 	for i := range s.Transfers {
@@ -77,8 +76,7 @@ func (c *Comparison) compareTransfers(p *schedule.Problem, predicted, measured *
 	})
 }
 
-// compareWays adds up what moves between each two memories, what moves before the first
-// step left out: a longer run has it only once.
+// compareWays adds up the transfers between each two memories, except transfers before the first step: a longer run has it only once.
 func (c *Comparison) compareWays(p *schedule.Problem, predicted, measured *schedule.Schedule) {
 	type way struct{ from, to platform.MemoryID }
 	type sums struct{ count, bytes, seconds float64 } // of a step

@@ -14,9 +14,9 @@ import (
 	"dahl/schedule"
 )
 
-// CutCost is what the tasks of a layer take on one unit of a device, with the layer whole or cut along one dimension. All other
-// layers are whole. What a cut takes more is what all tasks of the step take more: rows that two tasks read or compute, work
-// that fills a device less, dispatches, sums of parts, and layers that one task no longer computes together with this one.
+// CutCost is the price of a layer's tasks on one unit of a device, with the layer whole or cut along one dimension. All other
+// layers are whole. The extra time of a cut covers all tasks of the step: rows that two tasks read or compute, worse use of the
+// device, dispatches, sums of parts, and lost fusions with other layers.
 type CutCost struct {
 	Layer  string `json:"layer"`
 	Device string `json:"device"` // or the kind as lists of devices name it, or several names, where all of it is the same
@@ -27,7 +27,7 @@ type CutCost struct {
 // Uncut is the cut of a layer that is whole.
 const Uncut = "none"
 
-// Work is what some tasks take on one unit while all units of its device work.
+// Work is the price of some tasks on one unit while all units of its device work.
 type Work struct {
 	Tasks    int           `json:"tasks"`
 	Bytes    int64         `json:"bytes"`      // read and written
@@ -39,7 +39,7 @@ type Work struct {
 	others int // tasks that the device cannot run
 }
 
-// Time is that of all tasks.
+// Time is the time of all tasks.
 func (w *Work) Time() time.Duration { return w.Forward + w.Backward + w.Sums }
 
 // add counts the tasks of a layer on a device some times; "": of all layers.
@@ -74,7 +74,7 @@ func (w *Work) add(times int, of *schedule.Priced, d platform.DeviceID, layer st
 	}
 }
 
-// cutParts is in how many parts a layer is cut to see what that costs.
+// cutParts is the number of parts of a layer whose price is asked.
 const cutParts = 2
 
 // CutCosts lists what it costs to cut single layers in two, by layer, device and dimension. Price makes the step of a lowering. Cuts
@@ -107,7 +107,7 @@ func CutCosts(ctx context.Context, n *tiling.Network, price func(dag.Lowering) (
 	return joined(whole.Platform, table), nil
 }
 
-// rowsOf are what a device takes for a cut layer and, where that is its first cut, for the whole one before it.
+// rowsOf returns the prices of a cut layer on a device and, at the first cut, of the whole layer before it.
 func rowsOf(layer string, along dag.Dimension, whole, cut *schedule.Priced, d platform.DeviceID, first bool) (rows []CutCost) {
 	c := CutCost{Layer: layer, Cut: Uncut}
 	c.add(1, whole, d, layer)
@@ -130,7 +130,7 @@ func layersOf(g *dag.Graph) (layers []string) {
 	return layers
 }
 
-// LayersByWork are the layers that have tasks, that with the most operations first.
+// LayersByWork lists the layers with tasks, the layer with the most operations first.
 func LayersByWork(g *dag.Graph) []string {
 	work := map[string]float64{}
 	for i := range g.Tasks {

@@ -12,8 +12,8 @@ import (
 	"dahl/simulate"
 )
 
-// Evaluated is a choice for a priced program with all that follows from it: the decision, what runs of its graphs come to
-// in the simulator, and what a step takes. Each of them is computed when it is first asked for, and once. Goroutines may share it.
+// Evaluated is a choice for a priced program with all that follows from it: the decision, simulated runs of its graphs, and the
+// time and joules of a step. Each of them is computed when it is first asked for, and once. Goroutines may share it.
 type Evaluated struct {
 	Decision *schedule.Decision
 
@@ -78,8 +78,8 @@ func account(ctx context.Context, d *schedule.Decision, graph, steps int, opt si
 	return Accounted{Schedule: s, Report: report}, err
 }
 
-// Step is what a step of the first graph takes: one that runs alone, or a steady one. A steady step is what each of some steps adds
-// to as many before them: the difference of two runs, over their difference in steps.
+// Step returns the time and joules of a step of the first graph: one that runs alone, or a steady one. A steady step is the
+// mean addition of some steps to as many before them: the difference of two runs, over their difference in steps.
 func (e *Evaluated) Step(ctx context.Context, steady bool, steps int) (Step, error) {
 	return e.step(ctx, stepRun{steady: steady, steps: steps})
 }
@@ -139,7 +139,8 @@ type Evaluator struct {
 	tasks int // of all that are kept
 }
 
-// evaluation is what an evaluation is of: a plan of a priced program, or the plan that a policy makes of it. Both are immutable, so that one
+// evaluation is the key of an evaluation: a plan of a priced program, or the plan that a policy makes of it. Both are
+// immutable, so that one
 // address stands for one content.
 type evaluation struct {
 	priced *schedule.Priced
@@ -167,8 +168,8 @@ func (v *Evaluator) Plan(priced *schedule.Priced, plan *schedule.Plan) (*Evaluat
 // onlineSteps is how many steady steps of a policy that decides while it runs are simulated: [schedule.PlanFrom] takes the one in the middle.
 const onlineSteps = 5
 
-// Policy evaluates the plan that a policy makes of the first graph of a program; nil: it makes none. Of a policy that decides
-// while it runs that is what it did in a run.
+// Policy evaluates the plan that a policy makes of the first graph of a program; nil: it makes none. For a policy that decides
+// while it runs, the plan comes from a run.
 func (v *Evaluator) Policy(ctx context.Context, priced *schedule.Priced, policy schedule.Policy, steady bool) (*Evaluated, error) {
 	name := policy.Doc().Name
 	key := evaluation{priced: priced, policy: name, steady: steady}

@@ -27,7 +27,7 @@ func NewInterval(samples []float64) Interval {
 	return Interval{Quantile(samples, 0.5), Quantile(samples, 0.05), Quantile(samples, 0.95)}
 }
 
-// Samples is what simulations with drawn durations came to.
+// Samples are the results of simulations with drawn durations.
 type Samples struct {
 	Count    int      `json:"count"`
 	Seed     uint64   `json:"seed"`
@@ -83,8 +83,7 @@ func hasDistributions(p *schedule.Problem) bool {
 // Three things are drawn, each around 1:
 //
 //   - the run, once for each device: normal with its RunSpread
-//   - what a fit is off, once for each operation, variant and device that it answers
-//     for: normal with the error bar of each of its calls, within which two of three
+//   - the error of a fit, once for each operation, variant and device with that fit: normal with the error bar of each of its calls, within which two of three
 //     errors lie
 //   - each instance of a measured call, from its distribution
 //

@@ -77,8 +77,7 @@ func IsPlain(whole, some *platform.Platform) bool {
 	return false
 }
 
-// CompareSets lays the prediction for all devices, which are the last set, beside those of
-// the other sets.
+// CompareSets compares the prediction for all devices, the last set, with predictions for the other sets.
 func CompareSets(ctx context.Context, sets []string, all StepFigures, predict func(ctx context.Context, set string) (StepFigures, error)) (*SetComparison, error) {
 	c := &SetComparison{}
 	for _, set := range sets[:len(sets)-1] {
@@ -114,7 +113,7 @@ func (c *SetComparison) Replan(row int, f StepFigures) {
 	c.choose()
 }
 
-// Used is the devices that a row uses: those of its plan, which may leave some of the set without a task.
+// Used is the devices that a row uses: the devices with a task in its plan.
 func (r *SetRow) Used() string {
 	if r.Measured != nil && r.Measured.Devices != "" {
 		return r.Measured.Devices
@@ -175,7 +174,7 @@ func (c *SetComparison) least(world string, of func(*StepFigures) float64) strin
 	return devices
 }
 
-// StepFigures is what a training step takes, in the mean over a run.
+// StepFigures are the numbers of a training step, in the mean over a run.
 type StepFigures struct {
 	StepS           float64      `json:"step_s"`
 	SamplesPerS     float64      `json:"images_per_s,omitempty"` // 0: of a graph that no model made
@@ -185,15 +184,13 @@ type StepFigures struct {
 	Devices         string       `json:"devices,omitempty"` // that have a task; empty: it is not known
 	Tiles           string       `json:"tiles,omitempty"`   // where they were searched for
 
-	// Watts is the mean power by what a meter may cover, as predicted, and Readings is what
-	// meters counted.
+	// Watts is the predicted mean power by meter, and Readings are the meters' counts.
 	Watts    map[string]float64 `json:"-"`
 	Readings []meter.Reading    `json:"-"`
 }
 
 // FiguresOf are the figures of a run: means over [Totals].Counted. Where meters cover all devices the
-// joules are theirs: their mean power over the run times the time of these steps. Otherwise
-// the joules are those of the platform's powers.
+// joules are theirs: their mean power over the run times the time of these steps. Otherwise the joules follow from the platform's powers.
 func FiguresOf(o *Totals, readings []meter.Reading, covered bool) StepFigures {
 	w := o.Counted
 	f := StepFigures{Basis: o.Basis, Readings: readings}
@@ -216,7 +213,7 @@ func FiguresOf(o *Totals, readings []meter.Reading, covered bool) StepFigures {
 // watts is the mean power of a reading.
 func watts(r meter.Reading) float64 { return r.Joules / cmp.Or(r.Seconds, 1) }
 
-// MeteredStep is what a step draws of what one meter covers, in both worlds: mean power
+// MeteredStep is the energy of a step under one meter, in both worlds: mean power
 // times the step, since a meter is far slower than a step. The host, links and devices
 // without a meter are in neither.
 type MeteredStep struct {
@@ -226,7 +223,7 @@ type MeteredStep struct {
 	ErrorPercent           float64 `json:"error_percent"`
 }
 
-// MeteredSteps lays the readings of a measured run beside the prediction.
+// MeteredSteps compares the readings of a measured run with the prediction.
 func MeteredSteps(predicted, measured *StepFigures) []MeteredStep {
 	var steps []MeteredStep
 	for _, r := range measured.Readings {

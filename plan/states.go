@@ -11,8 +11,7 @@ import (
 	"dahl/schedule/explain"
 )
 
-// States says what clocks, sleep and caps did in a schedule. Times and joules are per step, and
-// times are those of all units together.
+// States says what clocks, sleep and caps did in a schedule. Times and joules are per step, and times add up all units.
 type States struct {
 	Clocks   []ClockUse    `json:"clocks,omitempty"`   // of devices that did not keep to the one in force
 	Switches []SwitchUse   `json:"switches,omitempty"` // of these clocks
@@ -20,7 +19,7 @@ type States struct {
 	Joules   energy.Causes `json:"joules_per_step"`
 	Caps     []energy.Cap  `json:"caps,omitempty"`
 	Off      []string      `json:"off,omitempty"` // devices
-	// LeftAsleep names devices whose units that were not selected sleep all the time.
+	// LeftAsleep names devices with unselected units that sleep all the time.
 	LeftAsleep []string `json:"left_asleep,omitempty"`
 }
 
@@ -40,7 +39,7 @@ type SwitchUse struct {
 	S      float64 `json:"s_per_step"` // of one unit for a clock of its own, else of the device
 }
 
-// SleepUse is what a device or a link slept in one of its states.
+// SleepUse is the sleep of a device or a link in one of its states.
 type SleepUse struct {
 	Of      string  `json:"of"`
 	State   string  `json:"state"`

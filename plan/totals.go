@@ -19,13 +19,12 @@ import (
 type Piece struct {
 	dag.Segment
 	Recorded bool
-	// First says that the piece begins with the first step of its graph in the run, which warms up
-	// and is no part of [Totals].Counted.
-	First   bool
+	// First says that the piece begins with the first step of its graph in the run. This step warms up, and [Totals].Counted leaves it out.
+	First  bool
 	Samples int // that a step trains on; 0: it evaluates, or no model made it
 }
 
-// counts reports whether the steps of a piece are those of the run: they train, or there are no others.
+// counts reports whether the steps of a piece count for the run: they train, or there are no others.
 func (p *Piece) counts() bool { return p.Graph == 0 || p.Samples > 0 }
 
 // Counted is some steps and what they took.
@@ -47,14 +46,14 @@ func (w Counted) StepS() float64 { return w.Time.Seconds() / float64(max(1, w.St
 // PerStep is [Counted.StepS] in whole nanoseconds.
 func (w Counted) PerStep() time.Duration { return w.Time / time.Duration(max(1, w.Steps)) }
 
-// Totals are what a run of either world came to, over the whole program: every piece in its
+// Totals are the results of a run in either world, over the whole program: every piece in its
 // order.
 type Totals struct {
 	World    schedule.World
 	Run      time.Duration // all pieces, one after another
 	Joules   float64
 	Basis    energy.Basis
-	ByDevice map[string]float64 // joules, with those of the host
+	ByDevice map[string]float64 // joules, including the host's
 	ByLink   map[string]float64
 
 	Tasks, Transfers int
@@ -63,7 +62,7 @@ type Totals struct {
 	Evicted          TransferTotal // dropped for lack of room, copied home before or not
 	PeakBytes        []int64       // live, by memory
 
-	// Counted is what a step, a sample per second and the joules of a sample are of, wherever they are shown:
+	// Counted is the basis of the time of a step, samples per second and joules per sample, wherever they are shown:
 	// the steps that train, but the first of each graph. It is zero where only first steps ran.
 	Counted Counted
 
@@ -83,7 +82,7 @@ type Totals struct {
 	drawn  map[int]*Totals // what the recorded pieces of each graph came to
 }
 
-// TransferTotal is what moved for one reason.
+// TransferTotal counts the transfers for one reason.
 type TransferTotal struct {
 	Count int   `json:"count"`
 	Bytes int64 `json:"bytes"`
@@ -93,7 +92,7 @@ func (t TransferTotal) plus(count int, bytes int64) TransferTotal {
 	return TransferTotal{t.Count + count, t.Bytes + bytes}
 }
 
-// times is the total of so many steps, where t is that of others.
+// times scales the total of some steps to another number of steps.
 func (t TransferTotal) times(steps, of int) TransferTotal {
 	return TransferTotal{t.Count * steps / of, t.Bytes * int64(steps) / int64(of)}
 }
@@ -110,7 +109,7 @@ type Accounted struct {
 // the median.
 const maxRecent = 15
 
-// NewTotals are those of a run that has not begun.
+// NewTotals returns empty totals.
 func NewTotals(world schedule.World, p *platform.Platform) *Totals {
 	o := newPart()
 	o.World, o.PeakBytes, o.drawn = world, make([]int64, len(p.Memories)), map[int]*Totals{}
@@ -143,7 +142,7 @@ func Predict(ctx context.Context, d *schedule.Decision, pieces []Piece, timed bo
 	return out, nil
 }
 
-// FirstOf marks the pieces of a program that begin with the first step of their graph, which does not count. Where
+// FirstOf marks the pieces of a program that begin with the first step of their graph. That step does not count. Where
 // no graph that counts has another step than its first, all count.
 func FirstOf(pieces []Piece) {
 	steps, more := map[int]int{}, false
@@ -222,7 +221,7 @@ func ratio(t, of time.Duration) float64 {
 	return float64(t) / float64(of)
 }
 
-// addMoved sets what a schedule of some of the steps says that all of them move.
+// addMoved extrapolates the transfers of a schedule to all steps of its piece.
 func (o *Totals) addMoved(s *schedule.Schedule, steps int) {
 	o.Transfers, o.PeakBytes = len(s.Transfers)*steps/s.Steps, s.PeakBytes
 	for i := range s.Transfers {
@@ -240,8 +239,7 @@ func (o *Totals) addMoved(s *schedule.Schedule, steps int) {
 	o.Evicted = o.Evicted.times(steps, s.Steps)
 }
 
-// countedOf is what of a piece counts, which is the whole of the totals. The joules of its first step are those of the
-// mean power.
+// countedOf returns the counted part of a piece, given the totals of the whole piece. The first step's joules follow from the mean power.
 func (o *Totals) countedOf(s *schedule.Schedule, p Piece) Counted {
 	w := Counted{p.Steps, p.Steps * p.Samples, o.Run, o.Joules}
 	if !p.First {
@@ -257,7 +255,7 @@ func (o *Totals) countedOf(s *schedule.Schedule, p Piece) Counted {
 // last appends to the most recent values and drops the oldest where there are maxRecent.
 func last[T any](recent []T, v T) []T { return append(recent[max(0, len(recent)+1-maxRecent):], v) }
 
-// wholeTime is what a segment takes, of whose steps a schedule holds all or the first.
+// wholeTime returns the time of a segment by a schedule of all or the first of its steps.
 func wholeTime(s *schedule.Schedule, seg dag.Segment) time.Duration {
 	return s.Makespan + time.Duration(seg.Steps-s.Steps)*s.Period
 }
@@ -291,7 +289,7 @@ func (o *Totals) chooseMain(a Accounted) {
 	o.Main, o.Report, o.Epoch, o.First = median.Schedule, median.Report, median.Epoch, median.First
 }
 
-// StepTime is the mean time of the steps of a schedule after the first, or that of a single one.
+// StepTime is the mean time of the steps of a schedule after the first, or the time of a single one.
 func StepTime(s *schedule.Schedule) time.Duration {
 	if s.Steps < 2 {
 		return s.Makespan

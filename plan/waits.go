@@ -10,8 +10,8 @@ import (
 	"dahl/schedule/explain"
 )
 
-// Waits says why a step takes as long as it does: what the workers waited for, and what the
-// critical path of the schedule consists of. Times are in seconds.
+// Waits says why a step takes as long as it does: the causes of waits of workers, and the parts of the critical path. Times are
+// in seconds.
 type Waits struct {
 	PerStepS  map[string]float64 `json:"per_step_s"`          // by cause, of all workers together
 	Transfers []TransferTime     `json:"transfers,omitempty"` // that workers waited for, the longest first
@@ -20,7 +20,7 @@ type Waits struct {
 }
 
 // PathParts is the parts of the critical path per step, which add up to the makespan per
-// step: tasks, copies and changes of state that bound what came after them, and time between them.
+// step: tasks, copies and changes of state on the path, and time between them.
 type PathParts struct {
 	TasksS  float64        `json:"tasks_s"`
 	CopiesS float64        `json:"copies_s"`

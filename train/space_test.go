@@ -29,7 +29,7 @@ func TestNear(t *testing.T) {
 	s := spaceOf(t, tiles("default"), tiles("whole"))
 	for _, choice := range append(s.Choices(), space.Choice{Devices: "gpu", Tiles: tiles("default; conv2: 8 samples; fc1: 60 outputs")}) {
 		of := must.Get(s.At(choice))(t)
-		groups := must.Get(s.Near[0](choice))(t)
+		groups := must.Get(s.Neighbourhoods[0](choice))(t)
 		hash, others := of.Program.Graphs[0].Hash(), 0
 		for i, group := range groups {
 			for _, near := range group {
@@ -53,7 +53,7 @@ func TestNear(t *testing.T) {
 			t.Errorf("%s: %d groups of %d layers, %d other graphs", choice, len(groups), len(layers), others)
 		}
 	}
-	further := must.Get(s.Near[1](space.Choice{Devices: "cpu", Tiles: tiles("default")}))(t)
+	further := must.Get(s.Neighbourhoods[1](space.Choice{Devices: "cpu", Tiles: tiles("default")}))(t)
 	for _, group := range further {
 		for _, near := range group {
 			if _, err := s.At(near); err != nil {
@@ -61,7 +61,7 @@ func TestNear(t *testing.T) {
 			}
 		}
 	}
-	if s := spaceOf(t); s.Near != nil || !slices.Equal(s.Tiles, []tiling.Tiling{{}}) {
+	if s := spaceOf(t); s.Neighbourhoods != nil || !slices.Equal(s.Tiles, []tiling.Tiling{{}}) {
 		t.Errorf("a space of the tiles %q has others near", s.Tiles)
 	}
 }

@@ -286,7 +286,7 @@ func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s 
 	if err := w.writeOutcome(d, l.Measured, s); err != nil {
 		return err
 	}
-	c, err := plan.Beside(ctx, w.Decision, l.Predicted.Main, l.Measured.Main)
+	c, err := plan.CompareUnsplit(ctx, w.Decision, l.Predicted.Main, l.Measured.Main)
 	if err != nil {
 		return err
 	}

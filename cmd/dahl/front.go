@@ -52,7 +52,7 @@ func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
 
 // frontPoint is a plan that a search has simulated.
 type frontPoint struct {
-	best.Try
+	best.Attempt
 	front, chosen bool
 }
 
@@ -60,8 +60,8 @@ type frontPoint struct {
 func frontPoints(found *best.Result) (points []frontPoint) {
 	front := best.Front(found.Simulated)
 	for _, t := range found.Simulated {
-		on := slices.ContainsFunc(front, func(f best.Try) bool { return f.Plan == t.Plan })
-		points = append(points, frontPoint{Try: t, front: on, chosen: t.Plan == found.Plan})
+		on := slices.ContainsFunc(front, func(f best.Attempt) bool { return f.Plan == t.Plan })
+		points = append(points, frontPoint{Attempt: t, front: on, chosen: t.Plan == found.Plan})
 	}
 	return points
 }

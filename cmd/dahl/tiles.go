@@ -31,7 +31,7 @@ func (w *workload) searchTiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Devices, s.Near = []string{""}, append([]space.Neighbourhood{s.Mixed}, s.Near...)
+	s.Devices, s.Neighbourhoods = []string{""}, append([]space.Neighbourhood{s.Mixed}, s.Neighbourhoods...)
 	found, err := best.Find(ctx, &s.Space, best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: math.MaxInt, Quick: true, Policy: policy})
 	if err != nil {
 		return cmp.Or(ctx.Err(), cli.AsInput(err))

@@ -1,8 +1,7 @@
-// Package best finds a plan that is good by an objective among all that a space offers, and proves how far it is
-// from the least.
+// Package best searches a space for the plan with the least value of an objective, and proves how far the value may be above the least.
 //
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own.
-// A bound that only looks at work says which choices cannot be best, whatever the plan. On the others all policies
+// A bound by work alone rules out choices, whatever their plans. On the others all policies
 // plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. Those with layers in parts
 // are compared by one policy before that, and from the best of them the search goes on to layers in parts along different dimensions.
 // From the best choices it
@@ -11,17 +10,17 @@
 // the linear relaxation of package relax proves bounds of the
 // choices that may still have a better plan, of many together at first and of each in the end, and the certificate keeps the proofs.
 //
-// In the end devices that have nothing to do leave the chosen set, and those with hardly anything where that is no worse.
+// In the end the chosen set loses devices without tasks, and devices with hardly any task if the plan is no worse without them.
 //
 // With one policy a quick search plans for all choices, and goes on to lowerings in which single layers are cut otherwise.
 //
-// A quick search proves nothing, and by all policies it cuts no layer otherwise than the space does. It compares choices by HEFT's plans: all
-// devices, those of one kind, then what differs from the best in one respect. On the best three all policies plan.
+// A quick search proves nothing. By all policies it keeps to the tilings of the space. It compares choices by HEFT's plans: all
+// devices, the devices of one kind, then the neighbours of the best in one respect. On the best three all policies plan.
 //
 // # Units
 //
-// A steady step is what one step more adds to a long run: a hundred steps less fifty, over fifty. Its bound is
-// that of the mean over ever more steps.
+// A steady step is the time by which one more step prolongs a long run: a hundred steps less fifty, over fifty. Its bound holds
+// for the mean over ever more steps.
 //
 // # Limits
 //
@@ -30,11 +29,11 @@
 // number of copies. A certificate covers all choices of the space and the plan's own tiles; of tiles of single layers that
 // were tried and lost it says nothing.
 //
-// The price gives each call on each device the variant that is fastest by itself, at the device's first clock with all of its
-// units, so that weights depend neither on the units nor on the clocks that are chosen ([platform.Platform.Estimate]). What the
-// policies, branch and bound and local search plan runs by these. Others are then tried for the plans that local search has
-// improved, one for all tasks of a call on a device, and weights differ in their last bits by what is chosen. They may be better
-//   - where models say joules of single calls, as those of a machine with a meter do, or a graph file does. A machine says
+// The price gives each call on each device the variant with the shortest time by itself, at the device's first clock with all
+// of its units. So weights depend neither on the number of units nor on clocks ([platform.Platform.Estimate]). What the
+// policies, branch and bound and local search plan runs by these. Local search then tries others in the plans that it has
+// improved, one for all tasks of a call on a device. The last bits of weights depend on the chosen variants. They may be better
+//   - where models state joules of single calls, as the models of a machine with a meter and graph files do. A machine says
 //     watts by device and clock, by which a slower variant takes more joules of each call too;
 //   - at another clock or with fewer units, where another variant may be the fastest: one that waits for memory
 //     loses less by a slower clock;
@@ -45,8 +44,8 @@
 // ([schedule.Priced.ByVariant]).
 //
 // Where memory is short, a variant with less workspace is not tried. Each unit keeps the workspace of its largest call in its
-// memory. Contents that no longer fit beside it leave the memory and come back, and where the operands of one task do not fit, the
-// choice has no plan and is left out.
+// memory. If contents no longer fit, they leave the memory and come back. If the operands of one task do not fit, the choice
+// has no plan and is left out.
 //
 // A quick search tries no other variants.
 package best
@@ -73,7 +72,7 @@ import (
 type Options struct {
 	problem.Aim
 	Nodes int
-	// Time bounds the search and its explanation beside the nodes; what they find then depends on the machine. 0: it does not.
+	// Time bounds the search and its explanation, in addition to the nodes; what they find then depends on the machine. 0: it does not.
 	Time time.Duration
 	// Progress is told how many passes of a search have ended, of how many, and the best value so far; nil: nobody is.
 	Progress func(passes, of int, value float64)
@@ -93,17 +92,17 @@ type Options struct {
 	Evaluator *plan.Evaluator
 }
 
-// Result is the best plan found. Makespan and Joules are of the step; a quick search for the least time integrates no joules.
+// Result is the best plan found. Makespan and Joules belong to one step; a quick search for the least time integrates no joules.
 type Result struct {
 	exact.Result
 	Evaluated    *plan.Evaluated
 	space.Choice                          // for which the plan is
 	Covered      Covered                  // by Bound
 	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
-	Tried        []Try                    // the best plan of each choice, the best first
+	Tried        []Attempt                // the best plan of each choice, the best first
 	Refused      []Refused                // choices without a plan
-	Simulated    []Try                    // all plans that were simulated and that differ, the shortest first, see [Front]
-	Choices      int                      // that the space has or that were tried beside, and that can run
+	Simulated    []Attempt                // all different plans of the simulations, the shortest first, see [Front]
+	Choices      int                      // choices that can run: of the space and of the neighbourhoods
 	Moves        int                      // of local search
 	from         *finder
 }
@@ -115,7 +114,7 @@ type Refused struct {
 }
 
 // Evaluate evaluates a plan that the search has made.
-func (r *Result) Evaluate(t *Try) (*plan.Evaluated, error) {
+func (r *Result) Evaluate(t *Attempt) (*plan.Evaluated, error) {
 	all := slices.Concat(r.from.candidates, r.from.covered)
 	at := slices.IndexFunc(all, func(c *candidate) bool { return c.Choice == t.Choice })
 	return r.from.Evaluator.Plan(all[at].priced, t.Plan)
@@ -124,7 +123,7 @@ func (r *Result) Evaluate(t *Try) (*plan.Evaluated, error) {
 // Covered is the choices of whose plans none is below a bound.
 type Covered struct {
 	Sets, Tilings int  // each tiling on each set of devices
-	Own           bool // and the plan that was found, of tiles that are none of these
+	Own           bool // and the plan found, with tiles outside the space
 	Outside       bool // the plan that was found is none of them
 }
 
@@ -136,8 +135,8 @@ func (r *Result) Gap() float64 {
 	return r.Result.Gap()
 }
 
-// Try is the best plan of one choice.
-type Try struct {
+// Attempt is the best plan of one choice.
+type Attempt struct {
 	space.Choice
 	Policy   string // that planned it
 	Makespan time.Duration
@@ -158,54 +157,54 @@ type finder struct {
 	begun      time.Time
 	left       int                // nodes
 	nodesEach  int                // of branch and bound
-	covered    []*candidate       // choices whose plans are looked at as those of another one
+	covered    []*candidate       // choices with a larger set of devices in the search, whose plans include theirs
 	graphs     map[[2]string]bool // of the candidates, by devices and hash
 	refused    []Refused
 	models     certificate.Models
 }
 
-// candidate is a choice that can run, and what is known of it.
+// candidate is a choice that can run, with the state of its search.
 type candidate struct {
-	Try
-	tries   []Try // all plans that were simulated
-	priced  *schedule.Priced
-	bound   float64 // of all its plans
-	proven  bool    // all its plans were looked at
-	nodes   int     // of that
-	planned bool    // by what the choice is compared by
-	plans   int     // that were simulated
-	moves   int     // of local search
-	leaf    *certificate.Leaf
-	by      int        // how its bound was found
-	parts   int        // in how many
-	stuck   bool       // more parts raise it no more
-	graph   string     // hash
-	near    *candidate // from which the search went on to this one; nil: it is of the space
-	lost    bool       // it is not of the space, and others are better: the certificate does without
-	err     error
+	Attempt
+	attempts []Attempt // all plans that were simulated
+	priced   *schedule.Priced
+	bound    float64 // of all its plans
+	proven   bool    // all its plans were looked at
+	nodes    int     // of that
+	planned  bool    // by what the choice is compared by
+	plans    int     // that were simulated
+	moves    int     // of local search
+	leaf     *certificate.Leaf
+	by       int        // how its bound was found
+	parts    int        // in how many
+	stuck    bool       // more parts raise it no more
+	graph    string     // hash
+	origin   *candidate // from which the search went on to this one; nil: it belongs to the space
+	dropped  bool       // it is not of the space, and others are better: the certificate does without
+	err      error
 }
 
 // pass is a part of a search.
 type pass struct {
 	run  func(context.Context) error
-	part float64 // of the time that the first plan leaves, after which it ends with what there is; 0: it is needed
+	part float64 // of the time after the first plan, at whose end the pass stops with its results so far; 0: it is needed
 }
 
 func (f *finder) passes() []pass {
 	if f.Policy != nil {
-		return []pass{{f.price, 0}, {f.begin, 0}, {f.rest, 1}, {f.goOn, 1}}
+		return []pass{{f.price, 0}, {f.planLargest, 0}, {f.planOthers, 1}, {f.cutLayersLonger, 1}}
 	}
 	if f.Plain {
-		return []pass{{f.price, 0}, {f.begin, 0}, {f.rest, 1}, {f.drop, 0}}
+		return []pass{{f.price, 0}, {f.planLargest, 0}, {f.planOthers, 1}, {f.drop, 0}}
 	}
 	if f.Quick {
-		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.alone, 0.5}, {f.descend, 0.5}, {f.planBest, 1}, {f.drop, 0}}
+		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.planLargest, 0}, {f.planKinds, 0.5}, {f.descend, 0.5}, {f.planBest, 1}, {f.drop, 0}}
 	}
-	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.begin, 0}, {f.recall, 0}, {f.planParts, 0.15}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.choose, 0.55},
-		{f.improve, 0.65}, {f.settle, 0.7}, {f.loseFurther, 0}, {f.boundTogether, 0}, {f.prove, 0.85}, {f.improve, 0.95}, {f.drop, 1}}
+	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.planLargest, 0}, {f.reuseIncumbent, 0}, {f.planParts, 0.15}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.chooseFinalist, 0.55},
+		{f.improve, 0.65}, {f.simulateFront, 0.7}, {f.dropOutside, 0}, {f.boundTogether, 0}, {f.prove, 0.85}, {f.improve, 0.95}, {f.drop, 1}}
 }
 
-// searching is the part of the time for passes; what is left is for telling and explaining what they found.
+// searching is the part of the time for passes; the rest of the time is for reports and explanations.
 const searching = 0.9
 
 // until bounds a context by a part of a time since a moment. Where there is no time, or no part, it does not.
@@ -243,20 +242,21 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 			f.Progress(i+1, len(passes), f.best.Value)
 		}
 	}
-	if err := f.tell(context.WithoutCancel(ctx)); err != nil {
+	if err := f.report(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
 	return f.result()
 }
 
-// timeLeft is what a time leaves for the search after its first plan: at least a twentieth, which the whole may take longer.
+// timeLeft returns the part of the time that remains after the first plan of a search: at least a twentieth, which the whole
+// may take longer.
 func (o *Options) timeLeft(spent time.Duration) time.Duration { return max(o.Time-spent, o.Time/20) }
 
-// tell simulates the best plan for as many steps as results are told in, where there was no time for that. Another may
+// report simulates the best plan for as many steps as results are told in, where there was no time for that. Another may
 // then be the best.
-func (f *finder) tell(ctx context.Context) error {
+func (f *finder) report(ctx context.Context) error {
 	for f.Steady && !f.Quick && !f.best.long && !math.IsInf(f.best.Value, 1) {
-		if err := f.best.takePlan(ctx, f.Options, f.best.Plan, longRun); err != nil {
+		if err := f.best.adoptPlan(ctx, f.Options, f.best.Plan, longRun); err != nil {
 			return err
 		}
 		for _, c := range f.candidates {
@@ -280,7 +280,7 @@ func (f *finder) price(ctx context.Context) error {
 func (f *finder) add(ctx context.Context, choices []space.Choice) (added []*candidate, refused, err error) {
 	all := make([]*candidate, len(choices))
 	err = parallel.Do(ctx, len(choices), func(i int) error {
-		all[i] = &candidate{Try: Try{Choice: choices[i], Value: math.Inf(1)}}
+		all[i] = &candidate{Attempt: Attempt{Choice: choices[i], Value: math.Inf(1)}}
 		all[i].priced, all[i].err = f.space.Price(choices[i])
 		return nil
 	})
@@ -305,9 +305,8 @@ func (f *finder) add(ctx context.Context, choices []space.Choice) (added []*cand
 	return added, refused, nil
 }
 
-// begin plans on all devices, or another choice if they cannot run, since bounds are of plans that are better than
-// one that is known.
-func (f *finder) begin(ctx context.Context) error {
+// planLargest plans on all devices, or on another set if they cannot run, since a bound needs the value of an incumbent.
+func (f *finder) planLargest(ctx context.Context) error {
 	order := slices.Clone(f.candidates)
 	slices.SortStableFunc(order, func(a, b *candidate) int {
 		return cmp.Compare(len(b.priced.Platform.Workers), len(a.priced.Platform.Workers))
@@ -324,14 +323,14 @@ func (f *finder) begin(ctx context.Context) error {
 	return f.noPlan()
 }
 
-// rest plans for the other choices.
-func (f *finder) rest(ctx context.Context) error {
+// planOthers plans for the other choices.
+func (f *finder) planOthers(ctx context.Context) error {
 	others := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.planned })
-	return f.planTogether(ctx, others, (*candidate).first)
+	return f.planBatch(ctx, others, (*candidate).first)
 }
 
-// recall takes the plan of another search to the smallest set of devices that has its workers.
-func (f *finder) recall(ctx context.Context) error {
+// reuseIncumbent takes the plan of another search to the smallest set of devices that has its workers.
+func (f *finder) reuseIncumbent(ctx context.Context) error {
 	if f.Known == nil {
 		return nil
 	}
@@ -353,9 +352,9 @@ func (f *finder) recall(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// leaveOut leaves out the choices whose plans branch and bound looks at as plans of all devices: all sets of a machine where
-// costs do not depend on the number of units, unless units that it leaves out sleep all the time, which in a plan of all
-// devices they do once they have waited. The nodes are divided among those that it has to search apart.
+// leaveOut leaves out the choices whose plans branch and bound looks at as plans of all devices: all sets of a machine, if
+// costs do not depend on the number of units. An exception are sets whose unused units sleep all the time: in a plan of all
+// devices these units sleep only after a wait. The nodes are divided among those that it has to search apart.
 func (f *finder) leaveOut(context.Context) error {
 	if f.Steady {
 		return nil
@@ -383,17 +382,17 @@ func (f *finder) leaveOut(context.Context) error {
 	return nil
 }
 
-// near is how far above the best an estimate may be, of few steps, so that many steps are looked at.
-const near = 1.03
+// finalistRatio is how far above the best an estimate may be, of few steps, so that many steps are looked at.
+const finalistRatio = 1.03
 
-// choose takes the best among the plans that are near it, by the steps that results are told in.
-func (f *finder) choose(ctx context.Context) error {
+// chooseFinalist simulates as many steps as results report, for all plans that are near the best, and takes the best of them.
+func (f *finder) chooseFinalist(ctx context.Context) error {
 	if !f.Steady {
 		return nil
 	}
 	var finalists []*candidate
 	for _, c := range f.candidates {
-		if c.Plan != nil && c.Value <= near*f.best.Value {
+		if c.Plan != nil && c.Value <= finalistRatio*f.best.Value {
 			finalists = append(finalists, c)
 		}
 	}
@@ -401,7 +400,7 @@ func (f *finder) choose(ctx context.Context) error {
 	finalists = finalists[:min(len(finalists), 8)]
 	err := parallel.Do(ctx, len(finalists), func(i int) error {
 		c := finalists[i]
-		return c.takePlan(ctx, f.Options, c.Plan, longRun)
+		return c.adoptPlan(ctx, f.Options, c.Plan, longRun)
 	})
 	f.best = slices.MinFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
 	if err != nil || !math.IsInf(f.best.Value, 1) {
@@ -415,7 +414,7 @@ func (f *finder) choose(ctx context.Context) error {
 	if math.IsInf(f.best.Value, 1) {
 		return nil
 	}
-	return f.choose(ctx)
+	return f.chooseFinalist(ctx)
 }
 
 // noPlan says why there is no plan.
@@ -430,7 +429,7 @@ func (f *finder) noPlan() error {
 	return fmt.Errorf("no policy finds a plan of graph %q: %w", f.candidates[0].priced.Program.Graphs[0].Name, cmp.Or(refused, errors.New("none can run")))
 }
 
-// rounding, relative to a value, is what sums of floating-point joules and what bounds leave aside for them may differ by.
+// rounding is a relative tolerance, for sums of floating-point joules and for the margins of bounds.
 const rounding = 1e-9
 
 // result sums the search up.
@@ -449,17 +448,17 @@ func (f *finder) result() (*Result, error) {
 	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {
-			r.Tried = append(r.Tried, c.Try)
+			r.Tried = append(r.Tried, c.Attempt)
 		} else if c.err != nil {
 			r.Refused = append(r.Refused, Refused{c.Choice, c.err})
 		}
 		r.Nodes += c.nodes
 		r.Moves += c.moves
-		if c.lost {
+		if c.dropped {
 			continue
 		}
 		r.Bound = min(r.Bound, c.bound)
-		if c.near != nil {
+		if c.origin != nil {
 			certified.Further = append(certified.Further, c.Choice)
 		}
 		if whole = whole && c.leaf != nil; whole && !kept[c.leaf] {
@@ -474,6 +473,6 @@ func (f *finder) result() (*Result, error) {
 	r.Covered = Covered{Sets: len(f.space.Devices), Tilings: len(f.space.Tiles), Own: slices.Contains(certified.Further, b.Choice)}
 	r.Covered.Outside = !r.Covered.Own && !slices.Contains(f.space.Choices(), b.Choice)
 	r.Simulated = f.different()
-	slices.SortStableFunc(r.Tried, func(a, b Try) int { return cmp.Compare(a.Value, b.Value) })
+	slices.SortStableFunc(r.Tried, func(a, b Attempt) int { return cmp.Compare(a.Value, b.Value) })
 	return r, nil
 }

@@ -1,7 +1,6 @@
 package best
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"dahl/plan/problem"
 	"dahl/plan/relax"
 	"dahl/plan/space"
-	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -90,105 +88,6 @@ func randomGraphOf(t *testing.T, r *rand.Rand, tasks int, taskOf func(i int) dag
 
 // tolerance is what sums of floating-point joules may be off.
 const tolerance = 1e-9
-
-// No relaxation bounds a graph above the least value of its plans, which branch and bound knows, and most
-// come near. What a certificate claims is what its check proves again after it was written and read.
-func TestBoundsOfKnownOptima(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 8))
-	compared, near, cases := 0, 0, 200
-	if testing.Short() {
-		cases = 40
-	}
-	for compared < cases {
-		in, ok := randomInstance(t, r)
-		if !ok {
-			continue
-		}
-		for _, o := range []problem.Objective{problem.Time, problem.Energy} {
-			least := in.least[o]
-			m := must.Get(certificate.NewModel(in.priced, o, false))(t)
-			proof := must.Get(relax.Bound(t.Context(), m, least*1.5))(t)
-			c := &certificate.Certificate{Objective: o, Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []certificate.Leaf{{Graph: in.priced.Program.Graphs[0].Hash()}}}
-			must.Do(t, c.Leaves[0].Add(m, proof))
-			bound := c.Leaves[0].Claims[0].Bound
-			if bound > least*(1+tolerance) {
-				t.Errorf("graph %d, %s: the bound is %.12g, and a plan takes %.12g", compared, o, bound, least)
-			}
-			if bound > 0.8*least {
-				near++
-			}
-			var file bytes.Buffer
-			must.Do(t, c.Write(&file))
-			again, err := certificate.Read(&file)
-			if err == nil {
-				err = again.Check(space.Of(in.priced, again.Devices))
-			}
-			if err != nil || again.Bound() != c.Bound() {
-				t.Errorf("graph %d, %s: written and read again: %v", compared, o, err)
-			}
-			compared++
-		}
-	}
-	if near < compared*2/3 {
-		t.Errorf("%d of %d bounds are above 0.8 of the least", near, compared)
-	}
-}
-
-// A certificate that somebody changed proves something lower, something true, or nothing. Of instances
-// with a known least value none of 10,000 mutants proves more than that.
-func TestMutants(t *testing.T) {
-	r := rand.New(rand.NewPCG(13, 21))
-	families := []certificate.Family{certificate.Assign, certificate.Precede, certificate.Deliver, certificate.Finish, certificate.Area, certificate.Awake,
-		certificate.Span, certificate.Copy, certificate.Inflow, certificate.Engine, certificate.Tail, certificate.Head, certificate.Between,
-		certificate.Pool, certificate.PoolAwake, certificate.Turn, certificate.Given, certificate.Spread}
-	mutants, refused, proved := 0, 0, 0
-	for mutants < 10_000 {
-		in, ok := randomInstance(t, r)
-		if !ok {
-			continue
-		}
-		for _, o := range []problem.Objective{problem.Time, problem.Energy} {
-			least := in.least[o]
-			m := must.Get(certificate.NewModel(in.priced, o, false))(t)
-			proof := must.Get(relax.Bound(t.Context(), m, least*1.2))(t)
-			for range 200 {
-				mutants++
-				mutant := certificate.Proof{Value: proof.Value, Rows: append([]certificate.Multiplied(nil), proof.Rows...)}
-				for range 1 + r.IntN(4) {
-					k := r.IntN(len(mutant.Rows))
-					row := &mutant.Rows[k]
-					switch r.IntN(7) {
-					case 0:
-						row.Multiplier *= 4 * r.Float64()
-					case 1:
-						row.Multiplier += 10 * r.NormFloat64()
-					case 2:
-						row.Row.From, row.Row.To = row.Row.To, int32(r.IntN(len(m.Tasks)+1))
-					case 3:
-						row.Row.Family = families[r.IntN(len(families))]
-					case 4:
-						row.Row.Where = r.IntN(3)
-					case 5:
-						mutant.Rows = append(mutant.Rows, mutant.Rows[r.IntN(len(mutant.Rows))])
-					case 6:
-						mutant.Value *= 2 * r.Float64()
-					}
-				}
-				switch bound, err := mutant.Bound(m); {
-				case err != nil:
-					refused++
-				case bound > least*(1+tolerance):
-					t.Errorf("a mutant proves %s %.12g, and a plan takes %.12g", o, bound, least)
-				default:
-					proved++
-				}
-			}
-		}
-	}
-	if refused < mutants/20 || proved < mutants/20 {
-		t.Errorf("%d mutants were refused and %d proved something: the test tests little", refused, proved)
-	}
-}
 
 // The bound of a steady step is no more than what a step adds to a long run by any policy's plan.
 func TestSteadyBounds(t *testing.T) {

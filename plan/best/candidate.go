@@ -23,7 +23,7 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 		return c.planAll(ctx, f)
 	}
 	if f.Policy != nil {
-		return c.tryBy(ctx, f, f.Policy)
+		return c.planByOne(ctx, f, f.Policy)
 	}
 	policies := []schedule.Policy{policy.HEFT}
 	if !c.class()[0] && len(c.units()) > 1 { // GPUs, whose memories may be too small for a plan of HEFT
@@ -33,7 +33,7 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 	}
 	for _, policy := range policies {
 		if c.Plan == nil {
-			if err := c.tryBy(ctx, f, policy); err != nil {
+			if err := c.planByOne(ctx, f, policy); err != nil {
 				return err
 			}
 		}
@@ -41,21 +41,20 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 	return nil
 }
 
-// planAll keeps the best of what all policies plan. A step that runs alone and has few tasks goes to branch and
-// bound, which looks at all plans.
+// planAll keeps the best of what all policies plan. Branch and bound searches all plans of a step that runs alone and has few tasks.
 func (c *candidate) planAll(ctx context.Context, f *finder) error {
 	if c.isSmall(f.Options) {
 		return c.search(ctx, f.Options, f.nodesEach)
 	}
-	return c.tryAll(ctx, f)
+	return c.planByAll(ctx, f)
 }
 
-// tryAll keeps the best of what all policies plan.
-func (c *candidate) tryAll(ctx context.Context, f *finder) error {
+// planByAll keeps the best of what all policies plan.
+func (c *candidate) planByAll(ctx context.Context, f *finder) error {
 	c.planned = true
 	var known [][][]dag.TaskID
 	for _, policy := range policy.All() {
-		order, err := c.try(ctx, f.Options, policy, known)
+		order, err := c.planBy(ctx, f.Options, policy, known)
 		if err != nil {
 			return err
 		}
@@ -64,9 +63,9 @@ func (c *candidate) tryAll(ctx context.Context, f *finder) error {
 	return nil
 }
 
-// tryBy keeps the best of what is known and what a policy plans.
-func (c *candidate) tryBy(ctx context.Context, f *finder, policy schedule.Policy) error {
-	_, err := c.try(ctx, f.Options, policy, nil)
+// planByOne keeps the better one of the incumbent of the choice and the plan of a policy.
+func (c *candidate) planByOne(ctx context.Context, f *finder, policy schedule.Policy) error {
+	_, err := c.planBy(ctx, f.Options, policy, nil)
 	return err
 }
 
@@ -85,12 +84,12 @@ func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 		c.err = err
 		return ctx.Err()
 	}
-	before := c.Try
+	before := c.Attempt
 	c.Plan, c.Makespan, c.Joules, c.Value = found.Plan, found.Makespan, found.Joules, found.Value
 	c.Policy, c.bound, c.proven, c.nodes, c.plans = found.Plan.Policy, found.Bound, found.Proven, found.Nodes, 1
-	c.simulated(c.Try)
-	if before.Plan != nil && better(&before, &c.Try) { // of another search, and the nodes did not suffice for it here
-		c.Try = before
+	c.simulated(c.Attempt)
+	if before.Plan != nil && better(&before, &c.Attempt) { // of another search, and the nodes did not suffice for it here
+		c.Attempt = before
 	}
 	return nil
 }
@@ -113,9 +112,8 @@ const (
 	longRun  = 50
 )
 
-// try keeps what a policy plans, if it is the best, and returns its order. A policy that cannot is left out, and so is
-// an order that is known.
-func (c *candidate) try(ctx context.Context, o *Options, policy schedule.Policy, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
+// planBy keeps what a policy plans, if it is the best, and returns its order. It skips failing policies and known orders.
+func (c *candidate) planBy(ctx context.Context, o *Options, policy schedule.Policy, known [][][]dag.TaskID) ([][]dag.TaskID, error) {
 	made, err := o.Evaluator.Policy(ctx, c.priced, policy, o.Steady)
 	if made == nil && err == nil {
 		return nil, nil
@@ -137,47 +135,47 @@ func (c *candidate) try(ctx context.Context, o *Options, policy schedule.Policy,
 	return order, nil
 }
 
-// offer gives the choice a plan of a policy, by a step of a run of so many, unless its own is as good.
+// offer gives the choice the plan of a policy unless the choice has one as good. Steps is the length of the simulated run.
 func (c *candidate) offer(ctx context.Context, o *Options, e *plan.Evaluated, policy string, steps int) error {
-	before := c.Try
+	before := c.Attempt
 	c.Policy = policy
-	err := c.take(ctx, o, e, steps)
-	if err != nil || before.Plan != nil && !better(&c.Try, &before) {
-		c.Try = before
+	err := c.adopt(ctx, o, e, steps)
+	if err != nil || before.Plan != nil && !better(&c.Attempt, &before) {
+		c.Attempt = before
 	}
 	return err
 }
 
 // better compares two plans of a choice. Where neither keeps the deadline, the shorter step is better.
-func better(a, b *Try) bool {
+func better(a, b *Attempt) bool {
 	if math.IsInf(a.Value, 1) && math.IsInf(b.Value, 1) {
 		return a.Makespan < b.Makespan
 	}
 	return a.Value < b.Value
 }
 
-// takePlan is take of a plan that may not be evaluated yet.
-func (c *candidate) takePlan(ctx context.Context, o *Options, plan *schedule.Plan, steps int) error {
+// adoptPlan is adopt for a plan that may not be evaluated yet.
+func (c *candidate) adoptPlan(ctx context.Context, o *Options, plan *schedule.Plan, steps int) error {
 	e, err := o.Evaluator.Plan(c.priced, plan)
 	if err != nil {
 		return err
 	}
-	return c.take(ctx, o, e, steps)
+	return c.adopt(ctx, o, e, steps)
 }
 
-// take makes a plan that of the choice, by a step of a run of so many.
-func (c *candidate) take(ctx context.Context, o *Options, e *plan.Evaluated, steps int) error {
+// adopt makes a plan the plan of the choice. Steps is the length of the simulated run.
+func (c *candidate) adopt(ctx context.Context, o *Options, e *plan.Evaluated, steps int) error {
 	step, err := o.step(ctx, e, steps)
 	if err != nil {
 		return err
 	}
 	c.plans++
 	c.Plan, c.Makespan, c.Joules, c.Value, c.long = e.Plan(), step.Time, step.Joules, o.value(step.Time, step.Joules), steps >= longRun
-	c.simulated(c.Try)
+	c.simulated(c.Attempt)
 	return nil
 }
 
-// step is what a step of a plan takes. A quick search for the least time asks for no joules.
+// step returns the time and the joules of a step of a plan. A quick search for the least time asks for no joules.
 func (o *Options) step(ctx context.Context, e *plan.Evaluated, steps int) (step plan.Step, err error) {
 	if o.Quick && o.Objective == problem.Time {
 		step.Time, err = e.StepTime(ctx, o.Steady, steps)
@@ -186,7 +184,7 @@ func (o *Options) step(ctx context.Context, e *plan.Evaluated, steps int) (step 
 	return e.Step(ctx, o.Steady, steps)
 }
 
-// value is that of the objective for a step; infinite where it takes too long.
+// value returns the objective for a step; infinite where it takes too long.
 func (o *Options) value(span time.Duration, joules float64) float64 {
 	if o.Deadline > 0 && span > o.Deadline {
 		return math.Inf(1)

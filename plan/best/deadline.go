@@ -6,9 +6,9 @@ import (
 	"dahl/plan/problem"
 )
 
-// known is the value of a plan that is known, as certificates count it: proofs are of plans that are better. While no plan is
-// known that keeps the deadline, it is what none that is worth its joules takes: a hundred times those of the shortest.
-func (f *finder) known(part problem.Objective) float64 {
+// incumbentValue is the value of a plan that is known, as certificates count it: proofs cover only better plans. Without an incumbent in
+// time it is a value that no useful plan reaches: a hundred times the joules of the shortest plan.
+func (f *finder) incumbentValue(part problem.Objective) float64 {
 	span, joules := f.best.Makespan, f.best.Joules
 	if math.IsInf(f.best.Value, 1) {
 		span, joules = f.Deadline, 100*joules

@@ -11,12 +11,12 @@ import (
 	"dahl/platform"
 )
 
-// nodesOfPlan is what a plan that is simulated counts of the budget.
+// nodesOfPlan is the price of a simulation, in nodes of the budget.
 func (c *candidate) nodesOfPlan() int { return max(16, len(c.priced.Program.Graphs[0].Tasks)) }
 
-// alone plans for devices of one kind with all their units, so that a descent begins near the best also where
+// planKinds plans for devices of one kind with all their units, so that a descent begins near the best also where
 // another kind only costs time.
-func (f *finder) alone(ctx context.Context) error {
+func (f *finder) planKinds(ctx context.Context) error {
 	return f.planFor(ctx, slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool {
 		return len(unitsByKind(c)) != 1 || slices.ContainsFunc(c.units(), func(d *platform.Device) bool { return d.Count < d.Whole })
 	}))
@@ -24,20 +24,20 @@ func (f *finder) alone(ctx context.Context) error {
 
 // planBest plans in all ways for the choices that are best so far.
 func (f *finder) planBest(ctx context.Context) error {
-	return f.planTogether(ctx, f.bestOf(searched), (*candidate).planAll)
+	return f.planBatch(ctx, f.bestOf(searched), (*candidate).planAll)
 }
 
 // offer takes a choice that is better than the best one: of equal ones that with fewer units, since the others have
 // nothing to do.
 func (f *finder) offer(c *candidate) {
 	units := func(of *candidate) int { return len(of.priced.Platform.Workers) }
-	if c.Plan != nil && !c.lost && (better(&c.Try, &f.best.Try) || c.Value == f.best.Value && units(c) < units(f.best)) {
+	if c.Plan != nil && !c.dropped && (better(&c.Attempt, &f.best.Attempt) || c.Value == f.best.Value && units(c) < units(f.best)) {
 		f.best = c
 	}
 }
 
 // descend goes downhill from the smallest set of each combination of kinds of devices, with the lowering that is best
-// there, and from the best choice known. What seems best comes first, since its plan says which choices need none. Only
+// there, and from the best choice known. The most promising start comes first, since its plan rules out others. Only
 // the choices that it comes by are bounded: there are too many to look at all of them first.
 func (f *finder) descend(ctx context.Context) error {
 	starts := f.starts()
@@ -67,14 +67,14 @@ func (f *finder) descend(ctx context.Context) error {
 
 // step plans for the choices that differ from one in one respect, and takes the best of all: of equal ones that one.
 func (f *finder) step(ctx context.Context, from *candidate, axis string) (*candidate, error) {
-	near := f.along(from, axis)
-	if err := f.boundEach(ctx, near); err != nil {
+	neighbours := f.along(from, axis)
+	if err := f.boundEach(ctx, neighbours); err != nil {
 		return nil, err
 	}
-	if err := f.planFor(ctx, near); err != nil {
+	if err := f.planFor(ctx, neighbours); err != nil {
 		return nil, err
 	}
-	return slices.MinFunc(slices.Insert(near, 0, from), byValue), nil
+	return slices.MinFunc(slices.Insert(neighbours, 0, from), byValue), nil
 }
 
 func byValue(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) }
@@ -99,7 +99,7 @@ func (f *finder) starts() []*candidate {
 // tilesAxis is the axis of lowerings; the others are kinds of devices.
 const tilesAxis = ""
 
-// axes are what choices differ in.
+// axes lists the respects in which choices differ.
 func (f *finder) axes() []string {
 	kinds := map[string]bool{tilesAxis: true}
 	for _, c := range f.candidates {
@@ -118,13 +118,13 @@ func (f *finder) along(from *candidate, axis string) []*candidate {
 		delete(at, axis)
 		return at
 	}
-	here, near := position(from), []*candidate{}
+	here, neighbours := position(from), []*candidate{}
 	for _, c := range f.candidates {
 		if c != from && maps.Equal(position(c), here) {
-			near = append(near, c)
+			neighbours = append(neighbours, c)
 		}
 	}
-	return near
+	return neighbours
 }
 
 // unitsByKind lists the units of a choice by kinds of devices.
@@ -142,28 +142,28 @@ func (f *finder) sweep(ctx context.Context) error {
 	return f.planFor(ctx, f.candidates)
 }
 
-// planFor plans for those of some choices whose bounds leave room for a better plan, by ascending bound. What is
+// planFor plans for some choices by ascending bound, except choices whose bound excludes a better plan. What is
 // planned does not depend on how many goroutines run at a time.
 func (f *finder) planFor(ctx context.Context, some []*candidate) error {
-	const together = 8
+	const batch = 8
 	rest := slices.Clone(some)
 	slices.SortStableFunc(rest, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
 	rest = slices.DeleteFunc(rest, func(c *candidate) bool { return c.planned })
 	for len(rest) > 0 && f.left > f.Nodes/2 {
-		now := rest[:min(together, len(rest))]
+		now := rest[:min(batch, len(rest))]
 		rest = rest[len(now):]
 		if f.best.Value <= now[0].bound {
 			return nil
 		}
-		if err := f.planTogether(ctx, now, (*candidate).first); err != nil {
+		if err := f.planBatch(ctx, now, (*candidate).first); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// planTogether plans for some choices at one time, and counts the nodes.
-func (f *finder) planTogether(ctx context.Context, some []*candidate, plan func(*candidate, context.Context, *finder) error) error {
+// planBatch plans for some choices at one time, and counts the nodes.
+func (f *finder) planBatch(ctx context.Context, some []*candidate, plan func(*candidate, context.Context, *finder) error) error {
 	before := make([]int, len(some))
 	for i, c := range some {
 		before[i] = c.nodes + c.plans*c.nodesOfPlan()

@@ -13,7 +13,7 @@ import (
 	"dahl/schedule"
 )
 
-// drop leaves out devices of the chosen set that do nothing, and those that do next to nothing where that is no worse.
+// drop leaves out devices of the chosen set without tasks, and devices with hardly any tasks if the plan is no worse without them.
 func (f *finder) drop(ctx context.Context) error {
 	if err := f.dropIdle(ctx); err != nil || f.Quick {
 		return err
@@ -40,7 +40,7 @@ func (f *finder) dropIdle(ctx context.Context) error {
 	if !slices.ContainsFunc(c.units(), func(d *platform.Device) bool { return tasks[d.Name] == 0 }) {
 		return nil
 	}
-	o, err := f.with(ctx, c, func(d *platform.Device) bool { return tasks[d.Name] > 0 })
+	o, err := f.onFewer(ctx, c, func(d *platform.Device) bool { return tasks[d.Name] > 0 })
 	if o == nil || err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ const (
 )
 
 // dropLight takes the devices that have hardly any tasks, one after the other. It gives the tasks of each to the others, and local search
-// looks for better places. It ends with the first device without which the plan is no worse, and leaves that out.
+// looks for better places. It stops at the first needless device, and leaves it out.
 func (f *finder) dropLight(ctx context.Context) error {
 	c := f.best
 	tasks, units := c.tasksOf(), c.units()
@@ -65,11 +65,11 @@ func (f *finder) dropLight(ctx context.Context) error {
 		if n := float64(tasks[light.Name]); len(units) < 2 || n > max(1, lightShare*all) {
 			return nil
 		}
-		o, err := f.with(ctx, c, func(d *platform.Device) bool { return d != light })
+		o, err := f.onFewer(ctx, c, func(d *platform.Device) bool { return d != light })
 		if err != nil || o == nil {
 			return err
 		}
-		plan, err := f.without(ctx, c, o)
+		plan, err := f.planOnFewer(ctx, c, o)
 		if err != nil || plan == nil {
 			continue // a task can run there only
 		}
@@ -101,8 +101,8 @@ func (c *candidate) tasksOf() map[string]int {
 	return count
 }
 
-// with is a choice of fewer devices with the same tiles; nil: its program is another one.
-func (f *finder) with(ctx context.Context, c *candidate, keep func(*platform.Device) bool) (*candidate, error) {
+// onFewer is a choice of fewer devices with the same tiles; nil: its program is another one.
+func (f *finder) onFewer(ctx context.Context, c *candidate, keep func(*platform.Device) bool) (*candidate, error) {
 	kept := slices.DeleteFunc(c.units(), func(d *platform.Device) bool { return !keep(d) })
 	if len(kept) == 0 {
 		return nil, nil
@@ -118,18 +118,18 @@ func (f *finder) with(ctx context.Context, c *candidate, keep func(*platform.Dev
 	added, _, err := f.add(ctx, []space.Choice{choice})
 	if err != nil || len(added) == 0 || added[0].graph != c.graph {
 		for _, o := range added {
-			o.lost = true
+			o.dropped = true
 		}
 		return nil, err
 	}
-	added[0].near = c
-	added[0].lost = true // until it has the plan
+	added[0].origin = c
+	added[0].dropped = true // until it has the plan
 	return added[0], f.boundEach(ctx, added)
 }
 
 // move makes a choice the best one with a plan, unless the plan is worse than the best.
 func (f *finder) move(ctx context.Context, o *candidate, plan *schedule.Plan) error {
-	c, before := f.best, o.Try
+	c, before := f.best, o.Attempt
 	if plan == nil {
 		return nil
 	}
@@ -138,16 +138,16 @@ func (f *finder) move(ctx context.Context, o *candidate, plan *schedule.Plan) er
 		steps = longRun
 	}
 	o.Policy = c.Policy
-	if err := o.takePlan(ctx, f.Options, plan, steps); err != nil {
-		o.Try = before
+	if err := o.adoptPlan(ctx, f.Options, plan, steps); err != nil {
+		o.Attempt = before
 		return ctx.Err()
 	}
 	if before.Plan != nil && before.Value <= o.Value {
-		o.Try = before
+		o.Attempt = before
 	}
 	if o.sameStep(c) { // the sums of joules have other terms
 		o.Makespan, o.Joules, o.Value = c.Makespan, c.Joules, c.Value
-		o.simulated(o.Try)
+		o.simulated(o.Attempt)
 	}
 	if o.Value > c.Value {
 		return nil
@@ -156,7 +156,7 @@ func (f *finder) move(ctx context.Context, o *candidate, plan *schedule.Plan) er
 		return err
 	}
 	f.best, o.moves = o, max(o.moves, c.moves)
-	c.lost = c.lost || c.near != nil
+	c.dropped = c.dropped || c.origin != nil
 	return nil
 }
 
@@ -167,7 +167,7 @@ func (c *candidate) sameStep(other *candidate) bool {
 
 // admit adds a choice to those that the certificate bounds. A bound of a choice with more devices may hold for it, too.
 func (f *finder) admit(ctx context.Context, o, of *candidate) error {
-	o.lost = false
+	o.dropped = false
 	if i := slices.Index(f.covered, o); i >= 0 {
 		f.covered = slices.Delete(f.covered, i, i+1)
 		f.candidates = append(f.candidates, o)
@@ -190,9 +190,9 @@ func (f *finder) admit(ctx context.Context, o, of *candidate) error {
 	return f.bound(context.WithoutCancel(ctx), &proving{group: []*candidate{o}})
 }
 
-// without is the plan of a choice on fewer devices: each task of a device that is missing goes to the worker that has least to
-// do of those that can run it, in the order in which the tasks of a step begin. Nil: none can run some task.
-func (f *finder) without(ctx context.Context, c, o *candidate) (*schedule.Plan, error) {
+// planOnFewer is the plan of a choice on fewer devices: each task of a missing device goes to the worker with the least work among
+// those that can run it, in the order of starts. Nil: none can run some task.
+func (f *finder) planOnFewer(ctx context.Context, c, o *candidate) (*schedule.Plan, error) {
 	e, err := f.Evaluator.Plan(c.priced, c.Plan)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func found(t *testing.T, devices string, counts ...int) *finder {
 		space: space.Of(priced, space.Sets(p, g)), graphs: map[[2]string]bool{}, models: certificate.Models{}}
 	must.Do(t, f.price(t.Context()))
 	f.best = f.candidates[slices.IndexFunc(f.candidates, func(c *candidate) bool { return c.Devices == "" })]
-	must.Do(t, f.best.takePlan(t.Context(), f.Options, &schedule.Plan{Policy: "by hand", GraphHash: g.Hash(), Order: order}, shortRun))
+	must.Do(t, f.best.adoptPlan(t.Context(), f.Options, &schedule.Plan{Policy: "by hand", GraphHash: g.Hash(), Order: order}, shortRun))
 	must.Do(t, f.boundTogether(t.Context()))
 	return f
 }

@@ -11,12 +11,12 @@ import (
 	"dahl/platform"
 )
 
-// Explanation says what a search chose and why, and what other devices would cost or save.
+// Explanation gives the result of a search with its reasons, and the cost or saving of other devices.
 type Explanation struct {
 	Chosen Chosen  `json:"chosen"`
 	Next   *Option `json:"next,omitempty"` // the best plan of another choice, in more than some layers
-	// Spare is what devices and units that were not chosen would cost, and Without what it would cost to leave out
-	// chosen ones: of one device, or of several of one kind, with all others as they were chosen.
+	// Spare prices devices and units outside the chosen set, and Without the loss of chosen ones: of one device, or of several of
+	// one kind, with all others as they were chosen.
 	Spare   []Option `json:"spare,omitempty"`
 	Without []Option `json:"without,omitempty"`
 	Spread  Spread   `json:"spread"`
@@ -33,7 +33,7 @@ type Chosen struct {
 	Layers  []Layer       `json:"layers,omitempty"` // in the order of the graph
 }
 
-// Option is one choice beside the chosen one, or several of which the best is shown.
+// Option is one alternative to the chosen choice, or the best of several.
 type Option struct {
 	Of      string        `json:"of,omitempty"` // the device or the kind of which there are more units, or fewer
 	Devices string        `json:"devices"`
@@ -42,24 +42,24 @@ type Option struct {
 	// Searched says that the plan was looked for as far as the chosen one. Otherwise the difference between the two says
 	// nothing of the devices and tiles: local search may have made it.
 	Searched bool `json:"searched"`
-	// Figures are nil where no plan was made, and Why is of the next best.
+	// Nil Figures mean that no plan was made. Why belongs to the next best.
 	Figures *Figures `json:"figures,omitempty"`
 	Why     *Why     `json:"why,omitempty"`
 	// AtLeast is how far any plan of these choices is above the chosen one, as far as bounds say.
 	AtLeast float64 `json:"at_least"`
 }
 
-// Figures are those of a step.
+// Figures describe a step.
 type Figures struct {
 	Value    float64 `json:"value"`    // of the objective
-	Relative float64 `json:"relative"` // over that of the chosen one, minus 1
+	Relative float64 `json:"relative"` // over the chosen plan's, minus 1
 	StepS    float64 `json:"step_s"`
 	StepJ    float64 `json:"step_j"`
 	Late     bool    `json:"late,omitempty"` // after the deadline
 }
 
 // Explain says what a search chose and why. Where the search made no plan of the devices next to the chosen ones,
-// since none can be better, Explain makes one. The seed is that of drawn durations. When ctx or the time of the search ends,
+// since none can be better, Explain makes one. The seed is for drawn durations. When ctx or the time of the search ends,
 // it plans and draws no more.
 func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error) {
 	f := r.from
@@ -117,7 +117,7 @@ func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error)
 	return e, nil
 }
 
-// figures are those of the plan of a choice.
+// figures returns the numbers of the plan of a choice.
 func (f *finder) figures(c *candidate) Figures {
 	joules := c.Joules
 	if c.sameStep(f.best) {
@@ -127,7 +127,7 @@ func (f *finder) figures(c *candidate) Figures {
 	return Figures{Value: value, Relative: f.relative(value), StepS: c.Makespan.Seconds(), StepJ: joules, Late: math.IsInf(c.Value, 1)}
 }
 
-// relative is how far a value is above that of the chosen plan.
+// relative returns the distance of a value from the chosen plan's, as a share of the latter.
 func (f *finder) relative(value float64) float64 {
 	if f.best.Value == 0 {
 		return 0
@@ -140,7 +140,7 @@ func (f *finder) refine(ctx context.Context, c *candidate) error {
 	if !f.Steady || c.long {
 		return nil
 	}
-	return c.takePlan(ctx, f.Options, c.Plan, longRun)
+	return c.adoptPlan(ctx, f.Options, c.Plan, longRun)
 }
 
 // newOption is the plan of a choice; without one, the choice alone.
@@ -158,19 +158,19 @@ func (c *candidate) searched() bool { return c.moves > 0 || c.nodes > 0 || c.pro
 
 // root is the choice of the space from which the search went on to this one.
 func (c *candidate) root() *candidate {
-	for c.near != nil {
-		c = c.near
+	for c.origin != nil {
+		c = c.origin
 	}
 	return c
 }
 
-// next is a copy of the best but the chosen plan; nil: there is none. A plan that is the chosen one by another name, such as on
-// devices that it does not use, is none, nor is one that the search came by on the way to the chosen one or beside it.
+// next is a copy of the best but the chosen plan; nil: there is none. The chosen plan does not count under another name, such
+// as on more devices than it uses. Neither do plans from the search's way to the chosen one, or from its neighbourhood.
 func (f *finder) next(others []*candidate) *candidate {
 	var next *candidate
 	for _, c := range others {
 		same := c.graph == f.best.graph && c.sameStep(f.best)
-		beside := c.near != nil && c.root() == f.best.root()
+		beside := c.origin != nil && c.root() == f.best.root()
 		if c.Plan != nil && !beside && !math.IsInf(c.Value, 1) && !same && (next == nil || c.Value < next.Value) {
 			next = c
 		}
@@ -182,7 +182,7 @@ func (f *finder) next(others []*candidate) *candidate {
 	return &found
 }
 
-// units are the devices of a set, each with so many of its units.
+// units are the devices of a set, each with the number of its units in the set.
 type units []*platform.Device
 
 // units are the devices of a choice that may run any task.
@@ -256,7 +256,7 @@ func (f *finder) groups() []*group {
 func (f *finder) option(ctx, trials context.Context, g *group) (*Option, *candidate, error) {
 	best, bound := *g.members[0], math.Inf(1)
 	keep := func(c *candidate) {
-		if c.Plan != nil && (best.Plan == nil || better(&c.Try, &best.Try)) {
+		if c.Plan != nil && (best.Plan == nil || better(&c.Attempt, &best.Attempt)) {
 			best = *c
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"dahl/schedule"
 )
 
-// Front lists those of some plans that no other beats in both seconds and joules, the shortest first. Of plans that
+// Front lists the plans that no other plan beats in both seconds and joules, the shortest first. Of plans that
 // are equal in both it has the first.
-func Front(tried []Try) (front []Try) {
+func Front(tried []Attempt) (front []Attempt) {
 	sorted := slices.Clone(tried)
-	slices.SortStableFunc(sorted, func(a, b Try) int {
+	slices.SortStableFunc(sorted, func(a, b Attempt) int {
 		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Joules, b.Joules))
 	})
 	for _, t := range sorted {
@@ -26,21 +26,21 @@ func Front(tried []Try) (front []Try) {
 }
 
 // simulated notes a plan of the choice. One that was simulated before, for fewer steps, is replaced.
-func (c *candidate) simulated(t Try) {
-	if i := slices.IndexFunc(c.tries, func(before Try) bool { return before.Plan == t.Plan }); i >= 0 {
-		c.tries[i] = t
+func (c *candidate) simulated(t Attempt) {
+	if i := slices.IndexFunc(c.attempts, func(before Attempt) bool { return before.Plan == t.Plan }); i >= 0 {
+		c.attempts[i] = t
 		return
 	}
-	c.tries = append(c.tries, t)
+	c.attempts = append(c.attempts, t)
 }
 
-// widest is how many choices of each class are planned beside those that may be best.
+// widest bounds the additional choices of each class.
 const widest = 6
 
 // widen plans for choices that the objective alone does not ask for, so that the front reaches from few seconds to few
 // joules: of processors alone, of other devices alone and of both. Of each class it takes sets as unlike in their numbers
-// of units as can be, with the first tiles of the space. What
-// branch and bound can search waits for that. It ends when a twentieth of the nodes is spent.
+// of units as can be, with the first tiles of the space. Choices for branch and bound wait for that pass. It ends when a
+// twentieth of the nodes is spent.
 func (f *finder) widen(ctx context.Context) error {
 	classes := map[[2]bool][]*candidate{}
 	for _, c := range f.candidates {
@@ -62,7 +62,7 @@ func (f *finder) widen(ctx context.Context) error {
 				now = append(now, list[i])
 			}
 		}
-		if err := f.planTogether(ctx, now, (*candidate).tryAll); err != nil {
+		if err := f.planBatch(ctx, now, (*candidate).planByAll); err != nil {
 			return err
 		}
 	}
@@ -91,19 +91,19 @@ func spread(list []*candidate, n int) (some []*candidate) {
 	return some
 }
 
-// settle simulates the plans of the front for as many steps as results are told in.
-func (f *finder) settle(ctx context.Context) error {
+// simulateFront simulates the plans of the front for as many steps as results are told in.
+func (f *finder) simulateFront(ctx context.Context) error {
 	if !f.Steady {
 		return nil
 	}
 	for {
 		of := map[*schedule.Plan]*candidate{}
 		for _, c := range f.candidates {
-			for _, t := range c.tries {
+			for _, t := range c.attempts {
 				of[t.Plan] = c
 			}
 		}
-		front := slices.DeleteFunc(Front(f.tried()), func(t Try) bool { return t.long })
+		front := slices.DeleteFunc(Front(f.tried()), func(t Attempt) bool { return t.long })
 		if len(front) == 0 {
 			return nil
 		}
@@ -126,28 +126,28 @@ func (f *finder) settle(ctx context.Context) error {
 	}
 }
 
-// different lists the plans that were simulated by time. Those that are equal in all that is told of them are one: the best
+// different lists the plans that were simulated by time. Plans with equal times, joules, choices and policies count as one: the best
 // one where it is among them.
-func (f *finder) different() []Try {
-	order := func(a, b Try) int {
+func (f *finder) different() []Attempt {
+	order := func(a, b Attempt) int {
 		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Joules, b.Joules), strings.Compare(a.Devices, b.Devices),
 			strings.Compare(a.Tiles.String(), b.Tiles.String()), strings.Compare(a.Policy, b.Policy))
 	}
-	others := func(t Try) int {
+	others := func(t Attempt) int {
 		if t.Plan == f.best.Plan {
 			return 0
 		}
 		return 1
 	}
 	all := f.tried()
-	slices.SortStableFunc(all, func(a, b Try) int { return cmp.Or(order(a, b), others(a)-others(b)) })
-	return slices.CompactFunc(all, func(a, b Try) bool { return order(a, b) == 0 })
+	slices.SortStableFunc(all, func(a, b Attempt) int { return cmp.Or(order(a, b), others(a)-others(b)) })
+	return slices.CompactFunc(all, func(a, b Attempt) bool { return order(a, b) == 0 })
 }
 
 // tried lists all plans that were simulated.
-func (f *finder) tried() (all []Try) {
+func (f *finder) tried() (all []Attempt) {
 	for _, c := range f.candidates {
-		all = append(all, c.tries...)
+		all = append(all, c.attempts...)
 	}
 	return all
 }

@@ -19,10 +19,10 @@ import (
 
 // Of five plans the third is beaten by the second in both, and the last by the first in joules.
 func TestFront(t *testing.T) {
-	plan := func(ms time.Duration, joules float64) Try {
-		return Try{Makespan: ms * time.Millisecond, Joules: joules, Plan: &schedule.Plan{}}
+	plan := func(ms time.Duration, joules float64) Attempt {
+		return Attempt{Makespan: ms * time.Millisecond, Joules: joules, Plan: &schedule.Plan{}}
 	}
-	tried := []Try{plan(3, 2), plan(2, 5), plan(4, 6), plan(1, 9), plan(3, 3)}
+	tried := []Attempt{plan(3, 2), plan(2, 5), plan(4, 6), plan(1, 9), plan(3, 3)}
 	want := []int{3, 1, 0}
 	front := Front(tried)
 	if len(front) != len(want) {

@@ -55,7 +55,7 @@ func (f *finder) improve(ctx context.Context) error {
 	return nil
 }
 
-// inherit gives choices the best plan of another one that runs on their devices, where that is better than their own:
+// inherit gives each choice the best plan of another choice that runs on its devices, if it is better than its own:
 // policies use all devices that they have.
 func (f *finder) inherit(ctx context.Context) error {
 	all := f.bestOf(len(f.candidates))
@@ -103,7 +103,7 @@ func (c *candidate) worker(name string) int {
 	return slices.IndexFunc(c.priced.Platform.Workers, func(w platform.Worker) bool { return w.Name == name })
 }
 
-// improveEach makes so many moves from the plan of each of some choices, with so many copies of buffers.
+// improveEach makes some moves from the plan of each choice, with some number of versions of buffers.
 func (f *finder) improveEach(ctx context.Context, from []*candidate, copies []int32, moves int) error {
 	found := make([]*improve.Result, len(from))
 	err := parallel.Do(ctx, len(from), func(i int) (err error) {
@@ -145,11 +145,11 @@ const byMoves = " and local search"
 
 // bestOf are the best choices, but for those that cannot be better than the best one.
 func (f *finder) bestOf(most int) []*candidate {
-	open := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c.proven || c.lost || c.bound >= f.best.Value })
+	open := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c.proven || c.dropped || c.bound >= f.best.Value })
 	return open[:min(len(open), most)]
 }
 
-// byValue are the choices that have a plan that keeps the deadline, the best first.
+// byValue lists the choices with a plan in time, the best first.
 func (f *finder) byValue() []*candidate {
 	planned := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.Plan == nil || math.IsInf(c.Value, 1) })
 	slices.SortStableFunc(planned, byValue)

@@ -23,7 +23,7 @@ func TestInherit(t *testing.T) {
 		must.Do(t, f.price(t.Context()))
 		part, all := f.candidates[0], f.candidates[1]
 		for _, c := range f.candidates {
-			must.Do(t, c.tryAll(t.Context(), f))
+			must.Do(t, c.planByAll(t.Context(), f))
 			f.best = c
 		}
 		if part.Plan == nil || all.Plan == nil {

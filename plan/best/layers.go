@@ -19,13 +19,13 @@ func (f *finder) cutLayers(ctx context.Context) error {
 	if f.Quick {
 		most = 1
 	}
-	for i := range f.space.Near {
+	for i := range f.space.Neighbourhoods {
 		if i > 0 && f.Policy == nil {
 			least = max(least, f.left-f.left/10)
 		}
 		starts := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c != f.best && c.bound >= f.best.Value })
 		for _, from := range starts[:min(len(starts), most)] {
-			if err := f.cutFrom(ctx, from, f.space.Near[:i+1], least); err != nil {
+			if err := f.cutFrom(ctx, from, f.space.Neighbourhoods[:i+1], least); err != nil {
 				return err
 			}
 		}
@@ -33,13 +33,13 @@ func (f *finder) cutLayers(ctx context.Context) error {
 	return nil
 }
 
-// goOn is cutLayers with five times the nodes that were spent before.
-func (f *finder) goOn(ctx context.Context) error {
+// cutLayersLonger is cutLayers with five times the nodes that were spent before.
+func (f *finder) cutLayersLonger(ctx context.Context) error {
 	f.left = 3 * 5 * (f.Nodes - f.left)
 	return f.cutLayers(ctx)
 }
 
-// cutFrom goes downhill from a choice, in the last of some neighbourhoods at first, while there are more nodes than so many.
+// cutFrom goes downhill from a choice, in the last of some neighbourhoods at first, until only the least number of nodes is left.
 func (f *finder) cutFrom(ctx context.Context, from *candidate, through []space.Neighbourhood, least int) error {
 	for i := len(through) - 1; i < len(through) && f.left > least; {
 		to, err := f.cutEach(ctx, from, through[i], least)
@@ -51,19 +51,19 @@ func (f *finder) cutFrom(ctx context.Context, from *candidate, through []space.N
 			continue
 		}
 		i, from = 0, to // planned by one policy so far
-		if err := f.planTogether(ctx, []*candidate{from}, (*candidate).first); err != nil {
+		if err := f.planBatch(ctx, []*candidate{from}, (*candidate).first); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// cutEach cuts one layer after the other otherwise, those with the most work first, and goes on with the best that it has
-// come by while there are more nodes than so many.
+// cutEach cuts one layer after the other, the layers with the most work first, and continues from the best result until only
+// the least number of nodes is left.
 func (f *finder) cutEach(ctx context.Context, from *candidate, through space.Neighbourhood, least int) (*candidate, error) {
 	groups, err := through(from.Choice)
 	for i := 0; err == nil && i < len(groups) && f.left > least; i++ {
-		to, err := f.stepNear(ctx, from, groups[i], least)
+		to, err := f.stepNeighbours(ctx, from, groups[i], least)
 		if err != nil {
 			return nil, err
 		}
@@ -77,43 +77,44 @@ func (f *finder) cutEach(ctx context.Context, from *candidate, through space.Nei
 	return from, err
 }
 
-// stepNear plans for choices near one as that was planned, but for those that cannot be best, and takes the best of all. A quick
+// stepNeighbours plans for the neighbours of a choice by the policy of its own plan, except neighbours whose bound excludes a better
+// one, and takes the best of all. A quick
 // search lowers no more of them than the nodes above the least suffice for.
-func (f *finder) stepNear(ctx context.Context, from *candidate, choices []space.Choice, least int) (*candidate, error) {
+func (f *finder) stepNeighbours(ctx context.Context, from *candidate, choices []space.Choice, least int) (*candidate, error) {
 	if f.Quick {
 		choices = choices[:min(len(choices), max(1, (f.left-least)/from.nodesOfPlan()))]
 	}
-	near, _, err := f.add(ctx, choices)
+	neighbours, _, err := f.add(ctx, choices)
 	if err != nil {
 		return nil, err
 	}
 	known := from.priced.Costs(0).LeastKnown()
-	for _, c := range near {
-		c.lost = c.priced.Costs(0).LeastKnown() > known // what is best by estimates is often only estimated too well
+	for _, c := range neighbours {
+		c.dropped = c.priced.Costs(0).LeastKnown() > known // what is best by estimates is often only estimated too well
 	}
-	for _, c := range near {
-		c.near = from
+	for _, c := range neighbours {
+		c.origin = from
 	}
-	if err := f.boundEach(ctx, near); err != nil {
+	if err := f.boundEach(ctx, neighbours); err != nil {
 		return nil, err
 	}
-	near = slices.DeleteFunc(near, func(c *candidate) bool { return c.lost || c.bound >= f.best.Value })
-	err = f.planTogether(ctx, near, func(c *candidate, ctx context.Context, f *finder) error {
+	neighbours = slices.DeleteFunc(neighbours, func(c *candidate) bool { return c.dropped || c.bound >= f.best.Value })
+	err = f.planBatch(ctx, neighbours, func(c *candidate, ctx context.Context, f *finder) error {
 		policy, err := policy.ByName(from.Policy)
 		if err != nil || f.Quick || c.isSmall(f.Options) {
 			return c.first(ctx, f)
 		}
-		_, err = c.try(ctx, f.Options, policy, nil)
+		_, err = c.planBy(ctx, f.Options, policy, nil)
 		return err
 	})
-	return slices.MinFunc(slices.Insert(near, 0, from), byValue), err
+	return slices.MinFunc(slices.Insert(neighbours, 0, from), byValue), err
 }
 
-// loseFurther gives up the choices beside those of the space but for the best one, before anything is proved: a certificate covers
+// dropOutside drops every candidate outside the space except the best, before any proof: a certificate covers
 // the space, and what else has the plan.
-func (f *finder) loseFurther(context.Context) error {
+func (f *finder) dropOutside(context.Context) error {
 	for _, c := range f.candidates {
-		c.lost = c.near != nil && c != f.best
+		c.dropped = c.origin != nil && c != f.best
 	}
 	return nil
 }

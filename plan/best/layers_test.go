@@ -69,7 +69,7 @@ func twoLayers(t *testing.T) *space.Space {
 		}
 		return schedule.Price(&dag.Program{Name: "layers", Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
 	}
-	return &space.Space{Devices: []string{""}, Tiles: []tiling.Tiling{tiles("whole"), tiles("2 samples per task")}, Price: price, Near: []space.Neighbourhood{func(c space.Choice) (groups [][]space.Choice, err error) {
+	return &space.Space{Devices: []string{""}, Tiles: []tiling.Tiling{tiles("whole"), tiles("2 samples per task")}, Price: price, Neighbourhoods: []space.Neighbourhood{func(c space.Choice) (groups [][]space.Choice, err error) {
 		samples := "1 sample"
 		if c.Tiles.Kind == tiling.Samples {
 			samples = "2 samples"

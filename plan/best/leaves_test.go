@@ -124,6 +124,11 @@ func copyOf(t *testing.T, c *certificate.Certificate) *certificate.Certificate {
 	return must.Get(certificate.Read(&file))(t)
 }
 
+// families are all kinds of rows.
+var families = []certificate.Family{certificate.Assign, certificate.Precede, certificate.Deliver, certificate.Finish, certificate.Area, certificate.Awake,
+	certificate.Span, certificate.Copy, certificate.Inflow, certificate.Engine, certificate.Tail, certificate.Head, certificate.Between,
+	certificate.Pool, certificate.PoolAwake, certificate.Turn, certificate.Given, certificate.Spread}
+
 // mutate changes something of a certificate, and then has each leaf claim all that its proofs prove, as one
 // would who wants to be believed.
 func mutate(c *certificate.Certificate, s *space.Space, o problem.Objective, r *rand.Rand) {
@@ -139,7 +144,7 @@ func mutate(c *certificate.Certificate, s *space.Space, o problem.Objective, r *
 		}
 		k := r.IntN(len(claim.Proofs))
 		p := claim.Proofs[k]
-		switch r.IntN(16) {
+		switch r.IntN(19) {
 		case 0:
 			c.Leaves = slices.Delete(c.Leaves, i, i+1)
 		case 1:
@@ -182,6 +187,19 @@ func mutate(c *certificate.Certificate, s *space.Space, o problem.Objective, r *
 			}
 		case 14:
 			p.Value *= 4 * r.Float64()
+		case 16:
+			if len(p.Rows) > 0 {
+				p.Rows[r.IntN(len(p.Rows))].Row.Family = families[r.IntN(len(families))]
+			}
+		case 17:
+			if len(p.Rows) > 0 {
+				row := &p.Rows[r.IntN(len(p.Rows))]
+				row.Row.From, row.Row.To = row.Row.To, int32(r.IntN(8))
+			}
+		case 18:
+			if len(p.Rows) > 0 {
+				p.Rows = append(p.Rows, p.Rows[r.IntN(len(p.Rows))])
+			}
 		case 15:
 			for _, q := range claim.Proofs {
 				q.Value *= 2
@@ -208,7 +226,7 @@ func mutate(c *certificate.Certificate, s *space.Space, o problem.Objective, r *
 }
 
 // Of choices of which the least value is known, no certificate of 10,000 that somebody changed is accepted with
-// a bound above that of the choices that it covers: of the space, and its further ones. Leaves, sets, conditions, parts of proofs and multipliers are changed, and hashes and
+// a bound above that of the choices that it covers: of the space, and its further ones. Leaves, sets, conditions, parts of proofs, rows and multipliers are changed, and hashes and
 // claims fit what is changed.
 func TestMutantsOfLeaves(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 7))

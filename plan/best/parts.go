@@ -30,8 +30,8 @@ func (f *finder) planParts(ctx context.Context) error {
 			nodes = max(nodes, c.nodesOfPlan())
 		}
 		some = spread(some, of.nodes/nodes)
-		err := f.planTogether(ctx, some, func(c *candidate, ctx context.Context, f *finder) error {
-			return c.tryBy(ctx, f, policy.DataParallel)
+		err := f.planBatch(ctx, some, func(c *candidate, ctx context.Context, f *finder) error {
+			return c.planByOne(ctx, f, policy.DataParallel)
 		})
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func (f *finder) planParts(ctx context.Context) error {
 	}
 	all = slices.DeleteFunc(all, func(c *candidate) bool { return c.Plan == nil })
 	slices.SortStableFunc(all, byValue)
-	if err := f.planTogether(ctx, all[:min(len(all), searched)], (*candidate).tryAll); err != nil {
+	if err := f.planBatch(ctx, all[:min(len(all), searched)], (*candidate).planByAll); err != nil {
 		return err
 	}
 	return f.mix(ctx, all)

@@ -42,7 +42,7 @@ func TestPlanParts(t *testing.T) {
 	}}
 	f := &finder{Options: &Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 1 << 20, Evaluator: &plan.Evaluator{}}, space: s, left: 1 << 20,
 		graphs: map[[2]string]bool{}, models: certificate.Models{Steady: true}}
-	for _, pass := range []pass{{f.price, 0}, {f.begin, 0}} {
+	for _, pass := range []pass{{f.price, 0}, {f.planLargest, 0}} {
 		must.Do(t, pass.run(t.Context()))
 	}
 	begun := f.best

@@ -15,14 +15,14 @@ import (
 	"dahl/platform"
 )
 
-// boundWork bounds all choices by the work that they have, and sorts them by that.
+// boundWork bounds all choices by their work, and sorts them by the bounds.
 func (f *finder) boundWork(ctx context.Context) error {
 	err := f.boundEach(ctx, f.candidates)
 	slices.SortStableFunc(f.candidates, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
 	return err
 }
 
-// boundEach bounds those of some choices by their work that have no bound yet.
+// boundEach bounds by their work those choices of a list without a bound.
 func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
 	if f.Quick {
 		return nil
@@ -36,7 +36,8 @@ func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
 }
 
 // boundTogether bounds by their work the choices for which there was no time yet, all with one program together: one relaxation
-// of hundreds of sets of devices takes a few times as long as that of one. A choice without a bound leaves all without one. So the
+// of hundreds of sets of devices takes a few times as long as the relaxation of one set. A choice without a bound leaves all
+// without one. So the
 // bounds may take a little longer than the time of a search, a second at least; without them the search says that it has none.
 func (f *finder) boundTogether(ctx context.Context) error {
 	if f.Time > 0 {
@@ -51,7 +52,7 @@ func (f *finder) boundTogether(ctx context.Context) error {
 	}
 	at := map[program]*proving{}
 	for _, c := range f.candidates {
-		if c.proven || c.lost || c.leaf != nil && c.leaf.Bound() > 0 { // no time was left for a proof of more than 0
+		if c.proven || c.dropped || c.leaf != nil && c.leaf.Bound() > 0 { // no time was left for a proof of more than 0
 			continue
 		}
 		key := program{c.Tiles, c.graph}
@@ -68,13 +69,12 @@ func (f *finder) boundTogether(ctx context.Context) error {
 const (
 	byWork       = iota
 	byProgram    // by one relaxation for all choices with equal programs,
-	byOctave     // for those of them with about as many units,
+	byOctave     // for the part of them with about as many units,
 	byRelaxation // and by one for each
 	byParts
 )
 
-// prove raises the bounds of the choices that have the least ones, from step to step, until nothing more can
-// be done for the one that has the least, or the nodes are spent.
+// prove raises the least bounds, from step to step, until the choice with the least bound has its best proof or the nodes are spent.
 func (f *finder) prove(ctx context.Context) error {
 	for {
 		tasks := f.lowest()
@@ -102,12 +102,12 @@ func (f *finder) prove(ctx context.Context) error {
 }
 
 const (
-	// firstParts is how many parts a choice is split in at first, and moreParts how many times as many after that, as long as
-	// that closes leastPart of what its bound lacks to the best plan, and up to mostVain anyway.
+	// firstParts is the first number of parts of a choice. The number grows by the factor moreParts while that closes leastPart of
+	// the gap to the best plan, and up to mostVain anyway.
 	firstParts, moreParts = 25, 4
 	mostVain              = 400
 	leastPart             = 0.05
-	// nodesOfEffort is what parts count of the budget, by their effort.
+	// nodesOfEffort is the price of a unit of effort, in nodes of the budget.
 	nodesOfEffort = 150
 )
 
@@ -123,20 +123,20 @@ type proving struct {
 }
 
 // lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best
-// that is known. Of equal bounds that of most devices comes first, since it may be one of the others as well, see share.
+// that is known. Of equal bounds the one with the most devices comes first, since its proof may serve the others, see share.
 // What it lists does not depend on the number of goroutines. A relaxation counts as four plans, and parts by their effort.
 func (f *finder) lowest() (next []*proving) {
-	const together = 4
+	const batch = 4
 	byBound := slices.Clone(f.candidates)
 	slices.SortStableFunc(byBound, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.units()), len(a.units())))
 	})
 	taken := map[*candidate]bool{}
 	for _, c := range byBound {
-		if len(next) == together || f.left <= 0 || c.bound >= f.best.Value {
+		if len(next) == batch || f.left <= 0 || c.bound >= f.best.Value {
 			break
 		}
-		if c.lost {
+		if c.dropped {
 			continue
 		}
 		last := f.lastStep(c)
@@ -170,8 +170,7 @@ func (f *finder) lowest() (next []*proving) {
 	return next
 }
 
-// share gives what was proved to the choices with lower bounds whose plans are plans of the same model: those of some of
-// its devices.
+// share gives a proved bound to all choices with lower bounds whose plans fit the same model: subsets of its devices.
 func (f *finder) share(ctx context.Context, p *proving) error {
 	bound := p.leaf.Bound()
 	less := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool {
@@ -196,8 +195,8 @@ func (c *candidate) isPartOf(other *candidate) bool {
 	return !slices.ContainsFunc(c.priced.Platform.Devices, func(d platform.Device) bool { return units[d.Name] != d.Count })
 }
 
-// lastStep is the strongest way to bound a choice: parts of proofs differ in who runs what, and so need
-// several devices, or in how long a step takes, where the objective is a product.
+// lastStep is the strongest way to bound a choice: parts of proofs differ by the devices of tasks, and so need several devices,
+// or by the length of a step, if the objective is a product.
 func (f *finder) lastStep(c *candidate) int {
 	if len(c.units()) > 1 || f.Objective == problem.EDP {
 		return byParts
@@ -205,13 +204,15 @@ func (f *finder) lastStep(c *candidate) int {
 	return byRelaxation
 }
 
-// like are the choices whose bounds are raised together with that of one, itself first: those with its program, and after that those
-// of its octave. One relaxation of all numbers of units has the most units, and the time that a task takes where few units
+// like lists the choices whose bounds rise together with the bound of one, itself first: first the choices with the same
+// program, and in a later step the choices of the same octave. One relaxation of all numbers of units has the most units, and
+// the time that a task
+// takes where few units
 // share the bandwidth of a memory. Numbers that differ by a factor below two have bounds almost as high together as each by itself.
 func (f *finder) like(of *candidate) []*candidate {
 	group := []*candidate{of}
 	for _, c := range f.candidates {
-		open := c != of && !c.lost && c.by < of.by && c.bound < f.best.Value
+		open := c != of && !c.dropped && c.by < of.by && c.bound < f.best.Value
 		if open && c.Tiles == of.Tiles && c.graph == of.graph && (of.by == byProgram || c.octave() == of.octave()) {
 			c.by = of.by
 			group = append(group, c)
@@ -269,7 +270,7 @@ func (f *finder) bound(ctx context.Context, p *proving) error {
 		if part == problem.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
-		proofs, err := p.proofs(ctx, m.Within(f.Deadline), f.known(part))
+		proofs, err := p.proofs(ctx, m.Within(f.Deadline), f.incumbentValue(part))
 		if err != nil {
 			return err
 		}

@@ -1,16 +1,11 @@
 package best
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"dahl/must"
 	"dahl/plan/problem"
-	"dahl/plan/space"
-	"dahl/platform"
-	"dahl/schedule"
 )
 
 // dozy is a device whose unit falls asleep by a plan only, in no time, and one that does so by itself after 600 ms.
@@ -61,40 +56,4 @@ func TestSleepsAfterBranchAndBound(t *testing.T) {
 	if c := &e.Chosen; !slices.Equal(c.Use[1].Sleeps, []Sleep{{"deep", 0.5, 1}}) {
 		t.Errorf("sleeps %+v; want deep for half of the time, after one task", c.Use[1].Sleeps)
 	}
-}
-
-// TestBoundsHoldForSleep: on random graphs whose devices may sleep no plan that is found has less than its bound, whether the step
-// runs alone or is a steady one, and some plans let units sleep.
-func TestBoundsHoldForSleep(t *testing.T) {
-	r := rand.New(rand.NewPCG(8, 1))
-	asleep, graphs := 0, 12
-	if testing.Short() {
-		graphs = 3
-	}
-	for range graphs {
-		random := randomGraph(t, r, 3+r.IntN(5))
-		p := random.Platform
-		for d := range p.Devices {
-			p.Devices[d].Sleeps = []platform.SleepState{{Name: "nap", Watts: 0.5, After: time.Duration(r.IntN(2)) * 20, Leave: platform.Transition{Takes: time.Duration(r.IntN(3))}}, {Name: "deep", Enter: platform.Transition{Takes: 3, Joules: 2e-9}}}
-		}
-		priced := must.Get(schedule.Price(random.Program, p, schedule.Unbound))(t)
-		for _, objective := range []problem.Objective{problem.Energy, problem.EDP, problem.Time} {
-			for _, steady := range []bool{false, true} {
-				found := must.Get(Find(t.Context(), space.Of(priced, space.Sets(p, priced.Program.Graphs[0])), Options{Aim: problem.Aim{Objective: objective, Steady: steady}, Nodes: 3000}))(t)
-				if found.Bound > found.Value*(1+rounding) {
-					t.Errorf("%s, steady %v: bound %g above %g", objective, steady, found.Bound, found.Value)
-				}
-				if len(found.Plan.Sleeps) > 0 {
-					asleep++
-				}
-				if objective == problem.Time && len(found.Plan.Sleeps) > 0 {
-					t.Errorf("for time units sleep: %v", found.Plan.Sleeps)
-				}
-			}
-		}
-	}
-	if asleep < graphs {
-		t.Errorf("units sleep in %d plans", asleep)
-	}
-	t.Logf("units sleep in %d plans", asleep)
 }

@@ -5,12 +5,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"dahl/dag"
 	"dahl/must"
 	"dahl/plan"
 	"dahl/plan/problem"
 	"dahl/plan/space"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -65,17 +67,23 @@ func fixed(r *rand.Rand) schedule.Variants {
 	return all
 }
 
-// TestBoundsHoldForVariants: on random graphs no plan that is found, and no random plan with random variants, has less than the bound,
-// whether the step runs alone or is a steady one, nor has a plan that is found with other variants. Some of these name variants, and
-// few are better by others.
-func TestBoundsHoldForVariants(t *testing.T) {
+// TestBoundsHoldForVariantsAndSleep: on random graphs, in half of which devices may sleep, no plan that is found, and no random plan
+// with random variants, has less than the bound, whether the step runs alone or is a steady one, nor has a plan that is found with
+// other variants. Some of these name variants, and few are better by others. Some let units sleep, but not for time.
+func TestBoundsHoldForVariantsAndSleep(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 6))
-	varied, better, graphs := 0, 0, 12
+	varied, asleep, better, graphs := 0, 0, 0, 16
 	if testing.Short() {
-		graphs = 3
+		graphs = 4
 	}
-	for range graphs {
+	for n := range graphs {
 		priced := randomGraphOf(t, r, 3+r.IntN(5), randomVariants(r))
+		if p := priced.Platform; n%2 == 1 {
+			for d := range p.Devices {
+				p.Devices[d].Sleeps = []platform.SleepState{{Name: "nap", Watts: 0.5, After: time.Duration(r.IntN(2)) * 20, Leave: platform.Transition{Takes: time.Duration(r.IntN(3))}}, {Name: "deep", Enter: platform.Transition{Takes: 3, Joules: 2e-9}}}
+			}
+			priced = must.Get(schedule.Price(priced.Program, p, schedule.Unbound))(t)
+		}
 		for _, objective := range []problem.Objective{problem.Energy, problem.EDP, problem.Time} {
 			for _, steady := range []bool{false, true} {
 				s := space.Of(priced, space.Sets(priced.Platform, priced.Program.Graphs[0]))
@@ -90,6 +98,12 @@ func TestBoundsHoldForVariants(t *testing.T) {
 				}
 				if len(found.Plan.Variants) > 0 {
 					varied++
+				}
+				if len(found.Plan.Sleeps) > 0 {
+					asleep++
+				}
+				if objective == problem.Time && len(found.Plan.Sleeps) > 0 {
+					t.Errorf("for time units sleep: %v", found.Plan.Sleeps)
 				}
 				on := must.Get(s.Price(found.Choice))(t)
 				for range 10 {
@@ -108,10 +122,10 @@ func TestBoundsHoldForVariants(t *testing.T) {
 			}
 		}
 	}
-	if varied < graphs || better > 20 {
-		t.Errorf("%d plans name variants, and %d random ones are better", varied, better)
+	if varied < graphs || asleep < graphs/2 || better > 20 {
+		t.Errorf("%d plans name variants, %d let units sleep, and %d random ones are better", varied, asleep, better)
 	}
-	t.Logf("%d plans name variants, and %d random ones are better", varied, better)
+	t.Logf("%d plans name variants, %d let units sleep, and %d random ones are better", varied, asleep, better)
 }
 
 func valueOf(t *testing.T, priced *schedule.Priced, made *schedule.Plan, o problem.Objective, steady bool) float64 {

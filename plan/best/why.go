@@ -13,8 +13,8 @@ import (
 	"dahl/schedule"
 )
 
-// Why says what the joules and the time of a step go into. Joules are of the step; shares of the critical path add up to
-// 1, and those of units are of the time of a step.
+// Why says what the joules and the time of a step go into. Joules belong to one step; shares of the critical path add up to 1,
+// and shares of units are relative to the time of a step.
 type Why struct {
 	Basis      energy.Basis `json:"basis"`        // of the joules
 	Watts      float64      `json:"watts"`        // mean
@@ -32,7 +32,7 @@ type Why struct {
 	BusyShare  float64      `json:"busiest_busy"` // of its time
 }
 
-// Use is what a plan does with a device.
+// Use describes the work of a device in a plan.
 type Use struct {
 	Device string  `json:"device"`
 	Units  int     `json:"units"`            // that it may use
@@ -41,7 +41,7 @@ type Use struct {
 	Busy   float64 `json:"busy"`             // share of the time of all units that it may use
 	Clocks []Clock `json:"clocks,omitempty"` // where the device has several
 	Sleeps []Sleep `json:"sleeps,omitempty"`
-	// Variants are those of calls that run by another one than the fastest.
+	// Variants lists calls by another variant than the fastest.
 	Variants []Variant `json:"variants,omitempty"`
 	Placed   bool      `json:"placed,omitempty"` // it runs only tasks that the graph places on it
 }
@@ -55,7 +55,7 @@ type Variant struct {
 	Tasks   int    `json:"tasks"`   // of a step
 }
 
-// Sleep is what the units of a device sleep in one of its states.
+// Sleep is the time of a device's units in one sleep state.
 type Sleep struct {
 	State string  `json:"state"`
 	Time  float64 `json:"time"`            // share of the time of all units
@@ -163,7 +163,7 @@ func (f *finder) baseWatts() float64 {
 	return least
 }
 
-// addTimes finds what the critical path consists of, and the unit that works most.
+// addTimes finds the parts of the critical path, and the busiest unit.
 func (w *Why) addTimes(p *schedule.Problem, s *schedule.Schedule) {
 	path := plan.WaitsOf(p, s).Path
 	if all := path.TasksS + path.CopiesS + path.ChangeS + path.WaitS; all > 0 {
@@ -219,7 +219,7 @@ func usesOf(p *schedule.Problem, s *schedule.Schedule) []Use {
 	return uses
 }
 
-// addVariants says which calls of the plan of a choice run by another variant than that of the price.
+// addVariants lists the calls of a plan by other variants than the price's.
 func addVariants(uses []Use, p *schedule.Problem, c *candidate) {
 	for w, list := range c.Plan.Order {
 		id := p.Platform.Workers[w].Device

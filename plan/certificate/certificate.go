@@ -31,7 +31,7 @@ type Certificate struct {
 	Deadline time.Duration   `json:"deadline_ns,omitempty"`
 	Devices  []string        `json:"devices"` // the sets that it covers
 	Tiles    []tiling.Tiling `json:"tiles"`   // the lowerings that it covers
-	// Further are choices that it covers beside these sets with these lowerings.
+	// Further lists choices outside the combinations of these sets and tilings.
 	Further []space.Choice `json:"further,omitempty"`
 	Leaves  []Leaf         `json:"leaves"`
 }
@@ -39,8 +39,7 @@ type Certificate struct {
 // Leaf is a bound of all plans of a choice.
 type Leaf struct {
 	space.Choice
-	// Joined are more sets of devices, of whose plans it is a bound as well: its model is of all of them, see
-	// [Join].
+	// Joined are more sets of devices, of whose plans it is a bound as well: its model joins theirs, see [Join].
 	Joined []string `json:"joined,omitempty"`
 	Graph  string   `json:"graph"` // hash
 	Claims []Claim  `json:"claims"`
@@ -62,7 +61,7 @@ func Parts(o problem.Objective) []problem.Objective {
 	return []problem.Objective{o}
 }
 
-// parts are those of the certificate, of whose objective there are bounds.
+// parts returns the objectives of each leaf's claims. It fails for an objective without bounds.
 func (c *Certificate) parts() ([]problem.Objective, error) {
 	if !slices.Contains(problem.Objectives(), string(c.Objective)) {
 		return nil, fmt.Errorf("bounds are of %s, not of %q", strings.Join(problem.Objectives(), ", "), c.Objective)
@@ -70,7 +69,7 @@ func (c *Certificate) parts() ([]problem.Objective, error) {
 	return Parts(c.Objective), nil
 }
 
-// Add adds what proofs prove of the leaf's model, of which their conditions leave out no plan. A claim of
+// Add adds a claim with its proofs, whose conditions must cover all plans of the leaf's model. A claim of
 // energy times time comes after one of time.
 func (l *Leaf) Add(m *Model, proofs ...*Proof) error {
 	bound, err := l.prove(m, proofs, l.Claims)
@@ -78,7 +77,7 @@ func (l *Leaf) Add(m *Model, proofs ...*Proof) error {
 	return err
 }
 
-// prove is the bound that proofs have, with claims that hold.
+// prove returns the bound of some proofs, given earlier claims.
 func (l *Leaf) prove(m *Model, proofs []*Proof, known []Claim) (float64, error) {
 	if m.Objective == problem.EDP && len(known) > 0 {
 		after := *m
@@ -100,7 +99,7 @@ func (l *Leaf) prove(m *Model, proofs []*Proof, known []Claim) (float64, error) 
 	return least, nil
 }
 
-// Bound is that of the objective for the leaf's plans: seconds, joules, or their product.
+// Bound returns the bound of the objective for the leaf's plans: seconds, joules, or their product.
 func (l *Leaf) Bound() float64 {
 	claim := &l.Claims[len(l.Claims)-1]
 	if claim.Objective == problem.EDP {
@@ -109,7 +108,7 @@ func (l *Leaf) Bound() float64 {
 	return claim.Bound / 1e9
 }
 
-// Bound is that of the objective for all plans that the certificate covers.
+// Bound returns the bound of the objective for all plans of the certificate.
 func (c *Certificate) Bound() float64 {
 	least := math.Inf(1)
 	for i := range c.Leaves {

@@ -11,9 +11,9 @@ import (
 )
 
 // Check proves a certificate again, for the first graph of each choice's program: every leaf is proved, and
-// every plan of every choice of the space that can run is a plan of a leaf. It is one if the leaf's model
-// relaxes that of the choice (see [Model.Relaxes]). The certificate covers its further choices as well as those
-// of the space. Proofs are checked on all processors at one time.
+// every plan of every choice of the space that can run is a plan of a leaf. It is one if the leaf's model relaxes the model of
+// the choice (see [Model.Relaxes]). The certificate covers its further choices as well as the choices of the space. Proofs are
+// checked on all processors at one time.
 func (c *Certificate) Check(s *space.Space) error {
 	if !sameSet(c.Devices, s.Devices) || !sameSet(c.Tiles, s.Tiles) {
 		return fmt.Errorf("it covers the devices %q with the tiles %q, and not %q with %q", c.Devices, c.Tiles, s.Devices, s.Tiles)
@@ -50,7 +50,7 @@ type checking struct {
 	space  *space.Space
 	of     []problem.Objective // the claims of a leaf
 	made   Models
-	models []*Model // by leaf: of the last of the parts, which knows all that the others know
+	models []*Model // by leaf: for the last objective, whose rows include the others'
 }
 
 // checkLeaf proves the claims of a leaf.
@@ -66,7 +66,7 @@ func (k *checking) checkLeaf(i int) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Choice, err)
 	}
-	m.number() // forgets what rows of the proofs looked up, which no comparison needs
+	m.number() // forgets the sums of the proofs, since comparisons need none
 	k.models[i] = m
 	return nil
 }
@@ -119,7 +119,7 @@ func (k *checking) checkCovered(choice space.Choice) error {
 		return fmt.Errorf("%s: %w", choice, err)
 	}
 	m = m.Within(k.Deadline)
-	for _, own := range []bool{true, false} { // those of the choice first, which mostly suffice
+	for _, own := range []bool{true, false} { // leaves of the choice first, which mostly suffice
 		for i := range k.Leaves {
 			if l := &k.Leaves[i]; (l.Choice == choice) == own && l.Graph == graph && k.models[i].Relaxes(m) {
 				return nil

@@ -46,7 +46,7 @@ func (m *Model) Given(conditions []Condition) (*Model, error) {
 	given := *m
 	given.Conditions, given.excluded = slices.Concat(m.Conditions, conditions), make([]bool, m.ColumnStart(0))
 	copy(given.excluded, m.excluded)
-	given.wider, given.spreads = m, map[int32]int64{} // which depend on what is excluded
+	given.wider, given.spreads = m, map[int32]int64{} // since both depend on the excluded columns
 	for i := range conditions {
 		if err := given.fulfil(&conditions[i]); err != nil {
 			return nil, err
@@ -55,7 +55,7 @@ func (m *Model) Given(conditions []Condition) (*Model, error) {
 	return &given, nil
 }
 
-// fulfil makes the bounds of columns those of the plans that fulfil a condition.
+// fulfil tightens the bounds of columns to plans under a condition.
 func (m *Model) fulfil(c *Condition) error {
 	switch {
 	case !(c.Most >= 0) || math.IsInf(c.Most, 1):
@@ -83,7 +83,7 @@ func (m *Model) fulfil(c *Condition) error {
 	return nil
 }
 
-// Within makes a model that of the plans whose T is at most so long; 0: of all.
+// Within restricts a model to the plans with at most this T; 0: of all.
 func (m *Model) Within(deadline time.Duration) *Model {
 	m.mostSpan = float64(max(0, deadline))
 	return m

@@ -10,7 +10,7 @@ import (
 	"dahl/platform"
 )
 
-// addData finds what tasks follow, what they read from whom, and what has to get into memories. In a steady step what
+// addData finds the order of tasks, the data between them, and the contents that memories must get. In a steady step what
 // no task writes is where it has to be.
 func (m *Model) addData(g *dag.Graph, p *platform.Platform) error {
 	data, err := problem.NewData(p, g, m.Steady)
@@ -135,10 +135,10 @@ func nanosPerByte(p *platform.Platform, to platform.MemoryID) float64 {
 
 // addNanos finds how long copies of versions keep an engine. What a task has written of a storage moves at once into a memory,
 // so that no more than one version of both surely has a copy of its own, and the others only take the time of their bytes. A
-// row that takes for granted that it is any one of those with most readers holds, and so does the mean of these rows.
+// row that takes any one version with most readers for the copy of its own holds, and so does the mean of these rows.
 func (m *Model) addNanos(p *platform.Platform) {
 	type made struct{ writer, storage int32 }
-	most, leaders := map[made]int{}, map[made]int{} // readers, and versions that have so many
+	most, leaders := map[made]int{}, map[made]int{} // the most readers of a version, and the number of versions with that many
 	for i := range m.Versions {
 		v := &m.Versions[i]
 		switch by, n := (made{v.Writer, v.storage}), len(v.Readers); {

@@ -2,18 +2,17 @@
 // or in energy, and checks such proofs in exact arithmetic. It imports neither the search for plans
 // nor a solver of linear programs: whoever found the multipliers of a proof need not be trusted.
 //
-// Read first: [Model], what a bound is about; then [Row], the inequalities that hold for every plan, of
-// which pool.go, period.go and spread.go have those that count whole tasks; [Proof.Bound]; and [Condition], which splits all plans in
-// parts that are proved one by one. A [Certificate] has such proofs for all choices of a space, and
+// Read first: [Model], what a bound is about; then [Row], the inequalities that hold for every plan. In pool.go, period.go and
+// spread.go are those rows that count whole tasks; [Proof.Bound]; and [Condition], which splits all plans in parts with proofs
+// of their own. A [Certificate] has such proofs for all choices of a space, and
 // [Certificate.Check] proves them again and verifies that no plan is left out.
 //
 // # Why a proof is one
 //
-// Every plan gives a point: the share of each task on each device and clock (0 or 1), start times,
-// the makespan, the time in which each device is awake, and which versions of data each memory gets.
+// Every plan gives a point: the share of each task on each device and clock (0 or 1), start times, the makespan, the time of
+// each device awake, and the versions of data in each memory.
 // The point fulfils every row a·x ≥ b of the model, and each of its columns lies in an interval
-// [l, u]. Its objective c·x is no more than the plan's. So for any multipliers y, those of
-// inequalities not negative,
+// [l, u]. Its objective c·x is no more than the plan's. So for any multipliers y, with y ≥ 0 for inequalities,
 //
 //	c·x = y·(A·x) + (c − y·A)·x ≥ y·b + Σ_j min over x_j in [l_j, u_j] of (c − y·A)_j x_j
 //

@@ -5,8 +5,8 @@ import (
 	"math/big"
 )
 
-// dyadic is an exact sum of products of floating-point numbers: a whole number times a power of two. It is a
-// rational number that never has to be reduced, which takes most of the time of a sum of [big.Rat].
+// dyadic is an exact sum of products of floating-point numbers: a whole number times a power of two. It needs no reduction,
+// which takes most of the time of a sum of [big.Rat].
 type dyadic struct {
 	whole big.Int
 	power int
@@ -15,16 +15,16 @@ type dyadic struct {
 // scratch is room for one product.
 type scratch struct{ x, y big.Int }
 
-// parts are a finite number as a whole number times a power of two.
-func parts(x float64) (whole int64, power int) {
+// decompose splits a finite number as a whole number times a power of two.
+func decompose(x float64) (whole int64, power int) {
 	fraction, power := math.Frexp(x)
 	return int64(fraction * (1 << 53)), power - 53
 }
 
 // add adds x·y.
 func (d *dyadic) add(s *scratch, x, y float64) {
-	a, i := parts(x)
-	b, k := parts(y)
+	a, i := decompose(x)
+	b, k := decompose(y)
 	s.x.SetInt64(a)
 	s.y.SetInt64(b)
 	d.addShifted(s.x.Mul(&s.x, &s.y), i+k)
@@ -32,7 +32,7 @@ func (d *dyadic) add(s *scratch, x, y float64) {
 
 // addMultiple adds x times another number.
 func (d *dyadic) addMultiple(s *scratch, other *dyadic, x float64) {
-	a, i := parts(x)
+	a, i := decompose(x)
 	s.y.SetInt64(a)
 	d.addShifted(s.x.Mul(&other.whole, &s.y), i+other.power)
 }

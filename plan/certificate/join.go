@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Join is a model that relaxes each of some models of one graph: a device has the most units that it has in
-// any, and a task the options that it has in any, in the least time and with the fewest joules. So one proof bounds the plans of sets of devices whose costs are near each other, such as
-// those of 24 and of 36 cores.
+// Join is a model that relaxes each of some models of one graph: a device has its largest number of units, and a task has all
+// options, each with its least time and fewest joules. So one proof bounds the plans of sets of devices with similar costs,
+// such as 24 and 36 cores.
 //
-// Watts that a device draws while any unit is awake are the most of all models. Where a model has fewer, as
-// that of a single unit, whose watts are all its own, its tasks draw as much less for their time.
+// Watts that a device draws while any unit is awake are the most of all models. A model may have fewer. The watts of a single
+// unit, for instance, are all its own. Then its tasks draw as much less for their time.
 func Join(models ...*Model) (*Model, error) {
 	joined := *models[0]
 	if len(models) == 1 {
@@ -90,7 +90,7 @@ func (m *Model) joinTasks(other *Model) {
 	}
 }
 
-// moreAwake is what a device of m costs more than one of another model for each nanosecond in which it is awake.
+// moreAwake returns by how much a device of m draws more, while awake, than a device of another model.
 func (m *Model) moreAwake(other *Model, d, of int) float64 {
 	return max(0, below(m.Devices[d].AwakeWatts)-below(other.Devices[of].AwakeWatts))
 }

@@ -14,8 +14,8 @@ import (
 // than what the simulator charges.
 type Model struct {
 	Objective problem.Objective
-	// Steady: the step is one of many that follow each other. Times are then means over all of them, of
-	// starts less those of the step, and T is the distance of two steps.
+	// Steady: the step is one of many that follow each other. Times are then means over all steps, with starts relative to the
+	// step, and T is the distance of two steps.
 	Steady   bool
 	Tasks    []Task
 	Devices  []Device
@@ -24,13 +24,13 @@ type Model struct {
 	Versions []Version
 	// FloorWatts are drawn all the time, whatever runs: the host, idle units and links.
 	FloorWatts float64
-	// Conditions say which plans the model is of; none: of all.
+	// Conditions restrict the plans of the model; none: of all.
 	Conditions []Condition
-	// LeastSpan is what is known of T: it is no less.
+	// LeastSpan is a known lower bound of T: it is no less.
 	LeastSpan float64
 
 	mostSpan  float64      // T is no more; 0: nothing is known
-	wider     *Model       // of more plans, of which the conditions leave these; nil: this is of all
+	wider     *Model       // of more plans, of which the conditions leave these; nil: the model has all plans
 	excluded  []bool       // by column: shares that the conditions make 0; nil: none
 	shares    []int32      // by task: the column of its first option; and one past the last
 	edgesFrom [][]int32    // by task: its edges
@@ -59,7 +59,7 @@ type Option struct {
 type Device struct {
 	Name          string
 	Units, Memory int
-	AwakeWatts    float64 // beside those of units, while any of them runs
+	AwakeWatts    float64 // above the watts of units, while any of them runs
 }
 
 // Memory is how fast bytes get into a memory at best.
@@ -69,8 +69,7 @@ type Memory struct {
 	Engines           int     // copies into it at once; 0: not limited
 }
 
-// Edge says that a task follows another, of the same step or Back steps earlier, and needs so many bytes
-// from it.
+// Edge orders two tasks of one step, or of steps Back apart, and holds the bytes that the later one reads.
 type Edge struct {
 	From, To int32
 	Back     int32
@@ -78,7 +77,7 @@ type Edge struct {
 	Nanos    []int64 // by memory: how long these bytes take at least to get there from elsewhere
 }
 
-// Version is contents that one task writes, or that are somewhere before the step, and tasks read.
+// Version is contents that tasks read, written by one task or there before the step.
 type Version struct {
 	Writer  int32 // -1: Home has them before the step
 	Home    int
@@ -162,8 +161,8 @@ func (m *Model) addDevice(d *platform.Device) error {
 	return nil
 }
 
-// addTasks prices the tasks at every clock. Each option takes its shortest time and its fewest joules, by whatever
-// variant, whatever is in the caches and whoever runs beside it.
+// addTasks prices the tasks at every clock. Each option takes the shortest time and the fewest joules of all variants, states
+// of caches and neighbours.
 func (m *Model) addTasks(c *schedule.Priced) {
 	p, costs := c.Platform, c.Costs(0)
 	clocks := platform.ClockID(1)

@@ -7,7 +7,7 @@ import (
 	"dahl/schedule"
 )
 
-// Models makes models of a machine's sets of devices. Those of one graph share what its tasks read of each other, which takes
+// Models makes models of a machine's sets of devices. Models of one graph share the data between its tasks, whose search takes
 // most of the time and of the memory. Goroutines may use it at one time.
 type Models struct {
 	Steady bool

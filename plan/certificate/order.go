@@ -21,7 +21,7 @@ func (m *Model) all(yield func(int32) bool) {
 	}
 }
 
-// edge is what one task needs of another so many steps earlier; nil: it does not follow it.
+// edge returns the edge between two tasks some steps apart; nil: it does not follow it.
 func (m *Model) edge(from, to, back int32) *Edge {
 	if from < 0 || int(from) >= len(m.Tasks) {
 		return nil
@@ -34,8 +34,8 @@ func (m *Model) edge(from, to, back int32) *Edge {
 	return nil
 }
 
-// reachKey names the tasks, so many steps later, that follow one at once or through others; or, against
-// the edges, so many steps earlier, that it follows.
+// reachKey names the direct and indirect successors of a task, a number of steps later; against the edges, its predecessors, a
+// number of steps earlier.
 type reachKey struct {
 	task    int32
 	steps   int
@@ -82,7 +82,7 @@ func (m *Model) reach(k reachKey) set {
 	return s
 }
 
-// After and Before are the tasks, so many steps later or earlier, that come after one and before one.
+// After and Before list the successors and the predecessors of a task, a number of steps later or earlier.
 func (m *Model) After(t int32, steps int) iter.Seq[int32] {
 	return m.in(m.reach(reachKey{t, steps, false}))
 }
@@ -90,8 +90,7 @@ func (m *Model) Before(t int32, steps int) iter.Seq[int32] {
 	return m.in(m.reach(reachKey{t, steps, true}))
 }
 
-// Between are the tasks after one and before another that is so many steps later, once for each step in
-// which they are.
+// Between lists the tasks between two others that are some steps apart, once for each step.
 func (m *Model) Between(from, to int32, back int) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for step := 0; step <= back; step++ {
@@ -120,7 +119,7 @@ func (m *Model) in(s set) iter.Seq[int32] {
 	}
 }
 
-// Precedes reports whether a task, so many steps later, follows another, at once or through others.
+// Precedes reports whether a task, some steps later, is a direct or indirect successor of another.
 func (m *Model) Precedes(from, to int32, back int) bool {
 	return m.reach(reachKey{from, back, false}).has(to)
 }

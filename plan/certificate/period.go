@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Whether a steady step can take no longer than some length. Where a plan's steps are T apart in the mean, no cycle of
-// its orders, those of its units included, takes more than T for each step that it spans. So the times of the orders alone, with the
+// Whether a steady step can take no longer than some length. In a plan with steps T apart in the mean, every cycle of orders,
+// including those between tasks of a unit, takes at most T per step. So the times of the orders alone, with the
 // least time of each task, allow a schedule of the same plan that repeats exactly every T, or every length above T. A
 // period is the question whether there is one on equal units.
 //
 // Some tasks are the reference: 0 is when the last of them ends. The start of each task lies in a window, which
 // [period.refuted] narrows until one is empty, an interval has more work than its units have time, or nothing changes:
 //
-//   - a task that follows another, so many steps later, starts no sooner than that ends, less so many lengths.
+//   - a successor, some steps later, starts no sooner than the end of the task, less a length for each step.
 //     One that follows all of the reference starts no sooner than the least of the longest ways from any of them
-//   - a unit goes through its tasks step by step. Where every unit surely runs some task, what is of a later step comes after
-//     one of these, and what is of an earlier step before one
+//   - a unit goes through its tasks step by step. At a moment when every unit surely runs some task, tasks of later steps start
+//     after one of these, and tasks of earlier steps end before one
 //   - energetic reasoning: in an interval that is repeated every length, a task runs at least as long as where in its
 //     window it does least. That adds up to no more than the units have. Where a task would run
 //     longer than what the others leave, it does not start
@@ -39,10 +39,10 @@ type period struct {
 	looks         int     // of energetic reasoning that are left
 }
 
-// periodOrder says how far two tasks are apart at least. It is below 0 where the second is of a later step.
+// periodOrder says how far two tasks are apart at least. It is negative for a task of a later step.
 type periodOrder struct {
 	from, to int32
-	apart    int64
+	distance int64
 }
 
 // periodGroup is tasks with equal times and windows.
@@ -156,13 +156,13 @@ func (p *period) follow() bool {
 	for range len(p.nanos) + 1 {
 		narrowed := false
 		for _, o := range p.orders {
-			if at := p.first[o.from]; at > -unbounded && at+o.apart > p.first[o.to] {
-				p.first[o.to], narrowed = at+o.apart, true
+			if at := p.first[o.from]; at > -unbounded && at+o.distance > p.first[o.to] {
+				p.first[o.to], narrowed = at+o.distance, true
 			}
 		}
 		for _, o := range slices.Backward(p.orders) {
-			if at := p.last[o.to]; at < unbounded && at-o.apart < p.last[o.from] {
-				p.last[o.from], narrowed = at-o.apart, true
+			if at := p.last[o.to]; at < unbounded && at-o.distance < p.last[o.from] {
+				p.last[o.from], narrowed = at-o.distance, true
 			}
 		}
 		for t := range p.nanos {
@@ -207,8 +207,8 @@ func (g *periodGroup) place(length int64) {
 	g.end = g.at + g.last - g.first
 }
 
-// cut narrows windows by moments at which every unit surely runs some task: it runs what is of a later step after that, and
-// what is of an earlier step before. It reports whether it has.
+// cut narrows windows by moments at which every unit surely runs some task: tasks of later steps run after such a moment, tasks
+// of earlier steps before it. It reports whether it has.
 func (p *period) cut() (narrowed bool) {
 	for i := range p.groups {
 		moment, running := p.groups[i].last, int64(0)
@@ -324,7 +324,7 @@ func (p *period) within(at, nanos, long int64) int64 {
 	return max(0, min(at+nanos, long)-at) + max(0, min(at+nanos-p.length, long))
 }
 
-// narrow takes those starts from both ends of a window from which a task runs longer in an interval than what is left.
+// narrow cuts starts from both ends of a window. From such a start a task would run longer in an interval than the others leave room for.
 func (p *period) narrow(g *periodGroup, begin, long, left int64) bool {
 	low, high := min(long, p.length-g.nanos), max(long, p.length-g.nanos)
 	left -= max(0, long-(p.length-g.nanos))

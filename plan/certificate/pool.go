@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// How long tasks take at least on equal units, whatever their order. A pool is tasks of which each keeps
-// one of its units for some time, and some of which follow others. On devices that differ, every unit is
+// How long tasks take at least on equal units, whatever their order. A pool is tasks that each keep one of its units for some
+// time, with an order between some of them. On devices that differ, every unit is
 // taken for as good as any, and a task takes its least time.
 //
-// The head of a task is a time before which it cannot start, its tail one that is left after its end.
+// The head of a task is a time before its start, its tail a time after its end.
 // [pool.least] finds heads from the first task to the last, each from the tasks before it: among those, the
 // tail of one is the longest chain from its end to the task. Then tails alike, and from both the
 // length of all. A length is found from jobs with heads r, times p and tails q, on m units, as the greatest of
@@ -32,7 +32,7 @@ import (
 type pool struct {
 	units         int
 	nanos         []int64
-	before, after [][]int32 // by task: those that it follows, and that follow it, at once; lower numbers come first
+	before, after [][]int32 // by task: direct predecessors and successors; lower numbers come first
 }
 
 const (
@@ -102,7 +102,7 @@ func (p *pool) heads(l *lengths) []int64 {
 	return heads
 }
 
-// lengths are what jobs take at least on so many units.
+// lengths finds the least time of jobs on a number of units.
 type lengths struct {
 	units int
 	known map[[sha256.Size]byte]int64 // by hash of the jobs
@@ -157,7 +157,7 @@ type subset struct {
 	tails        []int64
 }
 
-// least is by area and packing what the jobs take whose heads are no less than some.
+// least returns the bound by area and packing, for the jobs with heads of at least some time.
 func (s *subset) least(jobs []job, head int64) (least int64) {
 	s.heads, s.nanos, s.tails = s.heads[:0], s.nanos[:0], s.tails[:0]
 	units := int64(s.units)
@@ -186,7 +186,7 @@ func (s *subset) least(jobs []job, head int64) (least int64) {
 	return least
 }
 
-// packed is what a unit has to run at least.
+// packed returns the least work of the busiest unit.
 func (s *subset) packed() (most int64) {
 	for k := 1; k*s.units < len(s.nanos); k++ {
 		sum := int64(0)
@@ -217,8 +217,7 @@ func (l *lengths) energetic(jobs []job, least int64) int64 {
 	return low + 1
 }
 
-// fits reports whether energetic reasoning finds no interval that has too little room for jobs that end in
-// time.
+// fits reports whether energetic reasoning finds room for jobs with deadlines in every interval.
 func (l *lengths) fits(jobs []job, length int64) bool {
 	var begins, ends []int64
 	for _, j := range jobs {
@@ -275,7 +274,7 @@ func (m *Model) least(k poolKey) int64 {
 	return least
 }
 
-// poolOf makes the pool. Tasks of the later step come after those of the earlier.
+// poolOf makes the pool. The later step's tasks come after the earlier step's.
 func (m *Model) poolOf(k poolKey, nanos []int64) *pool {
 	p, n, steps := &pool{}, len(m.Tasks), 1
 	for d := range m.Devices {
@@ -306,8 +305,8 @@ func (m *Model) poolOf(k poolKey, nanos []int64) *pool {
 	return p
 }
 
-// nanosIn is by task the least time for which it keeps a unit of any device, or for which its kernel keeps
-// one awake. The latter is 0 if the task may run elsewhere.
+// nanosIn returns by task the least time on a unit of any device, or the least time awake for its kernel on one device. The
+// latter is 0 if the task may run elsewhere.
 func (m *Model) nanosIn(device int) []int64 {
 	nanos := make([]int64, len(m.Tasks))
 	for t := range m.Tasks {

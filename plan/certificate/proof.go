@@ -9,8 +9,8 @@ import (
 	"dahl/plan/problem"
 )
 
-// Proof is multipliers of rows that add up to a lower bound. Those of [Assign] need not be told: a task's share stands in
-// one such row, so that the best multiplier is what its cheapest option still costs when all else is added up.
+// Proof is multipliers of rows that add up to a lower bound. Multipliers of [Assign] are left out: a task's share stands in one
+// such row. Its best multiplier is the cheapest option's cost after all other rows are added up.
 type Proof struct {
 	// Where says of which plans it is; none: of all.
 	Where []Condition `json:"where,omitempty"`
@@ -26,7 +26,7 @@ type Multiplied struct {
 	Multiplier float64 `json:"multiplier"`
 }
 
-// Bound is what a proof proves of a model: no plan that fulfils its conditions has an objective below it. It
+// Bound returns the bound of a model by a proof: no plan that fulfils its conditions has an objective below it. It
 // is rounded down.
 func (p *Proof) Bound(m *Model) (float64, error) {
 	if !(p.Value > 0) || math.IsInf(p.Value, 0) {
@@ -113,8 +113,8 @@ func (p *Proof) add(m *Model) (sum *dyadic, reduced []dyadic, err error) {
 	return sum, reduced, nil
 }
 
-// leastOver is the least of rest + slope·T for T between two numbers, of which the second may be infinite, or of
-// T times that. Nil: nothing is known.
+// leastOver returns the least of rest + slope·T, or of T times that, for T between two numbers. The second number may be
+// infinite. Nil: nothing is known.
 //
 // The product rest·T + slope·T² is least at one of the ends, or where its derivative rest + 2·slope·T is 0 if it
 // opens upwards.

@@ -15,10 +15,9 @@ import (
 // 1 W idle. A plan on two of its four cores runs on all four as well: the same tasks on the same cores,
 // and the two others idle, as they do in the joules of the plan on two. So "" relaxes "cpu:2".
 //
-// Where times depend on the number of units, as those of a roofline do by the bandwidth that a unit has of
-// its memory, or those measured with so many units busy, a set with more units has longer times, and does
-// not relax one with fewer. It does relax those that differ in units at other memories, and those that
-// leave out a device that shares no memory with the others.
+// Times may depend on the number of units: by a roofline, through the bandwidth of each unit, or by measurements with several
+// busy units. Then a set with more units has longer times, and does not relax a set with fewer. It does relax sets with other
+// numbers of units at other memories, and sets without some device that shares no memory with the others.
 
 // asMuch is how far a number may be above another and count as no more, relative to it. Rounding in sums of
 // watts stays far below, and what [Model.Cost] takes off each of them is ten times as much.
@@ -87,8 +86,8 @@ func (m *Model) computesAt(memory int) bool {
 // relaxesTasks reports whether m has every option of the other, by devices of m that are the other's, and for
 // no more.
 //
-// A device that any unit keeps awake is awake no longer than its tasks take together. So where m draws more
-// watts for that, and less for each task, what a task takes less makes up for the watts during its time.
+// A device that any unit keeps awake is awake no longer than its tasks take together. So if m draws more watts awake and less
+// for each task, savings of tasks make up for the watts during their time.
 func (m *Model) relaxesTasks(other *Model, same []int) bool {
 	for t := range other.Tasks {
 		for k := range other.Tasks[t].Options {

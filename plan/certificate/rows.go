@@ -11,9 +11,9 @@ import (
 // Family is a kind of inequality that every plan fulfils.
 type Family string
 
-// The families. S is the start of a task, d its time on the device and clock that it has, T the
-// makespan, y the share of a task on an option, z of a version in a memory, A the time in which some
-// unit of a device runs; sums over y go over the options of a task on the device or at the memory.
+// The families. S is the start of a task, d its time on its device and clock, T the makespan, y the share of a task on an
+// option, z the share of a version in a memory, A the time in which any unit of a device runs; sums over y go over the options
+// of a task on the device or at the memory.
 const (
 	// Assign: every task runs. Σ y = 1.
 	Assign Family = "assign"
@@ -36,7 +36,7 @@ const (
 	Copy Family = "copy"
 	// Inflow: the links into a memory carry what it gets. T·bandwidth − Σ bytes·z ≥ 0.
 	Inflow Family = "inflow"
-	// Tail: what follows a task runs between its end and the end of a step that runs alone.
+	// Tail: successors of a task run between its end and the end of a step that runs alone.
 	// units·(T − S − d) − Σ over followers of d·y on the device ≥ 0.
 	Tail Family = "tail"
 	// Head: what comes before a task runs before its start, in such a step. units·S − Σ d·y ≥ 0.
@@ -56,8 +56,8 @@ const (
 	// Spread: the same tasks as of Pool, at any memories between which data take time, take as long as spread.go
 	// finds. T ≥ nanoseconds.
 	Spread Family = "spread"
-	// Turn: a unit goes through its tasks of one step before those of the next, so that any two tasks that run nowhere
-	// but on a device of one unit lie within T, of a steady step. S_to + T − S_from − d_from ≥ 0.
+	// Turn: a unit runs its tasks of one step before its tasks of the next. So any two tasks that only one device of one unit can
+	// run lie within T, in a steady step. S_to + T − S_from − d_from ≥ 0.
 	Turn Family = "turn"
 	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote of a storage.
 	// engines·T − Σ nanos·z ≥ 0.
@@ -66,14 +66,14 @@ const (
 	Given Family = "given"
 )
 
-// Row is one inequality of a model. Which of its fields say what depends on the family.
+// Row is one inequality of a model. The family decides which fields count.
 type Row struct {
 	Family Family `json:"family"`
 	From   int32  `json:"from,omitempty"` // a task; of Copy the version
 	To     int32  `json:"to,omitempty"`   // a task
 	Back   int32  `json:"back,omitempty"` // steps
 	Where  int    `json:"at,omitempty"`   // device or memory; of Given the condition
-	// Of Period: the nanoseconds, and the tasks of the reference beside To.
+	// Of Period: the nanoseconds, and the tasks of the reference in addition to To.
 	Nanos int64   `json:"ns,omitempty"`
 	With  []int32 `json:"with,omitempty"`
 }
@@ -104,8 +104,7 @@ func (m *Model) ColumnCopy(version, memory int) int {
 	return m.ColumnAwake(len(m.Devices)) + version*len(m.Memories) + memory
 }
 
-// stepsAtOnce is how many steps may be in progress at once, and so how far the start of one task may lie
-// behind that of another of its step, in steps.
+// stepsAtOnce bounds the steps in progress. So it bounds the distance of two starts in one step, in steps.
 const stepsAtOnce = 9
 
 // Upper is the upper bound of a column, for plans of at most some makespan or distance of steps; all are at
@@ -179,7 +178,7 @@ func (m *Model) addAt(f *Form, task int32, memory int, factor float64) {
 func nanosOf(o *Option) int64 { return o.Nanos }
 func awakeOf(o *Option) int64 { return o.AwakeNanos }
 
-// Form is what a row says in numbers. It fails for a row that the model does not have.
+// Form is a row in numbers. It fails for a row that the model does not have.
 func (m *Model) Form(r *Row) (f Form, err error) {
 	if err := m.has(r); err != nil {
 		return f, err
@@ -353,7 +352,7 @@ func (v *Version) reads(t int32, memory int) bool {
 	return false
 }
 
-// Horizon is a makespan that no plan of the model exceeds whose objective is below a value.
+// Horizon returns a makespan that exceeds all plans of the model with an objective below a value.
 func (m *Model) Horizon(value float64) float64 {
 	horizon := value
 	switch m.Objective {

@@ -6,32 +6,31 @@ import (
 	"slices"
 )
 
-// How long tasks take at least if they may run at several memories, between which data take time. A spread
-// is tasks of which each keeps a unit of one of its memories for some time, and some of which follow others.
+// How long tasks take at least if they may run at several memories, between which data take time. A spread is tasks that each
+// keep a unit of one of its memories for some time, with an order between some of them.
 //
 // For each two tasks of which one comes before the other, and each memory of either, [spread.fill] finds how
 // far their starts are apart at least. It is the greatest of
 //
-//   - an edge: the time of the first and, if the second reads what it writes and the memories differ, the least
-//     time in which that gets there
+//   - an edge: the time of the first and, if data of the first move to the second, the least time of that transfer
 //   - a way: for any task between the two, the least over its memories of how far it is from both
 //   - area: any tasks between the two. A unit of a memory has no more time for them than the two are apart, less the
 //     least head of these tasks there and less their least tail. Head and tail of a task are how far it is from
 //     both, without its own time. With weights w of memories, Σ w·units·max(0, apart − head − tail) is no less
-//     than the sum over the tasks of the least w·time. Areas are of tasks whose heads are no less than some
+//     than the sum over the tasks of the least w·time. Areas count tasks with heads of at least some time
 //
 // In a steady step the two are a task and the same in the next step, which is at the same memory.
 //
-// An example. Two memories of one unit each, 10 ns apart. Task a, of no time, is followed by four of 4 ns and these
-// by b, each of which reads what the one before wrote. With a and b at one memory, the other has 20 ns less
+// An example. Two memories of one unit each, 10 ns apart. Task a, of no time, is followed by four tasks of 4 ns, and b follows
+// these. Each reads the output of its predecessor. With a and b at one memory, the other has 20 ns less
 // than they are apart, so that these are 16: to use it does not pay. If b is at the other, each memory has
 // 10 ns less, and 2·(18 − 10) are 16. So a and b are 16 ns apart, where two units at one memory would take 8.
 type spread struct {
-	units   []float64    // by memory
-	weights [2][]float64 // by memory
-	nodes   []spreadNode // in an order that edges follow
-	apart   [][][]int64  // by the later node and the earlier: by memory of the earlier, then of the later; nil: no order
-	byHead  [][]int      // by node and its memory: those that come after it, the greatest least head first
+	units    []float64    // by memory
+	weights  [2][]float64 // by memory
+	nodes    []spreadNode // in an order that edges follow
+	distance [][][]int64  // by the later node and the earlier: by memory of the earlier, then of the later; nil: no order
+	byHead   [][]int      // by node and its memory: those that come after it, the greatest least head first
 }
 
 // spreadNode is a task.
@@ -64,9 +63,9 @@ func (s *spread) fill() bool {
 	if n, memories := len(s.nodes), len(s.units); n*n*n/6*memories*memories*memories > mostSpread {
 		return false
 	}
-	s.apart, s.byHead = make([][][]int64, len(s.nodes)), make([][]int, len(s.nodes)*len(s.units))
+	s.distance, s.byHead = make([][][]int64, len(s.nodes)), make([][]int, len(s.nodes)*len(s.units))
 	for later := range s.nodes {
-		s.apart[later] = make([][]int64, later)
+		s.distance[later] = make([][]int64, later)
 		edges := make([]*spreadEdge, later)
 		for k := range s.nodes[later].before {
 			e := &s.nodes[later].before[k]
@@ -76,15 +75,15 @@ func (s *spread) fill() bool {
 		for first := later - 1; first >= 0; first-- {
 			between = between[:0]
 			for x := first + 1; x < later; x++ {
-				if s.apart[x][first] != nil && s.apart[later][x] != nil {
+				if s.distance[x][first] != nil && s.distance[later][x] != nil {
 					between = append(between, x)
 				}
 			}
 			if len(between) > 0 || edges[first] != nil {
-				s.apart[later][first] = s.distances(first, later, edges[first], between)
+				s.distance[later][first] = s.distances(first, later, edges[first], between)
 			}
 		}
-		for first, apart := range s.apart[later] {
+		for first, apart := range s.distance[later] {
 			for from := range s.units {
 				if apart != nil {
 					list := &s.byHead[first*len(s.units)+from]
@@ -101,7 +100,7 @@ func (s *spread) fill() bool {
 
 // least is how far a node is at least apart from one at a memory, wherever it is itself.
 func (s *spread) least(first, from, later int) int64 {
-	return slices.Min(s.apart[later][first][from*len(s.units):][:len(s.units)])
+	return slices.Min(s.distance[later][first][from*len(s.units):][:len(s.units)])
 }
 
 // distances are how far two nodes are apart, by memory of the first and then of the later.
@@ -118,7 +117,7 @@ func (s *spread) distances(first, later int, edge *spreadEdge, between []int) []
 				most = s.nodes[first].nanos[from] + edge.move(from, to)
 			}
 			for _, x := range between {
-				here, there, least := s.apart[x][first][from*m:], s.apart[later][x][to:], int64(nowhere)
+				here, there, least := s.distance[x][first][from*m:], s.distance[later][x][to:], int64(nowhere)
 				for at := range m {
 					least = min(least, here[at]+there[at*m])
 				}
@@ -137,7 +136,7 @@ func (s *spread) area(first, later, from, to int) (most int64) {
 	var work [len(s.weights)]float64
 	list := s.byHead[first*m+from]
 	for k, x := range list {
-		if s.apart[later][x] != nil {
+		if s.distance[later][x] != nil {
 			s.add(x, first, later, from, to, head, tail, &work)
 		}
 		if k+1 == len(list) || s.least(first, from, list[k+1]) < s.least(first, from, x) {
@@ -149,13 +148,13 @@ func (s *spread) area(first, later, from, to int) (most int64) {
 	return most
 }
 
-// add adds a node to those of an area.
+// add adds a node to the nodes of an area.
 func (s *spread) add(x, first, later, from, to int, head, tail []int64, work *[2]float64) {
 	m := len(s.units)
 	for at, nanos := range s.nodes[x].nanos {
 		if nanos < nowhere {
-			head[at] = min(head[at], s.apart[x][first][from*m+at])
-			tail[at] = min(tail[at], s.apart[later][x][at*m+to]-nanos)
+			head[at] = min(head[at], s.distance[x][first][from*m+at])
+			tail[at] = min(tail[at], s.distance[later][x][at*m+to]-nanos)
 		}
 	}
 	for w, weights := range s.weights {
@@ -198,7 +197,7 @@ func (m *Model) spreadLeast(around int32) int64 {
 	}
 	s, least := m.spreadOf(around), int64(0)
 	if s.fill() {
-		apart := s.apart[len(s.nodes)-1][0]
+		apart := s.distance[len(s.nodes)-1][0]
 		least = slices.Min(apart)
 		if around >= 0 {
 			least = nowhere

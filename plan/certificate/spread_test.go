@@ -39,7 +39,7 @@ func TestSpread(t *testing.T) {
 		{"twice as fast", 1, []int64{4, 2}, []int64{16, 15, 15, 8}},
 	} {
 		s := make4(c.units, c.nanos...)
-		got := s.apart[5][0]
+		got := s.distance[5][0]
 		for i := range got { // areas are rounded down
 			if got[i] != c.want[i] && got[i] != c.want[i]-1 {
 				t.Errorf("%s: %v, want %v", c.name, got, c.want)

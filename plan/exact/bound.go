@@ -12,8 +12,8 @@ import (
 
 // Bounds of all plans that go on from a part of one.
 //
-// Time. A task on device d starts no sooner than a unit of d is free, and no sooner than what it
-// waits for has ended wherever that ends first and, where it moves, has arrived. After its end
+// Time. A task on device d starts no sooner than a unit of d is free, and no sooner than the earliest ends of its predecessors,
+// wherever they run, with the ways of their data. After its end
 // there follows the longest chain of those that wait for it, each where it takes least with the way there
 // (tails).
 //
@@ -21,13 +21,13 @@ import (
 //
 //	T ≥ Σ over units v(d)·(from when it can run anything) + Σ over tasks left of the v(d)·time of where it goes
 //
-// and of where it goes the least is a bound. Joules. Let r be the joules per nanosecond of all that waits, e(i)
-// those of task i above that, and 0 ≤ s ≤ 1. The joules are those so far and
+// and of where it goes the least is a bound. Joules. Let r be the joules per nanosecond of everything idle, e(i) the joules of
+// task i above that, and 0 ≤ s ≤ 1. The joules are those so far and
 //
 //	Σ e(i) + r·T ≥ Σ e(i) + r·(1−s)·T' + r·s·(area) ≥ r·(1−s)·T' + r·s·Σ v·free + Σ over tasks left min (e(i) + r·s·v(d)·time)
 //
-// for a bound T' of the time. So the choice between a device that draws little and one that is
-// free weighs joules against time at once. The weights are found for the whole graph by multiplicative
+// for a bound T' of the time. So the choice between a frugal device and a free one weighs joules against time at once. The
+// weights are found for the whole graph by multiplicative
 // weights ([schedule.MultiplicativeWeights]), for several s.
 
 // area is a bound by weights.
@@ -37,7 +37,7 @@ type area struct {
 	least   []float64 // by task: the least that it adds
 }
 
-// view is what bounds find of a part of a plan.
+// view is the bounds for a part of a plan.
 type view struct {
 	arrives []int64 // by task left and memory: when it has what the task waits for, at least
 	ends    []int64 // by task left and device: when the task ends there, at least
@@ -53,7 +53,7 @@ func (s *search) newView() view {
 		free: make([]int64, len(s.platform.Workers)), soonest: make([]int64, len(s.devices))}
 }
 
-// lower is a value that no plan goes below that goes on from a part of one. The view is of that part.
+// lower returns a lower bound of all plans that continue a part of one. The view belongs to that part.
 func (m *model) lower(x *state, v *view) float64 {
 	m.lookAhead(x, v)
 	last := float64(v.last)
@@ -76,7 +76,7 @@ func (m *model) lower(x *state, v *view) float64 {
 	return joules
 }
 
-// value is that of a complete plan in the model.
+// value returns the value of a complete plan in the model.
 func (m *model) value(x *state) float64 {
 	switch joules := x.joules + float64(m.restOf(x.used)*float64(x.last)); m.objective {
 	case problem.Time:
@@ -222,7 +222,7 @@ func (m *model) wayBetween(writer int32, reader int, from, to platform.MemoryID)
 	return ns
 }
 
-// shares are those of the makespan that are bounded by areas, of bounds of joules.
+// shares are the parts of the makespan in bounds of joules that areas bound.
 var shares = []float64{0, 0.25, 0.5, 0.75, 1}
 
 // addAreas finds the weights.
@@ -236,7 +236,7 @@ func (m *model) addAreas() {
 	}
 }
 
-// newArea looks for good weights, of which those of all units have the sum given.
+// newArea looks for good weights, whose sum over all units is given.
 func (m *model) newArea(share, total float64, joules func(*setting) float64) (best area) {
 	weights := slices.Repeat([]float64{1}, len(m.devices))
 	most := math.Inf(-1)

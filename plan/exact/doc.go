@@ -5,33 +5,29 @@
 // # What is searched
 //
 // The plans of one step of one graph: for each task a worker and a clock, for each worker the order
-// of its tasks. A world that follows a plan starts everything as early as the plan lets it, so that
-// a plan has one schedule, and [simulate.Run] and [energy.FromSchedule] say what it is worth. Where a
+// of its tasks. A run of a plan starts everything as early as the plan lets it. So a plan has one schedule, and [simulate.Run]
+// and [energy.FromSchedule] give its value. Where a
 // plan lists no copies or places, package schedule decides them, and so they are no part of the search.
-// Sleep states after tasks are none either, nor variants of calls other than those of the price, but bounds hold for plans
-// that list some.
+// Neither are sleep states after tasks, nor variants of calls except the price's, but bounds hold for plans with them.
 //
-// To start early is no loss where units that wait draw the same at each clock and nothing sleeps. With
-// the orders, workers and clocks fixed, the joules are then those of the calls and copies, which do not
-// depend on when they happen, and the power of all that waits over the makespan, which is least
-// where every task starts as early as it can. What is optimal among plans is then optimal among
-// all schedules that copy each content to a memory once.
+// To start early is no loss where units that wait draw the same at each clock and nothing sleeps. With the orders, workers and
+// clocks fixed, the joules are then the sum of two terms. The calls and copies draw the same whenever they happen. Everything
+// idle draws its power over the makespan, the least if every task starts as early as it can. The best plan is then optimal
+// among all schedules that copy each content to a memory once.
 //
 // # The model
 //
 // The search works on a model of time and joules in which the least value of a plan is known for
-// any part of it. In the model the value of a plan is never above that of the simulator:
+// any part of it. The value of a plan in the model never exceeds its value in the simulator:
 //
-//   - equal to the simulator's are orders and contents that tasks wait for, dispatch, copies over links
-//     that each have for themselves (fatpipes) when they move all that a task wrote of a storage,
-//     changes of the clock of a unit, the joules of calls, copies and changes, what units, links and
-//     the host draw that wait, and a device that is off;
+//   - as in the simulator are orders and contents between tasks, dispatch, changes of the clock of a unit, the joules of calls,
+//     copies and changes, the power of idle units, links and host, and devices that are off. So are copies over links
+//     without sharing (fatpipes) of all that a task wrote of a storage;
 //   - copies by way of the host's memory take no more than in the smallest parts: the time of the whole
 //     way at the pace of its slowest link;
-//   - left out, and so bounds from below, are links that copies share, copy engines, the grouping of
-//     copies that several readers need in parts, hand-off and waking, sleep, caps, caches (a call takes
-//     the least that it can), clocks that units of one device share, copies for a next step, a task
-//     that overwrites what is still being copied, and orders for the sake of memory. A unit draws the
+//   - left out, and so bounds from below, are copy engines, the sharing of links and the grouping of copies for several readers
+//     in parts, hand-off and waking, sleep, caps, caches (a call takes its least time), a common clock of units, copies for a
+//     next step, overwriting during a copy, and orders for the sake of memory. A unit draws the
 //     least that it can at any clock or asleep, and of power by the number of busy units the least of
 //     all numbers counts.
 //
@@ -42,9 +38,9 @@
 //
 // The first part of the search uses dominance (memo.go) and takes equal devices for one another (twins.go),
 // which holds in the model. Let M be the least value in the model of any plan. The search finds a plan of
-// value M, or prunes all of them since M is no less than the value of the best plan known. So if every
-// complete plan that was simulated came to the value that the model gave it, the best is optimal, whatever
-// the model leaves out: else some plan had a lower value, its value in the model would be lower too, and
+// value M, or prunes all of them since M is no less than the value of the best plan known. So if every simulated plan had its
+// value of the model, the best is optimal, whatever the model leaves out: else some plan had a lower value, its value in the
+// model would be lower too, and
 // the search would have met it.
 // Otherwise the least model value of those that did not is a lower bound, and a second part looks at
 // all plans, without dominance. Both prune by bounds only. Where devices have sleep states and joules count

@@ -20,8 +20,7 @@ const MaxTasks = 64
 // Options say what to look for, and how far.
 type Options struct {
 	Objective problem.Objective
-	// Nodes bounds the search: so many parts of plans are looked at. A plan that is simulated counts as
-	// 16, which is about what it takes longer.
+	// Nodes bounds the search: the parts of plans to look at. A simulated plan counts as 16, since it takes about that much longer.
 	Nodes int
 	// Clocks lists by device the clocks that tasks may run at; nil, or a nil entry: all.
 	Clocks [][]platform.ClockID
@@ -49,7 +48,7 @@ func (r *Result) Gap() float64 {
 	return r.Value/r.Bound - 1
 }
 
-// tolerance, relative to a sum of joules, is what counts as equal.
+// tolerance is a relative difference of joules that counts as none.
 const tolerance = 1e-12
 
 // Search finds the plan of least value for a step of the one graph of a priced program. Where its nodes
@@ -145,8 +144,8 @@ type child struct {
 type seen interface {
 	// covers reports whether nothing better can come of a part of a plan than of those before.
 	covers(x *state, v *view) bool
-	// alike reports whether two units of a device that are free are as good as one another.
-	alike(x *state, a, b platform.WorkerID) bool
+	// equivalent reports whether two units of a device that are free are as good as one another.
+	equivalent(x *state, a, b platform.WorkerID) bool
 	// twin reports whether a device is as good as one before it.
 	twin(x *state, id platform.DeviceID) bool
 }
@@ -162,8 +161,8 @@ func (s *search) part(memory seen) float64 {
 	return min(s.lowest, s.best)
 }
 
-// cut is the value from which on nothing is looked at: it is not better than the best, or, in the model,
-// than a plan that came out above its value there and so has ended the hope for a proof above that.
+// cut is the value from which on nothing is looked at: it is no better than the best. In the model a plan above its value there
+// has ended the hope for a proof above that value. Such a value cuts, too.
 func (s *search) cut() float64 {
 	cut := s.best
 	if s.inModel {
@@ -175,7 +174,7 @@ func (s *search) cut() float64 {
 	return float64(cut * (1 - tolerance))
 }
 
-// nodesPerPlan is what a plan that is simulated counts as.
+// nodesPerPlan is the price of a simulated plan.
 const nodesPerPlan = 16
 
 // nodesPerLook is how many nodes pass between two looks at the context.
@@ -215,7 +214,7 @@ func (s *search) visit(depth int, bound float64) {
 		}
 		next := &s.frames[depth+1]
 		next.state.copy(&f.state)
-		s.take(&next.state, c.step)
+		s.assign(&next.state, c.step)
 		s.visit(depth+1, c.bound)
 	}
 }
@@ -234,12 +233,12 @@ func (s *search) branch(f, scratch *frame) {
 				continue
 			}
 			for i, w := range d.workers {
-				if !s.allows(&f.state, t, w) || slices.ContainsFunc(d.workers[:i], func(o platform.WorkerID) bool { return s.seen.alike(&f.state, o, w) }) {
+				if !s.allows(&f.state, t, w) || slices.ContainsFunc(d.workers[:i], func(o platform.WorkerID) bool { return s.seen.equivalent(&f.state, o, w) }) {
 					continue
 				}
 				c := child{step: step{int32(t), int32(setting), w}}
 				scratch.state.copy(&f.state)
-				s.take(&scratch.state, c.step)
+				s.assign(&scratch.state, c.step)
 				c.end = scratch.state.end[t]
 				if c.bound = s.lower(&scratch.state, &scratch.view); c.bound < s.cut() {
 					f.next = append(f.next, c)

@@ -8,21 +8,17 @@ import (
 	"dahl/platform"
 )
 
-// dominance forgets parts of plans of which nothing comes that is better than what comes of others with
-// the same tasks.
+// dominance drops parts of plans that are no better than other parts with the same tasks, whatever follows.
 //
 // Theory. Let A and B be parts of plans with the same tasks. Whatever can follow B can follow A: the tasks
-// left on the same workers, in the same order. In the model a task starts at the latest of the times at
-// which its worker is free and at which what it waits for has ended and arrived, and takes
-// the same after A as after B. Let δ be such that none of those times that A fixes is more than δ after the
-// one of B. By induction along the order in which tasks follow, every task then starts no more than δ later
+// left on the same workers, in the same order. In the model a task starts when its worker is free, its predecessors have ended
+// and its data have arrived. It takes the same after A as after B. Let δ be such that each of those times in A is at most δ
+// after the one in B. By induction along the order in which tasks follow, every task then starts no more than δ later
 // after A, and so does the end: T(A) ≤ T(B) + δ. It does not matter by how much a time of A is earlier
-// that something else holds up anyway. So the times of B count as the bounds have found them (view), and
-// those of A as they are.
+// that something else holds up anyway. So B counts with the bounds of its times (view), and A with its times.
 //
-// The joules of what follows are the same but for contents that have to move after A to a memory where they are
-// after B; let c be what that draws. With r the joules per nanosecond of all that waits, which is that of the
-// devices used in the end, A is no worse than B if
+// The joules of the rest are the same, except for contents missing in A from a memory that has them in B; let c be the joules
+// of their copies. With r the joules per nanosecond of everything idle, on the devices used in the end, A is no worse than B if
 //
 //	δ ≤ 0 where times count, and joules(A) + c + r·δ ≤ joules(B) where joules count
 //
@@ -34,21 +30,21 @@ import (
 // by induction over their number the best that follows any part is found, or was pruned by a bound.
 type dominance struct {
 	*model
-	byDone map[uint64]*[]*known
-	spare  *known
+	byDone map[uint64]*[]*memo
+	spare  *memo
 	mayBe  bool // off
 	joules bool // copies draw something
 	room   int  // pairs of numbers that may still be remembered
 
-	device []platform.DeviceID // by device: the one that takes its place in what counts of the part of a plan at hand
+	device []platform.DeviceID // by device: the device that takes its place in the description of a part of a plan
 	memory []platform.MemoryID // by memory
 }
 
 // mostRoom bounds the memory that a search takes, to some hundred megabytes.
 const mostRoom = 10_000_000
 
-// known is a part of a plan.
-type known struct {
+// memo is a part of a plan.
+type memo struct {
 	used    uint64
 	joules  float64
 	times   []int64 // that it fixes
@@ -60,7 +56,7 @@ type known struct {
 }
 
 func newDominance(m *model) *dominance {
-	d := &dominance{model: m, byDone: map[uint64]*[]*known{}, room: mostRoom, device: make([]platform.DeviceID, len(m.devices)), memory: make([]platform.MemoryID, len(m.platform.Memories))}
+	d := &dominance{model: m, byDone: map[uint64]*[]*memo{}, room: mostRoom, device: make([]platform.DeviceID, len(m.devices)), memory: make([]platform.MemoryID, len(m.platform.Memories))}
 	for i := range m.devices {
 		d.mayBe = d.mayBe || m.devices[i].restJ != m.devices[i].unusedJ
 	}
@@ -72,15 +68,15 @@ func newDominance(m *model) *dominance {
 	return d
 }
 
-// alike reports whether units are free at the same time, at the same clock.
-func (d *dominance) alike(x *state, a, b platform.WorkerID) bool {
+// equivalent reports whether units are free at the same time, at the same clock.
+func (d *dominance) equivalent(x *state, a, b platform.WorkerID) bool {
 	return !d.unlike && x.free[a] == x.free[b] && x.clock[a] == x.clock[b]
 }
 
 func (d *dominance) covers(x *state, v *view) bool {
 	list := d.byDone[x.done]
 	if list == nil {
-		list = new([]*known)
+		list = new([]*memo)
 		d.byDone[x.done] = list
 	}
 	k := d.describe(x, v)
@@ -94,16 +90,16 @@ func (d *dominance) covers(x *state, v *view) bool {
 	if d.room -= len(k.times) + len(k.lacks)/2; d.room < 0 {
 		return false // it is looked at, and not remembered
 	}
-	*list = append(slices.DeleteFunc(*list, func(other *known) bool { return d.noWorse(k, other) }), k)
+	*list = append(slices.DeleteFunc(*list, func(other *memo) bool { return d.noWorse(k, other) }), k)
 	d.spare = nil
 	return false
 }
 
-// describe is what counts of a part of a plan.
-func (d *dominance) describe(x *state, v *view) *known {
+// describe returns the features of a part of a plan.
+func (d *dominance) describe(x *state, v *view) *memo {
 	k := d.spare
 	if k == nil {
-		k = &known{}
+		k = &memo{}
 		d.spare = k
 	}
 	d.sortTwins(x)
@@ -143,15 +139,14 @@ func (d *dominance) describe(x *state, v *view) *known {
 	return k
 }
 
-// waitsOnlyFor reports whether a task left waits for nothing that a part of a plan fixes, but for others
-// that are left.
+// waitsOnlyFor reports whether a task left waits only for other tasks left.
 func (t *task) waitsOnlyFor(x *state, pieces []piece) bool {
 	return t.before != 0 && t.before&x.done == 0 && !slices.ContainsFunc(t.reads, func(i int32) bool { return pieces[i].writer < 0 })
 }
 
 // sortUnits sorts the units of a device, which are the last ones, by when they are free, and their clocks
 // with them.
-func (k *known) sortUnits(first, n int) {
+func (k *memo) sortUnits(first, n int) {
 	clocks := k.clocks[len(k.clocks)-n:]
 	for i := 1; i < n; i++ {
 		for j := i; j > 0 && (k.times[first+j] < k.times[first+j-1] || k.times[first+j] == k.times[first+j-1] && clocks[j] < clocks[j-1]); j-- {
@@ -163,7 +158,7 @@ func (k *known) sortUnits(first, n int) {
 }
 
 // describePieces adds where contents are that are still to be read.
-func (d *dominance) describePieces(k *known, x *state) {
+func (d *dominance) describePieces(k *memo, x *state) {
 	k.lacks, k.sources = k.lacks[:0], k.sources[:0]
 	for i := range d.pieces {
 		p := &d.pieces[i]
@@ -192,8 +187,8 @@ func (d *dominance) describePieces(k *known, x *state) {
 	}
 }
 
-// noWorse reports whether nothing that follows b is better than what follows a.
-func (d *dominance) noWorse(a, b *known) bool {
+// noWorse reports whether no continuation of b beats the same continuation of a.
+func (d *dominance) noWorse(a, b *memo) bool {
 	if d.mayBe && a.used != b.used {
 		return false
 	}
@@ -217,8 +212,8 @@ func (d *dominance) noWorse(a, b *known) bool {
 	return d.pays(a, b, more, later)
 }
 
-// pays reports whether so many joules more and so much later after a is no worse than b, whatever follows.
-func (d *dominance) pays(a, b *known, more float64, later int64) bool {
+// pays reports whether a is no worse than b, whatever follows, with more joules and later times by the given amounts.
+func (d *dominance) pays(a, b *memo, more float64, later int64) bool {
 	by := float64(later)
 	switch {
 	case d.objective == problem.Time:
@@ -230,8 +225,8 @@ func (d *dominance) pays(a, b *known, more float64, later int64) bool {
 	case d.objective == problem.Energy || more <= 0:
 		return more+float64(d.restOf(b.used)*by) <= 0 || more <= 0
 	}
-	// Of T = T(b), and F ≥ 0 the joules of what follows, what a loses is at most
-	// (E(a)+F+r·(T+δ))·(T+δ) − (E(b)+F+r·T)·T ≤ T·(more+2·r·δ) + δ·(E(a)+r·δ).
+	// Of T = T(b), and F ≥ 0 the joules of the rest, the loss of a is at most (E(a)+F+r·(T+δ))·(T+δ) − (E(b)+F+r·T)·T ≤
+	// T·(more+2·r·δ) + δ·(E(a)+r·δ).
 	rest := d.restOf(b.used)
 	slope := more + float64(2*rest*by)
 	return slope <= 0 && a.joules+float64(rest*by) >= 0 && float64(slope*float64(b.least[0]))+float64(by*(a.joules+float64(rest*by))) <= 0
@@ -240,14 +235,14 @@ func (d *dominance) pays(a, b *known, more float64, later int64) bool {
 // prefixes forgets parts of plans that are equal: the tasks were added in another order.
 type prefixes struct {
 	*model
-	known map[string]bool
+	keys  map[string]bool
 	key   []byte
 	room  int  // bytes that may still be remembered
 	exact bool // units of a device are not alike, since clocks or caps of the whole device decide who goes first
 }
 
 func newPrefixes(m *model) *prefixes {
-	p := &prefixes{model: m, known: map[string]bool{}, room: 16 * mostRoom, exact: m.unlike || m.platform.HasStates()}
+	p := &prefixes{model: m, keys: map[string]bool{}, room: 16 * mostRoom, exact: m.unlike || m.platform.HasStates()}
 	for i := range m.platform.Devices {
 		d := &m.platform.Devices[i]
 		p.exact = p.exact || len(d.Clocks) > 1 && d.Count > 1
@@ -255,8 +250,8 @@ func newPrefixes(m *model) *prefixes {
 	return p
 }
 
-// alike reports whether neither unit has run anything.
-func (p *prefixes) alike(x *state, a, b platform.WorkerID) bool {
+// equivalent reports whether neither unit has run anything.
+func (p *prefixes) equivalent(x *state, a, b platform.WorkerID) bool {
 	return !p.exact && !slices.ContainsFunc(x.steps, func(s step) bool { return s.worker == a || s.worker == b })
 }
 
@@ -270,11 +265,11 @@ func (p *prefixes) covers(x *state, _ *view) bool {
 		}
 		p.key = append(p.key, MaxTasks)
 	}
-	if p.known[string(p.key)] {
+	if p.keys[string(p.key)] {
 		return true
 	}
 	if p.room -= len(p.key) + 32; p.room > 0 { // with what the table takes for a key
-		p.known[string(p.key)] = true
+		p.keys[string(p.key)] = true
 	}
 	return false
 }

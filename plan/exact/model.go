@@ -49,10 +49,10 @@ type setting struct {
 	device platform.DeviceID
 	clock  platform.ClockID
 	takes  int64   // the call, by the variant that takes least
-	joules float64 // of the call by the variant that draws least, beside what a unit draws that waits
+	joules float64 // of the call by the most frugal variant, above a waiting unit's
 }
 
-// piece is what a task wrote of one storage for the same readers, or what was there before the run.
+// piece is all that one task wrote of one storage for the same readers, or contents from before the run.
 // It goes to another memory once.
 type piece struct {
 	writer  int32             // -1: it was there
@@ -105,7 +105,7 @@ func (m *model) perNs(watts float64) float64 {
 	return float64(watts * 1e-9)
 }
 
-// maySleep reports whether a plan that lists sleep states may draw less than all that are searched.
+// maySleep reports whether a plan with sleep states may draw less than all plans of the search.
 func (m *model) maySleep() bool {
 	return m.objective != problem.Time && slices.ContainsFunc(m.platform.Devices, func(d platform.Device) bool { return len(d.Sleeps) > 0 })
 }
@@ -196,7 +196,7 @@ func (m *model) addSettings(priced *schedule.Priced) {
 	}
 }
 
-// callOf is the least that a call takes, and the least that it draws beside what its unit would draw waiting.
+// callOf returns the least time of a call, and its least joules above a waiting unit's.
 func (m *model) callOf(d *platform.Device, clock platform.ClockID, rest float64, cost *schedule.Cost) (takes int64, joules float64) {
 	takes = max(int64(cost.Least()), int64(cost.First))
 	above := min(d.WattsAboveIdle(clock, 1), d.WattsAboveIdle(clock, d.Count))
@@ -207,7 +207,7 @@ func (m *model) callOf(d *platform.Device, clock platform.ClockID, rest float64,
 	return takes, float64(m.perNs(idle+above) * float64(takes))
 }
 
-// addPieces adds what tasks read of what others wrote, or of what was there.
+// addPieces adds the contents that tasks read.
 func (m *model) addPieces() {
 	n := platform.MemoryID(len(m.platform.Memories))
 	for i := range m.problem.Pieces {

@@ -24,7 +24,7 @@ type state struct {
 	reached []uint64            // by piece: memories to which it moved
 	bound   []platform.WorkerID // by group: its worker, -1 if none yet
 	last    int64               // the end of the last task
-	joules  float64             // of calls, copies and changes, beside what is drawn by what waits
+	joules  float64             // of calls, copies and changes, above the power of everything idle
 }
 
 func (m *model) newState() state {
@@ -63,8 +63,8 @@ func (m *model) allows(x *state, t int, w platform.WorkerID) bool {
 	return own.allowed[w] && (own.group < 0 || x.bound[own.group] < 0 || x.bound[own.group] == w)
 }
 
-// take adds a task to the part of a plan.
-func (m *model) take(x *state, s step) {
+// assign adds a task to the part of a plan.
+func (m *model) assign(x *state, s step) {
 	own := &m.tasks[s.task]
 	of := &own.settings[s.setting]
 	d := &m.devices[of.device]
@@ -97,7 +97,7 @@ func (m *model) source(x *state, p *piece) platform.MemoryID {
 	return x.at[p.writer]
 }
 
-// arrival is when a memory has all that a task waits for, as far as that is part of the plan.
+// arrival returns the time when a memory has all inputs of a task, as far as they are part of the plan.
 func (m *model) arrival(x *state, t int, memory platform.MemoryID) (at int64) {
 	own := &m.tasks[t]
 	for before := own.before & x.done; before != 0; before &= before - 1 {
@@ -115,7 +115,7 @@ func (m *model) arrival(x *state, t int, memory platform.MemoryID) (at int64) {
 	return at
 }
 
-// move notes that a piece moves to a memory, and returns what that draws.
+// move notes that a piece moves to a memory, and returns the joules.
 func (m *model) move(x *state, i int32, to platform.MemoryID) (joules float64) {
 	p := &m.pieces[i]
 	from := m.source(x, p)
@@ -131,7 +131,7 @@ func (m *model) move(x *state, i int32, to platform.MemoryID) (joules float64) {
 	return joules + p.hops[from][to]
 }
 
-// restJ is what is drawn in a nanosecond by all that waits, in a run that uses some devices.
+// restOf returns the joules per nanosecond of everything idle, in a run on some devices.
 func (m *model) restOf(used uint64) float64 {
 	sum := m.restJ
 	for d := range m.devices {

@@ -8,8 +8,8 @@ import (
 )
 
 // Devices are twins if the model is the same with the two in each other's place, their memories too: they
-// have the same units, costs, powers and ways. While neither is used, what comes of giving a task to
-// one is what comes of giving it to the other, so that the search in the model looks at the first.
+// have the same units, costs, powers and ways. While neither is used, both give the same results for a task, so that the search
+// in the model looks only at the first.
 
 // addTwins lists for each device those before it that are its twins.
 func (m *model) addTwins() {
@@ -27,8 +27,7 @@ func (d *dominance) twin(x *state, id platform.DeviceID) bool {
 	return x.used&(1<<id) == 0 && d.devices[id].twins&^x.used != 0
 }
 
-// sortTwins puts twins in the order in which they are free, so that parts of plans that differ only in which of
-// them did what look the same.
+// sortTwins sorts twins by the times when they are free. Then parts of plans look the same if they differ only by an exchange of twins.
 func (d *dominance) sortTwins(x *state) {
 	for i := range d.device {
 		d.device[i] = platform.DeviceID(i)
@@ -62,7 +61,7 @@ func (m *model) busy(x *state, id platform.DeviceID) (sum int64) {
 	return sum
 }
 
-// twin knows of none: which of two devices is the first may decide whose copies go first over a link.
+// twin knows of none: the order of two devices may decide the order of their copies on a link.
 func (p *prefixes) twin(*state, platform.DeviceID) bool { return false }
 
 func (m *model) areTwins(a, b platform.DeviceID) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -127,55 +126,6 @@ func TestEnded(t *testing.T) {
 		r := must.Get(Search(ctx, priced, Options{Objective: problem.Energy, Nodes: math.MaxInt}))(t)
 		if r.Plan == nil || r.Proven || r.Value < 1136.15 || r.Bound > 1136.25 || r.Bound <= 0 || r.Nodes > 2*nodesPerLook {
 			t.Errorf("%v: value %v, bound %v, proven %v, %d nodes; the least is 1136.2", ctx.Err(), r.Value, r.Bound, r.Proven, r.Nodes)
-		}
-	}
-}
-
-// TestMirrored: parts of plans in which two equal devices have changed places are known as the same.
-func TestMirrored(t *testing.T) {
-	r := rand.New(rand.NewPCG(8, 9))
-	for compared := 0; compared < 500; {
-		p := machine(t, r, false)
-		g := network(t, r, p, 6, false)
-		addTwin(t, r, p, g)
-		priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-		if err != nil {
-			continue // a task is placed where it cannot run
-		}
-		m := must.Get(newModel(priced, Options{Objective: problem.Energy}))(t)
-		twin := platform.DeviceID(len(m.devices) - 1)
-		if m.devices[twin].twins != 1<<(twin-1) || m.groups > 0 {
-			continue
-		}
-		d, v := newDominance(m), view{arrives: make([]int64, len(m.tasks)*len(p.Memories)), free: make([]int64, len(p.Workers))}
-		x, y := m.newState(), m.newState()
-		for len(x.steps) < len(m.tasks)-1 {
-			s := step{task: int32(r.IntN(len(m.tasks)))}
-			own := &m.tasks[s.task]
-			s.setting = int32(r.IntN(len(own.settings)))
-			of := own.settings[s.setting]
-			workers := m.devices[of.device].workers
-			at := r.IntN(len(workers))
-			if s.worker = workers[at]; !x.isReady(m.tasks, int(s.task)) || !m.allows(&x, int(s.task), s.worker) || m.arrival(&x, int(s.task), m.devices[of.device].memory) >= noWay {
-				continue
-			}
-			m.take(&x, s)
-			if of.device >= twin-1 {
-				of.device = twin + twin - 1 - of.device
-				s.setting, s.worker = int32(slices.Index(own.settings, of)), m.devices[of.device].workers[at]
-			}
-			m.take(&y, s)
-			a, b := m.busy(&x, twin-1), m.busy(&x, twin)
-			if a == b {
-				continue // the first of the two is the first in both
-			}
-			one := d.describe(&x, &v)
-			d.spare = nil
-			other := d.describe(&y, &v)
-			if one.used != other.used || !slices.Equal(one.times, other.times) || !slices.Equal(one.clocks, other.clocks) || !slices.Equal(one.lacks, other.lacks) || !slices.Equal(one.sources, other.sources) || math.Abs(one.joules-other.joules) > 1e-9 {
-				t.Errorf("%+v is mirrored to %+v", one, other)
-			}
-			compared++
 		}
 	}
 }

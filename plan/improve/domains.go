@@ -4,11 +4,11 @@ import "dahl/platform"
 
 // domain is the units whose clock changes together.
 type domain struct {
-	clock          platform.ClockID
-	settled, until int64 // when its last change was over; when all its tasks so far have ended
-	changes        []changed
-	tasks          int              // of a step
-	last           platform.ClockID // the clock of one of them
+	clock            platform.ClockID
+	settledAt, until int64 // when its last change was over; when all its tasks so far have ended
+	changes          []changed
+	tasks            int              // of a step
+	last             platform.ClockID // the clock of one of them
 }
 
 type changed struct {
@@ -19,16 +19,16 @@ type changed struct {
 // turn is when a task at a clock can start that else could at a time.
 func (e *evaluator) turn(id int32, d *device, clock platform.ClockID, at int64) int64 {
 	own := &e.domain[id]
-	at = max(at, own.settled)
+	at = max(at, own.settledAt)
 	if own.clock != clock {
 		at = max(at, own.until) + int64(d.Switch.Takes)
-		own.clock, own.settled = clock, at
+		own.clock, own.settledAt = clock, at
 		own.changes = append(own.changes, changed{at, clock})
 	}
 	return at
 }
 
-// idleJoules is what the units of a device draw in a step beside what their calls add.
+// idleJoules returns the joules of a device's units in a step without their calls.
 func (e *evaluator) idleJoules(id int32, span int64) (sum float64) {
 	d, seconds := &e.devices[id], float64(span)/1e9
 	if !d.clocks {

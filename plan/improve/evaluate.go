@@ -14,18 +14,18 @@ const unrolled = 8
 // evaluator estimates what plans are worth.
 type evaluator struct {
 	*model
-	x      *point
-	step   int32
-	start  []int64 // by step and task
-	end    []int64
-	ends   [unrolled]int64     // by step: when all tasks so far have ended
-	free   []int64             // by worker: when its last task ended
-	domain []domain            // by worker: the first one of each has that of all
-	alike  int32               // steps that were as the one before, the last ones timed
-	mixed  bool                // some device has tasks at several clocks
-	in     []platform.MemoryID // by task
-	copies *transfers          // nil: all is in one memory
-	busy   []busyUnits         // by device
+	x        *point
+	step     int32
+	start    []int64 // by step and task
+	end      []int64
+	ends     [unrolled]int64     // by step: when all tasks so far have ended
+	free     []int64             // by worker: when its last task ended
+	domain   []domain            // by worker: the first worker of each stands for all
+	repeated int32               // steps that were as the one before, the last ones timed
+	mixed    bool                // some device has tasks at several clocks
+	in       []platform.MemoryID // by task
+	copies   *transfers          // nil: all is in one memory
+	busy     []busyUnits         // by device
 }
 
 func newEvaluator(m *model) *evaluator {
@@ -52,17 +52,17 @@ func (m *model) steps() int32 {
 func (e *evaluator) worth(x *point) (span, joules float64) {
 	e.begin(x)
 	steps := e.steps()
-	e.alike = 0
+	e.repeated = 0
 	for e.step = 0; e.step < steps; e.step++ {
 		e.ends[e.step] = e.time()
-		if e.known() {
+		if e.isPeriodic() {
 			break
 		}
 	}
 	e.step = min(e.step, steps-1)
 	span = float64(e.ends[e.step])
 	if e.steady {
-		if e.settled() {
+		if e.isStationary() {
 			span = float64(e.ends[e.step] - e.ends[e.step-1])
 		} else {
 			half := e.step / 2
@@ -95,8 +95,7 @@ func (e *evaluator) begin(x *point) {
 	}
 }
 
-// sortByStart puts the sequence of the point that was timed last into the order in which its tasks start,
-// and reports whether that was another one.
+// sortByStart sorts the sequence of the last timed point by starts, and reports whether that changed it.
 func (e *evaluator) sortByStart(x *point) (changed bool) {
 	start := e.start[e.step*int32(e.tasks):]
 	for i, t := range x.sequence {
@@ -111,20 +110,20 @@ func (e *evaluator) sortByStart(x *point) (changed bool) {
 	return changed
 }
 
-// known reports whether the steps to come will follow each other as those have that were timed so far: as
+// isPeriodic reports whether the steps to come will follow each other as those have that were timed so far: as
 // many were as the one before as a task may look back, and one more where the clocks of a step are found
 // while the next one begins.
-func (e *evaluator) known() bool {
-	if e.step == 0 || !e.settled() {
-		e.alike = 0
+func (e *evaluator) isPeriodic() bool {
+	if e.step == 0 || !e.isStationary() {
+		e.repeated = 0
 		return false
 	}
-	e.alike++
-	return e.alike > e.reach || e.alike == e.reach && !e.mixed
+	e.repeated++
+	return e.repeated > e.reach || e.repeated == e.reach && !e.mixed
 }
 
-// settled reports whether everything in a step happened as much later as in the step before.
-func (e *evaluator) settled() bool {
+// isStationary reports whether everything in a step happened as much later as in the step before.
+func (e *evaluator) isStationary() bool {
 	n := int32(e.tasks)
 	now, before := e.end[e.step*n:(e.step+1)*n], e.end[(e.step-1)*n:e.step*n]
 	by := now[0] - before[0]

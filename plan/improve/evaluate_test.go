@@ -80,9 +80,9 @@ func TestEvaluator(t *testing.T) {
 			x := newPoint(len(s.graph.Tasks))
 			x.copy(s.start)
 			for range 5 {
-				is := must.Get(s.judge(s.apart(s.planOf(x)), steadySteps))(t)
+				is := must.Get(s.judge(s.separateBuffers(s.planOf(x)), steadySteps))(t)
 				span, joules := s.evaluator.worth(x)
-				alike := !steady || s.evaluator.settled()
+				alike := !steady || s.evaluator.isStationary()
 				offSpan, offJoules := math.Abs(span/float64(is.Time)-1), math.Abs(joules/is.Joules-1)
 				if one := len(priced.Platform.Memories) == 1 && !s.sharesClocks(); one && alike && (math.Abs(span-float64(is.Time)) >= 1 || offJoules > 1e-6) {
 					t.Errorf("steady %v: %v and %.9g J are estimated as %v ns and %.9g J", steady, is.Time, is.Joules, span, joules)

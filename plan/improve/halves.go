@@ -9,7 +9,7 @@ import (
 	"dahl/schedule"
 )
 
-// change is what a plan may do otherwise in one of several forms: the state in which a unit sleeps after a task, or
+// change is one change of a plan, in one of several forms: the state in which a unit sleeps after a task, or
 // the variant of a call.
 type change struct {
 	task         dag.TaskID
@@ -34,10 +34,9 @@ func sortChanges(all []change) {
 // mostTrials is how many sets of changes are simulated.
 const mostTrials = 32
 
-// try makes those changes of a plan with which the simulator says that it is better. All are tried at once; of those that
-// are worse together the first half, then the other half, and so on down to single ones, which are tried in their
-// other forms at last.
-func (s *search) try(found judged, all []change) judged {
+// tryHalves makes some changes of a plan if the plan is better by the simulator. All are tried at once; if they are worse together,
+// the first half, then the other half, and so on down to single changes, which are tried in their other forms at last.
+func (s *search) tryHalves(found judged, all []change) judged {
 	best, err := s.judge(found.Plan(), fewSteps)
 	if err != nil {
 		return found
@@ -49,7 +48,7 @@ func (s *search) try(found judged, all []change) judged {
 			return
 		}
 		trials--
-		if now, err := s.judge(s.with(best.Plan(), some), fewSteps); err == nil && now.score < best.score*(1-tolerance) {
+		if now, err := s.judge(s.withChanges(best.Plan(), some), fewSteps); err == nil && now.score < best.score*(1-tolerance) {
 			best = now
 			return
 		}
@@ -71,8 +70,8 @@ func (s *search) try(found judged, all []change) judged {
 	return best
 }
 
-// with is a plan with changes.
-func (s *search) with(plan *schedule.Plan, some []change) *schedule.Plan {
+// withChanges is a plan with changes.
+func (s *search) withChanges(plan *schedule.Plan, some []change) *schedule.Plan {
 	with, own := *plan, map[string]bool{} // devices whose variants are the plan's own
 	with.Sleeps, with.Variants = slices.Clone(plan.Sleeps), maps.Clone(plan.Variants)
 	for _, c := range some {
@@ -94,7 +93,7 @@ func (s *search) with(plan *schedule.Plan, some []change) *schedule.Plan {
 	}
 	if len(own) > 0 && with.Arenas != nil { // its calls may need another workspace
 		with.Places, with.Arenas = nil, nil
-		return s.apart(&with)
+		return s.separateBuffers(&with)
 	}
 	return &with
 }

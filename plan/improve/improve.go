@@ -18,12 +18,12 @@ import (
 // Options say what to look for, and how far.
 type Options struct {
 	problem.Aim
-	Moves  int                  // so many changed plans are looked at, and at the end other clocks of every task
+	Moves  int                  // the changed plans to look at, before other clocks of every task at the end
 	Clocks [][]platform.ClockID // by device: the clocks that tasks may run at; nil, or a nil entry: all
 	Seed   uint64               // of the random numbers
 	// Versions is how many copies there are at least of each buffer that a step writes anew, so that a step
-	// may begin before the one before has read them; 0: as many as the plan says. Bounds of a machine of one
-	// memory hold for those of the graph.
+	// may begin before the one before has read them; 0: as many as the plan says. Bounds of a machine of one memory hold for plans
+	// with the versions of the graph.
 	Versions int32
 }
 
@@ -35,7 +35,7 @@ type Result struct {
 	Moves int     // plans looked at
 }
 
-// steadySteps are those of each of the two runs whose difference a result is; a look in between takes few.
+// steadySteps is the length of the shorter of the two runs that a result is the difference of; a look in between takes few.
 const (
 	steadySteps = 50
 	fewSteps    = 6
@@ -115,17 +115,16 @@ func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan
 	return s, nil
 }
 
-// factors are what the simulator said of a point, over what the evaluator did.
+// factors are the simulator's values of a point over the evaluator's.
 type factors struct{ span, joules float64 }
 
-// A search asks the simulator what its best plan is worth in so many rounds, or after so many moves if that
-// is later.
+// A search simulates its best plan in a number of rounds, or after a number of moves if that is later.
 const (
 	rounds       = 20
 	movesPerLook = 200
 )
 
-// climb searches by the evaluator, and judges what that calls better.
+// climb searches by the evaluator, and simulates its results.
 func (s *search) climb(r *Result) (judged, error) {
 	x := newPoint(len(s.graph.Tasks))
 	x.copy(s.start)
@@ -180,15 +179,15 @@ func (s *search) reclaim(x *point, r *Result) (changed bool) {
 	return changed
 }
 
-// roomTolerance, relative, is what few steps may say beside many.
+// roomTolerance is the relative error of a few steps against many.
 const roomTolerance = 0.01
 
-// tolerance, relative to a sum of joules, is what counts as equal.
+// tolerance is a relative difference of joules that counts as none.
 const tolerance = 1e-9
 
 // look simulates a point, and corrects what the evaluator says by it.
 func (s *search) look(x *point) (judged, error) {
-	now, err := s.judge(s.apart(s.planOf(x)), fewSteps)
+	now, err := s.judge(s.separateBuffers(s.planOf(x)), fewSteps)
 	if err != nil {
 		return now, err
 	}
@@ -210,9 +209,9 @@ func (s *search) estimate(x *point) float64 {
 	return s.score(time.Duration(math.Round(span*s.factors.span)), float64(joules*s.factors.joules))
 }
 
-// accept makes so many changes of a point and leaves it at the best one that it came by. It goes on from a
-// changed point if that is no worse than the one so many changes before, or than the one before (late
-// acceptance hill-climbing: E. K. Burke, Y. Bykov, European Journal of Operational Research 258(1), 2017).
+// accept makes a number of changes of a point and leaves it at the best one found. It goes on from a changed point if that is
+// no worse than one of two others: the point a number of changes before, and the last one (late acceptance hill-climbing: E. K.
+// Burke, Y. Bykov, European Journal of Operational Research 258(1), 2017).
 func (s *search) accept(x *point, moves int, r *Result) {
 	now, next := newPoint(len(x.sequence)), newPoint(len(x.sequence))
 	now.copy(x)
@@ -239,8 +238,8 @@ func (s *search) accept(x *point, moves int, r *Result) {
 	}
 }
 
-// sorted puts the sequence of a point that was just estimated into the order of time, and returns its estimate, which
-// may differ where there are copies: of what is ready at one time, that moves first whose reader is first in the sequence.
+// sorted sorts the sequence of the last estimated point by time, and returns its estimate. Copies may change the estimate: of
+// copies ready at one time, the copy with the first reader in the sequence goes first.
 func (s *search) sorted(x *point, estimate float64) float64 {
 	if s.evaluator.sortByStart(x) && s.evaluator.copies != nil {
 		return s.estimate(x)

@@ -28,21 +28,6 @@ func price(t *testing.T, b *dag.Builder, p *platform.Platform) *schedule.Priced 
 	return must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 }
 
-// Three tasks that wait for nothing take 6, 4 and 2 ns on either of two units. The best makespan is 6 ns:
-// half of the 12 ns of all, with 6 on one unit and 4 and 2 on the other. All on one unit take 12.
-func TestThreeTasks(t *testing.T) {
-	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2}}}
-	b := dag.NewBuilder("three")
-	for i, ns := range []int64{6, 4, 2} {
-		b.Task(dag.Task{Name: fmt.Sprint("t", i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: ns}}})
-	}
-	one := &schedule.Plan{Order: [][]dag.TaskID{{0, 1, 2}, nil}}
-	r := must.Get(Search(t.Context(), price(t, b, p), one, Options{Aim: problem.Aim{Objective: problem.Time}, Moves: 200}))(t)
-	if r.Time != 6 || r.Value != 6e-9 {
-		t.Errorf("the step takes %d ns (value %g), want 6", r.Time, r.Value)
-	}
-}
-
 // A task takes 100 ns at 10 W, or 200 ns at 3 W at the slow clock, and the host draws 3 W: 100·13 = 1300 nJ,
 // or 200·6 = 1200 nJ. Where 150 ns are all the time there is, only the first counts. A search that starts
 // with the slow clock finds it.
@@ -211,39 +196,6 @@ func TestFindsOptima(t *testing.T) {
 		t.Errorf("%d of %d searches found the optimum", optimal, searches)
 	}
 	t.Logf("%d of %d", optimal, searches)
-}
-
-// A training step of a network on the machines that ship with dahl: on manycore the evaluator and
-// the simulator agree to the nanosecond, on laptop, whose cores share a clock that changes, and on emulated within a tenth, on server,
-// where many copies share links, within a quarter.
-func TestShippedMachines(t *testing.T) {
-	file := must.Get(os.Open("testdata/dahl-cnn.txt"))(t)
-	defer file.Close()
-	g := must.Get(dag.ParseText(file, "dahl-cnn.txt"))(t)
-	for machine, most := range map[string]float64{"laptop": 0.1, "manycore": 0, "emulated": 0.1, "server": 0.25} {
-		p := must.Get(platform.Load("../../platforms/" + machine + ".toml"))(t)
-		priced := must.Get(schedule.Price(&dag.Program{Name: "dahl-cnn", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
-		for _, steady := range []bool{false, true} {
-			s := newTestSearch(t, priced, heftOf(t, priced), Options{Aim: problem.Aim{Objective: problem.Energy, Steady: steady}})
-			x := newPoint(len(s.graph.Tasks))
-			x.copy(s.start)
-			for range 5 {
-				s.evaluator.worth(x)
-				s.evaluator.sortByStart(x)
-				is := must.Get(s.judge(s.apart(s.planOf(x)), steadySteps))(t)
-				span, joules := s.evaluator.worth(x)
-				if off := max(math.Abs(span-float64(is.Time))-1, 0) / float64(is.Time); off > most {
-					t.Errorf("%s, steady %v: %v are estimated as %v ns", machine, steady, is.Time, span)
-				}
-				if off := math.Abs(joules/is.Joules - 1); off > most+1e-6 {
-					t.Errorf("%s, steady %v: %g J are estimated as %g J", machine, steady, is.Joules, joules)
-				}
-				for range 3 {
-					s.change(x)
-				}
-			}
-		}
-	}
 }
 
 func newTestSearch(t *testing.T, priced *schedule.Priced, from *schedule.Plan, o Options) *search {

@@ -7,7 +7,7 @@ import (
 	"dahl/schedule"
 )
 
-// model is what the evaluator knows of a problem, laid out for speed. Times are nanoseconds.
+// model is the evaluator's form of a problem, laid out for speed. Times are nanoseconds.
 type model struct {
 	platform   *platform.Platform
 	tasks      int
@@ -36,7 +36,7 @@ type wait struct{ task, back int32 }
 // call is one of a class of tasks on a device at a clock.
 type call struct {
 	takes, first int64   // first: in the first step
-	joules       float64 // beside what an idle unit draws; of shared, without what the first busy unit adds
+	joules       float64 // above an idle unit's; of shared, without what the first busy unit adds
 	shared       bool    // that is added too
 }
 

@@ -18,7 +18,7 @@ func (s *search) change(x *point) {
 		s.exchange(x, t)
 	case kind == 4:
 	case kind < 7:
-		s.moveTogether(x, s.together(x, t))
+		s.moveJointly(x, s.relatedTasks(x, t))
 	default:
 		s.move(x, t)
 	}
@@ -87,19 +87,18 @@ func (s *search) exchangeTails(x *point, t int32) bool {
 	return true
 }
 
-// workersOf are those of a device that may run a task.
+// workersOf lists the workers of a device that may run a task.
 func (s *search) workersOf(t int32, id platform.DeviceID) []platform.WorkerID {
 	i := slices.IndexFunc(s.places[t], func(of []platform.WorkerID) bool { return s.deviceOf(of[0]) == id })
 	return s.places[t][i]
 }
 
-// together chooses tasks that may be good to move at once: those like a task, those of its layer, those of
-// its device, or a chain from it on.
-func (s *search) together(x *point, t int32) []int32 {
+// relatedTasks chooses tasks that may be good to move at once: tasks like the given one, its layer, its device, or a chain from it on.
+func (s *search) relatedTasks(x *point, t int32) []int32 {
 	s.chain = append(s.chain[:0], t)
 	switch s.random.IntN(8) {
 	case 0, 1:
-		return s.alike[t]
+		return s.sameCalls[t]
 	case 2, 3:
 		return s.layer[t]
 	case 4:
@@ -117,8 +116,8 @@ func (s *search) together(x *point, t int32) []int32 {
 	return s.chain
 }
 
-// moveTogether gives tasks to the workers of one device: to one of them, or each to any.
-func (s *search) moveTogether(x *point, tasks []int32) {
+// moveJointly gives tasks to the workers of one device: to one of them, or each to any.
+func (s *search) moveJointly(x *point, tasks []int32) {
 	to := pick(s.random, s.places[tasks[0]])
 	one, id, alone := pick(s.random, to), s.deviceOf(to[0]), s.random.IntN(2) == 0
 	for _, t := range tasks {
@@ -134,8 +133,7 @@ func (s *search) moveTogether(x *point, tasks []int32) {
 	}
 }
 
-// changeClocks lets a task, those like it, those of a stretch of the sequence or all of its device run at
-// another clock.
+// changeClocks gives another clock to a task, to tasks like it, to a stretch of the sequence or to all tasks of its device.
 func (s *search) changeClocks(x *point, t int32) {
 	id := s.deviceOf(x.worker[t])
 	if len(s.clocks[id]) < 2 {
@@ -145,7 +143,7 @@ func (s *search) changeClocks(x *point, t int32) {
 	tasks := []int32{t}
 	switch s.random.IntN(4) {
 	case 0:
-		tasks = s.alike[t]
+		tasks = s.sameCalls[t]
 	case 1:
 		from := x.at[t]
 		tasks = x.sequence[from : from+1+s.random.Int32N(int32(len(x.sequence))-from)]

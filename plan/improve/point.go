@@ -11,8 +11,8 @@ import (
 	"dahl/schedule/ready"
 )
 
-// point is a plan as the search changes it. The tasks are in one sequence in which each comes after those
-// that it waits for; a worker runs its tasks in that order. So every point is a plan that can run.
+// point is a plan as the search changes it. The sequence has every task after its predecessors; a worker runs its tasks in that
+// order. So every point is a plan that can run.
 type point struct {
 	sequence []int32 // tasks
 	at       []int32 // by task: its place in the sequence
@@ -46,14 +46,14 @@ func (x *point) insert(t int32, to int32) {
 	x.sequence[to], x.at[t] = t, to
 }
 
-// rules say which points are plans that a decision accepts.
+// rules hold the points that a decision accepts.
 type rules struct {
-	graph  *dag.Graph
-	places [][][]platform.WorkerID // by task, and by device: the workers that may run it; one list for like tasks
-	clocks [][]platform.ClockID    // by device: those allowed
-	group  [][]int32               // by task: those that share its worker, itself included; nil: it stands alone
-	alike  [][]int32               // by task: those of its class of costs, and those of its layer and phase
-	layer  [][]int32
+	graph     *dag.Graph
+	places    [][][]platform.WorkerID // by task, and by device: the workers that may run it; one list for like tasks
+	clocks    [][]platform.ClockID    // by device: those allowed
+	group     [][]int32               // by task: those that share its worker, itself included; nil: it stands alone
+	sameCalls [][]int32               // by task: tasks of its class of costs, and tasks of its layer and phase
+	layer     [][]int32
 }
 
 func newRules(priced *schedule.Priced, of *problem.Problem) *rules {
@@ -67,7 +67,7 @@ func newRules(priced *schedule.Priced, of *problem.Problem) *rules {
 		}
 		r.places = append(r.places, known[&workers[0]])
 	}
-	r.alike = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(priced.Costs(0).Class[t]) })
+	r.sameCalls = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(priced.Costs(0).Class[t]) })
 	r.layer = lists(len(g.Tasks), func(t int) string { return fmt.Sprint(g.Tasks[t].Labels) })
 	for t, group := range of.Groups {
 		if group >= 0 {
@@ -90,7 +90,7 @@ func ofGroup(groups []int32, group int32) (all []int32) {
 	return all
 }
 
-// byDevice splits workers, those of a device following each other.
+// byDevice splits workers, which are sorted by device.
 func byDevice(p *platform.Platform, workers []platform.WorkerID) (all [][]platform.WorkerID) {
 	for i, w := range workers {
 		if i == 0 || p.Workers[w].Device != p.Workers[workers[i-1]].Device {
@@ -120,7 +120,7 @@ func (r *rules) allows(t int32, w platform.WorkerID) bool {
 	return slices.ContainsFunc(r.places[t], func(workers []platform.WorkerID) bool { return slices.Contains(workers, w) })
 }
 
-// pointOf is the point of a plan. What the plan says of clocks that are not allowed does not hold.
+// pointOf is the point of a plan. Clocks of the plan that are not allowed are ignored.
 func (r *rules) pointOf(p *platform.Platform, plan *schedule.Plan) (*point, error) {
 	sorted, stuck := ready.Sort(r.graph.Links, nil, plan.Order)
 	if stuck >= 0 {

@@ -6,7 +6,7 @@ import (
 	"dahl/platform"
 )
 
-// joules is what the step drew that was timed last, where it takes so long.
+// joules returns the joules of the last timed step, for a step of some length.
 func (e *evaluator) joules(span int64) float64 {
 	seconds := float64(span) / 1e9
 	sum := float64(e.rest * seconds)
@@ -55,8 +55,7 @@ const (
 	timeShift  = 9
 )
 
-// add notes that a unit is busy. Times are those of the step modulo its length, since what the steps before
-// and after do then happens at the same time.
+// add notes that a unit is busy. Times are modulo the length of the step, since earlier and later steps then happen at the same time.
 func (b *busyUnits) add(from, to, span int64, clock platform.ClockID) {
 	if from == to || span <= 0 {
 		return

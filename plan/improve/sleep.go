@@ -22,8 +22,7 @@ import (
 // idle and wakes in 5 ns with 30 nJ: it saves 9·90 − 50 = 760 nJ. If the step is 5 ns longer for that, and the machine draws
 // 20 W while everything idles, 100 nJ of them are lost.
 
-// sleep lets units sleep in a plan where the simulator says that this is better, after those tasks for which a sleep pays by
-// itself.
+// sleep puts units to sleep in a plan after tasks with a saving, if the simulator says that the plan is better.
 func (s *search) sleep(found judged) judged {
 	if !slices.ContainsFunc(s.priced.Platform.Devices, func(d platform.Device) bool { return len(d.Sleeps) > 0 }) {
 		return found
@@ -39,11 +38,10 @@ func (s *search) sleep(found judged) judged {
 	if s.score(found.Time, found.Joules-all) >= found.score {
 		return found // there are none, or the objective does not count joules
 	}
-	return s.try(found, naps)
+	return s.tryHalves(found, naps)
 }
 
-// naps finds the sleeps that pay after the tasks of a step of a plan, in the middle of some steps or alone, what saves
-// most first.
+// naps lists the sleeps with savings after the tasks of a step of a plan, alone or in the middle of some steps, the largest saving first.
 func (s *search) naps(e *plan.Evaluated) (all []change, err error) {
 	steps := 1
 	if s.options.Steady {
@@ -54,7 +52,7 @@ func (s *search) naps(e *plan.Evaluated) (all []change, err error) {
 		return nil, err
 	}
 	ran, p := run.Schedule, e.Decision.Problem(0, steps, false)
-	next := make([]*schedule.Span, len(p.Platform.Workers)) // by worker: what it runs after what is looked at
+	next := make([]*schedule.Span, len(p.Platform.Workers)) // by worker: the span after the one at hand
 	for i := range slices.Backward(ran.Spans) {             // of each worker in the order of time
 		span := &ran.Spans[i]
 		after := next[span.Worker]

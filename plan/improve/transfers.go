@@ -9,8 +9,8 @@ import (
 	"dahl/schedule/ready"
 )
 
-// transfers times what moves between memories: a piece goes to each memory where some of its readers are, once. An engine
-// takes what has been ready longest, and of that what is read first, as a decision estimates it.
+// transfers times what moves between memories: a piece goes to each memory where some of its readers are, once. An engine takes
+// the copies that have been ready longest, and of these the first read, as a decision estimates it.
 type transfers struct {
 	*problem.Data
 	*evaluator
@@ -94,8 +94,7 @@ func (c *transfers) entry(piece, step int32) int32 {
 	return (step*int32(len(c.Pieces)) + piece) * int32(c.memories)
 }
 
-// send lets what a task has written move as soon as it has ended. What is of one storage and for one reader
-// first moves together.
+// send lets what a task has written move as soon as it has ended. Pieces of one storage for one first reader move together.
 func (c *transfers) send(writer int32, ended int64) {
 	c.batch = c.batch[:0]
 	for _, id := range c.Written[writer] {
@@ -177,8 +176,8 @@ func (c *transfers) share(way *problem.Way, start, end, bytes int64) int64 {
 	return end
 }
 
-// parts is in how many parts something moves that passes the host's memory.
-const parts = 8
+// chunks is in how many parts something moves that passes the host's memory.
+const chunks = 8
 
 // move gives a copy to the engine that is free first.
 func (c *transfers) move(of copying) {
@@ -205,9 +204,9 @@ func (c *transfers) move(of copying) {
 		}
 		return
 	}
-	// The second hop of a part runs beside the first hop of the next.
+	// The second hop of a part overlaps the first hop of the next.
 	on := &c.Ways[of.to][of.last]
-	of.since = max(start, end+on.Takes(of.bytes/parts)-on.Takes(of.bytes))
+	of.since = max(start, end+on.Takes(of.bytes/chunks)-on.Takes(of.bytes))
 	of.from, of.to = of.to, of.last
 	c.start(of)
 }

@@ -19,7 +19,7 @@ import (
 // waits anyway.
 //
 // A worked example. A call of 60 ns and 1000 nJ has a variant of 100 ns and 900 nJ, on one unit of a machine that draws 5 W
-// while everything waits. That saves 100 nJ, unless the step is longer for it, which costs up to 5·40 = 200 nJ. One of 40 ns
+// while everything waits. That saves 100 nJ, minus up to 5·40 = 200 nJ if the step is longer for it. One of 40 ns
 // and 1050 nJ saves 5·20 − 50 = 50 nJ, if the step is shorter by all of it.
 
 // vary gives calls of a plan other variants where the simulator says that this is better.
@@ -28,17 +28,17 @@ func (s *search) vary(found judged) judged {
 	if len(all) == 0 {
 		return found
 	}
-	return s.try(found, all)
+	return s.tryHalves(found, all)
 }
 
-// saving is what another variant of a call on a device takes less for the tasks of a step.
+// saving is the difference of another variant of a call on a device for the tasks of a step.
 type saving struct {
 	device            platform.DeviceID
 	call, variant     string
 	nanos, nanojoules float64 // above idle
 }
 
-// variants finds the variants that may make a plan better, what saves most first.
+// variants lists variants with possible savings, the largest first.
 func (s *search) variants(found judged) (all []change) {
 	savings := s.savings(found.Evaluated)
 	waits := s.evaluator.rest // watts while nothing runs

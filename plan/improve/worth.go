@@ -11,7 +11,7 @@ import (
 	"dahl/schedule/layout"
 )
 
-// score is what the search makes small: the value of the objective, where the step is no longer than the
+// score returns the value that the search minimises: the value of the objective, where the step is no longer than the
 // deadline. Longer ones are all worse than those, and the longer the worse.
 func (s *search) score(span time.Duration, joules float64) float64 {
 	if s.options.Deadline > 0 && span > s.options.Deadline {
@@ -27,7 +27,7 @@ type judged struct {
 	score float64
 }
 
-// judge simulates a plan, over so many steps twice where the step is a steady one.
+// judge simulates a plan. Of a steady step it takes the difference of runs of the given number of steps and of twice that.
 func (s *search) judge(made *schedule.Plan, steps int) (judged, error) {
 	e, err := plan.Evaluate(s.priced, schedule.Choice{Plans: []*schedule.Plan{made}})
 	if err != nil {
@@ -37,9 +37,9 @@ func (s *search) judge(made *schedule.Plan, steps int) (judged, error) {
 	return judged{e, step, s.score(step.Time, step.Joules)}, err
 }
 
-// apart lets no buffers of a plan share bytes, where memories have room for that, so that no task waits for
+// separateBuffers lets no buffers of a plan share bytes, where memories have room for that, so that no task waits for
 // the sake of bytes. Else it returns the plan itself.
-func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
+func (s *search) separateBuffers(plan *schedule.Plan) *schedule.Plan {
 	d, err := s.priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
 	if err != nil {
 		return plan
@@ -73,7 +73,7 @@ func (s *search) apart(plan *schedule.Plan) *schedule.Plan {
 	return &with
 }
 
-// planOf writes a point down. It keeps what the first plan says that moves do not change: variants,
+// planOf writes a point down. It keeps parts of the first plan that moves do not change: variants,
 // copies of buffers, and sleep states of tasks that stay on their device.
 func (s *search) planOf(x *point) *schedule.Plan {
 	p, from := s.priced.Platform, s.from

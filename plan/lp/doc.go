@@ -1,15 +1,15 @@
 // Package lp solves linear programs whose bounds are to be proved: to minimise c·x where every
 // row keeps lo <= a·x <= hi and every column l <= x <= u. It knows nothing of graphs.
 //
-// Read first: [Problem] and [Solver.Solve]. Floating-point numbers decide nothing: the solver finds
-// multipliers of the rows, and who solves adds up in rational numbers which lower bound these prove. The
+// Read first: [Problem] and [Solver.Solve]. Floating-point numbers decide nothing: the solver finds multipliers of the rows,
+// and the caller adds up the lower bound that they prove, in rational numbers. The
 // tests do (Bound, whose derivation stands above its code), and package certificate for its rows.
 //
 // # How it solves
 //
 // Every row gets a variable of its own that is its value (its logical), so that rows read
 // Ax − r = 0 and only variables have bounds. A basis B is as many columns of [A −I] as there are
-// rows. The other variables rest on a bound, and those of the basis follow from them. With y from
+// rows. The other variables rest on a bound, and determine the variables of the basis. With y from
 // Bᵀy = c the reduced costs are d = c − Aᵀy for columns and y itself for logicals. A basis is dual
 // feasible if all that rest have d >= 0 on a lower bound and d <= 0 on an upper one. It is
 // optimal if moreover the basic variables keep their bounds.
@@ -21,8 +21,8 @@
 // finite bounds, it may move to the other one instead, and the step goes on as long as the objective
 // grows (bound flipping). Where none can enter, the row of B⁻¹ proves that no x exists.
 //
-// Costs are perturbed first, since many bases tie in problems with few costs. Where the first
-// basis, that of logicals, is not dual feasible, costs are shifted until it is. In the end the
+// Costs are perturbed first, since many bases tie in problems with few costs. If the first basis, of all logicals, is not dual
+// feasible, costs are shifted until it is. In the end the
 // true costs return, and the primal simplex takes away what they leave wrong, mostly little. Rows
 // that are added keep the basis dual feasible, and so do other bounds. So a solver goes on from
 // where it ended.

@@ -2,8 +2,8 @@ package lp
 
 import "math"
 
-// dual takes the dual simplex from a basis whose reduced costs have the right signs to one
-// whose values keep their bounds. It returns Optimal for the shifted costs, or Infeasible with
+// dual takes the dual simplex from a dual feasible basis to a basis whose values keep their bounds. It returns Optimal for the
+// shifted costs, or Infeasible with
 // unit the ray.
 func (s *Solver) dual() (Status, error) {
 	for ; ; s.iterations++ {
@@ -110,7 +110,7 @@ func (s *Solver) multiplyRow() {
 }
 
 // enter makes entering B⁻¹ times a variable's column. It reports whether the pivot at a row, if
-// one is known already (-1: not yet), is large enough and that of the pivot row.
+// one is known already (-1: not yet), is large enough and agrees with the pivot row.
 func (s *Solver) enter(q, row int32) bool {
 	s.entering.empty(s.rows)
 	s.subtractColumn(s.entering.value, -1, q)
@@ -147,8 +147,8 @@ func (s *Solver) flip() {
 	}
 }
 
-// exchange lets variable q enter at a row. Its value grows by step, those of basic variables
-// change by −step times entering; reduced costs change by −fall times the pivot row.
+// exchange lets variable q enter at a row. Its value grows by step, basic variables change by −step times entering; reduced
+// costs change by −fall times the pivot row.
 func (s *Solver) exchange(row, q int32, step, fall float64) {
 	leaving := s.head[row]
 	for _, j := range s.pivotRow.index {

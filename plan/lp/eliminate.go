@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// threshold is how small a pivot may be beside the largest entry of its column: multipliers
+// threshold is the least size of a pivot relative to the largest entry of its column: multipliers
 // are at most its inverse, which bounds how errors grow.
 const threshold = 0.1
 
@@ -19,7 +19,7 @@ const searches = 4
 // 0 to the number of columns that are no row's own logical.
 type eliminator struct {
 	index   [][]int32   // rows by slot
-	value   [][]float64 // beside index
+	value   [][]float64 // parallel to index
 	slots   [][]int32   // slots by row
 	columns byCount     // slots by number of entries
 	rows    byCount     // rows by number of entries

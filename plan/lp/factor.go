@@ -7,8 +7,8 @@ import (
 
 // factor is a basis B as a product L·R₁·R₂·…·U. L and U come from elimination in Markowitz's
 // order. When a column of the basis is replaced, (L·R₁·…)⁻¹ times the new one takes its place in
-// U and goes to the end of the order. What its row has in columns that were later is then below the
-// diagonal, and is eliminated by a row of multipliers, the next R (Forrest & Tomlin). Each column
+// U and goes to the end of the order. Entries of its row in later columns are then below the diagonal, and a row of
+// multipliers, the next R, eliminates them (Forrest & Tomlin). Each column
 // of the basis stands at the row in which it was the pivot. So solutions and right-hand sides
 // have the same numbering, and no permutations.
 type factor struct {
@@ -46,7 +46,7 @@ func (f *factor) updates() int {
 	return len(f.etaRows)
 }
 
-// begin takes a basis of so many rows, whose columns follow.
+// begin takes a basis with a number of rows, whose columns follow.
 func (f *factor) begin(rows int) {
 	f.own, f.order, f.lowRows = f.own[:0], f.order[:0], f.lowRows[:0]
 	f.etaRows, f.unstable = f.etaRows[:0], false
@@ -82,7 +82,7 @@ func (f *factor) addUpper(row, slot int32, value float64) {
 }
 
 // finish factors what was added. It reports whether all columns found a pivot; rowOf says
-// which did. Otherwise the factor is of no use.
+// which did. Otherwise the factor has no meaning.
 func (f *factor) finish() bool {
 	slots := len(f.active.index)
 	f.rowOf = resize(f.rowOf, slots)
@@ -165,8 +165,7 @@ func (f *factor) place(row int32) {
 	f.unstable = math.Abs(at) < 1e-8*size
 }
 
-// solve makes b, a right-hand side, the solution x of Bx = b, and keeps on demand what
-// replace needs where b is the column that enters.
+// solve makes b, a right-hand side, the solution x of Bx = b. On demand it keeps the spike for replace, if b is the entering column.
 func (f *factor) solve(b []float64, keep bool) {
 	for k, row := range f.lowRows {
 		if x := b[row]; x != 0 {

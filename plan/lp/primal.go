@@ -71,8 +71,8 @@ func (s *Solver) choose(first bool) int32 {
 }
 
 // primalRatio is how far variable q can go in a direction, and the row of the variable that
-// stops it, -1: its own other bound. Among rows that stop it within the tolerance it takes that of
-// the largest pivot (Harris), or on demand that of the least variable among the nearest.
+// stops it, -1: its own other bound. Among the rows that stop it within the tolerance it takes the largest pivot (Harris), or
+// on demand the least variable among the nearest.
 func (s *Solver) primalRatio(q int32, direction float64, least bool) (int32, float64) {
 	limit := math.Inf(1)
 	for _, i := range s.entering.index {
@@ -104,8 +104,7 @@ func (s *Solver) primalRatio(q int32, direction float64, least bool) (int32, flo
 	return row, step
 }
 
-// room is how far the basic variable at a row is from the bound towards which it moves, and
-// at which rate it does; the rate is 0 where it does not.
+// room returns the distance of a basic variable to the bound ahead of it, and its rate towards that; the rate is 0 where it does not.
 func (s *Solver) room(row int32, direction float64) (room, rate float64) {
 	j, rate := s.head[row], direction*s.entering.value[row]
 	if math.Abs(rate) < pivotTolerance {

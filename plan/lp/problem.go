@@ -11,8 +11,8 @@ import (
 const largest, smallest = 1e20, 1e-20
 
 // Problem is to minimise c·x where every row a has lower <= a·x <= upper, and every column
-// l <= x <= u. Its zero value has neither columns nor rows. Rows may follow after it was solved. After the first number that it
-// cannot hold nothing more is added, and [Solver.Solve] returns that error.
+// l <= x <= u. Its zero value has neither columns nor rows. Rows may follow after it was solved. After its first invalid number
+// the problem takes no more, and [Solver.Solve] returns the error.
 type Problem struct {
 	cost, lower, upper []float64 // by column
 	rowLower, rowUpper []float64

@@ -18,9 +18,9 @@ func (c *candidate) ratio() float64 { return max(c.cost, 0) / c.size }
 // relaxed is the step at which the reduced cost is wrong by half the tolerance (Harris).
 func (c *candidate) relaxed() float64 { return (max(c.cost, 0) + dualTolerance/2) / c.size }
 
-// dualRatio chooses the variable that enters for one that lies outside its bounds by an
-// amount, -1: none does. The dual objective grows with the step at a rate of this amount, and
-// less after each candidate that is passed, which then moves to its other bound. So candidates
+// dualRatio chooses the variable that enters for one outside its bounds by an amount, -1: none does. The dual objective grows
+// with the step at a rate of this amount. The rate falls after each passed candidate, which then moves to its other bound. So
+// candidates
 // are passed, in groups whose reduced costs become 0 within the tolerance, as long as the rate
 // is positive. Those passed are left in s.candidates. A group offers its largest pivot; an
 // earlier group is taken where later pivots are much smaller.

@@ -30,8 +30,7 @@ func (m *middle) scale() float64 {
 	return 1 / math.Sqrt(float64(m.least*m.most))
 }
 
-// scaleAll chooses the scales of columns and costs for the rows that there are. Those of rows
-// are chosen by scaleRow, also for rows that follow.
+// scaleAll chooses the scales of columns and costs for the rows that there are. scaleRow chooses the scales of rows, also of later ones.
 func (s *Solver) scaleAll() {
 	p := s.problem
 	s.columnScale = make([]float64, s.columns)

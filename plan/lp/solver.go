@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	primalTolerance = 1e-9 // of a scaled value beside its bound, relative above 1
+	primalTolerance = 1e-9 // of a scaled value from its bound, relative above 1
 	dualTolerance   = 1e-9 // of a scaled reduced cost
 	pivotTolerance  = 1e-9 // of an entry of a pivot row or column
 	perturbation    = 1e-6 // of a scaled cost, relative above 1
@@ -26,7 +26,7 @@ const (
 	IterationLimit
 )
 
-// Result is where a solve ended. Signs are those of a minimum: a row with a positive
+// Result is where a solve ended. Signs follow the convention of a minimum: a row with a positive
 // multiplier rests on its lower side, one with a negative on its upper side, and columns with
 // reduced costs c − Aᵀy likewise on their bounds.
 type Result struct {
@@ -67,8 +67,8 @@ type Solver struct {
 // NewSolver makes a solver of a problem.
 func NewSolver(p *Problem) *Solver { return &Solver{problem: p} }
 
-// Solve solves the problem as it is now. It gives up after so many iterations, with a result
-// that says so, or when the context ends, with its error.
+// Solve solves the problem as it is now. It gives up after a number of iterations, with a result of that status, or when the
+// context ends, with its error.
 func (s *Solver) Solve(ctx context.Context, iterations int) (*Result, error) {
 	if s.problem.err != nil {
 		return nil, s.problem.err
@@ -107,7 +107,7 @@ func (s *Solver) run() (Status, error) {
 	return IterationLimit, nil
 }
 
-// load takes over what the problem has that the solver has not. Columns that were added
+// load takes over new columns and rows of the problem. Columns that were added
 // begin everything anew.
 func (s *Solver) load() {
 	p := s.problem
@@ -142,7 +142,7 @@ func (s *Solver) load() {
 	s.reduceCosts()
 	for j, at := range s.position {
 		if at < 0 {
-			s.settle(int32(j))
+			s.restOnBound(int32(j))
 		}
 	}
 }
@@ -159,8 +159,8 @@ func (s *Solver) transpose() {
 	s.byColumn.sorted(s.columns, s.byRow.index, rows, s.byRow.value)
 }
 
-// settle puts a variable that is not basic on the bound that its reduced cost asks for.
-func (s *Solver) settle(j int32) {
+// restOnBound puts a non-basic variable on the bound that its reduced cost asks for.
+func (s *Solver) restOnBound(j int32) {
 	l, u, d := s.lower[j], s.upper[j], s.reduced[j]
 	switch {
 	case math.IsInf(l, 0) && math.IsInf(u, 0):
@@ -215,7 +215,7 @@ func (s *Solver) factorise() bool {
 			put(j, row)
 		} else {
 			s.position[j] = -1
-			s.settle(j)
+			s.restOnBound(j)
 		}
 	}
 	for row, ok := range taken {
@@ -323,7 +323,7 @@ func (s *Solver) makeDualFeasible() {
 		if math.IsInf(s.lower[j], 0) || math.IsInf(s.upper[j], 0) {
 			s.shift(int32(j))
 		} else {
-			s.settle(int32(j))
+			s.restOnBound(int32(j))
 		}
 	}
 }
@@ -334,8 +334,8 @@ func (s *Solver) shift(j int32) {
 	s.reduced[j] = 0
 }
 
-// perturb moves the costs of columns that are not basic away from where bases tie, by
-// amounts that are drawn, equal in every run. Reduced costs keep their signs.
+// perturb moves the costs of non-basic columns away from ties of bases, by drawn amounts, equal in every run. Reduced costs
+// keep their signs.
 func (s *Solver) perturb() {
 	draw := rand.New(rand.NewPCG(1, 2))
 	for j := range int32(s.columns) {
@@ -352,7 +352,7 @@ func (s *Solver) perturb() {
 	}
 }
 
-// result is what was reached, in the problem's units.
+// result returns the end of a solve in the problem's units.
 func (s *Solver) result(status Status) *Result {
 	r := &Result{Status: status, Iterations: s.iterations}
 	for j, scale := range s.columnScale {

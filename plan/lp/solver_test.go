@@ -1,15 +1,10 @@
 package lp
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"gonum.org/v1/gonum/mat"
-	gonum "gonum.org/v1/gonum/optimize/convex/lp"
 )
 
 // random is a problem of small whole numbers, with a point that keeps its rows or without.
@@ -55,95 +50,10 @@ func random(t testing.TB, draw *rand.Rand, feasible bool) *Problem {
 	return write(t, columns, rows)
 }
 
-// standard is a problem as gonum's simplex wants it: to minimise cost·z where rows·z = right
-// and z >= 0.
-type standard struct {
-	cost, right []float64
-	rows        []map[int]float64
-}
-
-func (s *standard) column(cost float64) int {
-	s.cost = append(s.cost, cost)
-	return len(s.cost) - 1
-}
-
-func (s *standard) row(terms map[int]float64, right float64) {
-	s.rows, s.right = append(s.rows, terms), append(s.right, right)
-}
-
-// columns adds the parts of each column x: one with a lower bound is l+z, one with an upper
-// bound only u-z, a free one z-z'. A second bound is a row of its own.
-func (s *standard) columns(p *Problem) (parts []map[int]float64, shift []float64) {
-	for j, c := range p.cost {
-		l, u := p.lower[j], p.upper[j]
-		switch {
-		case !math.IsInf(l, 0):
-			z := s.column(c)
-			parts, shift = append(parts, map[int]float64{z: 1}), append(shift, l)
-			if !math.IsInf(u, 0) {
-				s.row(map[int]float64{z: 1, s.column(0): 1}, u-l)
-			}
-		case !math.IsInf(u, 0):
-			parts, shift = append(parts, map[int]float64{s.column(-c): -1}), append(shift, u)
-		default:
-			parts, shift = append(parts, map[int]float64{s.column(c): 1, s.column(-c): -1}), append(shift, 0)
-		}
-	}
-	return parts, shift
-}
-
-// reference solves a problem by gonum's simplex. Each finite side of a row is a row.
-func reference(p *Problem) (float64, error) {
-	s := &standard{}
-	parts, shift := s.columns(p)
-	fixed := 0.0
-	for j, c := range p.cost {
-		fixed += c * shift[j]
-	}
-	for i, l := range p.rowLower {
-		index, value := p.terms.at(int32(i))
-		side := func(right float64, slack ...float64) {
-			terms := map[int]float64{}
-			for k, j := range index {
-				for z, sign := range parts[j] {
-					terms[z] += sign * value[k]
-				}
-				right -= value[k] * shift[j]
-			}
-			for _, x := range slack {
-				terms[s.column(0)] = x
-			}
-			s.row(terms, right)
-		}
-		u := p.rowUpper[i]
-		if l == u {
-			side(l)
-			continue
-		}
-		if !math.IsInf(l, 0) {
-			side(l, -1)
-		}
-		if !math.IsInf(u, 0) {
-			side(u, 1)
-		}
-	}
-	if len(s.rows) == 0 || len(s.rows) > len(s.cost) {
-		return 0, errors.New("gonum wants rows, and no more than columns")
-	}
-	a := mat.NewDense(len(s.rows), len(s.cost), nil)
-	for i, terms := range s.rows {
-		for j, x := range terms {
-			a.Set(i, j, x)
-		}
-	}
-	value, _, err := gonum.Simplex(s.cost, a, s.right, 1e-10, nil)
-	return value + fixed, err
-}
-
-// TestRandom solves small problems as gonum does, where that succeeds, and proves every
-// answer. Where its verdict is another than ours the proof of ours decides.
+// TestRandom proves every answer for small problems: an optimum by the conditions of Karush, Kuhn and Tucker, and in a box by its
+// bound as well, infeasibility by its ray, and unboundedness by the optimum in a large box.
 func TestRandom(t *testing.T) {
-	compared := map[Status]int{}
+	answers := map[Status]int{}
 	for seed := range uint64(1500) {
 		p := random(t, rand.New(rand.NewPCG(seed, 7)), seed%3 > 0)
 		boxed := seed%2 > 0
@@ -152,7 +62,7 @@ func TestRandom(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := solve(t, NewSolver(p))
-			want, err := reference(p)
+			answers[r.Status]++
 			switch r.Status {
 			case Optimal:
 				checkOptimal(t, p, r)
@@ -175,16 +85,10 @@ func TestRandom(t *testing.T) {
 					t.Errorf("unbounded, but %v with objective %v within a billion", r.Status, r.Objective)
 				}
 			}
-			if err == nil {
-				if r.Status != Optimal || !near(r.Objective, want, 1e-8) {
-					t.Errorf("%v with objective %v, want %v", r.Status, r.Objective, want)
-				}
-				compared[r.Status]++
-			}
 		})
 	}
-	if compared[Optimal] < 400 {
-		t.Errorf("gonum solved %d problems, want at least 400", compared[Optimal])
+	if min(answers[Optimal], answers[Infeasible], answers[Unbounded]) < 50 {
+		t.Errorf("answers by status: %v, want at least 50 of each", answers)
 	}
 }
 

@@ -60,7 +60,7 @@ func resize[T any](s []T, length int) []T {
 	return append(s[:cap(s)], make([]T, length-cap(s))...)
 }
 
-// tiny is what is taken for the residue of a cancellation.
+// tiny bounds the residue of a cancellation.
 const tiny = 1e-14
 
 // vector is dense, with a list of the entries that are not zero.

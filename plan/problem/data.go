@@ -9,7 +9,7 @@ import (
 	"dahl/schedule/place"
 )
 
-// Data is what tasks read of each other, or of what was there before the run.
+// Data lists the contents that tasks read, from other tasks or from before the run.
 type Data struct {
 	Pieces  []Piece
 	Written [][]int32 // by writer, and one past the last task for what was there: pieces
@@ -17,7 +17,7 @@ type Data struct {
 	Ways    [][]Way   // by memories, from and to
 }
 
-// Piece is what a task writes of one storage for the same readers. It goes once to each memory where some of them are.
+// Piece is all that one task writes of one storage for the same readers. It goes once to each memory where some of them are.
 type Piece struct {
 	Writer  int32 // one past the last task: it was there before the run
 	Storage dag.BufferID
@@ -26,7 +26,7 @@ type Piece struct {
 	Readers []Read            // the tasks
 }
 
-// Read is a piece that a task reads, or a task that reads a piece: of what the same step wrote, or one so many steps back.
+// Read is a piece and its reader: in the writer's step, or Back steps later.
 type Read struct{ Of, Back int32 }
 
 // NewData finds what tasks of a step of a graph read, and of the step before where steps follow each other. What no task writes
@@ -55,16 +55,16 @@ func NewData(p *platform.Platform, g *dag.Graph, follows bool) (*Data, error) {
 	d := &Data{Written: make([][]int32, len(g.Tasks)+1), Reads: make([][]Read, len(g.Tasks)), Ways: newWays(p)}
 	for _, of := range order {
 		storage, list := g.AtomStorage(dag.AtomID(of.atom)), readers[of]
-		known := slices.IndexFunc(d.Written[of.writer], func(i int32) bool {
+		at := slices.IndexFunc(d.Written[of.writer], func(i int32) bool {
 			return d.Pieces[i].Storage == storage && slices.Equal(d.Pieces[i].Readers, list)
 		})
-		if known < 0 {
-			known = len(d.Written[of.writer])
+		if at < 0 {
+			at = len(d.Written[of.writer])
 			if err := d.add(p, g, Piece{Writer: of.writer, Storage: storage, Readers: list}); err != nil {
 				return nil, err
 			}
 		}
-		d.Pieces[d.Written[of.writer][known]].Bytes += g.AtomBytes(dag.AtomID(of.atom))
+		d.Pieces[d.Written[of.writer][at]].Bytes += g.AtomBytes(dag.AtomID(of.atom))
 	}
 	return d, nil
 }

@@ -1,14 +1,14 @@
-// Package problem has one step of a graph on a platform as those see it who look at many plans of it: the
-// workers and clocks that tasks may have, what calls take there, what moves between memories and how.
+// Package problem has one step of a graph on a platform as those see it who look at many plans of it: the workers and clocks
+// that tasks may have, the times of calls there, and the transfers between memories.
 //
-// Read first: [Problem]; what is read of whom in data.go, how it moves in way.go.
+// Read first: [Problem]; readers and writers are in data.go, transfers in way.go.
 //
 // Local search, the exact search and certificates make their own tables of it: local search times all of a plan,
 // the exact search a part of one, and a certificate bounds all plans.
 //
 // # Who says when a task ends
 //
-// The simulator does, and beside it the estimate of package improve, which a test compares with the simulator. Nothing else
+// The simulator does, and so does the estimate of package improve, which a test compares with the simulator. Nothing else
 // has a plan to time. HEFT and package place make a plan and its order of copies, by times in which nothing is shared. The
 // exact search, certificates and the bounds of package schedule say when a task ends at the earliest.
 package problem
@@ -27,13 +27,13 @@ type Problem struct {
 	Workers  [][]platform.WorkerID // by task: those that may run it; equal lists are one
 	Groups   []int32               // by task: the number of those that are to share a worker; -1: it stands alone
 	Clocks   [][]platform.ClockID  // by device: those that tasks may run at
-	AtClock  []*schedule.Costs     // by clock: of devices that have so many
+	AtClock  []*schedule.Costs     // by clock: of devices that have it
 
 	*Data // nil: nobody asked
 }
 
-// New is the problem of the first graph of a priced program. Calls run by some variants, nil meaning those of the
-// platform's models. Tasks run at the clocks given by device, nil or a nil entry meaning all. It fails where a task can run
+// New is the problem of the first graph of a priced program. Calls run by some variants. Nil means the variants of the price.
+// Tasks run at the clocks given by device, nil or a nil entry meaning all. It fails where a task can run
 // nowhere.
 func New(priced *schedule.Priced, variants schedule.Variants, clocks [][]platform.ClockID, data *Data) (p *Problem, err error) {
 	p = &Problem{Platform: priced.Platform, Data: data}
@@ -58,7 +58,7 @@ func New(priced *schedule.Priced, variants schedule.Variants, clocks [][]platfor
 	return p, nil
 }
 
-// Clocks are those of a device that tasks may run at, of some by device.
+// Clocks lists the clocks at which tasks may run on a device.
 func Clocks(d *platform.Device, allowed [][]platform.ClockID, id int) (all []platform.ClockID) {
 	for c := range d.NumClocks() {
 		if id >= len(allowed) || allowed[id] == nil || slices.Contains(allowed[id], c) {
@@ -68,7 +68,7 @@ func Clocks(d *platform.Device, allowed [][]platform.ClockID, id int) (all []pla
 	return all
 }
 
-// RestWatts is the least that a unit of a device draws that runs nothing. It begins at the clock in force, and may be
+// RestWatts returns the least power of a unit that runs nothing. It begins at the clock in force, and may be
 // at any of some.
 func RestWatts(d *platform.Device, clocks []platform.ClockID) float64 {
 	watts := d.ClockInForce().Idle

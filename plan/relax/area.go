@@ -10,8 +10,7 @@ import (
 
 // Area finds a proof from the work alone: every task runs, the units of a device share its tasks, and a
 // device is awake while they do. Orders and data do not count, so that tasks with equal options are one
-// colour and the program has a few columns. Its bound is weaker than that of [Bound] and found in a
-// fraction of the time.
+// colour and the program has a few columns. Its bound is weaker than [Bound]'s, and found in a fraction of the time.
 func Area(ctx context.Context, m *certificate.Model, value float64) (*certificate.Proof, error) {
 	proof, _, _, err := byWork(ctx, m, value, false, nil)
 	return proof, err

@@ -13,8 +13,8 @@ import (
 
 // Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by
 // how many tasks of a colour run at a memory, where the relaxation says that this is no whole number, and one
-// of energy times time by T as well. It ends when so many parts were solved, when all bounds reach the value of the known plan or
-// cannot rise, and when the context ends, with the proofs so far. A part of a large program counts as more of
+// of energy times time by T as well. It ends after a number of solved parts, when all bounds reach the value of the known plan
+// or cannot rise, and when the context ends, with the proofs so far. A part of a large program counts as more of
 // them. All parts are solved by one program, of which a condition only changes the bounds of a column.
 func Branch(ctx context.Context, m *certificate.Model, value float64, nodes int) (*Parts, error) {
 	b := newBranching(ctx, m, value)
@@ -47,7 +47,7 @@ func Branch(ctx context.Context, m *certificate.Model, value float64, nodes int)
 	return found, nil
 }
 
-// Parts are proofs of parts that are all plans together. Effort is what they took, in nodes of a program of middle size.
+// Parts are proofs of parts that are all plans together. Effort is their price, in nodes of a program of middle size.
 type Parts struct {
 	Proofs []*certificate.Proof
 	Effort float64
@@ -68,10 +68,10 @@ func (b *branching) split(p *part) (sides [2]*part, err error) {
 const (
 	// spareTurns is how many turns there may be that hold in some parts.
 	spareTurns = 500
-	// effortPerNode is the iterations times rows that stand for a part that was solved, so that parts of a
-	// large program, of which each takes seconds, are fewer.
+	// effortPerNode is the price of a solved part in iterations times rows, so that large programs have fewer parts: each of those
+	// takes seconds.
 	effortPerNode = 3e5
-	// mostSpread is the most tasks of which each part has a spread of its own, which takes milliseconds then.
+	// mostSpread bounds the tasks of a model. Up to there each part has a spread of its own, which takes milliseconds.
 	mostSpread = 64
 	// nearEnough, relative to the value, is how near a bound has to come for a part to be left alone.
 	nearEnough = 1e-9
@@ -93,7 +93,7 @@ type part struct {
 	free bool
 }
 
-// fraction is what a solution says of a count that is no whole number.
+// fraction is a count in a solution that is not whole.
 type fraction struct {
 	count int
 	is    float64
@@ -119,12 +119,12 @@ type branching struct {
 	upper  []float64 // by column of the program: as it is now
 	effort float64   // iterations so far, times the rows that the program had
 
-	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in
-	// its row makes up for what is missing. These columns are there from the start, since one that is added
+	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in its row makes up for
+	// the rest. These columns are there from the start, since one that is added
 	// later makes the solver begin anew.
 	turns  []placedTurn
 	spread int32 // the task around which a part has a spread of its own; -1: none has
-	spare  []int // columns, those of the turns first
+	spare  []int // columns, the turns' first
 }
 
 // count is how many tasks of a colour run at a memory.
@@ -247,7 +247,7 @@ func (b *branching) solve(p *part, rounds int) error {
 	return nil
 }
 
-// setBounds makes the bounds of columns those of a part.
+// setBounds sets the bounds of columns to a part's.
 func (b *branching) setBounds(given *certificate.Model, where []certificate.Condition) {
 	for _, tasks := range b.q.colours.tasks {
 		for k := range given.Tasks[tasks[0]].Options {
@@ -308,7 +308,7 @@ func (b *branching) separateTurns(given *certificate.Model, x []float64) (added 
 	return added
 }
 
-// setSpread bounds T by how long the tasks take where those of a part may run.
+// setSpread bounds T by the time of the tasks on the devices of a part.
 func (b *branching) setSpread(given *certificate.Model) {
 	if b.spread < 0 {
 		return
@@ -351,8 +351,8 @@ func (b *branching) fractions(x []float64) (list []fraction) {
 	return list
 }
 
-// rows are those of a proof of a part by multipliers. The row of a count says nothing of plans; its multiplier
-// is that of the condition that bounds the count.
+// rows returns the rows of a part's proof with their multipliers. The row of a count says nothing of plans; its multiplier goes
+// to the condition that bounds the count.
 func (b *branching) rows(p *part, y []float64) []certificate.Multiplied {
 	y = slices.Clone(y)
 	for i, t := range b.turns {
@@ -382,7 +382,7 @@ func (b *branching) rows(p *part, y []float64) []certificate.Multiplied {
 	return rows
 }
 
-// close bounds a part in which the program has no solution, by multipliers that prove this: any multiple of
+// close bounds a part without a solution, by multipliers that prove this: any multiple of
 // them may be added to others.
 func (b *branching) close(p *part, y, ray []float64) error {
 	p.between = nil

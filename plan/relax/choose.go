@@ -18,7 +18,7 @@ const (
 )
 
 // choose finds by which count to split a part: the one whose two sides are expected to have the highest
-// bounds. What is expected is what splits by the count gave before, for each task that it moved; a count that
+// bounds. The expectation is the rise per moved task in earlier splits by the count; a count that
 // was never split is tried [Achterberg, Koch, Martin, Branching rules revisited, 2005].
 func (b *branching) choose(p *part) (certificate.Condition, error) {
 	if from, to := b.spans(p); b.q.m.Objective == problem.EDP && (len(p.between) == 0 || to > from*narrow) {
@@ -73,8 +73,8 @@ func (f fraction) moves(side int) float64 {
 	return math.Ceil(f.is) - f.is
 }
 
-// score is the product of what is expected of both sides. Of a count that was not tried that is little, and
-// more the further it is from a whole number.
+// score is the product of what is expected of both sides. The score of an untried count is small, and grows with the distance
+// from a whole number.
 func (b *branching) score(f fraction) float64 {
 	c := &b.counts[f.count]
 	product := 1.0

@@ -1,9 +1,9 @@
-// Package relax finds proofs of lower bounds: it solves the linear relaxation of planning, whose rows are
-// those of package certificate, and gives their multipliers as a [certificate.Proof].
+// Package relax finds proofs of lower bounds: it solves the linear relaxation of planning, with the rows of package
+// certificate, and returns their multipliers as a [certificate.Proof].
 //
-// Read first: [Bound], and [Area] for a weaker bound in a fraction of its time; then quotient.go, which makes
-// one column of all that no row can tell apart, period.go, which looks for the longest steady step that is too short, and
-// cuts.go, which adds rows where a solution violates them.
+// Read first: [Bound], and [Area] for a weaker bound in a fraction of its time; then quotient.go, with one column for all
+// equivalent tasks and versions, period.go, with the search for the longest impossible period, and cuts.go, with the search for
+// violated rows.
 // [Branch] proves more in more time: branch.go splits plans in parts, choose.go finds by what, and product.go
 // bounds energy times time.
 //

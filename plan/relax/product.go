@@ -61,7 +61,7 @@ func (b *branching) freeSpan(given *certificate.Model, p *part) bool {
 	return true
 }
 
-// bound is what a solution proves of a part, as far as floating-point numbers can tell.
+// bound returns the bound of a part by a solution, in floating-point numbers.
 func (b *branching) bound(given *certificate.Model, p *part, r *lp.Result) float64 {
 	if given.Objective != problem.EDP {
 		return r.Objective

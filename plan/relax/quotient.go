@@ -257,8 +257,8 @@ func (q *quotient) addWork() {
 	q.keepDeadline()
 }
 
-// keepDeadline makes T at most what the model knows, or so dear above it that a program which has no such plan has a
-// bound that no plan is worth. Such a program keeps an optimum, whose multipliers are the proof.
+// keepDeadline makes T at most the deadline. Above it T is so dear that a program without a plan in time has a bound above
+// every useful plan. Such a program keeps an optimum, whose multipliers are the proof.
 func (q *quotient) keepDeadline() {
 	most := q.m.Horizon(math.Inf(1))
 	if math.IsInf(most, 1) || q.m.Objective == problem.Time {

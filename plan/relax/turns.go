@@ -20,8 +20,8 @@ type turn struct{ device, from, to int }
 
 func (t turn) key() string { return fmt.Sprint("turn ", t.device, " ", t.from, " ", t.to) }
 
-// turns are those that a solution violates, of devices that run the colours in every plan of a model: what
-// ends last before each, and each before what starts first.
+// turns lists violated turns of devices that run the colours in every plan of a model: the last end before each, and each
+// before the first start.
 func (q *quotient) turns(m *certificate.Model, x []float64) (found []turn) {
 	if !m.Steady {
 		return nil
@@ -71,8 +71,8 @@ func (q *quotient) rowsOfTurn(t turn) (rows []certificate.Row) {
 	return rows
 }
 
-// addTurn adds a turn's row, to which all its pairs come down, with a column that makes up for what is missing
-// where it need not hold; -1: it holds always.
+// addTurn adds the one row that stands for all pairs of a turn. Where the turn need not hold, a spare column makes up for the
+// difference; -1: it holds always.
 func (q *quotient) addTurn(t turn, spare int) {
 	from, to := q.colours.tasks[t.from][0], q.colours.tasks[t.to][0]
 	sums := map[int32]float64{}

@@ -1,5 +1,5 @@
-// Package space is what a plan may choose from before it gives a task to anybody: sets of devices, with so
-// many units of each, and lowerings of a network. Every choice has a program and costs of its own.
+// Package space holds the choices of a search before it assigns tasks: sets of devices, with numbers of their units, and
+// lowerings of a network. Every choice has a program and costs of its own.
 //
 // Read first: [Space]. The search for a plan and the check of its proof go through the same choices, and
 // neither imports the other.
@@ -43,14 +43,14 @@ type Space struct {
 	Price func(Choice) (*schedule.Priced, error)
 	// Skips are choices of a set and a lowering that the space does not list, though Price knows them; nil: there are none.
 	Skips func(Choice) bool
-	// Near are neighbourhoods, those that promise most first.
-	Near []Neighbourhood
+	// Neighbourhoods are neighbourhoods, those that promise most first.
+	Neighbourhoods []Neighbourhood
 	// Mixed is another one, of choices in which a layer is in parts along another dimension; nil: there are none.
 	Mixed Neighbourhood
 }
 
-// Neighbourhood lists choices that differ a little from one and that Price knows as well, in groups: those of one
-// group differ in the same layer, and groups that promise most come first.
+// Neighbourhood lists similar choices that Price accepts too, in groups: choices of one group differ in the same layer, and the
+// most promising groups come first.
 type Neighbourhood func(Choice) ([][]Choice, error)
 
 // Choices lists all choices, the lowerings of one set of devices after another.
@@ -75,7 +75,7 @@ func Of(priced *schedule.Priced, devices []string) *Space {
 	}}
 }
 
-// unitCounts are the numbers of units of a device that sets have, beside all.
+// unitCounts are the numbers of units of a device in sets, in addition to all units.
 var unitCounts = []int{1, 2, 4, 8, 12, 16, 24, 36, 40}
 
 // maxSets bounds the sets of one machine.
@@ -83,14 +83,13 @@ const maxSets = 1000
 
 // Sets are the sets of devices of a machine that differ: for each device none, some numbers of its units,
 // or all. Processors of one kind have equal numbers, and devices that a permutation of the machine takes into
-// each other count as one. A machine with so
-// many devices that there are more than a thousand sets has those with none, one or all units of each
-// device, and of these the first thousand.
+// each other count as one. A machine of very many devices would have more than a thousand sets. Then each device has none, one
+// or all of its units, and the first thousand sets are taken.
 //
-// The names of the graph are those that say on which devices tasks can run; they may make equal devices
+// Names in the graph restrict the devices of tasks; they may make equal devices
 // unlike.
 func Sets(p *platform.Platform, graph *dag.Graph) []string {
-	like := alike(p, graph)
+	like := equalDevices(p, graph)
 	sets := combine(p, like, func(units int) []int {
 		counts := slices.DeleteFunc(slices.Clone(unitCounts), func(n int) bool { return n >= units })
 		return append(counts, units)

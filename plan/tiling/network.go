@@ -8,7 +8,7 @@ import (
 	"dahl/dag"
 )
 
-// Network is what tilings cut: the layers of a network, and their default lowering on some devices.
+// Network describes the layers of a network, for tilings to cut: the layers of a network, and their default lowering on some devices.
 type Network struct {
 	Layer   string       // the one whose samples per task stand for all
 	Default dag.Lowering // on the devices
@@ -17,7 +17,7 @@ type Network struct {
 	Extents map[string]dag.LayerLowering
 	// MostParts is how many parts layers may have, one for each device with a memory of its own.
 	MostParts int
-	// OfBatch is the lowering with so many parts of the batch. In one part all layers are whole.
+	// OfBatch returns the lowering with a number of parts of the batch. In one part all layers are whole.
 	OfBatch func(parts int) dag.Lowering
 }
 
@@ -33,7 +33,7 @@ func (n *Network) All() []Tiling {
 			all = append(all, Of(b))
 		}
 	}
-	for _, b := range n.inParts(n.MostParts) {
+	for _, b := range n.partings(n.MostParts) {
 		all = append(all, Of(b))
 	}
 	return all
@@ -51,7 +51,7 @@ func (n *Network) Scaled() (all []Base) {
 	return all
 }
 
-// Lowering is that of a tiling. It fails where the layers cannot be cut so, and where another tiling says the same.
+// Lowering returns the lowering of a tiling. It fails where the layers cannot be cut so, and where another tiling says the same.
 func (n *Network) Lowering(t Tiling) (dag.Lowering, error) {
 	of, err := n.base(t.Base)
 	if err != nil || t.changes == "" {
@@ -88,7 +88,7 @@ func (n *Network) base(b Base) (dag.Lowering, error) {
 			return n.scaled(b), nil
 		}
 	case Parts: // of a plan that uses fewer devices than there are parts as well
-		if slices.Contains(n.inParts(max(n.MostParts, b.Number)), b) {
+		if slices.Contains(n.partings(max(n.MostParts, b.Number)), b) {
 			return n.parts(b), nil
 		}
 	}
@@ -116,7 +116,7 @@ func (n *Network) change(l *dag.Lowering, c *change) error {
 	return nil
 }
 
-// microBatches is the change to so many of a lowering; none where it has so many.
+// microBatches returns the change of a lowering to a number of micro-batches; none if it has that number.
 func microBatches(of *dag.Lowering, number int) []change {
 	if of.MicroBatches == number {
 		return nil
@@ -151,8 +151,7 @@ func tileSizes(tile, batch int) []int {
 }
 
 // Scale multiplies the samples per task of every layer by tile/of, to at least
-// one sample and at most the batch. Weight gradients that are split otherwise than their
-// layer stay as they are.
+// one sample and at most the batch. Weight gradients with another split than their layer stay as they are.
 func Scale(base *dag.Lowering, tile, of, batch int) dag.Lowering {
 	scale := func(samples int) int {
 		if samples == 0 {

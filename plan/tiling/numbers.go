@@ -26,7 +26,7 @@ var numbers = func() (all []number) {
 // in is the number of a layer.
 func (n number) in(ll *dag.LayerLowering) *int { return ll.Cut(n.pass).Of(n.of) }
 
-// have is the number of a layer, of at most so many; 0 stands for the most, or for one accumulator.
+// have returns the number of a layer, at most the given one; 0 stands for the most, or for one accumulator.
 func (n number) have(ll *dag.LayerLowering, most int) int {
 	switch value := *n.in(ll); {
 	case value > 0:
@@ -50,7 +50,7 @@ func sumsParts(pass dag.Pass, ll, extents *dag.LayerLowering) bool {
 	})
 }
 
-// differences are the numbers in which a layer is otherwise than another one.
+// differences lists the numbers in which two layers differ.
 func differences(layer string, from, to *dag.LayerLowering) (all []change) {
 	for _, n := range numbers {
 		if value := *n.in(to); value != *n.in(from) {
@@ -76,11 +76,11 @@ func followed(forward dag.Cut, extents *dag.LayerLowering) (g dag.Cut) {
 		case extent == of:
 			*g.Of(d) = tile
 		default:
-			*g.Of(d) = inParts(extent, inParts(of, tile))
+			*g.Of(d) = ceilDiv(extent, ceilDiv(of, tile))
 		}
 	}
 	return g
 }
 
-// inParts is how much each of so many parts has, or how many parts of such a size there are.
-func inParts(extent, by int) int { return (extent + by - 1) / by }
+// inParts divides and rounds up. It returns the size of each of some parts, or the number of parts of some size.
+func ceilDiv(extent, by int) int { return (extent + by - 1) / by }

@@ -8,7 +8,7 @@ import (
 
 // inParts lists the ways to cut layers in parts: along each dimension as many as the most, and the powers of two below
 // that, but no more than samples, and along the others if a layer can be cut so.
-func (n *Network) inParts(mostParts int) (all []Base) {
+func (n *Network) partings(mostParts int) (all []Base) {
 	for along := range dag.NumDimensions {
 		most := 1
 		for _, of := range n.Extents {
@@ -30,7 +30,8 @@ func (n *Network) parts(b Base) dag.Lowering {
 	return n.Uniform(b.Number, b.Along)
 }
 
-// Uniform is the lowering in which each layer that can be cut so is in parts, and the others are whole. The gradients of a layer
+// Uniform returns the lowering with all layers in parts along one dimension, except layers that cannot be cut so. The gradients
+// of a layer
 // with weights are cut along the same dimension, with an accumulator for each part where they sum over it. So each device has its part of the weights,
 // and along outputs and inputs these never move (M. Shoeybi and others, Megatron-LM, arXiv:1909.08053, 2019).
 func (n *Network) Uniform(parts int, along dag.Dimension) dag.Lowering {
@@ -61,10 +62,10 @@ func cutInParts(parts int, along dag.Dimension, ll, extents dag.LayerLowering) d
 		if extent < 2 {
 			continue
 		}
-		tile := inParts(extent, parts)
+		tile := ceilDiv(extent, parts)
 		*to.Of(along) = tile
 		if pass.Sums(along) {
-			to.Accumulators = inParts(extent, tile)
+			to.Accumulators = ceilDiv(extent, tile)
 		}
 	}
 	return ll

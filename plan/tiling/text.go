@@ -9,14 +9,13 @@ import (
 	"dahl/dag"
 )
 
-// separator comes before what a layer has otherwise than the base, as in
-// "4 samples per task; fc1: 32 samples; conv2: 2 gradient accumulators".
+// separator comes before each difference from the base, as in "4 samples per task; fc1: 32 samples; conv2: 2 gradient accumulators".
 const separator = "; "
 
-// microBatchesText ends the number of micro-batches, which stands before those of layers, as in "whole; 2 micro-batches".
+// microBatchesText ends the number of micro-batches, which stands before numbers of layers, as in "whole; 2 micro-batches".
 const microBatchesText = " micro-batches"
 
-// String is the text of a tiling, which [Parse] reads back. That of the zero Tiling is empty.
+// String is the text of a tiling, which [Parse] reads back. The zero Tiling has an empty text.
 func (t Tiling) String() string {
 	text := t.Base.String()
 	for _, c := range t.changes.list() {
@@ -57,7 +56,7 @@ func (c change) String() string {
 // passTexts come before the numbers of a pass.
 var passTexts = [dag.NumPasses]string{dag.WeightGradientPass: "gradient ", dag.InputGradientPass: "input-gradient "}
 
-// name is that of the number in texts, of one.
+// name is the text of the number, for a value of one.
 func (n number) name() string { return passTexts[n.pass] + strings.TrimSuffix(n.of.String(), "s") }
 
 // text is a value of the number, as in "1 sample", "4 samples" and "all samples".

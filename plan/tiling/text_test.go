@@ -56,7 +56,7 @@ func TestNear(t *testing.T) {
 		{"4 samples per task and whole gradients; input: 4 samples", "input", []string{"input: 2 samples", ""}}, // 8 are what it has by this name
 		{"default; fc1: 24 gradient samples", "pool1", []string{"fc1: 24 gradient samples; pool1: 4 samples", "fc1: 24 gradient samples; pool1: 16 samples", "fc1: 24 gradient samples; pool1: 3 outputs"}},
 	} {
-		checkNear(t, (*Network).Near, c.name, c.layer, c.want)
+		checkNear(t, (*Network).Neighbours, c.name, c.layer, c.want)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestTextsAreReadBack(t *testing.T) {
 					}
 				}
 			}
-			for _, neighbourhood := range []Neighbourhood{(*Network).Near, (*Network).Further, (*Network).Mixed} {
+			for _, neighbourhood := range []Neighbourhood{(*Network).Neighbours, (*Network).Further, (*Network).Mixed} {
 				near, err := neighbourhood(n, to, layers[r.IntN(len(layers))])
 				if err != nil || slices.Contains(near, to) {
 					t.Fatalf("near %q are %q, %v", to, near, err)

@@ -12,7 +12,7 @@ import (
 )
 
 // Tiling says how the layers of a network are cut: all of them in one way, and some numbers of single layers otherwise.
-// Tilings are comparable. The zero Tiling is that of a program that no network made.
+// Tilings are comparable. The zero Tiling belongs to a program without a network.
 type Tiling struct {
 	Base
 	changes changes
@@ -25,8 +25,7 @@ type Base struct {
 	Number int
 	Along  dag.Dimension // of parts
 	// WholeSums leaves the weight gradients whole that are so in the default, instead of
-	// splitting them like their layers: a sum that is split has its parts at once, and one
-	// that is whole can be taken from the weights by the task that has it.
+	// splitting them like their layers: a split sum has its parts at once, and the task of a whole sum can subtract it from the weights.
 	WholeSums bool
 }
 
@@ -44,12 +43,12 @@ const (
 // Of is the tiling that cuts all layers in one way.
 func Of(b Base) Tiling { return Tiling{Base: b} }
 
-// InParts is the tiling with layers in so many parts along a dimension.
+// InParts is the tiling with layers in a number of parts along a dimension.
 func InParts(number int, along dag.Dimension) Tiling {
 	return Of(Base{Kind: Parts, Number: number, Along: along})
 }
 
-// change is a number that a tiling has otherwise than its base.
+// change is a number in which a tiling differs from its base.
 type change struct {
 	layer string // "": the number of micro-batches of the network
 	number

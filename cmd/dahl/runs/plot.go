@@ -114,7 +114,7 @@ func plotInput(ctx context.Context, path string, by plots.ColourBy, steps string
 	if err != nil || predicted == nil {
 		return in, err
 	}
-	c, _, err := compared(ctx, r, nil, plan.Beside)
+	c, _, err := compared(ctx, r, nil, plan.CompareUnsplit)
 	if err != nil {
 		return in, err
 	}

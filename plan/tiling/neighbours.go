@@ -14,13 +14,13 @@ type neighbours struct {
 	*Network
 	tiling         Tiling
 	layer          string
-	lowering, from dag.Lowering // from is that of the base
+	lowering, from dag.Lowering // from is the lowering of the base
 	extents        dag.LayerLowering
 	all            []Tiling
 }
 
-// near begins with none of the tilings that differ from one in a layer.
-func (n *Network) near(t Tiling, layer string) (*neighbours, error) {
+// neighboursOf begins with none of the tilings that differ from one in a layer.
+func (n *Network) neighboursOf(t Tiling, layer string) (*neighbours, error) {
 	l, err := n.Lowering(t)
 	if err != nil {
 		return nil, err
@@ -29,30 +29,30 @@ func (n *Network) near(t Tiling, layer string) (*neighbours, error) {
 	return &neighbours{Network: n, tiling: t, layer: layer, lowering: l, from: from, extents: n.Extents[layer]}, err
 }
 
-// Near lists the tilings that differ from one in a number of a layer that default lowerings choose: samples, outputs, those
-// of its weight gradient, and the accumulators of that. The number is half or twice as large, or the
-// most. Where a layer gets other samples and its weight gradient was split like it, there is one in which that stays so.
-func (n *Network) Near(t Tiling, layer string) ([]Tiling, error) {
-	to, err := n.near(t, layer)
+// Neighbours lists the neighbours of a tiling in the numbers of a layer that default lowerings choose: samples, outputs, and samples,
+// outputs and accumulators of the weight gradient. The number is half or twice as large, or the
+// most. If the weight gradient is split like its layer, there is also a neighbour with other samples for both.
+func (n *Network) Neighbours(t Tiling, layer string) ([]Tiling, error) {
+	to, err := n.neighboursOf(t, layer)
 	if err != nil {
 		return nil, err
 	}
 	of := to.lowering.Layers[layer]
 	to.halvedOrDoubled(of, true, func(_ number, ll dag.LayerLowering) {
-		to.keep(ll)
+		to.add(ll)
 		if of.WeightGradient.Samples == of.Forward.Samples && ll.WeightGradient.Samples == of.WeightGradient.Samples {
 			ll.WeightGradient.Samples = ll.Forward.Samples
-			to.keep(ll)
+			to.add(ll)
 		}
 	})
 	return to.all, nil
 }
 
-// Further lists the tilings that differ from one in any other number of a layer, half or twice as large, and those in which
-// all passes of the layer have half of what they had along one dimension. Where a task gets half of a sum's terms,
+// Further lists the neighbours of a tiling in any other number of a layer, half or twice as large. It also halves all passes of
+// the layer along one dimension. Where a task gets half of a sum's terms,
 // there is one with twice the accumulators. Of the layer "", which stands for the network, the micro-batches are half or twice as many.
 func (n *Network) Further(t Tiling, layer string) ([]Tiling, error) {
-	to, err := n.near(t, layer)
+	to, err := n.neighboursOf(t, layer)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +62,13 @@ func (n *Network) Further(t Tiling, layer string) ([]Tiling, error) {
 	}
 	of := to.lowering.Layers[layer]
 	for along := range dag.NumDimensions {
-		to.keep(to.halved(of, along))
+		to.add(to.halved(of, along))
 	}
 	to.halvedOrDoubled(of, false, func(of number, ll dag.LayerLowering) {
-		to.keep(ll)
+		to.add(ll)
 		if of.pass.Sums(of.of) {
 			to.accumulate(&ll, of.pass)
-			to.keep(ll)
+			to.add(ll)
 		}
 	})
 	return to.all, nil
@@ -76,14 +76,14 @@ func (n *Network) Further(t Tiling, layer string) ([]Tiling, error) {
 
 // Mixed lists the tilings in which a layer is whole, or in parts along another dimension than in one.
 func (n *Network) Mixed(t Tiling, layer string) ([]Tiling, error) {
-	to, err := n.near(t, layer)
+	to, err := n.neighboursOf(t, layer)
 	if err != nil || n.MostParts < 2 {
 		return nil, err
 	}
 	whole := n.OfBatch(1).Layers[layer]
-	to.keep(whole)
-	for _, b := range n.inParts(n.MostParts) {
-		to.keep(cutInParts(b.Number, b.Along, whole, to.extents))
+	to.add(whole)
+	for _, b := range n.partings(n.MostParts) {
+		to.add(cutInParts(b.Number, b.Along, whole, to.extents))
 	}
 	return to.all, nil
 }
@@ -106,14 +106,14 @@ func (n *neighbours) microBatches() {
 func (n *neighbours) halved(ll dag.LayerLowering, along dag.Dimension) dag.LayerLowering {
 	weights := n.extents.WeightGradient != dag.Cut{}
 	if weights {
-		n.say(&ll)
+		n.stateInputGradient(&ll)
 	}
 	for _, of := range numbers {
 		most := *of.in(&n.extents)
 		if of.of != along || most < 2 || !weights && of.pass == dag.InputGradientPass {
 			continue // where there are no weights the gradient follows
 		}
-		*of.in(&ll) = inParts(of.have(&ll, most), 2)
+		*of.in(&ll) = ceilDiv(of.have(&ll, most), 2)
 		if of.pass.Sums(along) {
 			n.accumulate(&ll, of.pass)
 		}
@@ -127,8 +127,8 @@ func (n *neighbours) accumulate(ll *dag.LayerLowering, pass dag.Pass) {
 	sums.Accumulators = min(2*max(1, sums.Accumulators), n.extents.Cut(pass).Accumulators)
 }
 
-// say gives the cut of an input gradient the numbers that follow from the forward pass, if it has none.
-func (n *neighbours) say(ll *dag.LayerLowering) {
+// stateInputGradient gives the cut of an input gradient the numbers that follow from the forward pass, if it has none.
+func (n *neighbours) stateInputGradient(ll *dag.LayerLowering) {
 	if ll.InputGradient == (dag.Cut{}) {
 		ll.InputGradient = followed(ll.Forward, &n.extents)
 	}
@@ -140,7 +140,7 @@ func (n *neighbours) halvedOrDoubled(of dag.LayerLowering, usual bool, visit fun
 	for _, one := range numbers {
 		ll := of
 		if one.pass == dag.InputGradientPass {
-			n.say(&ll)
+			n.stateInputGradient(&ll)
 		}
 		most := *one.in(&n.extents)
 		if most < 2 || one.isUsual() != usual || one.of == dag.Accumulators && !sumsParts(one.pass, &ll, &n.extents) {
@@ -168,8 +168,8 @@ func (n *neighbours) halvedOrDoubled(of dag.LayerLowering, usual bool, visit fun
 	}
 }
 
-// keep adds the tiling with this layer changed, unless it was seen before.
-func (n *neighbours) keep(ll dag.LayerLowering) {
+// add adds the tiling with this layer changed, unless it was seen before.
+func (n *neighbours) add(ll dag.LayerLowering) {
 	before, base := n.lowering.Layers[n.layer], n.from.Layers[n.layer]
 	for _, of := range numbers { // what is as in the base is said as there
 		switch most := *of.in(&n.extents); {

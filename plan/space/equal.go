@@ -9,9 +9,9 @@ import (
 	"dahl/platform"
 )
 
-// alike numbers the devices of a machine: two have one number if exchanging them, with their memories,
+// equalDevices numbers the devices of a machine: two have one number if exchanging them, with their memories,
 // gives the same machine, and no task or buffer of the graph names one of them.
-func alike(p *platform.Platform, graph *dag.Graph) []int {
+func equalDevices(p *platform.Platform, graph *dag.Graph) []int {
 	like := make([]int, len(p.Devices))
 	for d := range like {
 		like[d] = d
