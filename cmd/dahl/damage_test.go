@@ -125,47 +125,6 @@ func loaded(t *testing.T) *interrupted {
 	return in
 }
 
-// TestEveryByteOfTables flips two bits of each byte of the rows that the oldest checkpoint has, one at a time: nothing can
-// be gone on from then, since all three have these rows.
-func TestEveryByteOfTables(t *testing.T) {
-	t.Chdir(t.TempDir())
-	files := savedTraining(t)
-	files.restore(t, "", nil)
-	oldest := keptBefore(t, 6)
-	for name, length := range map[string]int64{record.StepsFile: oldest.Steps.Bytes, record.EpochsFile: oldest.Epochs.Bytes} {
-		if length < 40 { // a head of so many letters and a row
-			t.Fatalf("%s has %d bytes after step 6", name, length)
-		}
-		for i := range 2 * length {
-			bit := 8*(i/2) + (i/2+3*(i%2))%8
-			damaged := bytes.Clone(files[name])
-			damaged[bit/8] ^= 1 << (bit % 8)
-			writeTestFile(t, filepath.Join("cut", ".staging", name), string(damaged))
-			if in := loaded(t); in != nil {
-				t.Fatalf("%s with bit %d of byte %d changed is taken", name, bit%8, bit/8)
-			}
-		}
-		writeTestFile(t, filepath.Join("cut", ".staging", name), string(files[name]))
-	}
-	if in := loaded(t); in == nil || in.progress.Steps != 12 {
-		t.Error("the whole training does not go on after step 12")
-	}
-}
-
-// keptBefore is what the checkpoint after a step notes.
-func keptBefore(t *testing.T, step int) kept {
-	t.Helper()
-	in := &interrupted{manifest: new(record.Manifest)}
-	var err error
-	if in.dir, err = rundir.Resume("cut", in.manifest); err == nil {
-		err = errors.Join(in.read(step), in.dir.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return in.kept
-}
-
 // TestResumeRefusesAnother: a checkpoint goes on with no other training, though its manifest is sealed; with no other
 // initial weights, which the manifest of the whole would name; and a finished run with no other tables.
 func TestResumeRefusesAnother(t *testing.T) {
