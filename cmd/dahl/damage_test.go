@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -281,28 +280,4 @@ func TestRecipeHasLastBits(t *testing.T) {
 	if differ < 2 { // other tiles and other variants add in another order
 		t.Errorf("%d flags change weights", differ)
 	}
-}
-
-// TestAddBesideInterrupted adds figures and traces to a complete run while a training that is to take its place is
-// interrupted, and goes on with that.
-func TestAddBesideInterrupted(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeTestFile(t, "tiny.toml", tinyNetwork)
-	mustRun(t, strings.Fields(tinyTraining+"--out cut")...)
-	cutAfter(t, "12", append(strings.Fields(damagedTraining), "--out", "cut")...)
-	for _, line := range []string{"plot cut gantt --format png", "trace cut", "compare cut --out cut"} {
-		mustRun(t, strings.Fields(line)...)
-	}
-	if out := mustRun(t, "verify", "cut"); !strings.Contains(out, "interrupted after step 12, resume with") || !strings.Contains(out, "files                  ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
-	mustRun(t, "execute", "--resume", "cut")
-	mustRun(t, append(strings.Fields(damagedTraining), "--out", "whole")...)
-	if a, b := manifestOf(t, "cut").WeightsHash, manifestOf(t, "whole").WeightsHash; a != b {
-		t.Errorf("weights %.12s, want %.12s", a, b)
-	}
-	if _, err := os.Stat("cut/gantt.png"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the picture of the earlier run is left: %v", err)
-	}
-	wantVerified(t, "cut")
 }
