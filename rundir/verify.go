@@ -88,7 +88,7 @@ type Claims struct {
 	PlatformSHA256, GraphSHA256 string
 
 	Target schedule.Target
-	Policy schedule.Policy // nil: the run followed its plan
+	Policy schedule.Policy // nil means that the run followed its plan
 }
 
 // Unchecked is the error of a check that is left out, and says why.

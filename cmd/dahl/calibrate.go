@@ -42,7 +42,7 @@ type calibrateFlags struct {
 	clocks   bool // to be set
 
 	units  map[string]int   // of the devices to measure
-	energy train.CallEnergy // nil: no meters
+	energy train.CallEnergy // nil means no meters
 	stderr io.Writer        // for progress
 	file   *growingFile
 	sum    execute.Calibration // of all networks
@@ -338,9 +338,9 @@ func calibrate(ctx context.Context, o *flags.Options, m *nn.Model, d train.Data,
 type growingFile struct {
 	path     string
 	period   time.Duration      // the least time between two writes
-	platform *platform.Platform // the last one given to save; nil: it has been written
+	platform *platform.Platform // the last one given to save; nil means that it has been written
 	written  time.Time
-	models   int // in the file; 0: it was not written
+	models   int // in the file; 0 means that it was not written
 }
 
 // savePeriod is the least time between two writes of a calibration, and the most that an

@@ -37,9 +37,9 @@ type executeFlags struct {
 	compareDevices bool
 	watch          bool
 	stderr         io.Writer
-	page           *cli.Page    // on the standard error; nil: it is no terminal
+	page           *cli.Page    // on the standard error; nil means that it is no terminal
 	resume         string       // directory of a training that goes on
-	from           *interrupted // the training in it; nil: it begins
+	from           *interrupted // the training in it; nil means that it begins
 }
 
 var recordHelp = fmt.Sprintf(`The tasks of a step are timed where the step is recorded. On processors that is free,

@@ -47,7 +47,7 @@ type keptTable struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 
-	hash hash.Hash // of those bytes; nil: of none
+	hash hash.Hash // of those bytes; nil means of no byte
 }
 
 // add counts rows.

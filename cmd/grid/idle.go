@@ -54,7 +54,7 @@ func (r *gridRun) measureIdle(ctx context.Context) (idle []IdlePower, err error)
 	return idle, nil
 }
 
-// idleReadings reads the meters of a machine for a while; nil: it has none.
+// idleReadings reads the meters of a machine for a while; nil means none.
 func (by *Program) idleReadings(ctx context.Context, p *platform.Platform) ([]meter.Reading, error) {
 	meters := by.Meters(p)
 	if meters.Empty() {

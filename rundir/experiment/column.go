@@ -37,7 +37,7 @@ const (
 type ColumnInfo struct {
 	Name     string // in CSV and in files
 	Heading  string // in tables
-	Unit     string // "s", "J", "B", "%" or "/s"; empty: none
+	Unit     string // "s", "J", "B", "%" or "/s"; empty means none
 	More     bool   // more of it is better
 	Sentence string
 }

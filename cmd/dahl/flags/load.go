@@ -197,7 +197,7 @@ func (o *Options) Training() (t train.Options, err error) {
 	return t, err
 }
 
-// lowering reads the lowering file, or the lowering of a plan; nil: it is the default, from which the search for
+// lowering reads the lowering file, or the lowering of a plan; nil means the default, from which the search for
 // the best tiles begins.
 func (o *Options) lowering() (*dag.Lowering, error) {
 	if err := cli.CheckRegular(o.Lowering); err != nil {

@@ -266,7 +266,7 @@ type TileTry struct {
 	Error string        `json:"error,omitempty"`
 }
 
-// Of is the try of a tiling; nil: there is none.
+// Of is the try of a tiling; nil means none.
 func (s *TileSearch) Of(tiles tiling.Tiling) *TileTry {
 	i := slices.IndexFunc(s.Tries, func(t TileTry) bool { return t.Tiles == tiles })
 	if i < 0 {
