@@ -52,13 +52,7 @@ graph, which warms up; the joules of steps that are not recorded are those of th
 power of the recorded ones. Predictions are of the same steps: the timing of a device in
 the platform file, which dahl calibrate measures, makes recorded ones longer.`, train.RecordedByDefault)
 
-func newExecute(args []string) *cobra.Command {
-	o := flags.Options{Args: args}
-	var f executeFlags
-	cmd := &cobra.Command{
-		Use:   "execute --model NAME|FILE [--data NAME|DIR]",
-		Short: "train a network on this machine and measure its tasks",
-		Long: `execute trains a network on the cores of this machine, following a plan to the
+var executeHelp = `execute trains a network on the cores of this machine, following a plan to the
 letter or, where all tasks run in one memory, asking a policy at run time, and writes what ran beside what the
 simulator predicted. Without --platform the machine is detected; give it the file
 that dahl calibrate wrote for predictions that mean something.
@@ -117,35 +111,46 @@ starts again. What came after a loss is a run directory of its own in that of th
 
 ` + recordHelp + `
 
-` + flags.BestTilesHelp,
+` + flags.BestTilesHelp
+
+func newExecute(args []string) *cobra.Command {
+	o := flags.Options{Args: args}
+	var f executeFlags
+	cmd := &cobra.Command{
+		Use:   "execute --model NAME|FILE [--data NAME|DIR]",
+		Short: "train a network on this machine and measure its tasks",
+		Long:  executeHelp,
 		Example: `  dahl execute --model digits-cnn --epochs 5
   dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.npz
   dahl execute --model mlp --policy eager --workers 2 --json
   dahl execute --resume dahl-execute --epochs 20`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			progress := cmd.OutOrStdout()
-			if f.out.JSON {
-				progress = io.Discard
-			}
-			if f.resume != "" {
-				var err error
-				if f.from, err = openInterrupted(cmd, f.resume, &o); err != nil {
-					return err
-				}
-				defer f.from.dir.Close()
-				f.out.Dir = f.resume
-			}
-			if f.stderr, f.page = cmd.ErrOrStderr(), cli.NewPage(cmd.ErrOrStderr()); f.page != nil {
-				progress = f.page.Above(progress)
-				cli.LogTo(f.page.Above(f.stderr))
-				defer cli.LogTo(f.stderr)
-			}
-			return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, &o) },
 	}
 	addExecuteFlags(cmd, &o, &f)
 	return cmd
+}
+
+// run opens an interrupted training where one is to go on, takes the terminal for its page, and trains.
+func (f *executeFlags) run(cmd *cobra.Command, o *flags.Options) error {
+	progress := cmd.OutOrStdout()
+	if f.out.JSON {
+		progress = io.Discard
+	}
+	if f.resume != "" {
+		var err error
+		if f.from, err = openInterrupted(cmd, f.resume, o); err != nil {
+			return err
+		}
+		defer f.from.dir.Close()
+		f.out.Dir = f.resume
+	}
+	if f.stderr, f.page = cmd.ErrOrStderr(), cli.NewPage(cmd.ErrOrStderr()); f.page != nil {
+		progress = f.page.Above(progress)
+		cli.LogTo(f.page.Above(f.stderr))
+		defer cli.LogTo(f.stderr)
+	}
+	return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, o, f)
 }
 
 func addExecuteFlags(cmd *cobra.Command, o *flags.Options, f *executeFlags) {
@@ -221,18 +226,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 	for _, warning := range t.Runner.Warnings() {
 		slog.Warn(warning)
 	}
-	meters := startMeters(w.Platform)
-	shown := watch.New(t.Trainer, meters, w.Decision.ReservedBytes(), f.page, f.watch, f.stderr)
-	shown.Start()
-	runErr := t.run(ctx)
-	shown.End()
-	if t.Readings, err = meters.Stop(); err != nil {
-		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
-	}
-	t.gpus, t.MeterStates = meters.States, meters.MeterStates()
-	if runErr == nil {
-		runErr = t.measureSets(ctx, f.compareDevices)
-	}
+	runErr := t.watched(ctx, f)
 	if f.save != "" {
 		runErr = errors.Join(runErr, durable.Write(f.save, func(out io.Writer) error { return npz.Encode(out, t.Weights()) }))
 	}
@@ -244,6 +238,24 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 	}
 	t.printOutcome(progress, k.dir)
 	return nil
+}
+
+// watched trains between two readings of the meters and shows the progress. Then it measures the compared sets of devices.
+func (t *trainer) watched(ctx context.Context, f *executeFlags) error {
+	meters := startMeters(t.w.Platform)
+	shown := watch.New(t.Trainer, meters, t.w.Decision.ReservedBytes(), f.page, f.watch, f.stderr)
+	shown.Start()
+	runErr := t.run(ctx)
+	shown.End()
+	var err error
+	if t.Readings, err = meters.Stop(); err != nil {
+		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
+	}
+	t.gpus, t.MeterStates = meters.States, meters.MeterStates()
+	if runErr == nil {
+		runErr = t.measureSets(ctx, f.compareDevices)
+	}
+	return runErr
 }
 
 // printOutcome says what the run came to, and where it is kept.
