@@ -103,14 +103,14 @@ func TestCovers(t *testing.T) {
 		}
 		return r
 	}
-	if covers(nil, p) || covers(of(energy.ProcessorsMeter, "g0"), p) || covers(of("g0", "g1"), p) {
+	if record.Covers(nil, p) || record.Covers(of(energy.ProcessorsMeter, "g0"), p) || record.Covers(of("g0", "g1"), p) {
 		t.Error("a device without a meter is covered")
 	}
-	if !covers(of(energy.ProcessorsMeter, "g0", "g1"), p) {
+	if !record.Covers(of(energy.ProcessorsMeter, "g0", "g1"), p) {
 		t.Error("all devices have meters and are not covered")
 	}
 	p.Devices[0].PlacedOnly = true
-	if !covers(of("g0", "g1"), p) {
+	if !record.Covers(of("g0", "g1"), p) {
 		t.Error("a processor that only serves the GPUs needs a meter")
 	}
 }

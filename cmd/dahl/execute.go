@@ -29,17 +29,12 @@ import (
 	"dahl/train/setclock"
 )
 
-// executeFlags are the flags of execute that have no influence on the computed numbers.
+// executeFlags are the flags of execute with the terminal and the interrupted training that they ask for.
 type executeFlags struct {
-	out            flags.Output
-	save           string
-	clocks         clockFlags
-	compareDevices bool
-	watch          bool
-	stderr         io.Writer
-	page           *cli.Page    // on the standard error; nil means that it is no terminal
-	resume         string       // directory of a training that goes on
-	from           *interrupted // the training in it; nil means that it begins
+	flags.Execute
+	stderr io.Writer
+	page   *cli.Page    // on the standard error; nil means that it is no terminal
+	from   *interrupted // the training in f.Resume; nil means that it begins
 }
 
 var recordHelp = fmt.Sprintf(`The tasks of a step are timed where the step is recorded. On processors that is free,
@@ -127,23 +122,23 @@ func newExecute(args []string) *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, &o) },
 	}
-	addExecuteFlags(cmd, &o, &f)
+	flags.AddExecuteFlags(cmd, &o, &f.Execute)
 	return cmd
 }
 
 // run opens an interrupted training where one is to go on, takes the terminal for its page, and trains.
 func (f *executeFlags) run(cmd *cobra.Command, o *flags.Options) error {
 	progress := cmd.OutOrStdout()
-	if f.out.JSON {
+	if f.Out.JSON {
 		progress = io.Discard
 	}
-	if f.resume != "" {
+	if f.Resume != "" {
 		var err error
-		if f.from, err = openInterrupted(cmd, f.resume, o); err != nil {
+		if f.from, err = openInterrupted(cmd, f.Resume, o); err != nil {
 			return err
 		}
 		defer f.from.dir.Close()
-		f.out.Dir = f.resume
+		f.Out.Dir = f.Resume
 	}
 	if f.stderr, f.page = cmd.ErrOrStderr(), cli.NewPage(cmd.ErrOrStderr()); f.page != nil {
 		progress = f.page.Above(progress)
@@ -151,31 +146,6 @@ func (f *executeFlags) run(cmd *cobra.Command, o *flags.Options) error {
 		defer cli.LogTo(f.stderr)
 	}
 	return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, o, f)
-}
-
-func addExecuteFlags(cmd *cobra.Command, o *flags.Options, f *executeFlags) {
-	flags.AddWorkFlags(cmd, o)
-	flags.AddTrainFlags(cmd, o)
-	flags.Exclude(cmd, "devices", "workers")
-	flags.Before(cmd, func() error {
-		if f.compareDevices && !cmd.Flags().Changed("policy") {
-			o.Policy = flags.ListPolicy // so that the run on all devices uses them
-		}
-		return nil
-	})
-	cli.Must(cmd.Flags().MarkHidden("graph")) // a graph file has no kernels to execute; said when it is given
-	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
-	cmd.Flags().IntVar(&o.ContinueOnLoss, "continue-on-loss", 0, "when a device fails, plan anew without it and go on from the weights kept after every `n` training steps (1 where no n is given)")
-	cmd.Flags().Lookup("continue-on-loss").NoOptDefVal = "1"
-	cmd.Flags().BoolVar(&o.ContinueOnNaN, "continue-on-nan", false, "go on when the loss is NaN or infinite")
-	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", train.RecordedByDefault))
-	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured; plans by "+flags.ListPolicy+" where no --policy is given")
-	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "save the training `every`=100steps or every=5min, or never (default: every minute, or less often where that takes more than 1 % of the time)")
-	cmd.Flags().BoolVar(&f.watch, "watch", false, "show a page about the training while it runs; a line now and then where there is no terminal")
-	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted training in a `directory`")
-	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
-	f.clocks.add(cmd)
-	flags.AddOutputFlags(cmd, &f.out, "dahl-execute")
 }
 
 // savingTraining is the text with which a training answers a signal.
@@ -194,7 +164,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 		return cli.AsInput(err)
 	}
 	defer cli.Saving(ctx, savingTraining)()
-	release, err := f.clocks.hold(w, setclock.Used(w.Platform, w.Decision.ClocksUsed()))
+	release, err := w.holdClocks(&f.Execute, setclock.Used(w.Platform, w.Decision.ClocksUsed()))
 	if err != nil {
 		return err
 	}
@@ -208,7 +178,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 	}
 	defer t.Close()
 	t.Predicted = predicted
-	if t.devices, _, err = w.compareSets(ctx, predicted, f.compareDevices); err != nil {
+	if t.devices, _, err = w.compareSets(ctx, predicted, f.CompareDevices); err != nil {
 		return err
 	}
 	if err := f.checkSave(); err != nil {
@@ -227,13 +197,13 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 		slog.Warn(warning)
 	}
 	runErr := t.watched(ctx, f)
-	if f.save != "" {
-		runErr = errors.Join(runErr, durable.Write(f.save, func(out io.Writer) error { return npz.Encode(out, t.Weights()) }))
+	if f.Save != "" {
+		runErr = errors.Join(runErr, durable.Write(f.Save, func(out io.Writer) error { return npz.Encode(out, t.Weights()) }))
 	}
 	if err := k.commit(t, runErr); err != nil {
 		return err
 	}
-	if f.out.JSON {
+	if f.Out.JSON {
 		return cli.PrintJSON(stdout, t.summarize())
 	}
 	t.printOutcome(progress, k.dir)
@@ -242,8 +212,8 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 
 // watched trains between two readings of the meters and shows the progress. Then it measures the compared sets of devices.
 func (t *trainer) watched(ctx context.Context, f *executeFlags) error {
-	meters := startMeters(t.w.Platform)
-	shown := watch.New(t.Trainer, meters, t.w.Decision.ReservedBytes(), f.page, f.watch, f.stderr)
+	meters := flags.StartMeters(t.w.Platform)
+	shown := watch.New(t.Trainer, meters, t.w.Decision.ReservedBytes(), f.page, f.Watch, f.stderr)
 	shown.Start()
 	runErr := t.run(ctx)
 	shown.End()
@@ -253,7 +223,7 @@ func (t *trainer) watched(ctx context.Context, f *executeFlags) error {
 	}
 	t.gpus, t.MeterStates = meters.States, meters.MeterStates()
 	if runErr == nil {
-		runErr = t.measureSets(ctx, f.compareDevices)
+		runErr = t.measureSets(ctx, f.CompareDevices)
 	}
 	return runErr
 }
@@ -272,10 +242,10 @@ func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
 
 // checkSave refuses a file for the weights that could not be written, or would be in the run.
 func (f *executeFlags) checkSave() error {
-	if f.save != "" && cli.LiesIn(f.save, f.out.Dir) {
-		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.save, filepath.Join(f.out.Dir, record.WeightsFile))
+	if f.Save != "" && cli.LiesIn(f.Save, f.Out.Dir) {
+		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.Save, filepath.Join(f.Out.Dir, record.WeightsFile))
 	}
-	return cli.CheckWritable(f.save)
+	return cli.CheckWritable(f.Save)
 }
 
 // trainingWorkload opens the data, fits the model to it and makes the decisions

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"dahl/cmd/cli"
 	"dahl/dag"
@@ -39,6 +40,13 @@ func ThisMachine(o *Options) (*platform.Platform, error) {
 	}
 	return cli.WithWorkers(p, o.Workers)
 }
+
+// StartMeters starts the meters of a training on this machine, and IdleWindow is how long they are read while nothing runs.
+// Tests have others.
+var (
+	StartMeters = train.StartMeters
+	IdleWindow  = 3 * time.Second
+)
 
 // Machine is the platform file, prepared, and what of it is selected.
 func (o *Options) Machine() (whole, some *platform.Platform, err error) {

@@ -20,6 +20,7 @@ import (
 	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/tiling"
+	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/schedule/place"
@@ -384,3 +385,12 @@ const (
 	FrontFile   = "front.csv"
 	FrontFigure = "front.svg"
 )
+
+// Covers reports whether there is a reading for every device that runs layers, so that
+// their sum stands for the run.
+func Covers(readings []meter.Reading, p *platform.Platform) bool {
+	missing := func(d platform.Device) bool {
+		return !d.PlacedOnly && !slices.ContainsFunc(readings, func(r meter.Reading) bool { return r.Of == energy.MeterOf(&d) })
+	}
+	return len(readings) > 0 && !slices.ContainsFunc(p.Devices, missing)
+}
