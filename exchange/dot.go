@@ -10,7 +10,7 @@ import (
 // dotValue is an attribute as it stands in the file.
 type dotValue struct {
 	text string
-	line int // 0: it is not given
+	line int // 0 means that it is not given
 }
 
 // dotAttrs are the attributes of a node or an edge that have a meaning here. They are read as numbers

@@ -18,7 +18,7 @@ import (
 // order of the file.
 type file struct {
 	name string
-	unit time.Duration // as given; 0: it was not
+	unit time.Duration // as given; 0 means not given
 	took string        // attributes of the file and their meaning here
 
 	nodes []node

@@ -25,7 +25,7 @@ const (
 	busyWorkers = 8
 )
 
-// newBusy counts the workers of a chart; nil: they are few, or there is no time.
+// newBusy counts the workers of a chart; nil means that they are few, or there is no time.
 func newBusy(c *chart) *busy {
 	b := &busy{times: grid(c.end, busyColumns), workers: make([]float64, busyColumns), of: len(c.run.Problem.Platform.Workers)}
 	if b.of < busyWorkers || c.end < busyColumns {

@@ -20,8 +20,8 @@ type Run struct {
 	Problem  *schedule.Problem
 	Schedule *schedule.Schedule
 
-	Title    string   // "": the graph's name, the policy and the world
-	ColourBy ColourBy // "": the first of layer, phase, op that tells tasks apart
+	Title    string   // empty means the graph's name, the policy and the world
+	ColourBy ColourBy // empty means the first of layer, phase, op that tells tasks apart
 
 	// Power is the power of the host, the devices and the links over time, as energy.Traces gives
 	// it, drawn from the bottom up; nil where it is not known.
@@ -31,8 +31,8 @@ type Run struct {
 	// ReservedBytes is how much the plan reserves, by memory; 0 or missing: no line.
 	ReservedBytes []int64
 
-	// Part says which part of a longer run the schedule is; "": all of it. FirstStep is the
-	// number of its first step in that run; 0: 1.
+	// Part says which part of a longer run the schedule is; empty means all of it. FirstStep is the
+	// number of its first step in that run; 0 means 1.
 	Part      string
 	FirstStep int
 

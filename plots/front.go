@@ -27,7 +27,7 @@ type Front struct {
 	Bound   float64
 	BoundOf string
 	Of      FrontBound
-	// Deadline is how many seconds a plan may take; 0: no matter.
+	// Deadline is how many seconds a plan may take; 0 means no matter.
 	Deadline float64
 }
 
@@ -185,7 +185,7 @@ func (a *axis) value(share float64) float64 {
 // holds reports whether a plan is within the axes.
 func (f *frame) holds(p *FrontPoint) bool { return p.Seconds <= f.x.max && p.Joules <= f.y.max }
 
-// outside says how many plans are beyond the axes; empty: none.
+// outside says how many plans are beyond the axes; empty means none.
 func (of *Front) outside(f *frame) string {
 	n := 0
 	for i := range of.Points {

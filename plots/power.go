@@ -188,7 +188,7 @@ func (s *stack) legend() []legendEntry {
 // powerCap is a cap over the run.
 type powerCap struct {
 	legendEntry
-	watts []float64 // by interval: where it lies in the stack; nil: too far above it to be drawn
+	watts []float64 // by interval: where it lies in the stack; nil means too far above it to be drawn
 }
 
 // farCap is how many times the greatest power a cap may be and still be drawn.

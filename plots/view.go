@@ -23,7 +23,7 @@ type View struct {
 	Rests            []Rest // what workers and links did between
 	Path             []explain.PathStep
 
-	Power    *PowerCurves // nil: the run has no power over time
+	Power    *PowerCurves // nil means that the run has no power over time
 	Memories []MemoryCurve
 	Clocks   []ClockCurve
 
@@ -120,7 +120,7 @@ const (
 	piecesPerRun  = 2
 )
 
-// NewView arranges a run. It has the colours of another view of the same graph, nil: its own.
+// NewView arranges a run. It has the colours of another view of the same graph; nil means its own.
 func NewView(r *Run, like *View) (*View, error) {
 	if err := r.check("report"); err != nil {
 		return nil, err

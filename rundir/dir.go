@@ -37,7 +37,7 @@ type stage struct {
 	name  string   // stagingName or addingName
 	files []string // written, from the stage on, in their order
 	again bool     // it goes on with the finished run
-	keep  func()   // the stage, from what durable.Stop removes; nil: it stays
+	keep  func()   // the stage, from what durable.Stop removes; nil means that it stays
 }
 
 // Create makes a run directory, or begins a run that will replace the one in it. The manifest is

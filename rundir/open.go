@@ -57,10 +57,10 @@ func outermost(dir string) (top, below string) {
 
 // State describes an unfinished run in a directory.
 type State struct {
-	Holder      string // who writes into it now; empty: nobody
+	Holder      string // who writes into it now; empty means nobody
 	Interrupted bool   // a run that was begun and not committed
-	Step        int    // after which it can be resumed; 0: it cannot
-	Damage      error  // why it cannot, whatever is kept; nil: nothing that its manifest shows
+	Step        int    // after which it can be resumed; 0 means that it cannot
+	Damage      error  // why it cannot, whatever is kept; nil means nothing that its manifest shows
 }
 
 // Look tells the state of a directory.

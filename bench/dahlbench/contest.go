@@ -14,7 +14,7 @@ import (
 
 // contestant is a program that can train or evaluate the network of a cell.
 type contestant struct {
-	program string // "": dahl
+	program string // empty means dahl
 	label   string
 	mode    string
 	losses  func(steps int) ([]float64, error)                      // of each step, from the first weights

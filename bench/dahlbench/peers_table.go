@@ -134,7 +134,7 @@ func (r *peerReport) printRates(w io.Writer, mode, title string) {
 	}
 }
 
-// best is the fastest finalist of a program; nil: it has none.
+// best is the fastest finalist of a program; nil means none.
 func (c *peerRow) best(program string) *finalist {
 	for i := range c.Finalists {
 		if c.Finalists[i].Program == program {

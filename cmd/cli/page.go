@@ -21,7 +21,7 @@ type file struct{ *os.File }
 // Size asks the system each time, since a window may be resized.
 func (f file) Size() (columns, rows int) { return terminalSize(f.File) }
 
-// terminalOf finds a terminal in a writer; nil: it is none, or one that draws nothing anew.
+// terminalOf finds a terminal in a writer; nil means none, or one that draws nothing anew.
 func terminalOf(w io.Writer) Terminal {
 	switch w := w.(type) {
 	case Terminal:
@@ -45,7 +45,7 @@ type Page struct {
 	lines []string // that are shown
 }
 
-// NewPage is an empty page on a terminal; nil: the writer is none.
+// NewPage is an empty page on a terminal; nil means none.
 func NewPage(w io.Writer) *Page {
 	if to := terminalOf(w); to != nil {
 		return &Page{to: to}

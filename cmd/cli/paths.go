@@ -12,7 +12,7 @@ import (
 
 // Paths are the flags of a program whose values name files or directories, by the flag's name, or by command.flag.
 type Paths struct {
-	// Read are those that a command reads. The function of a flag finds the path in its value; "": the value names no file.
+	// Read are those that a command reads. The function of a flag finds the path in its value; empty means that the value names no file.
 	Read map[string]func(string) string
 	// Written are those that it writes, with the endings of files; none: it is a directory.
 	Written map[string][]string

@@ -65,7 +65,7 @@ func unknownFlag(cmd *cobra.Command, absent *pflag.NotExistError) error {
 	return fmt.Errorf("there is no flag %s%s%s", dashes, name, hint)
 }
 
-// unknownCommand is the error of a first word that is no command of the tree; nil: it is one.
+// unknownCommand is the error of a first word that is no command of the tree; nil means that it is one.
 func unknownCommand(root *cobra.Command, args []string) error {
 	cmd, rest, err := root.Find(args)
 	if err == nil {

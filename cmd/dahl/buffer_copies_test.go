@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/schedule/place"
@@ -100,26 +99,6 @@ func TestCopiesOfBuffersInFiles(t *testing.T) {
 	mustRun(t, "graph", "--graph", "x3.json", "--export", "y.json")
 	if text, err := os.ReadFile("y.json"); err != nil || !strings.Contains(string(text), `"copies":3`) {
 		t.Errorf("exported as %s", text)
-	}
-}
-
-// TestCopiesOfBuffersRefused: a plan of a file that names what there is not.
-func TestCopiesOfBuffersRefused(t *testing.T) {
-	t.Chdir(t.TempDir())
-	planTwoStages(t)
-	for _, c := range []struct {
-		counts []place.PlannedVersions
-		want   string
-	}{
-		{[]place.PlannedVersions{in("vram", 2)}, `buffer "x" in memory "vram"; there is no such buffer or no such memory`},
-		{[]place.PlannedVersions{in("own", 9)}, `9 copies of buffer "x" in memory "own"; write a number from 1 to 8`},
-		{[]place.PlannedVersions{in("own", 2), in("own", 2)}, `lists the copies of buffer "x" in memory "own" twice`},
-	} {
-		withCounts(t, c.counts)
-		r := dahl(t, t.Context(), strings.Fields("simulate --platform node.toml --out r --graph x1.json --plan given.json")...)
-		if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c.want) || strings.Count(r.stderr, "\n") != 1 {
-			t.Errorf("%+v: exit code %d, %s", c.counts, r.code, r.stderr)
-		}
 	}
 }
 

@@ -43,7 +43,7 @@ type calibrateFlags struct {
 	clocks   bool // to be set
 
 	units  map[string]int   // of the devices to measure
-	energy train.CallEnergy // nil: no meters
+	energy train.CallEnergy // nil means no meters
 	stderr io.Writer        // for progress
 	file   *growingFile
 	sum    calibrate.Result // of all networks
@@ -54,13 +54,7 @@ var calibratedModels = []string{"digits-cnn", "dahl-cnn", "lenet5", "mlp"}
 
 const calibrationPerModel = 5 * time.Second
 
-func newCalibrate([]string) *cobra.Command {
-	o := flags.Options{Epochs: 1}
-	var f calibrateFlags
-	cmd := &cobra.Command{
-		Use:   "calibrate --out FILE",
-		Short: "measure this machine and write it as a platform file",
-		Long: `calibrate measures every kernel variant over the shapes that the given networks
+const calibrateHelp = `calibrate measures every kernel variant over the shapes that the given networks
 need, alone and with all cores busy, with the operands of the call before, with
 operands that the second-level cache has lost and with some that all caches have
 lost; then the chosen variants inside real training steps; and the memory's
@@ -90,7 +84,15 @@ all tilings: samples per task times powers of two, with several GPUs also parts 
 layers along each dimension. Single layers that are cut otherwise are not, so that dahl plan
 takes for them only calls that occur in these. Where RAPL may be read, the power of a processor
 is measured idle, and with a matrix product on one core and on all, each three times;
-otherwise it is a guess unless the file is edited.`,
+otherwise it is a guess unless the file is edited.`
+
+func newCalibrate([]string) *cobra.Command {
+	o := flags.Options{Epochs: 1}
+	var f calibrateFlags
+	cmd := &cobra.Command{
+		Use:   "calibrate --out FILE",
+		Short: "measure this machine and write it as a platform file",
+		Long:  calibrateHelp,
 		Example: `  dahl calibrate --out here.toml --model lenet5 --model mlp --batch 32 --batch 64
   dahl calibrate --out here.toml --model lenet5 --batch 64 --lowering best
   dahl calibrate --out here.toml --sweep
@@ -339,9 +341,9 @@ func calibrateModel(ctx context.Context, o *flags.Options, m *nn.Model, d train.
 type growingFile struct {
 	path     string
 	period   time.Duration      // the least time between two writes
-	platform *platform.Platform // the last one given to save; nil: it has been written
+	platform *platform.Platform // the last one given to save; nil means that it has been written
 	written  time.Time
-	models   int // in the file; 0: it was not written
+	models   int // in the file; 0 means that it was not written
 }
 
 // savePeriod is the least time between two writes of a calibration, and the most that an

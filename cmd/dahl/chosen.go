@@ -55,7 +55,7 @@ func (w *workload) takeBest(ctx context.Context) error {
 	return nil
 }
 
-// quickSearch is the search of the policy best, which may take so long; 0: as long as it takes.
+// quickSearch is the search of the policy best, which may take so long; 0 means as long as it takes.
 func (w *workload) quickSearch(ctx context.Context, within time.Duration) (*train.Space, *best.Result, error) {
 	s, err := w.defaultSpace()
 	if err != nil {

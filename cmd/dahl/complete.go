@@ -70,7 +70,7 @@ func policies(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, c
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// chosenPlatform is the machine of the flags so far; nil: it cannot be told.
+// chosenPlatform is the machine of the flags so far; nil means that it cannot be told.
 func chosenPlatform(cmd *cobra.Command) *platform.Platform {
 	file := ""
 	if f := cmd.Flags().Lookup("platform"); f != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -123,47 +122,6 @@ func loaded(t *testing.T) *interrupted {
 	}
 	must.Do(t, in.dir.Close())
 	return in
-}
-
-// TestEveryByteOfTables flips two bits of each byte of the rows that the oldest checkpoint has, one at a time: nothing can
-// be gone on from then, since all three have these rows.
-func TestEveryByteOfTables(t *testing.T) {
-	t.Chdir(t.TempDir())
-	files := savedTraining(t)
-	files.restore(t, "", nil)
-	oldest := keptBefore(t, 6)
-	for name, length := range map[string]int64{record.StepsFile: oldest.Steps.Bytes, record.EpochsFile: oldest.Epochs.Bytes} {
-		if length < 40 { // a head of so many letters and a row
-			t.Fatalf("%s has %d bytes after step 6", name, length)
-		}
-		for i := range 2 * length {
-			bit := 8*(i/2) + (i/2+3*(i%2))%8
-			damaged := bytes.Clone(files[name])
-			damaged[bit/8] ^= 1 << (bit % 8)
-			writeTestFile(t, filepath.Join("cut", ".staging", name), string(damaged))
-			if in := loaded(t); in != nil {
-				t.Fatalf("%s with bit %d of byte %d changed is taken", name, bit%8, bit/8)
-			}
-		}
-		writeTestFile(t, filepath.Join("cut", ".staging", name), string(files[name]))
-	}
-	if in := loaded(t); in == nil || in.progress.Steps != 12 {
-		t.Error("the whole training does not go on after step 12")
-	}
-}
-
-// keptBefore is what the checkpoint after a step notes.
-func keptBefore(t *testing.T, step int) kept {
-	t.Helper()
-	in := &interrupted{manifest: new(record.Manifest)}
-	var err error
-	if in.dir, err = rundir.Resume("cut", in.manifest); err == nil {
-		err = errors.Join(in.read(step), in.dir.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return in.kept
 }
 
 // TestResumeRefusesAnother: a checkpoint goes on with no other training, though its manifest is sealed; with no other
@@ -322,28 +280,4 @@ func TestRecipeHasLastBits(t *testing.T) {
 	if differ < 2 { // other tiles and other variants add in another order
 		t.Errorf("%d flags change weights", differ)
 	}
-}
-
-// TestAddBesideInterrupted adds figures and traces to a complete run while a training that is to take its place is
-// interrupted, and goes on with that.
-func TestAddBesideInterrupted(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeTestFile(t, "tiny.toml", tinyNetwork)
-	mustRun(t, strings.Fields(tinyTraining+"--out cut")...)
-	cutAfter(t, "12", append(strings.Fields(damagedTraining), "--out", "cut")...)
-	for _, line := range []string{"plot cut gantt --format png", "trace cut", "compare cut --out cut"} {
-		mustRun(t, strings.Fields(line)...)
-	}
-	if out := mustRun(t, "verify", "cut"); !strings.Contains(out, "interrupted after step 12, resume with") || !strings.Contains(out, "files                  ok\n") {
-		t.Errorf("verify:\n%s", out)
-	}
-	mustRun(t, "execute", "--resume", "cut")
-	mustRun(t, append(strings.Fields(damagedTraining), "--out", "whole")...)
-	if a, b := manifestOf(t, "cut").WeightsHash, manifestOf(t, "whole").WeightsHash; a != b {
-		t.Errorf("weights %.12s, want %.12s", a, b)
-	}
-	if _, err := os.Stat("cut/gantt.png"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the picture of the earlier run is left: %v", err)
-	}
-	wantVerified(t, "cut")
 }

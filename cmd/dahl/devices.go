@@ -11,6 +11,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/energy/meter"
 	"dahl/plan"
 	"dahl/platform"
@@ -21,7 +22,7 @@ import (
 // figures returns the step figures of a simulated or executed run. Every text and table takes them
 // from here.
 func (w *workload) figures(o *plan.Totals, readings ...meter.Reading) plan.StepFigures {
-	f := plan.FiguresOf(o, readings, covers(readings, w.Platform))
+	f := plan.FiguresOf(o, readings, record.Covers(readings, w.Platform))
 	f.Watts, f.Devices = w.meteredWatts(o.Report), w.used()
 	if w.tiles != nil {
 		f.Tiles = w.tiles.Chosen.String()

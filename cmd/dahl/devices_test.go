@@ -17,30 +17,8 @@ import (
 	"dahl/platform"
 )
 
-// unlikePlatform is a processor and a GPU with memories of their own.
-const unlikePlatform = `host_power = "1 W"
-[[memory]]
-name = "ram"
-[[memory]]
-name = "own"
-[[device]]
-name = "cpu"
-kind = "cpu"
-memory = "ram"
-power = { idle = "2 W", busy = "5 W" }
-[[device]]
-name = "g0"
-kind = "emulated"
-memory = "own"
-power = { idle = "3 W", busy = "7 W" }
-[[link]]
-name = "bus"
-bandwidth = "1 GB/s"
-[[route]]
-from = "ram"
-to = "own"
-links = ["bus"]
-`
+// unlikePlatform is emulatedNode on a host of 1 W.
+const unlikePlatform = "host_power = \"1 W\"\n" + emulatedNode
 
 const threeTasks = `{"format": "dahl-graph 1", "tasks": [{"name": "a", "ns": {"cpu": 25000, "emulated": 10000}},
  {"name": "b", "ns": {"cpu": 25000, "emulated": 10000}}, {"name": "c", "ns": {"cpu": 25000, "emulated": 10000}}]}`
@@ -125,14 +103,14 @@ func TestCovers(t *testing.T) {
 		}
 		return r
 	}
-	if covers(nil, p) || covers(of(energy.ProcessorsMeter, "g0"), p) || covers(of("g0", "g1"), p) {
+	if record.Covers(nil, p) || record.Covers(of(energy.ProcessorsMeter, "g0"), p) || record.Covers(of("g0", "g1"), p) {
 		t.Error("a device without a meter is covered")
 	}
-	if !covers(of(energy.ProcessorsMeter, "g0", "g1"), p) {
+	if !record.Covers(of(energy.ProcessorsMeter, "g0", "g1"), p) {
 		t.Error("all devices have meters and are not covered")
 	}
 	p.Devices[0].PlacedOnly = true
-	if !covers(of("g0", "g1"), p) {
+	if !record.Covers(of("g0", "g1"), p) {
 		t.Error("a processor that only serves the GPUs needs a meter")
 	}
 }
@@ -249,53 +227,12 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	wantVerified(t, "d")
 }
 
-// twoGPUs is a processor and two GPUs of 1.4 MB each: too little for what HEFT leaves in one of them of a step of digits-cnn, and enough
-// where each has a half of the batch.
-const twoGPUs = `[[memory]]
-name = "ram"
-bandwidth = "50 GB/s"
-[[memory]]
-name = "m0"
-capacity = "1.4 MB"
-bandwidth = "500 GB/s"
-[[memory]]
-name = "m1"
-capacity = "1.4 MB"
-bandwidth = "500 GB/s"
-[[device]]
-name = "cpu"
-kind = "cpu"
-memory = "ram"
-speed = { float32 = "10 GF/s" }
-[[device]]
-name = "g0"
-kind = "emulated"
-memory = "m0"
-speed = { float32 = "1 TF/s" }
-[[device]]
-name = "g1"
-kind = "emulated"
-memory = "m1"
-speed = { float32 = "1 TF/s" }
-[[link]]
-name = "bus"
-bandwidth = "8 GB/s"
-latency = "5 us"
-[[route]]
-from = "ram"
-to = "m0"
-links = ["bus"]
-[[route]]
-from = "ram"
-to = "m1"
-links = ["bus"]
-`
-
 // TestRoomForParts: where memories have no room for HEFT's plan, the refusal says how much is missing in the units of the
 // platform file and what fits, and the policy best takes that.
 func TestRoomForParts(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeTestFile(t, "two.toml", twoGPUs)
+	// 1.4 MB are too little for what HEFT leaves in one GPU of a step of digits-cnn, and enough where each has a half of the batch.
+	writeTestFile(t, "two.toml", strings.NewReplacer("64 MB", "1.4 MB", "10 GF/s", "1 TF/s").Replace(faultyNode()))
 	line := []string{"simulate", "--platform", "two.toml", "--model", "digits-cnn", "--batch", "64", "--devices", "gpu", "--out", "s"}
 	r := dahl(t, t.Context(), append(line, "--policy", "heft")...)
 	if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "has 1.4 MB and would hold ") || !strings.Contains(r.stderr, "; it fits with --policy data-parallel") {

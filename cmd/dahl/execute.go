@@ -29,17 +29,12 @@ import (
 	"dahl/train/setclock"
 )
 
-// executeFlags are the flags of execute that have no influence on the computed numbers.
+// executeFlags are the flags of execute with the terminal and the interrupted training that they ask for.
 type executeFlags struct {
-	out            flags.Output
-	save           string
-	clocks         clockFlags
-	compareDevices bool
-	watch          bool
-	stderr         io.Writer
-	page           *cli.Page    // on the standard error; nil: it is no terminal
-	resume         string       // directory of a training that goes on
-	from           *interrupted // the training in it; nil: it begins
+	flags.Execute
+	stderr io.Writer
+	page   *cli.Page    // on the standard error; nil means that it is no terminal
+	from   *interrupted // the training in f.Resume; nil means that it begins
 }
 
 var recordHelp = fmt.Sprintf(`The tasks of a step are timed where the step is recorded. On processors that is free,
@@ -52,13 +47,7 @@ graph, which warms up; the joules of steps that are not recorded are those of th
 power of the recorded ones. Predictions are of the same steps: the timing of a device in
 the platform file, which dahl calibrate measures, makes recorded ones longer.`, train.RecordedByDefault)
 
-func newExecute(args []string) *cobra.Command {
-	o := flags.Options{Args: args}
-	var f executeFlags
-	cmd := &cobra.Command{
-		Use:   "execute --model NAME|FILE [--data NAME|DIR]",
-		Short: "train a network on this machine and measure its tasks",
-		Long: `execute trains a network on the cores of this machine, following a plan to the
+var executeHelp = `execute trains a network on the cores of this machine, following a plan to the
 letter or, where all tasks run in one memory, asking a policy at run time, and writes what ran beside what the
 simulator predicted. Without --platform the machine is detected; give it the file
 that dahl calibrate wrote for predictions that mean something.
@@ -117,60 +106,46 @@ starts again. What came after a loss is a run directory of its own in that of th
 
 ` + recordHelp + `
 
-` + flags.BestTilesHelp,
+` + flags.BestTilesHelp
+
+func newExecute(args []string) *cobra.Command {
+	o := flags.Options{Args: args}
+	var f executeFlags
+	cmd := &cobra.Command{
+		Use:   "execute --model NAME|FILE [--data NAME|DIR]",
+		Short: "train a network on this machine and measure its tasks",
+		Long:  executeHelp,
 		Example: `  dahl execute --model digits-cnn --epochs 5
   dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.npz
   dahl execute --model mlp --policy eager --workers 2 --json
   dahl execute --resume dahl-execute --epochs 20`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			progress := cmd.OutOrStdout()
-			if f.out.JSON {
-				progress = io.Discard
-			}
-			if f.resume != "" {
-				var err error
-				if f.from, err = openInterrupted(cmd, f.resume, &o); err != nil {
-					return err
-				}
-				defer f.from.dir.Close()
-				f.out.Dir = f.resume
-			}
-			if f.stderr, f.page = cmd.ErrOrStderr(), cli.NewPage(cmd.ErrOrStderr()); f.page != nil {
-				progress = f.page.Above(progress)
-				cli.LogTo(f.page.Above(f.stderr))
-				defer cli.LogTo(f.stderr)
-			}
-			return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, &o) },
 	}
-	addExecuteFlags(cmd, &o, &f)
+	flags.AddExecuteFlags(cmd, &o, &f.Execute)
 	return cmd
 }
 
-func addExecuteFlags(cmd *cobra.Command, o *flags.Options, f *executeFlags) {
-	flags.AddWorkFlags(cmd, o)
-	flags.AddTrainFlags(cmd, o)
-	flags.Exclude(cmd, "devices", "workers")
-	flags.Before(cmd, func() error {
-		if f.compareDevices && !cmd.Flags().Changed("policy") {
-			o.Policy = flags.ListPolicy // so that the run on all devices uses them
+// run opens an interrupted training where one is to go on, takes the terminal for its page, and trains.
+func (f *executeFlags) run(cmd *cobra.Command, o *flags.Options) error {
+	progress := cmd.OutOrStdout()
+	if f.Out.JSON {
+		progress = io.Discard
+	}
+	if f.Resume != "" {
+		var err error
+		if f.from, err = openInterrupted(cmd, f.Resume, o); err != nil {
+			return err
 		}
-		return nil
-	})
-	cli.Must(cmd.Flags().MarkHidden("graph")) // a graph file has no kernels to execute; said when it is given
-	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
-	cmd.Flags().IntVar(&o.ContinueOnLoss, "continue-on-loss", 0, "when a device fails, plan anew without it and go on from the weights kept after every `n` training steps (1 where no n is given)")
-	cmd.Flags().Lookup("continue-on-loss").NoOptDefVal = "1"
-	cmd.Flags().BoolVar(&o.ContinueOnNaN, "continue-on-nan", false, "go on when the loss is NaN or infinite")
-	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", train.RecordedByDefault))
-	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured; plans by "+flags.ListPolicy+" where no --policy is given")
-	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "save the training `every`=100steps or every=5min, or never (default: every minute, or less often where that takes more than 1 % of the time)")
-	cmd.Flags().BoolVar(&f.watch, "watch", false, "show a page about the training while it runs; a line now and then where there is no terminal")
-	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted training in a `directory`")
-	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
-	f.clocks.add(cmd)
-	flags.AddOutputFlags(cmd, &f.out, "dahl-execute")
+		defer f.from.dir.Close()
+		f.Out.Dir = f.Resume
+	}
+	if f.stderr, f.page = cmd.ErrOrStderr(), cli.NewPage(cmd.ErrOrStderr()); f.page != nil {
+		progress = f.page.Above(progress)
+		cli.LogTo(f.page.Above(f.stderr))
+		defer cli.LogTo(f.stderr)
+	}
+	return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, o, f)
 }
 
 // savingTraining is the text with which a training answers a signal.
@@ -189,7 +164,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 		return cli.AsInput(err)
 	}
 	defer cli.Saving(ctx, savingTraining)()
-	release, err := f.clocks.hold(w, setclock.Used(w.Platform, w.Decision.ClocksUsed()))
+	release, err := w.holdClocks(&f.Execute, setclock.Used(w.Platform, w.Decision.ClocksUsed()))
 	if err != nil {
 		return err
 	}
@@ -203,7 +178,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 	}
 	defer t.Close()
 	t.Predicted = predicted
-	if t.devices, _, err = w.compareSets(ctx, predicted, f.compareDevices); err != nil {
+	if t.devices, _, err = w.compareSets(ctx, predicted, f.CompareDevices); err != nil {
 		return err
 	}
 	if err := f.checkSave(); err != nil {
@@ -221,29 +196,36 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 	for _, warning := range t.Runner.Warnings() {
 		slog.Warn(warning)
 	}
-	meters := startMeters(w.Platform)
-	shown := watch.New(t.Trainer, meters, w.Decision.ReservedBytes(), f.page, f.watch, f.stderr)
+	runErr := t.watched(ctx, f)
+	if f.Save != "" {
+		runErr = errors.Join(runErr, durable.Write(f.Save, func(out io.Writer) error { return npz.Encode(out, t.Weights()) }))
+	}
+	if err := k.commit(t, runErr); err != nil {
+		return err
+	}
+	if f.Out.JSON {
+		return cli.PrintJSON(stdout, t.summarize())
+	}
+	t.printOutcome(progress, k.dir)
+	return nil
+}
+
+// watched trains between two readings of the meters and shows the progress. Then it measures the compared sets of devices.
+func (t *trainer) watched(ctx context.Context, f *executeFlags) error {
+	meters := flags.StartMeters(t.w.Platform)
+	shown := watch.New(t.Trainer, meters, t.w.Decision.ReservedBytes(), f.page, f.Watch, f.stderr)
 	shown.Start()
 	runErr := t.run(ctx)
 	shown.End()
+	var err error
 	if t.Readings, err = meters.Stop(); err != nil {
 		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
 	}
 	t.gpus, t.MeterStates = meters.States, meters.MeterStates()
 	if runErr == nil {
-		runErr = t.measureSets(ctx, f.compareDevices)
+		runErr = t.measureSets(ctx, f.CompareDevices)
 	}
-	if f.save != "" {
-		runErr = errors.Join(runErr, durable.Write(f.save, func(out io.Writer) error { return npz.Encode(out, t.Weights()) }))
-	}
-	if err := k.commit(t, runErr); err != nil {
-		return err
-	}
-	if f.out.JSON {
-		return cli.PrintJSON(stdout, t.summarize())
-	}
-	t.printOutcome(progress, k.dir)
-	return nil
+	return runErr
 }
 
 // printOutcome says what the run came to, and where it is kept.
@@ -260,10 +242,10 @@ func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
 
 // checkSave refuses a file for the weights that could not be written, or would be in the run.
 func (f *executeFlags) checkSave() error {
-	if f.save != "" && cli.LiesIn(f.save, f.out.Dir) {
-		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.save, filepath.Join(f.out.Dir, record.WeightsFile))
+	if f.Save != "" && cli.LiesIn(f.Save, f.Out.Dir) {
+		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.Save, filepath.Join(f.Out.Dir, record.WeightsFile))
 	}
-	return cli.CheckWritable(f.save)
+	return cli.CheckWritable(f.Save)
 }
 
 // trainingWorkload opens the data, fits the model to it and makes the decisions

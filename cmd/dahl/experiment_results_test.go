@@ -10,14 +10,11 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
 	"dahl/cmd/grid"
-	"dahl/energy"
-	"dahl/energy/meter"
-	"dahl/execute/host"
 	"dahl/must"
 	"dahl/platform"
-	"dahl/rundir/experiment"
 	"dahl/train"
 )
 
@@ -27,14 +24,14 @@ const powercapTree = "DAHL_TEST_POWERCAP"
 // fakePowercap makes the files of a directory the energy counters of the processors; "": those of this machine.
 func fakePowercap(dir string) {
 	if dir != "" {
-		startMeters = func(p *platform.Platform) *train.Meters { return train.StartMetersAt(dir, p) }
-		idleWindow = 50 * time.Millisecond
+		flags.StartMeters = func(p *platform.Platform) *train.Meters { return train.StartMetersAt(dir, p) }
+		flags.IdleWindow = 50 * time.Millisecond
 	}
 }
 
 // restoreMeters puts back what [fakePowercap] replaced.
 func restoreMeters(start func(*platform.Platform) *train.Meters, window time.Duration) {
-	startMeters, idleWindow = start, window
+	flags.StartMeters, flags.IdleWindow = start, window
 }
 
 // countJoules makes a tree of one package whose counter goes up by 20 W until the test ends.
@@ -90,7 +87,7 @@ func TestExperimentMetered(t *testing.T) {
 	tree := filepath.Join(t.TempDir(), "powercap")
 	countJoules(t, tree)
 	t.Setenv(powercapTree, tree)
-	defer restoreMeters(startMeters, idleWindow)
+	defer restoreMeters(flags.StartMeters, flags.IdleWindow)
 	fakePowercap(tree)
 	mustRun(t, "experiment", "run", "grid.toml", "--out", "out")
 	s, err := cli.ReadJSON[record.Summary]("out/cells/workers=1/" + record.SummaryFile)
@@ -110,58 +107,5 @@ func TestExperimentMetered(t *testing.T) {
 	}
 	if !(counted.Joules > 0) || !strings.HasPrefix(row["joules_source"], "measured: processors by ") {
 		t.Errorf("%+v, source %q", counted, row["joules_source"])
-	}
-}
-
-// TestMeteredRow: where meters cover all devices, the joules are theirs. 70 J in 2 s over 2 epochs are 35 J per epoch; with
-// 10 W idle 50 J are above. With a GPU that has no meter the joules are those of the platform's powers, 40.
-func TestMeteredRow(t *testing.T) {
-	p := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU, Count: 3}}}
-	s := &record.Summary{EnergyJ: record.EnergySummary{Total: 40, Basis: energy.Modelled, Grounds: "modelled", PerSample: 0.5,
-		Readings: []meter.Reading{{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: 70, Seconds: 2, ErrorJoules: 0.25}}}, Trained: &record.TrainedSummary{Epochs: 2}}
-	by := &grid.Manifest{Idle: []grid.IdlePower{{Of: energy.ProcessorsMeter, Meter: "RAPL", Watts: 10}}}
-	check := func(want map[experiment.Column]float64, source string) {
-		t.Helper()
-		row := experiment.NewRow(&experiment.Cell{}, experiment.OK, "")
-		fillJoules(&row, s, p, by)
-		for column, v := range want {
-			if got := row.Values[column]; fmt.Sprint(got) != fmt.Sprint(v) {
-				t.Errorf("%s is %g, want %g", column, got, v)
-			}
-		}
-		if row.JoulesSource != source {
-			t.Errorf("source %q, want %q", row.JoulesSource, source)
-		}
-	}
-	nan := experiment.NewRow(nil, "", "").Values[0]
-	check(map[experiment.Column]float64{experiment.Joules: 70, experiment.JoulesPerEpoch: 35, experiment.JoulesAboveIdle: 50, experiment.JoulesError: 0.25, experiment.JoulesPerSample: 0.5},
-		"measured: processors by RAPL")
-	by.Idle = nil
-	check(map[experiment.Column]float64{experiment.Joules: 70, experiment.JoulesAboveIdle: nan}, "measured: processors by RAPL")
-	p.Devices = append(p.Devices, platform.Device{Name: "gpu", Kind: platform.CUDA, Count: 1})
-	check(map[experiment.Column]float64{experiment.Joules: 40, experiment.JoulesPerEpoch: 20, experiment.JoulesError: nan}, "modelled")
-	s.EnergyJ.Basis = energy.Unavailable
-	check(map[experiment.Column]float64{experiment.Joules: nan, experiment.JoulesPerSample: nan}, "modelled")
-}
-
-// TestUseRow: a training that kept 1.5 of its 3 cores busy used 50 %; a simulated step is busy as its schedule says: on
-// two processors of 3 and 5 units, 60 % and 20 % busy, (3·0.6 + 5·0.2)/8 = 35 %.
-func TestUseRow(t *testing.T) {
-	p := &platform.Platform{Devices: []platform.Device{{Name: "a", Kind: platform.CPU, Count: 3}, {Name: "b", Kind: platform.CPU, Count: 5}, {Name: "g", Kind: platform.Emulated, Count: 1}}}
-	s := &record.Summary{Busy: map[string]float64{"a": 0.6, "b": 0.2, "g": 0.7}, LivePeakBytes: map[string]int64{"ram": 30, "vram": 11}, ReservedBytes: map[string]int64{"ram": 70}}
-	row := experiment.NewRow(nil, experiment.OK, "")
-	fillUse(&row, s, p)
-	for column, want := range map[experiment.Column]float64{experiment.CPUShare: 35, experiment.GPUShare: 70, experiment.PeakMemory: 81} {
-		if got := row.Values[column]; fmt.Sprintf("%.6g", got) != fmt.Sprint(want) {
-			t.Errorf("%s is %g, want %g", column, got, want)
-		}
-	}
-	p.Devices = p.Devices[:1]
-	s.Trained, s.Load = &record.TrainedSummary{PeakBytes: 1234}, record.NewLoadSummary(host.Load{Own: 3 * time.Second, Window: 2 * time.Second}, 3)
-	s.Load.Cores = 7
-	row = experiment.NewRow(nil, experiment.OK, "")
-	fillUse(&row, s, p)
-	if row.Values[experiment.CPUShare] != 50 || row.Values[experiment.PeakMemory] != 1234 || row.Values[experiment.GPUShare] == row.Values[experiment.GPUShare] {
-		t.Errorf("%+v", row.Values)
 	}
 }

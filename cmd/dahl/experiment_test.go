@@ -213,7 +213,7 @@ workers = [1]
 	file := must.Get(experiment.Parse(src, "grid.toml", false))(t)
 	cell := file.Cells()[0]
 	args, dir := append([]string{"execute"}, cell.Args()...), filepath.Join("out", grid.CellsDir, cell.Name())
-	read := func() experiment.Row { return cellRow(&cell, args, &grid.Manifest{Build: cli.ThisBuild()}, dir) }
+	read := func() experiment.Row { return grid.ReadRow(&cell, args, &grid.Manifest{Build: cli.ThisBuild()}, dir) }
 	cutAfter(t, "2", append(args, "--out", "cut")...)
 	must.Do(t, errors.Join(os.RemoveAll(dir), os.Rename("cut", dir)))
 	if row := read(); row.Status != experiment.Missing {
@@ -325,7 +325,7 @@ func TestExperimentPresets(t *testing.T) {
 			t.Errorf("%s is shown otherwise; %v", name, err)
 		}
 		file := must.Get(experiment.Parse(src, name, true))(t)
-		if err := cellProgram().Check(file, file.Cells()); err != nil {
+		if err := grid.Check(file, file.Cells()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

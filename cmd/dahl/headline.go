@@ -21,8 +21,8 @@ type headline struct {
 	tasks   int    // of a step
 	what    string // that was cut into them, see workload.bounded
 	grounds string // of the joules
-	known   string // how far the time is known; empty: it is measured
-	by      string // the models whose word the bound of a measured run is, to stand before "no schedule"; empty: the run is simulated
+	known   string // how far the time is known; empty means that it is measured
+	by      string // the models whose word the bound of a measured run is, to stand before "no schedule"; empty means that the run is simulated
 	of      string // what takes as long as run, with its verb
 	run     time.Duration
 	bound   time.Duration // of the run

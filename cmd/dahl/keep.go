@@ -47,7 +47,7 @@ type keptTable struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 
-	hash hash.Hash // of those bytes; nil: of none
+	hash hash.Hash // of those bytes; nil means of no byte
 }
 
 // add counts rows.
@@ -213,7 +213,7 @@ func (f *executeFlags) keeper(ctx context.Context, t *trainer) (*keeper, error) 
 			err = k.dir.Restate(m)
 		}
 	} else {
-		k.dir, err = record.CreateRun(f.out.Dir, m)
+		k.dir, err = record.CreateRun(f.Out.Dir, m)
 	}
 	if err == nil && t.w.opts.Checkpoint != flags.NeverCheckpoint {
 		t.OnCheckpoint = func(c *train.Checkpoint) error { return k.checkpoint(t.Trainer, c) }

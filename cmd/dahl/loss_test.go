@@ -137,25 +137,6 @@ func TestContinueOnLoss(t *testing.T) {
 	}
 }
 
-// TestContinueOnLossWithPolicies: policies that decide at run time go on as well.
-func TestContinueOnLossWithPolicies(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeTestFile(t, "node.toml", faultyNode(`{ after = 7, kind = "lost" }`))
-	var first *record.Manifest
-	for _, policy := range []string{"heft", "dmda", "eager"} {
-		m, _ := trainedOn(t, "e", "--continue-on-loss", "--policy", policy)
-		if len(m.Losses) != 1 || m.Losses[0].Device != "g0" || m.Losses[0].Devices != "cpu,g1" || m.Losses[0].Run == "" && m.Losses[0].AfterStep > 0 {
-			t.Errorf("%s: losses %+v", policy, m.Losses)
-		}
-		if first == nil {
-			first = m
-		}
-		if m.WeightsHash != first.WeightsHash || !m.Complete {
-			t.Errorf("%s: weights %.12s, want %.12s", policy, m.WeightsHash, first.WeightsHash)
-		}
-	}
-}
-
 // checkRunsInside reads the part of a run that followed a loss.
 func checkRunsInside(t *testing.T, dir string) {
 	t.Helper()

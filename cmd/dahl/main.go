@@ -11,6 +11,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/inspect"
 	"dahl/cmd/dahl/runs"
+	"dahl/cmd/grid"
 )
 
 func main() { cli.Main(newRoot) }
@@ -53,7 +54,7 @@ var commands = []func([]string) *cobra.Command{
 	runs.NewPlot,
 	runs.NewTrace,
 	runs.NewReport,
-	newExperiment,
+	grid.New,
 	newPeer,
 	newGraph,
 	newImport,

@@ -7,7 +7,6 @@ import (
 	"dahl/energy"
 	"dahl/energy/meter"
 	"dahl/plan"
-	"dahl/platform"
 )
 
 // meteredWatts is the mean power of what a meter may cover, by the platform's powers.
@@ -41,13 +40,4 @@ func (t *trainer) metered() []plan.MeteredStep {
 	}
 	predicted, measured := t.w.figures(t.Predicted), t.w.figures(t.Measured, t.Readings...)
 	return plan.MeteredSteps(&predicted, &measured)
-}
-
-// covers reports whether there is a reading for every device that runs layers, so that
-// their sum stands for the run.
-func covers(readings []meter.Reading, p *platform.Platform) bool {
-	missing := func(d platform.Device) bool {
-		return !d.PlacedOnly && !slices.ContainsFunc(readings, func(r meter.Reading) bool { return r.Of == energy.MeterOf(&d) })
-	}
-	return len(readings) > 0 && !slices.ContainsFunc(p.Devices, missing)
 }

@@ -50,7 +50,7 @@ func TestMeteredSteps(t *testing.T) {
 // at every reading, and one that stands still. The text and energy.json say so, joules are measured in the first two only, and
 // verify takes each run.
 func TestExecuteSaysWhatBecameOfMeters(t *testing.T) {
-	defer restoreMeters(startMeters, idleWindow)
+	defer restoreMeters(flags.StartMeters, flags.IdleWindow)
 	up := func(us int64) int64 { return 20 * us }
 	for _, c := range []struct {
 		name           string

@@ -75,7 +75,7 @@ func (c *numbersCase) train(t *testing.T, epochs int) string {
 		o.Checkpoint = "every=2steps"
 	}
 	var out bytes.Buffer
-	if err := runTraining(t.Context(), &out, &out, &o, &executeFlags{out: flags.Output{Dir: "run"}, stderr: io.Discard}); err != nil {
+	if err := runTraining(t.Context(), &out, &out, &o, &executeFlags{Execute: flags.Execute{Out: flags.Output{Dir: "run"}}, stderr: io.Discard}); err != nil {
 		t.Fatalf("%s: %v", c, err)
 	}
 	return out.String()
@@ -354,8 +354,8 @@ func (n *numbers) readExperiment(s *record.Summary) {
 	n.t.Helper()
 	p := must.Get(platform.Load(filepath.Join(n.dir, rundir.PlatformFile)))(n.t)
 	row := experiment.NewRow(&experiment.Cell{}, experiment.OK, "")
-	fillTimes(&row, s)
-	fillJoules(&row, s, p, &grid.Manifest{})
+	grid.FillTimes(&row, s)
+	grid.FillJoules(&row, s, p, &grid.Manifest{})
 	for column, quantity := range map[experiment.Column]string{experiment.StepTime: "step s", experiment.Rate: "samples/s", experiment.JoulesPerSample: "J/sample", experiment.RunTime: "run s"} {
 		if v := row.Values[column]; !math.IsNaN(v) {
 			n.says("the row of an experiment", quantity, v)

@@ -109,8 +109,8 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *flags.Options, 
 	}
 	defer cli.Saving(ctx, "the other program is ended")()
 	begun := time.Now()
-	t, err := peer.Prepare(ctx, peer.Job{Workload: &w.Workload, Program: program, Python: o.Python, Setting: o.Setting, Idle: idleWindow,
-		Meters:  func() peer.Meters { return startMeters(w.Platform) },
+	t, err := peer.Prepare(ctx, peer.Job{Workload: &w.Workload, Program: program, Python: o.Python, Setting: o.Setting, Idle: flags.IdleWindow,
+		Meters:  func() peer.Meters { return flags.StartMeters(w.Platform) },
 		OnEpoch: func(m nn.EpochMetrics) { w.printEpoch(progress, m, m.Epoch, time.Since(begun)) }})
 	if missing := (*peer.MissingError)(nil); errors.As(err, &missing) {
 		return cli.AsInput(err)

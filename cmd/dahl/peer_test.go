@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/nn"
@@ -152,7 +153,7 @@ func TestExperimentPeerMetered(t *testing.T) {
 		"limit = 13\nbatch = 5\nepochs = 2\nseed = 7\n[grid]\ncontestant = [\"pytorch\"]\n")
 	t.Setenv(asDahl, "1")
 	t.Setenv(powercapTree, tree)
-	defer restoreMeters(startMeters, idleWindow)
+	defer restoreMeters(flags.StartMeters, flags.IdleWindow)
 	fakePowercap(tree)
 	mustRun(t, "experiment", "run", "twin.toml", "--python", python, "--out", "x", "--allow-modified")
 	row := csvRows(t, "x")["contestant=pytorch"]

@@ -168,7 +168,7 @@ func repeat(ctx context.Context, m *record.Manifest, dir, out, python string) er
 		o.Python = python
 		return runPeer(ctx, io.Discard, io.Discard, &o, &flags.Output{Dir: out})
 	}
-	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{out: flags.Output{Dir: out}, clocks: clockFlags{ignore: true}})
+	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{Execute: flags.Execute{Out: flags.Output{Dir: out}, IgnoreClocks: true}})
 }
 
 // repeatRow is one thing that must come out equal.

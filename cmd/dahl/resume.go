@@ -23,7 +23,7 @@ import (
 type interrupted struct {
 	dir        *rundir.Dir
 	manifest   *record.Manifest  // as it began
-	checkpoint *train.Checkpoint // nil: the training goes on, and has its state
+	checkpoint *train.Checkpoint // nil means that the training goes on, and has its state
 	progress   train.Progress    // of the checkpoint
 	kept       kept
 	steps      []nn.StepMetrics  // until then

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
@@ -19,21 +17,11 @@ import (
 // clocksHere is the machine whose clocks are set. Tests have one of files.
 var clocksHere = setclock.Here
 
-// clockFlags decide whether the wanted clocks of processors and GPUs are set. They are not part of
-// the options, so that no manifest makes dahl set a clock.
-type clockFlags struct{ set, ignore bool }
-
-func (f *clockFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.set, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, and give them back at the end (needs root)")
-	cmd.Flags().BoolVar(&f.ignore, "ignore-clocks", false, "run at whatever clocks processors and GPUs have where others are asked for, and record that")
-	flags.Exclude(cmd, "set-clocks", "ignore-clocks")
-}
-
 var errNoFrequency = cli.InputErrorf("--set-clocks: the platform file says no frequency for the clocks in force of processors and GPUs; write clock_frequency into their [[device]], or frequency into a [[device.clock]]")
 
-// hold sets the wanted clocks of this machine until release, or records that they are not set.
+// holdClocks sets the wanted clocks of this machine until release, or records that they are not set.
 // Without either flag it refuses clocks that are not the first of their device.
-func (f *clockFlags) hold(w *workload, wanted []setclock.Setting) (release func(), err error) {
+func (w *workload) holdClocks(f *flags.Execute, wanted []setclock.Setting) (release func(), err error) {
 	var set, others []string
 	for _, s := range wanted {
 		set = append(set, s.Text(w.Platform))
@@ -41,17 +29,17 @@ func (f *clockFlags) hold(w *workload, wanted []setclock.Setting) (release func(
 			others = append(others, s.Name(w.Platform))
 		}
 	}
-	w.opts.AnyClock = f.set || f.ignore
+	w.opts.AnyClock = f.SetClocks || f.IgnoreClocks
 	w.Options.AnyClock = w.opts.AnyClock
 	switch {
-	case f.set && wanted == nil:
+	case f.SetClocks && wanted == nil:
 		return nil, errNoFrequency
-	case f.set:
+	case f.SetClocks:
 		w.clocks = &record.MachineClocks{Set: set}
 		return setClocks(w.Platform, wanted)
 	case others == nil:
 		return func() {}, nil
-	case f.ignore:
+	case f.IgnoreClocks:
 		w.clocks = &record.MachineClocks{Ignored: others}
 		slog.Warn("clocks are not set: times are of whatever clocks the machine has, and modelled joules of the powers of those that were asked for", "clocks", strings.Join(others, ", "))
 		return func() {}, nil
@@ -61,7 +49,7 @@ func (f *clockFlags) hold(w *workload, wanted []setclock.Setting) (release func(
 
 // setClocks sets clocks until release.
 func setClocks(p *platform.Platform, wanted []setclock.Setting) (release func(), err error) {
-	h, err := holdClocks()
+	h, err := beginClocks()
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +61,7 @@ func setClocks(p *platform.Platform, wanted []setclock.Setting) (release func(),
 	return release, nil
 }
 
-func holdClocks() (*setclock.Held, error) {
+func beginClocks() (*setclock.Held, error) {
 	here, err := clocksHere()
 	if err != nil {
 		return nil, cli.InputErrorf("--set-clocks: %w", err)
@@ -114,7 +102,7 @@ func (f *calibrateFlags) measureAtClocks(ctx context.Context, o *flags.Options) 
 	}) {
 		return errNoFrequency
 	}
-	h, err := holdClocks()
+	h, err := beginClocks()
 	if err != nil {
 		return err
 	}

@@ -26,13 +26,13 @@ type trainer struct {
 	w       *workload // of the leg that runs; after run of the first one
 	load    *record.LoadSummary
 	gpus    []train.DeviceState // as they were when the run began
-	devices *plan.SetComparison // nil: there is only one kind of devices
+	devices *plan.SetComparison // nil means that there is only one kind of devices
 
-	resumedAfter int // step; 0: it began
+	resumedAfter int // step; 0 means that it began
 }
 
 // newTrainer compiles the program and fills parameters and data. Progress gets a line per
-// epoch; nil: none. An interrupted training goes on; nil: it begins.
+// epoch; nil means none. An interrupted training goes on; nil means that it begins.
 func newTrainer(w *workload, progress io.Writer, from *interrupted) (*trainer, error) {
 	var err error
 	t := &trainer{w: w}

@@ -4,51 +4,46 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/naming"
+	"dahl/nn"
 	"dahl/nn/files"
-	"dahl/platform"
 	"dahl/rundir/experiment"
-	"dahl/train"
 )
 
-// Program is the program whose commands cells are.
-type Program struct {
-	Commands     []Command
-	PeerCommand  string               // that trains by another program
-	AddPeerFlags func(*cobra.Command) // its flags
-
-	// Row reads the run of a cell with a command line. Its status is Missing where the directory does not hold that run.
-	Row func(c *experiment.Cell, args []string, by *Manifest, dir string) experiment.Row
-
-	Meters func(*platform.Platform) *train.Meters // starts the meters of a training on this machine
-	Idle   time.Duration                          // how long they are read while nothing runs
+// command is a command of which cells can be.
+type command struct {
+	name     string
+	addFlags func(*cobra.Command, *flags.Options)
+	check    func(*flags.Options) error // what the options name; nothing is planned or run
 }
 
-// Command is a command of which cells can be.
-type Command struct {
-	Name     string
-	AddFlags func(*cobra.Command) Options // adds the flags that fill the options
-}
-
-// Options are the options of a cell, as its flags set them.
-type Options interface {
-	Check() error // what they name; nothing is planned or run
-	Machine() (*platform.Platform, error)
+// commands is the table of them.
+var commands = []command{
+	{"simulate", func(cmd *cobra.Command, o *flags.Options) {
+		flags.AddSimulateFlags(cmd, o, &flags.Output{}, "")
+		flags.AddSamplesFlag(cmd, o)
+	}, checkSimulation},
+	{"plan", func(cmd *cobra.Command, o *flags.Options) {
+		flags.AddSimulateFlags(cmd, o, &flags.Output{}, "")
+		flags.AddObjectiveFlags(cmd, o)
+	}, checkSimulation},
+	{"execute", func(cmd *cobra.Command, o *flags.Options) { flags.AddExecuteFlags(cmd, o, &flags.Execute{}) }, checkTraining},
 }
 
 // notInCells are flags about output and resuming, which the experiment decides for its cells.
 var notInCells = []string{"out", "json", "verbose", "resume", "save", "help", "watch"}
 
 // options parses the flags of a cell as its command does.
-func (c *Command) options(args []string) (Options, error) {
-	cmd := &cobra.Command{Use: c.Name}
-	o := c.AddFlags(cmd)
+func (c *command) options(args []string) (*flags.Options, error) {
+	cmd, o := &cobra.Command{Use: c.name}, &flags.Options{}
+	c.addFlags(cmd, o)
 	if err := cmd.ParseFlags(args); err != nil {
 		return nil, err
 	}
@@ -59,11 +54,11 @@ func (c *Command) options(args []string) (Options, error) {
 }
 
 // keys are those that a cell may set: the flags of the command, and the contestant.
-func (c *Command) keys() []string {
-	cmd := &cobra.Command{Use: c.Name}
-	c.AddFlags(cmd)
+func (c *command) keys() []string {
+	cmd := &cobra.Command{Use: c.name}
+	c.addFlags(cmd, &flags.Options{})
 	keys := []string{experiment.ContestantAxis}
-	if c.Name == "execute" {
+	if c.name == "execute" {
 		keys = append(keys, settingKey)
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -76,19 +71,19 @@ func (c *Command) keys() []string {
 }
 
 // commandOf finds the command of an experiment.
-func (p *Program) commandOf(f *experiment.File) (*Command, error) {
-	names := cli.Texts(p.Commands, func(c Command) string { return c.Name })
+func commandOf(f *experiment.File) (*command, error) {
+	names := cli.Texts(commands, func(c command) string { return c.name })
 	i := slices.Index(names, f.Command)
 	if i < 0 {
 		return nil, cli.InputErrorf("%s:%d: command = %q: want %s%s", f.Path, f.CommandLine, f.Command, naming.OneOf(names), naming.DidYouMean(f.Command, names))
 	}
-	return &p.Commands[i], nil
+	return &commands[i], nil
 }
 
 // Check refuses an experiment of which some cell could not begin: keys and values that there are
 // not, models, machines and data. Nothing is planned for that.
-func (p *Program) Check(f *experiment.File, cells []experiment.Cell) error {
-	command, err := p.commandOf(f)
+func Check(f *experiment.File, cells []experiment.Cell) error {
+	command, err := commandOf(f)
 	if err != nil {
 		return err
 	}
@@ -112,7 +107,7 @@ func (p *Program) Check(f *experiment.File, cells []experiment.Cell) error {
 		if err == nil {
 			what, jsonErr := json.Marshal(o)
 			if cli.Must(jsonErr); !known[string(what)] {
-				err, known[string(what)] = o.Check(), true
+				err, known[string(what)] = command.check(o), true
 			}
 		}
 		if err != nil {
@@ -123,9 +118,9 @@ func (p *Program) Check(f *experiment.File, cells []experiment.Cell) error {
 }
 
 // checkSetting checks a key and its value by itself.
-func checkSetting(command *Command, s experiment.Setting, keys []string) error {
+func checkSetting(command *command, s experiment.Setting, keys []string) error {
 	if !slices.Contains(keys, s.Key) {
-		return fmt.Errorf("%s: dahl %s has no such flag for cells; known are %s%s", s.Key, command.Name, naming.OneOf(keys), naming.DidYouMean(s.Key, keys))
+		return fmt.Errorf("%s: dahl %s has no such flag for cells; known are %s%s", s.Key, command.name, naming.OneOf(keys), naming.DidYouMean(s.Key, keys))
 	}
 	var err error
 	switch s.Key {
@@ -141,12 +136,42 @@ func checkSetting(command *Command, s experiment.Setting, keys []string) error {
 		}
 	case settingKey: // which is known with the contestant
 	default:
-		cmd := &cobra.Command{Use: command.Name}
-		command.AddFlags(cmd)
+		cmd := &cobra.Command{Use: command.name}
+		command.addFlags(cmd, &flags.Options{})
 		err = cmd.ParseFlags([]string{"--" + s.Key + "=" + s.Value})
 	}
 	if err != nil {
 		return fmt.Errorf("%s = %q: %w", s.Key, s.Value, err)
 	}
 	return nil
+}
+
+// checkSimulation checks what simulate and plan read.
+func checkSimulation(o *flags.Options) error {
+	_, _, err := o.Machine()
+	if err == nil && o.Model != "" {
+		var m *nn.Model
+		if m, _, err = flags.FittedModel(o); err == nil {
+			_, err = o.Trained(m)
+		}
+	}
+	if err == nil {
+		_, err = record.HashInputs(o)
+	}
+	return err
+}
+
+// checkTraining checks what execute reads.
+func checkTraining(o *flags.Options) error {
+	m, _, err := flags.TrainingData(o)
+	if err == nil {
+		_, err = o.Trained(m)
+	}
+	if err == nil {
+		_, err = flags.ThisMachine(o)
+	}
+	if err == nil {
+		_, err = record.HashInputs(o)
+	}
+	return err
 }

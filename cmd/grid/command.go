@@ -1,8 +1,8 @@
 // Package grid is the command experiment of dahl: it checks the cells of a grid of runs, runs each as a process, reads
 // their runs, draws figures, and repeats cells. Package [dahl/rundir/experiment] has the file of an experiment, its cells
-// and the table of results; the program whose commands cells are is a [Program].
+// and the table of results; cells are commands of dahl.
 //
-// Read first: [New], [Program], and gridRun in run.go.
+// Read first: [New], and gridRun in run.go.
 package grid
 
 import (
@@ -23,8 +23,8 @@ import (
 	"dahl/rundir/experiment"
 )
 
-// New is the command experiment, whose cells run by the commands of a program.
-func New(p *Program) *cobra.Command {
+// New is the command experiment.
+func New([]string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
 		Short: "run a grid of runs from one file, and repeat parts of it",
@@ -41,7 +41,7 @@ one CSV file, one table with medians and intervals, and figures over the grid.`,
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
-	cmd.AddCommand(newRun(p), newVerify(p), newList(), newShow())
+	cmd.AddCommand(newRun(), newVerify(), newList(), newShow())
 	return cmd
 }
 

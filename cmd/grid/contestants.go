@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/record"
 	"dahl/naming"
 	"dahl/rundir/experiment"
 	"dahl/train/peer"
@@ -44,16 +46,15 @@ const settingKey = "setting"
 
 // peerArgs leaves out what only dahl reads, such as the policy.
 func peerArgs(r *gridRun, c *experiment.Cell) []string {
-	cmd := &cobra.Command{Use: r.program.PeerCommand}
-	r.program.AddPeerFlags(cmd)
-	flags := cmd.Flags()
+	cmd := &cobra.Command{Use: record.PeerCommand}
+	flags.AddPeerFlags(cmd, &flags.Options{})
 	var without []string
 	for _, s := range c.Settings {
-		if f := flags.Lookup(s.Key); f == nil || f.Hidden {
+		if f := cmd.Flags().Lookup(s.Key); f == nil || f.Hidden {
 			without = append(without, s.Key)
 		}
 	}
-	return append([]string{r.program.PeerCommand, c.Setting(experiment.ContestantAxis), "--python=" + r.manifest.Python}, c.Args(without...)...)
+	return append([]string{record.PeerCommand, c.Setting(experiment.ContestantAxis), "--python=" + r.manifest.Python}, c.Args(without...)...)
 }
 
 // runPeerCell runs a cell as a process of this program, if the other program is installed.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"dahl/cmd/dahl/flags"
 	"dahl/energy/meter"
 	"dahl/platform"
 )
@@ -23,8 +24,8 @@ type IdlePower struct {
 // measureIdle reads the meters of the machines of all trainings while nothing runs; none where there
 // are no meters.
 func (r *gridRun) measureIdle(ctx context.Context) (idle []IdlePower, err error) {
-	command, err := r.program.commandOf(r.file)
-	if err != nil || command.Name != "execute" {
+	command, err := commandOf(r.file)
+	if err != nil || command.name != "execute" {
 		return nil, err
 	}
 	seen := map[string]bool{}
@@ -33,7 +34,7 @@ func (r *gridRun) measureIdle(ctx context.Context) (idle []IdlePower, err error)
 		if err != nil {
 			return nil, err
 		}
-		p, err := o.Machine()
+		p, err := flags.ThisMachine(o)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +42,7 @@ func (r *gridRun) measureIdle(ctx context.Context) (idle []IdlePower, err error)
 			continue
 		}
 		seen[p.Name] = true
-		readings, err := r.program.idleReadings(ctx, p)
+		readings, err := idleReadings(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -54,14 +55,14 @@ func (r *gridRun) measureIdle(ctx context.Context) (idle []IdlePower, err error)
 	return idle, nil
 }
 
-// idleReadings reads the meters of a machine for a while; nil: it has none.
-func (by *Program) idleReadings(ctx context.Context, p *platform.Platform) ([]meter.Reading, error) {
-	meters := by.Meters(p)
+// idleReadings reads the meters of a machine for a while; nil means none.
+func idleReadings(ctx context.Context, p *platform.Platform) ([]meter.Reading, error) {
+	meters := flags.StartMeters(p)
 	if meters.Empty() {
 		return meters.Stop()
 	}
 	select {
-	case <-time.After(by.Idle):
+	case <-time.After(flags.IdleWindow):
 	case <-ctx.Done():
 	}
 	readings, err := meters.Stop()

@@ -34,7 +34,7 @@ type runFlags struct {
 	python        string
 }
 
-func newRun(p *Program) *cobra.Command {
+func newRun() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run FILE|NAME",
@@ -89,7 +89,7 @@ which dahl was started.
   dahl experiment run mine.toml --out results --data fashion=data/fashion-mnist`,
 		Args: cli.WantArgs(1, 1, "an experiment: a file, or the name of one that ships with dahl"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], &f)
+			return run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], &f)
 		},
 	}
 	cmd.Flags().StringVar(&f.dir, "out", "", "`directory` for cells, tables and figures (default: dahl-experiment-NAME)")
@@ -122,7 +122,6 @@ func tablesHelp() string {
 // gridRun is an experiment that runs.
 type gridRun struct {
 	*source
-	program  *Program
 	cells    []experiment.Cell
 	dir      *durable.Dir
 	manifest *Manifest
@@ -134,16 +133,16 @@ type gridRun struct {
 }
 
 // run runs what has not run yet and writes all results.
-func (p *Program) run(ctx context.Context, stdout, stderr io.Writer, name string, f *runFlags) error {
+func run(ctx context.Context, stdout, stderr io.Writer, name string, f *runFlags) error {
 	x, err := open(name, f.small, f.data)
 	if err != nil {
 		return err
 	}
-	r := &gridRun{source: x, program: p, cells: x.file.Cells(), progress: stdout, bar: cli.NewProgressBar(stderr, "cells"), installed: map[string]error{}}
+	r := &gridRun{source: x, cells: x.file.Cells(), progress: stdout, bar: cli.NewProgressBar(stderr, "cells"), installed: map[string]error{}}
 	if f.json {
 		r.progress = io.Discard
 	}
-	if err := cmp.Or(refuseModified(cli.ThisBuild(), f.allowModified), p.Check(r.file, r.cells)); err != nil {
+	if err := cmp.Or(refuseModified(cli.ThisBuild(), f.allowModified), Check(r.file, r.cells)); err != nil {
 		return err
 	}
 	path := cmp.Or(f.dir, "dahl-experiment-"+r.file.Name)
@@ -325,7 +324,7 @@ func (r *gridRun) cellDir(c *experiment.Cell) string {
 
 // row reads what a cell came to.
 func (r *gridRun) row(c *experiment.Cell) experiment.Row {
-	return r.program.Row(c, r.args(c), r.manifest, r.cellDir(c))
+	return ReadRow(c, r.args(c), r.manifest, r.cellDir(c))
 }
 
 // write writes tables and figures.

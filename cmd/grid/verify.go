@@ -26,7 +26,7 @@ type verifyFlags struct {
 	python string
 }
 
-func newVerify(p *Program) *cobra.Command {
+func newVerify() *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify DIR",
@@ -41,7 +41,7 @@ directory where the experiment was started.`,
   dahl experiment verify results --cells 'batch=16,*'`,
 		Args: cli.WantArgs(1, 1, "the directory of an experiment"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.verify(cmd.Context(), cmd.OutOrStdout(), args[0], &f)
+			return verify(cmd.Context(), cmd.OutOrStdout(), args[0], &f)
 		},
 	}
 	cmd.Flags().StringVar(&f.cells, "cells", "*", "the cells whose names match a `pattern`, in which * stands for any text")
@@ -52,7 +52,7 @@ directory where the experiment was started.`,
 }
 
 // verify repeats cells of a directory.
-func (p *Program) verify(ctx context.Context, out io.Writer, dir string, f *verifyFlags) error {
+func verify(ctx context.Context, out io.Writer, dir string, f *verifyFlags) error {
 	if err := cli.CheckNotNegative("count", f.count); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (p *Program) verify(ctx context.Context, out io.Writer, dir string, f *veri
 	if err != nil {
 		return err
 	}
-	r := &gridRun{source: x, program: p, cells: x.file.Cells(), manifest: m}
+	r := &gridRun{source: x, cells: x.file.Cells(), manifest: m}
 	chosen, err := r.choose(dir, f)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (r *gridRun) choose(dir string, f *verifyFlags) (chosen []*experiment.Cell,
 		if err != nil {
 			return nil, cli.InputErrorf("--cells %q: %w", f.cells, err)
 		}
-		if row := r.program.Row(c, r.args(c), r.manifest, filepath.Join(dir, CellsDir, c.Name())); match && row.Status == experiment.OK {
+		if row := ReadRow(c, r.args(c), r.manifest, filepath.Join(dir, CellsDir, c.Name())); match && row.Status == experiment.OK {
 			chosen = append(chosen, c)
 		}
 	}
@@ -131,7 +131,7 @@ func (r *gridRun) checkResults(dir string) error {
 	r.table = experiment.Table{File: r.file}
 	for i := range r.cells {
 		c := &r.cells[i]
-		r.table.Rows = append(r.table.Rows, r.program.Row(c, r.args(c), r.manifest, filepath.Join(dir, CellsDir, c.Name())))
+		r.table.Rows = append(r.table.Rows, ReadRow(c, r.args(c), r.manifest, filepath.Join(dir, CellsDir, c.Name())))
 	}
 	var now bytes.Buffer
 	if err := r.table.WriteCSV(&now); err != nil {

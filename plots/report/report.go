@@ -17,7 +17,7 @@ type Run struct {
 	Provenance []Fact
 	Row        []Cell // what the table of several runs says of it
 
-	// Shown is the schedule of the run, Predicted the prediction of an executed one, nil: there is none.
+	// Shown is the schedule of the run, Predicted the prediction of an executed one; nil means none.
 	Shown     *plots.Run
 	Predicted *plots.Run
 

@@ -89,11 +89,11 @@ func encodeRows(e *encoder, rows []plots.ViewRow) []map[string]any {
 // predecessor of its task, a change of a link, and the transfers before it on its route and its copy
 // engines. Of several changes the last to end counts.
 type before struct {
-	// The predecessor by its steps back, plus 1, and by how much smaller its task is; 0: there is none.
+	// The predecessor by its steps back, plus 1, and by how much smaller its task is; 0 means none.
 	stepsBack, tasksBack int64
-	arrival, change      int64    // numbers plus 1; 0: there is none
-	busy                 [3]int64 // differences to the own number; 0: there is none
-	last                 int64    // one of the places; 0: nothing bound it
+	arrival, change      int64    // numbers plus 1; 0 means none
+	busy                 [3]int64 // differences to the own number; 0 means none
+	last                 int64    // one of the places; 0 means that nothing bound it
 }
 
 // Places of what bounds a start, as the page has them.

@@ -9,7 +9,7 @@ import (
 )
 
 // HeldError says that another process, or this one, holds a lock.
-type HeldError struct{ By string } // as the holder wrote it; empty: it has not yet
+type HeldError struct{ By string } // as the holder wrote it; empty means that it has not yet
 
 func (e HeldError) Error() string { return "it is in use by " + cmp.Or(e.By, "another process") }
 

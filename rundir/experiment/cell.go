@@ -91,7 +91,7 @@ func (c *Cell) Title() string {
 	return strings.Join(parts, " ")
 }
 
-// Setting is the value of a key; empty: the cell does not set it.
+// Setting is the value of a key; empty means that the cell does not set it.
 func (c *Cell) Setting(key string) string {
 	for _, s := range c.Settings {
 		if s.Key == key {

@@ -20,7 +20,7 @@ type Chart struct {
 
 // Series is the points of one colour.
 type Series struct {
-	Name      string // its label on the axis By; empty: there is none
+	Name      string // its label on the axis By; empty means none
 	Points    []Point
 	Predicted bool // it is the prediction of the series before it
 }
@@ -28,9 +28,9 @@ type Series struct {
 // Point is the median of a group of runs.
 type Point struct {
 	Label           string  // on the axis X
-	X               float64 // the label as a number; 0: it is none
+	X               float64 // the label as a number; 0 means none
 	Y, Low, High    float64
-	SecondsPer      float64 // a sample; NaN: not known
+	SecondsPer      float64 // a sample; NaN means not known
 	JoulesPerSample float64
 }
 

@@ -37,7 +37,7 @@ const (
 type ColumnInfo struct {
 	Name     string // in CSV and in files
 	Heading  string // in tables
-	Unit     string // "s", "J", "B", "%" or "/s"; empty: none
+	Unit     string // "s", "J", "B", "%" or "/s"; empty means none
 	More     bool   // more of it is better
 	Sentence string
 }
@@ -46,12 +46,12 @@ type ColumnInfo struct {
 func Columns() []ColumnInfo {
 	return []ColumnInfo{
 		StepTime:        {"step_s", "step time", "s", false, "a training step: the mean over the run, without the first step of each graph"},
-		PredictedStep:   {"predicted_step_s", "predicted step time", "s", false, "what the simulator said of the step time of a run that was then executed"},
+		PredictedStep:   {"predicted_step_s", "predicted step time", "s", false, "the simulator's step time of an executed run"},
 		RunTime:         {"run_s", "run time", "s", false, "all steps with the first ones, with evaluations, without planning; of a training that was resumed the rest"},
 		Rate:            {"images_per_s", "samples/s", "/s", true, "samples that are trained on per second, over the steps of the step time"},
 		Joules:          {"joules", "energy of the run", "J", false, "of all of the run time, by what joules_source says"},
-		JoulesPerEpoch:  {"joules_per_epoch", "energy/epoch", "J", false, "the joules of an executed run over its epochs; of a simulated one those of its samples in an epoch"},
-		JoulesPerSample: {"joules_per_image", "energy/sample", "J", false, "per sample that is trained on, over the steps of the step time, by what joules_source says"},
+		JoulesPerEpoch:  {"joules_per_epoch", "energy/epoch", "J", false, "joules of an executed run divided by its epochs; joules per sample of a simulated run times the samples of an epoch"},
+		JoulesPerSample: {"joules_per_image", "energy/sample", "J", false, "per trained sample, over the steps of the step time, from the source in joules_source"},
 		JoulesAboveIdle: {"joules_above_idle", "energy above idle", "J", false, "of the run, without what the meters counted per second while nothing ran"},
 		JoulesError:     {"joules_error", "error of the meters", "J", false, "bound of the error of the run's joules at its two ends, without the accuracy of the sensors"},
 		Loss:            {"training_loss", "training loss", "", false, "mean over the training samples in the last epoch"},
@@ -60,7 +60,7 @@ func Columns() []ColumnInfo {
 		GPUShare:        {"gpu_percent", "GPU", "%", true, "busy share of the devices that are no processors"},
 		PeakMemory:      {"peak_bytes", "peak memory", "B", false, "of an executed run its largest resident set; of a simulated one what is planned in all memories"},
 		OtherCores:      {"other_cores", "cores of others", "", false, "that other programs kept busy on average while an executed run trained"},
-		Gap:             {"gap_percent", "gap", "%", false, "of a plan for an objective: how far its value may be above the least of the plans that its bound is of"},
+		Gap:             {"gap_percent", "gap", "%", false, "of a plan for an objective: the greatest distance of its value from the optimum among the choices of its bound"},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Figure is a request to draw something over the grid.
 type Figure struct {
 	Kind  Kind
-	X, By string // axes: along the page, and by colour or upwards; empty: none
+	X, By string // axes: along the page, and by colour or upwards; empty means none
 	Y     Column
 }
 

@@ -308,7 +308,7 @@ func rank(axis string) int {
 	return 1
 }
 
-// Axis finds an axis by its name; nil: there is none.
+// Axis finds an axis by its name; nil means none.
 func (f *File) Axis(name string) *Axis {
 	for i := range f.Axes {
 		if f.Axes[i].Name == name {

@@ -27,11 +27,11 @@ const (
 // Row is the result of a cell.
 type Row struct {
 	Cell   *Cell
-	Values [numColumns]float64 // NaN: the run does not give it
+	Values [numColumns]float64 // NaN means that the run does not give it
 	Status Status
 	Reason string // of a failure, or what is to be known of the values
 
-	JoulesSource, MemorySource string // what these columns rest on; empty: nothing is known
+	JoulesSource, MemorySource string // what these columns rest on; empty means that nothing is known
 }
 
 // NewRow is one without values.
@@ -89,7 +89,7 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	return tables.WriteCSV(w, lines)
 }
 
-// number is the shortest decimal that reads back as the same number; empty: there is none.
+// number is the shortest decimal that reads back as the same number; empty means none.
 func number(v float64) string {
 	if math.IsNaN(v) {
 		return ""

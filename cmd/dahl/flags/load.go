@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"dahl/cmd/cli"
 	"dahl/dag"
@@ -41,6 +42,13 @@ func ThisMachine(o *Options) (*platform.Platform, error) {
 	}
 	return cli.WithWorkers(p, o.Workers)
 }
+
+// StartMeters starts the meters of a training on this machine, and IdleWindow is how long they are read while nothing runs.
+// Tests have others.
+var (
+	StartMeters = train.StartMeters
+	IdleWindow  = 3 * time.Second
+)
 
 // Machine is the platform file, prepared, and what of it is selected.
 func (o *Options) Machine() (whole, some *platform.Platform, err error) {
@@ -199,7 +207,7 @@ func (o *Options) Training() (t train.Options, err error) {
 	return t, err
 }
 
-// lowering reads the lowering file, or the lowering of a plan; nil: it is the default, from which the search for
+// lowering reads the lowering file, or the lowering of a plan; nil means the default, from which the search for
 // the best tiles begins.
 func (o *Options) lowering() (*dag.Lowering, error) {
 	if err := cli.CheckRegular(o.Lowering); err != nil {

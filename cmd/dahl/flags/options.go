@@ -82,13 +82,13 @@ type Options struct {
 	Checkpoint string `json:"checkpoint,omitempty"` // how often the training is saved: every=N, or never
 
 	// ContinueOnLoss is after how many training steps the weights are kept, so that the
-	// training goes on from there when a device fails; 0: such a failure ends it.
+	// training goes on from there when a device fails; 0 means that such a failure ends it.
 	ContinueOnLoss int `json:"continue_on_loss,omitempty"`
 
 	// ContinueOnNaN lets a training go on whose loss is NaN or infinite.
 	ContinueOnNaN bool `json:"continue_on_nan,omitempty"`
 
-	// Record is how many steps of every graph are recorded in an epoch; 0: as the devices
+	// Record is how many steps of every graph are recorded in an epoch; 0 means as the devices
 	// suggest.
 	Record int `json:"record,omitempty"`
 

@@ -88,7 +88,7 @@ func (all *Findings) add(of, text string, err error) {
 type examined struct {
 	virtual   bool
 	processor func() (meter.Meter, error) // opens the counters of packages
-	celsius   func() (float64, error)     // of packages; nil: no sensor
+	celsius   func() (float64, error)     // of packages; nil means no sensor
 	gpus      func() ([]driver.GPU, error)
 	library   func(name string) (file string, err error)
 	meters    []meter.Library // of GPUs

@@ -65,7 +65,7 @@ type GraphPart struct {
 	Operations []string `json:"operations,omitempty"`
 }
 
-// Graph describes the first graph of a workload. Its tasks take time where the workload is for a machine; nil: it is for none.
+// Graph describes the first graph of a workload. Its tasks take time where the workload is for a machine; nil means that it is for none.
 func Graph(w *train.Workload, machine *platform.Platform) (*GraphReport, error) {
 	costs, places, err := plan.Inspect(w.Program, machine, w.Target())
 	if err != nil {

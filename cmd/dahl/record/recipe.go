@@ -63,7 +63,7 @@ func hashOf(v any) string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// Difference says what else decides the numbers of another training; empty: nothing.
+// Difference says what else decides the numbers of another training; empty means nothing.
 func (r *Recipe) Difference(now Recipe) string {
 	both := maps.Clone(r.Fixed)
 	maps.Copy(both, now.Fixed)

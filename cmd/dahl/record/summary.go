@@ -20,6 +20,7 @@ import (
 	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/tiling"
+	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/schedule/place"
@@ -266,7 +267,7 @@ type TileTry struct {
 	Error string        `json:"error,omitempty"`
 }
 
-// Of is the try of a tiling; nil: there is none.
+// Of is the try of a tiling; nil means none.
 func (s *TileSearch) Of(tiles tiling.Tiling) *TileTry {
 	i := slices.IndexFunc(s.Tries, func(t TileTry) bool { return t.Tiles == tiles })
 	if i < 0 {
@@ -384,3 +385,12 @@ const (
 	FrontFile   = "front.csv"
 	FrontFigure = "front.svg"
 )
+
+// Covers reports whether there is a reading for every device that runs layers, so that
+// their sum stands for the run.
+func Covers(readings []meter.Reading, p *platform.Platform) bool {
+	missing := func(d platform.Device) bool {
+		return !d.PlacedOnly && !slices.ContainsFunc(readings, func(r meter.Reading) bool { return r.Of == energy.MeterOf(&d) })
+	}
+	return len(readings) > 0 && !slices.ContainsFunc(p.Devices, missing)
+}

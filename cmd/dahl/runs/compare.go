@@ -166,7 +166,7 @@ func addFromFiles(r *record.LoadedRun, c *plan.Comparison, problem *schedule.Pro
 	return nil
 }
 
-// picture is where a comparison is drawn, and whether in a finished run; "": nowhere.
+// picture is where a comparison is drawn, and whether in a finished run; empty means nowhere.
 func picture(out *flags.Output) (path string, inRun bool) {
 	if out.Dir == "" {
 		return "", false

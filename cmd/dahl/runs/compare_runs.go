@@ -23,7 +23,7 @@ type RunsComparison struct {
 	Figures []Figure   `json:"figures"`
 }
 
-// inputRow is an input, and what it is in each run; "": the run has none.
+// inputRow is an input, and what it is in each run; empty means none.
 type inputRow struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"`

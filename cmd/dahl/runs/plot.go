@@ -125,7 +125,7 @@ func plotInput(ctx context.Context, path string, by plots.ColourBy, steps string
 	return in, err
 }
 
-// stepRange reads which steps of a run are to be shown; "": it leaves the choice to the figure.
+// stepRange reads which steps of a run are to be shown; empty means that it leaves the choice to the figure.
 func stepRange(text string, r *plots.Run) (s plots.StepRange, err error) {
 	all := r.AllSteps()
 	switch text {

@@ -51,17 +51,17 @@ func (h *history) add(s sample) {
 // status is how a training is now.
 type status struct {
 	train.Live
-	samplesPerS float64       // 0: unknown
+	samplesPerS float64       // 0 means unknown
 	busy        []busyShare   // by device
 	power       []powerNow    // by meter
 	spent       time.Duration // since it began or went on
-	left        time.Duration // 0: unknown
+	left        time.Duration // 0 means unknown
 	losses      []float64     // from its begin
-	resident    int64         // bytes; 0: unknown
+	resident    int64         // bytes; 0 means unknown
 	reserved    int64
 }
 
-// busyShare is the part of the time that a device's units spend in tasks; negative: unknown.
+// busyShare is the part of the time that a device's units spend in tasks; negative means unknown.
 type busyShare struct {
 	device string
 	share  float64
@@ -109,7 +109,7 @@ type course struct {
 	means []float64
 	sum   float64
 	n     int // values in sum
-	each  int // values of a mean; 0: one
+	each  int // values of a mean; 0 means one
 }
 
 // courseParts bounds the parts.

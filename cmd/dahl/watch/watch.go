@@ -31,9 +31,9 @@ type Watcher struct {
 	live    func() train.Live
 	counted func() []meter.Counted
 	past    history
-	page    *cli.Page // nil: no terminal
+	page    *cli.Page // nil means no terminal
 	whole   bool      // the page, not only a line of it
-	plain   io.Writer // for lines; nil: none
+	plain   io.Writer // for lines; nil means none
 	printed time.Time // the last line
 
 	stop, stopped chan struct{}

@@ -1,4 +1,4 @@
-package main
+package grid
 
 import (
 	"fmt"
@@ -6,103 +6,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
-	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
-	"dahl/cmd/grid"
 	"dahl/energy"
 	"dahl/energy/meter"
-	"dahl/nn"
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/rundir/experiment"
-	"dahl/train"
 )
 
-// newExperiment has the cells of experiments run by this program.
-func newExperiment([]string) *cobra.Command {
-	return grid.New(cellProgram())
-}
-
-// cellProgram says how cells run by the commands of this program.
-func cellProgram() *grid.Program {
-	return &grid.Program{Commands: cellCommands(), PeerCommand: record.PeerCommand, AddPeerFlags: func(cmd *cobra.Command) { flags.AddPeerFlags(cmd, &flags.Options{}) }, Row: cellRow, Meters: startMeters, Idle: idleWindow}
-}
-
-// cellCommands are the commands of which cells can be.
-func cellCommands() []grid.Command {
-	return []grid.Command{
-		{Name: "simulate", AddFlags: func(cmd *cobra.Command) grid.Options {
-			o := &flags.Options{}
-			flags.AddSimulateFlags(cmd, o, &flags.Output{}, "")
-			flags.AddSamplesFlag(cmd, o)
-			return &cellOptions{o, checkSimulation}
-		}},
-		{Name: "plan", AddFlags: func(cmd *cobra.Command) grid.Options {
-			o := &flags.Options{}
-			flags.AddSimulateFlags(cmd, o, &flags.Output{}, "")
-			flags.AddObjectiveFlags(cmd, o)
-			return &cellOptions{o, checkSimulation}
-		}},
-		{Name: "execute", AddFlags: func(cmd *cobra.Command) grid.Options {
-			o := &flags.Options{}
-			addExecuteFlags(cmd, o, &executeFlags{})
-			return &cellOptions{o, checkTraining}
-		}},
-	}
-}
-
-// cellOptions are the options of a cell, as its command reads them.
-type cellOptions struct {
-	*flags.Options
-	check func(*flags.Options) error // what they name; nothing is planned or run
-}
-
-func (o *cellOptions) Check() error                         { return o.check(o.Options) }
-func (o *cellOptions) Machine() (*platform.Platform, error) { return flags.ThisMachine(o.Options) }
-
-// idleWindow is how long the machine is left alone, where it has meters. Tests have a shorter one.
-var idleWindow = 3 * time.Second
-
-// startMeters starts the meters of a training on this machine. Tests have others.
-var startMeters = train.StartMeters
-
-// checkSimulation checks what simulate and plan read.
-func checkSimulation(o *flags.Options) error {
-	_, _, err := o.Machine()
-	if err == nil && o.Model != "" {
-		var m *nn.Model
-		if m, _, err = flags.FittedModel(o); err == nil {
-			_, err = o.Trained(m)
-		}
-	}
-	if err == nil {
-		_, err = record.HashInputs(o)
-	}
-	return err
-}
-
-// checkTraining checks what execute reads.
-func checkTraining(o *flags.Options) error {
-	m, _, err := flags.TrainingData(o)
-	if err == nil {
-		_, err = o.Trained(m)
-	}
-	if err == nil {
-		_, err = flags.ThisMachine(o)
-	}
-	if err == nil {
-		_, err = record.HashInputs(o)
-	}
-	return err
-}
-
-// cellRow reads the run of a cell of an experiment, whose command line it has to have.
-func cellRow(c *experiment.Cell, args []string, by *grid.Manifest, dir string) experiment.Row {
+// ReadRow reads the run of a cell of an experiment, whose command line it has to have.
+func ReadRow(c *experiment.Cell, args []string, by *Manifest, dir string) experiment.Row {
 	missing := experiment.NewRow(c, experiment.Missing, "")
 	m := new(record.Manifest)
 	if err := rundir.Open(dir, m); err != nil || !m.Complete && !m.Ended() || !slices.Equal(m.Args, args) {
@@ -127,8 +42,8 @@ func cellRow(c *experiment.Cell, args []string, by *grid.Manifest, dir string) e
 	if m.Build != by.Build {
 		row.Reason = fmt.Sprintf("made by commit %s", m.Build.Commit)
 	}
-	fillTimes(&row, s)
-	fillJoules(&row, s, p, by)
+	FillTimes(&row, s)
+	FillJoules(&row, s, p, by)
 	fillUse(&row, s, p)
 	if s.Trained != nil && s.Trained.ResumedAfterStep > 0 {
 		row.Reason = fmt.Sprintf("it went on after step %d; times are of the rest, and there are no joules of all of it", s.Trained.ResumedAfterStep)
@@ -139,8 +54,8 @@ func cellRow(c *experiment.Cell, args []string, by *grid.Manifest, dir string) e
 	return row
 }
 
-// fillTimes sets times, losses and accuracies.
-func fillTimes(row *experiment.Row, s *record.Summary) {
+// FillTimes sets times, losses and accuracies.
+func FillTimes(row *experiment.Row, s *record.Summary) {
 	if s.StepS > 0 {
 		row.Set(experiment.StepTime, s.StepS)
 	}
@@ -162,11 +77,11 @@ func fillTimes(row *experiment.Row, s *record.Summary) {
 	}
 }
 
-// fillJoules sets the joules and says what they rest on: on meters where they cover all devices, else
+// FillJoules sets the joules and says what they rest on: on meters where they cover all devices, else
 // on the powers of the platform file.
-func fillJoules(row *experiment.Row, s *record.Summary, p *platform.Platform, by *grid.Manifest) {
+func FillJoules(row *experiment.Row, s *record.Summary, p *platform.Platform, by *Manifest) {
 	e := &s.EnergyJ
-	measured := covers(e.Readings, p)
+	measured := record.Covers(e.Readings, p)
 	if row.JoulesSource = e.Grounds; !measured && e.Basis == energy.Unavailable {
 		return
 	}
@@ -187,7 +102,7 @@ func fillJoules(row *experiment.Row, s *record.Summary, p *platform.Platform, by
 }
 
 // fillMetered sets the columns that need meters, and returns the sum of all meters in joules.
-func fillMetered(row *experiment.Row, readings []meter.Reading, by *grid.Manifest) (joules float64) {
+func fillMetered(row *experiment.Row, readings []meter.Reading, by *Manifest) (joules float64) {
 	var sources []string
 	unsure, idle := 0.0, 0.0 // idle is NaN where some meter was not read while nothing ran
 	for _, of := range readings {
