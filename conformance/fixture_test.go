@@ -2,6 +2,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -158,8 +159,8 @@ func (h how) decide(t testing.TB, prog *dag.Program, target schedule.Target) *sc
 	t.Helper()
 	choice := schedule.Choice{Plans: h.plans}
 	priced, err := schedule.Price(prog, h.platform, target)
-	if err == nil && h.policy != "" {
-		choice.Policy, err = policy.ByName(h.policy)
+	if err == nil && (h.policy != "" || h.plans == nil) {
+		choice.Policy, err = policy.ByName(cmp.Or(h.policy, "heft"))
 	}
 	if err != nil {
 		t.Fatal(err)
