@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/audit"
@@ -38,7 +39,7 @@ func unevenMachine(t *testing.T, r *rand.Rand) *platform.Platform {
 			}
 		}
 	}
-	complete(t, p)
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -77,7 +78,7 @@ func tighten(t *testing.T, r *rand.Rand, p *platform.Platform, d *schedule.Decis
 			p.Memories[m].CapacityBytes = layout.Align(max(1, bytes) * int64(5+r.IntN(6)) / 10)
 		}
 	}
-	complete(t, p)
+	must.Do(t, p.Complete())
 }
 
 // scheduleBytes simulates a decision and writes the schedule.
@@ -219,7 +220,7 @@ func TestKindsChangeNoTime(t *testing.T) {
 		}
 		prog := &dag.Program{Name: "random", Graphs: []*dag.Graph{tasks.build(t, inOrder(len(tasks.tasks)))}}
 		of := func(policy schedule.Policy) []byte {
-			complete(t, p)
+			must.Do(t, p.Complete())
 			priced, err := schedule.Price(prog, p, schedule.Unbound)
 			if err != nil {
 				t.Fatal(err)
