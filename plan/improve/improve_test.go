@@ -17,6 +17,7 @@ import (
 	"dahl/plan/exact"
 	"dahl/plan/problem"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/policy"
 )
@@ -31,7 +32,7 @@ func price(t *testing.T, b *dag.Builder, p *platform.Platform) *schedule.Priced 
 // Three tasks that wait for nothing take 6, 4 and 2 ns on either of two units. The best makespan is 6 ns:
 // half of the 12 ns of all, with 6 on one unit and 4 and 2 on the other. All on one unit take 12.
 func TestThreeTasks(t *testing.T) {
-	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2}}}
+	p := testmachine.Node(t, testmachine.CPU(2))
 	b := dag.NewBuilder("three")
 	for i, ns := range []int64{6, 4, 2} {
 		b.Task(dag.Task{Name: fmt.Sprint("t", i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: ns}}})

@@ -52,6 +52,11 @@ func Node(t testing.TB, devices ...platform.Device) *platform.Platform {
 	return p
 }
 
+// Watts is a power that was guessed.
+func Watts(watts float64) platform.Quantity {
+	return platform.Quantity{Value: watts, Source: platform.Guess}
+}
+
 func memory(name string) platform.Memory {
 	return platform.Memory{Name: name, BandwidthBytesPerSec: 1e9}
 }
