@@ -19,6 +19,7 @@ import (
 	"dahl/nn/npz"
 	"dahl/platform"
 	"dahl/platforms"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 	"dahl/schedule/policy"
@@ -323,12 +324,8 @@ func finite(values []float64) bool {
 // machine is a platform of cores that share one memory.
 func machine(t testing.TB, cores int) *platform.Platform {
 	t.Helper()
-	p := &platform.Platform{
-		Name:     "test",
-		Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e10}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: cores,
-			FlopsPerSec: map[string]float64{"float32": 4e9, "float64": 2e9}}},
-	}
+	p := testmachine.Node(t, testmachine.CPU(cores))
+	p.Memories[0].BandwidthBytesPerSec, p.Devices[0].FlopsPerSec = 1e10, map[string]float64{"float32": 4e9, "float64": 2e9}
 	must.Do(t, p.Complete())
 	return p
 }
