@@ -9,7 +9,6 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
 )
@@ -257,21 +256,4 @@ func peakOf(g *dag.Graph, lives []life, chosen func(dag.BufferID) bool) int64 {
 		peak = max(peak, live)
 	}
 	return peak
-}
-
-// TestSchedulesOfBothWorldsStandUp holds simulated schedules of the fixture's graphs,
-// on one memory and on several, to Schedule.Check; those that were executed are held
-// to it by the fixture.
-func TestSchedulesOfBothWorldsStandUp(t *testing.T) {
-	for _, model := range []string{"digits-cnn", "lenet5"} {
-		n := newNetwork(t, model, dag.Float32, 1)
-		for _, p := range []*platform.Platform{machine(t, 3), shipped(t, "laptop"), shipped(t, "server")} {
-			for _, policy := range []string{"eager", "dmda", "dmdar", "heft"} {
-				d := decided(t, n.prog, how{platform: p, policy: policy})
-				for i := range n.prog.Graphs {
-					simulated(t, d, i, 3)
-				}
-			}
-		}
-	}
 }
