@@ -142,9 +142,11 @@ cuda-test: bin/cuda/libcuda.a cuda-driver
 	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -vet=off -tags cuda -run CUDA ./execute/... ./cmd/dahl ./bench/dahlbench ./train ./conformance
 
 # What compiles only with CUDA, also as CUDA 13 has it, and a program that starts without.
+CUDA_CODE = $$(grep -rl --include='*.go' '^//go:build.*cuda' . | xargs -n 1 dirname | sort -u)
+
 cuda-check: cuda
-	$(CUDA_ENV) go vet -tags cuda ./...
-	$(CUDA_ENV) go run $(STATICCHECK) -tags cuda ./...
+	$(CUDA_ENV) go vet -tags cuda $(CUDA_CODE)
+	$(CUDA_ENV) go run $(STATICCHECK) -tags cuda $(CUDA_CODE)
 	CGO_ENABLED=1 CGO_CFLAGS="-DDAHL_CUDA_13 -I$(CURDIR)/execute/cuda/include13 -I$(CURDIR)/execute/cuda/include" \
 	  CGO_LDFLAGS="-L$(CURDIR)/bin/cuda" go vet -tags cuda ./execute/cuda
 	./bin/dahl-cuda --version
@@ -200,8 +202,8 @@ levels:
 	  GODEBUG=$$off go test -short -vet=off -count=1 -skip '$(BY_REFERENCE)' $(TRAINS) || exit 1; \
 	  GODEBUG=$$off go test -short -vet=off -count=1 -run 'Loss|Resume|Rerun' ./cmd/dahl || exit 1; done
 
-# Long tests that start no goroutine: the race detector would find nothing in minutes of them.
-ONE_GOROUTINE = ^(TestNoScheduleBeatsTheBound|TestOneDecision|TestEveryOrderOfEnds)$$
+# What starts goroutines beside package execute. The race detector would find nothing in other packages.
+CONCURRENT = ./train ./plan ./plan/best ./plan/certificate ./nn/data ./energy/meter ./parallel ./cmd/cli ./cmd/dahl/watch
 
 check:
 	@$(MAKE) test SHORT= VET=-vet=off
@@ -209,7 +211,8 @@ check:
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
-	go test -timeout 40m -race -shuffle=on -skip '$(ONE_GOROUTINE)' ./execute ./schedule ./simulate
+	go test -timeout 40m -race -vet=off -shuffle=on ./execute/...
+	go test -timeout 40m -race -vet=off -shuffle=on -short $(CONCURRENT)
 	GOOS=darwin GOARCH=arm64 go vet ./...
 
 bench:

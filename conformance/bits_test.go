@@ -16,7 +16,7 @@ import (
 )
 
 // TestBitsDependOnTheGraphAlone trains with every number of workers and every way
-// to schedule, on cores and with an emulated GPU: the weights and every loss have the same bits, so long as lowering,
+// to schedule, on cores and with emulated GPUs: the weights and every loss have the same bits, so long as lowering,
 // type and variants are the same. Of each model, one type is cut along samples and outputs, the other along all dimensions, also in micro-batches.
 func TestBitsDependOnTheGraphAlone(t *testing.T) {
 	const fast = "" // the default variants
@@ -111,6 +111,7 @@ func (n *network) checkBits(t *testing.T, variant string) {
 		{machine(t, 2), []string{"dmda", "replay"}},
 		{machine(t, 3), []string{"eager", "heft"}},
 		{emulatedNode(t, 1), []string{"dmdar", "data-parallel", "replay", "all on the GPU"}},
+		{emulatedNode(t, 2), []string{"eager", "dmda"}},
 	} {
 		var plans []*schedule.Plan
 		for _, policy := range set.policies {
@@ -123,6 +124,11 @@ func (n *network) checkBits(t *testing.T, variant string) {
 				h.policy, h.plans = "", n.splitPlans(len(set.platform.Workers), len(deviceSplits)-1)
 			}
 			tr := n.execute(t, h)
+			for _, r := range tr.runs {
+				if left := len(r.schedule.Evictions); left > 0 {
+					t.Errorf("%d workers, %s: %d evictions with room for everything", len(set.platform.Workers), policy, left)
+				}
+			}
 			if plans == nil {
 				plans = tr.plans()
 			}

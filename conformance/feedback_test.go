@@ -10,7 +10,6 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/audit"
-	"dahl/schedule/policy"
 	"dahl/simulate"
 )
 
@@ -77,26 +76,6 @@ func TestFeedbackReproducesAnIdealMachine(t *testing.T) {
 				}
 				compareSchedules(t, problem, feedBack(t, d, 0, measured), measured)
 			}
-		}
-	}
-}
-
-// TestFeedbackReproducesAPolicy: one step of a policy, written down and replayed
-// with what it took.
-func TestFeedbackReproducesAPolicy(t *testing.T) {
-	p := machine(t, 3)
-	g := trainingStep(t, "lenet5", 37, p)
-	for _, name := range []string{"eager", "dmda"} {
-		d := decided(t, program(g), how{platform: p, policy: name})
-		q := perturbed(d.Problem(0, 1, false), 11)
-		measured, err := nullRun(q, d.Policy.(policy.Online).Start(q))
-		if err != nil {
-			t.Fatal(err)
-		}
-		plans := []*schedule.Plan{schedule.PlanFrom(measured, name, g)}
-		fed := feedBack(t, decided(t, program(g), how{platform: p, plans: plans}), 0, measured)
-		if fed.Makespan != measured.Makespan {
-			t.Errorf("%s: %v fed back, %v measured", name, fed.Makespan, measured.Makespan)
 		}
 	}
 }

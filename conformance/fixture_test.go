@@ -2,6 +2,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,6 +21,7 @@ import (
 	"dahl/nn/npz"
 	"dahl/platform"
 	"dahl/platforms"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 	"dahl/schedule/policy"
@@ -160,8 +162,8 @@ func (h how) decide(t testing.TB, prog *dag.Program, target schedule.Target) *sc
 	t.Helper()
 	choice := schedule.Choice{Policy: policy.HEFT, Plans: h.plans}
 	priced, err := schedule.Price(prog, h.platform, target)
-	if err == nil && h.policy != "" {
-		choice.Policy, err = policy.ByName(h.policy)
+	if err == nil && (h.policy != "" || h.plans == nil) {
+		choice.Policy, err = policy.ByName(cmp.Or(h.policy, "heft"))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -324,12 +326,8 @@ func finite(values []float64) bool {
 // machine is a platform of cores that share one memory.
 func machine(t testing.TB, cores int) *platform.Platform {
 	t.Helper()
-	p := &platform.Platform{
-		Name:     "test",
-		Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e10}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: cores,
-			FlopsPerSec: map[string]float64{"float32": 4e9, "float64": 2e9}}},
-	}
+	p := testmachine.Node(t, testmachine.CPU(cores))
+	p.Memories[0].BandwidthBytesPerSec, p.Devices[0].FlopsPerSec = 1e10, map[string]float64{"float32": 4e9, "float64": 2e9}
 	must.Do(t, p.Complete())
 	return p
 }

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"testing"
@@ -33,13 +32,6 @@ func mixedCuts(t testing.TB, rng *rand.Rand) *dag.Graph {
 		"fc1":   {Forward: dag.Cut{Inputs: upTo(50)}, InputGradient: dag.Cut{Outputs: upTo(7)}, WeightGradient: dag.Cut{Samples: upTo(11)}},
 	}}}))(t)
 	return g
-}
-
-// TestMixedCutsWaitForWhatTheyReadAlone: no task depends on more tiles than it reads.
-func TestMixedCutsWaitForWhatTheyReadAlone(t *testing.T) {
-	for seed := range uint64(12) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { checkWaits(t, mixedCuts(t, rand.New(rand.NewPCG(seed, 61)))) })
-	}
 }
 
 // TestMixedCutsMoveWhatOverlaps puts each task on a random worker of two memories. What moves in a step is what

@@ -5,7 +5,6 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,15 +16,11 @@ import (
 
 // nullRun drives the Engine serially by the model's clock, without kernels or threads: a
 // task starts and takes as [schedule.Pace] says. It is the second opinion on package
-// simulate, which it reproduces span for span on a platform with one memory; it refuses
-// others.
+// simulate, which it reproduces span for span on a platform with one memory.
 //
 // Ends at the same moment are reported in the order of the ranks of the tasks' names, then
 // of their steps.
 func nullRun(p *schedule.Problem, scheduler policy.Scheduler) (*schedule.Schedule, error) {
-	if n := len(p.Platform.Memories); n != 1 {
-		return nil, fmt.Errorf("null run of graph %q: platform %q has %d memories; one is supported", p.Graph.Name, p.Platform.Name, n)
-	}
 	c := &nullClock{p: p, pace: schedule.NewPace(p), ends: endQueue{rank: p.Graph.Rank}}
 	e, err := policy.NewEngine(p, scheduler, func() time.Duration { return c.now })
 	if err != nil {
@@ -185,11 +180,4 @@ func fork(t *testing.T) *dag.Graph {
 		t.Fatal(err)
 	}
 	return g
-}
-
-func TestNullRunRefusesTwoMemories(t *testing.T) {
-	p := &schedule.Problem{Graph: fork(t), Platform: &platform.Platform{Memories: make([]platform.Memory, 2)}, Steps: 1}
-	if _, err := nullRun(p, nil); err == nil || !strings.Contains(err.Error(), "2 memories") {
-		t.Errorf("error %v, want one about two memories", err)
-	}
 }

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/layers"
-	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
 )
@@ -139,42 +137,5 @@ func TestMemoryOfTheSquareRoot(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestRecomputedTrainings: trainings in which layers are recomputed end with the weights of those without, bit for bit, on one
-// worker and on several, by a plan and by a policy that decides at run time. By the plan they touch the bytes that the layout says.
-func TestRecomputedTrainings(t *testing.T) {
-	for i, c := range []struct {
-		model  string
-		layers []string
-	}{
-		{"digits-cnn", []string{"conv1", "relu1", "fc1", "relu3"}},
-		{"lenet5", []string{"input", "conv1", "relu1", "pool1"}},
-		{branching, []string{"conv1", "relu1", "conv2", "relu2", "add1", "conv4", "relu3"}},
-	} {
-		dtype := []dag.DType{dag.Float32, dag.Float64}[i%2]
-		t.Run(fmt.Sprintf("%s/%v", c.model, dtype), func(t *testing.T) {
-			n := newNetwork(t, c.model, dtype, 1)
-			plain := n.execute(t, how{platform: machine(t, 2), policy: "heft"})
-			n.lower(t, recomputed(n.lowering, c.layers...))
-			if !slices.ContainsFunc(n.prog.Graphs[0].Tasks, func(t dag.Task) bool { return t.Labels.Phase == "recompute" }) {
-				t.Fatal("nothing is computed again")
-			}
-			for workers := 1; workers <= 3; workers += 2 {
-				h := how{platform: machine(t, workers), policy: "heft", poison: true}
-				n.checkReplay(t, h)
-				for _, h.policy = range []string{"heft", "eager"} {
-					if tr := n.execute(t, h); tr.hash() != plain.hash() || !slices.Equal(tr.losses, plain.losses) {
-						t.Errorf("%d workers, %s: other bits", workers, h.policy)
-					}
-				}
-			}
-			for _, p := range []*platform.Platform{shipped(t, "laptop"), shipped(t, "server")} {
-				for _, policy := range []string{"eager", "dmda", "heft"} {
-					simulated(t, decided(t, n.prog, how{platform: p, policy: policy}), 0, 3)
-				}
-			}
-		})
 	}
 }

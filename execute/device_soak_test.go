@@ -39,11 +39,15 @@ func (d *countingDriver) Bind(c *driver.Call) (driver.LaunchID, error) {
 	return d.Driver.Bind(c)
 }
 
-// TestLongRunOnDevices: 2,000 steps over a core and two emulated devices, in runs of 100
+// TestLongRunOnDevices: 2,000 steps (700 in short tests) over a core and two emulated devices, in runs of 100
 // recorded steps, reserve, pin and bind nothing, leave no goroutine behind, and the heap
 // after the last run is as large as after the fourth but for some kilobytes of the runtime's own.
 func TestLongRunOnDevices(t *testing.T) {
-	const steps, piece, warm, allowance = 2000, 100, 4, 64 << 10
+	const piece, warm, allowance = 100, 4, 64 << 10
+	steps := 2000
+	if testing.Short() {
+		steps = 700
+	}
 	prog := testProgram(t)
 	r := newRunner(t, prog, how{Platform: node(t, 1, 2), Plans: spreadPlans(prog, 3, bySamples(3)), Options: Options{Hooks: testHooks(nil)}})
 	var counted []*countingDriver

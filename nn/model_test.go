@@ -80,8 +80,8 @@ func TestModelFor(t *testing.T) {
 // TestModelErrors checks mistakes that a file cannot make, or makes like Go code.
 func TestModelErrors(t *testing.T) {
 	for want, build := range map[string]func() (*nn.Model, error){
-		"has no layers":              func() (*nn.Model, error) { return nn.New("m", []int{3}) },
-		"input: shape 3×-1×2":        func() (*nn.Model, error) { return nn.New("m", []int{3, -1, 2}, layers.ReLU{}) },
+		"has no layers":       func() (*nn.Model, error) { return nn.New("m", []int{3}) },
+		"input: shape 3×-1×2": func() (*nn.Model, error) { return nn.New("m", []int{3, -1, 2}, layers.ReLU{}) },
 		"the name is taken": func() (*nn.Model, error) {
 			return nn.New("m", []int{3}, nn.Named{Name: "a", Layer: layers.ReLU{}}, nn.Named{Name: "a", Layer: layers.ReLU{}})
 		},

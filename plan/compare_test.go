@@ -54,7 +54,7 @@ func TestCompare(t *testing.T) {
 	if len(c.Copies) != 1 || len(c.Ways) != 1 {
 		t.Fatalf("copies %+v, ways %+v", c.Copies, c.Ways)
 	}
-	if k := c.Copies[0]; k.Buffer != "x" || k.From != "ram" || k.To != "own" || k.Bytes != 1000 || k.Count != 1 || !pair(k.Median, 1e-6, 3e-6) || k.Share != 1 {
+	if k := c.Copies[0]; k.Buffer != "x" || k.From != "ram" || k.To != "g0.mem" || k.Bytes != 1000 || k.Count != 1 || !pair(k.Median, 1e-6, 3e-6) || k.Share != 1 {
 		t.Errorf("copies %+v", k)
 	}
 	if way := c.Ways[0]; !pair(way.Count, 1, 1) || !pair(way.Bytes, 1000, 1000) || !pair(way.Busy, 1e-6, 3e-6) {

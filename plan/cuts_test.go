@@ -3,47 +3,27 @@ package plan
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"dahl/dag"
 	"dahl/must"
 	"dahl/plan/tiling"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 )
 
-// twoKinds is two processors that are alike, of two units each, and a GPU.
-const twoKinds = `host_power = "1 W"
-[[memory]]
-name = "ram"
-[[memory]]
-name = "own"
-[[device]]
-name = "a"
-kind = "cpu"
-count = 2
-memory = "ram"
-dispatch = "1 us"
-power = { idle = "1 W", busy = ["5 W", "8 W"] }
-[[device]]
-name = "b"
-kind = "cpu"
-count = 2
-memory = "ram"
-dispatch = "1 us"
-power = { idle = "1 W", busy = ["5 W", "8 W"] }
-[[device]]
-name = "g"
-kind = "emulated"
-memory = "own"
-power = { idle = "1 W", busy = "4 W" }
-[[link]]
-name = "bus"
-bandwidth = "1 GB/s"
-[[route]]
-from = "ram"
-to = "own"
-links = ["bus"]
-`
+// twoKinds is two processors that are alike, of two units each, and a GPU. With both units busy a processor draws 8 W.
+func twoKinds(t *testing.T) *platform.Platform {
+	t.Helper()
+	a := testmachine.CPU(2)
+	a.Name, a.Dispatch, a.IdleWatts, a.Busy = "a", time.Microsecond, 1, platform.BusyPower{FirstWatts: 5, AllWatts: 8, WholeDevice: true}
+	b := a
+	b.Name = "b"
+	p := testmachine.Node(t, a, b, testmachine.GPU("g", 1, 4))
+	p.HostPower = testmachine.Watts(1)
+	return p
+}
 
 // cutTask is a task of a made-up step; ns are by kind.
 func cutTask(layer, phase string, number int, ns string) string {
@@ -71,8 +51,7 @@ func TestCutCosts(t *testing.T) {
 		case dag.Cut{Rows: 3}:
 			step = rows
 		}
-		prog, p := parsed(t, step, twoKinds)
-		return schedule.Price(prog, p, schedule.Unbound)
+		return schedule.Price(parsed(t, step), twoKinds(t), schedule.Unbound)
 	}))(t)
 	const us = 1000
 	want := []CutCost{

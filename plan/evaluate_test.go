@@ -6,26 +6,25 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/policy"
 )
 
-// onePlatform is a core that draws 2 W, or 5 W while it runs a task, in a machine that draws 1 W.
-const onePlatform = `host_power = "1 W"
-[[memory]]
-name = "ram"
-[[device]]
-name = "cpu"
-kind = "cpu"
-memory = "ram"
-power = { idle = "2 W", busy = "5 W" }
-`
+// oneCore draws 2 W, or 5 W while it runs a task, in a machine that draws 1 W.
+func oneCore(t *testing.T) *platform.Platform {
+	t.Helper()
+	p := testmachine.Node(t, testmachine.CPU(1, 2, 5))
+	p.HostPower = testmachine.Watts(1)
+	return p
+}
 
 // TestStep: a step of tasks of 4 and 6 us on one core takes 10 us and 10 us · 6 W = 60 uJ, alone and among others. A run is
 // simulated once.
 func TestStep(t *testing.T) {
-	prog, p := parsed(t, `"tasks": [{"name": "a", "ns": {"cpu": 4000}}, {"name": "b", "ns": {"cpu": 6000}}]`, onePlatform)
-	priced := must.Get(schedule.Price(prog, p, schedule.Unbound))(t)
+	prog := parsed(t, `"tasks": [{"name": "a", "ns": {"cpu": 4000}}, {"name": "b", "ns": {"cpu": 6000}}]`)
+	priced := must.Get(schedule.Price(prog, oneCore(t), schedule.Unbound))(t)
 	e := must.Get(Evaluate(priced, schedule.Choice{Policy: policy.HEFT}))(t)
 	for _, steady := range []bool{false, true} {
 		step, err := e.Step(t.Context(), steady, 3)
@@ -48,8 +47,7 @@ func TestStep(t *testing.T) {
 // TestEvaluator: a policy plans once for a program, and its plan is evaluated by then. Another program has another plan.
 func TestEvaluator(t *testing.T) {
 	of := func() *schedule.Priced {
-		prog, p := parsed(t, `"tasks": [{"name": "a", "ns": {"cpu": 4000}}]`, onePlatform)
-		return must.Get(schedule.Price(prog, p, schedule.Unbound))(t)
+		return must.Get(schedule.Price(parsed(t, `"tasks": [{"name": "a", "ns": {"cpu": 4000}}]`), oneCore(t), schedule.Unbound))(t)
 	}
 	var v Evaluator
 	one, two := of(), of()

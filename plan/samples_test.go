@@ -125,16 +125,8 @@ func TestInterval(t *testing.T) {
 // own 5 W, so that the joules of every sample are 6 W times its makespan; the latter of two
 // steps is twice the period. A sample depends on its seed alone.
 func TestSample(t *testing.T) {
-	prog, p := parsed(t, `"tasks": [{"name": "a", "ns": {"cpu": 1000000}}]`, `host_power = "1 W"
-[[memory]]
-name = "ram"
-[[device]]
-name = "cpu"
-kind = "cpu"
-memory = "ram"
-run_spread = 0.05
-power = { idle = "2 W", busy = "5 W" }
-`)
+	prog, p := parsed(t, `"tasks": [{"name": "a", "ns": {"cpu": 1000000}}]`), oneCore(t)
+	p.Devices[0].RunSpread = 0.05
 	prog.Order[0].Steps = 2
 	sample := func(seed uint64) *Samples {
 		d := must.Get(Decide(prog, p, schedule.Unbound, schedule.Choice{Policy: policy.HEFT}))(t)

@@ -20,7 +20,7 @@ type Piece struct {
 	dag.Segment
 	Recorded bool
 	// First says that the piece begins with the first step of its graph in the run. This step warms up, and [Totals].Counted leaves it out.
-	First  bool
+	First   bool
 	Samples int // that a step trains on; 0: it evaluates, or no model made it
 }
 

@@ -18,7 +18,7 @@ func TestWaits(t *testing.T) {
  "tasks": [
   {"name": "make", "writes": ["x"], "ns": {"cpu": 25000}},
   {"name": "use", "reads": ["x"], "ns": {"emulated": 10000}}]`)
-	moved := []TransferTime{{"x@own", "ram", 1e-6}}
+	moved := []TransferTime{{"x@g0.mem", "ram", 1e-6}}
 	path := PathParts{TasksS: 35e-6, CopiesS: 1e-6, Copies: moved}
 	for steps, perStep := range map[int]map[string]float64{
 		1: {"dependence": 25e-6, "transfer": 1e-6, "no work left": 11e-6},

@@ -9,19 +9,11 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 	"dahl/schedule/place"
 )
-
-// twoCores is a device of two units on one memory.
-func twoCores(t testing.TB) *platform.Platform {
-	t.Helper()
-	p := &platform.Platform{Name: "cores", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess}}}
-	must.Do(t, p.Complete())
-	return p
-}
 
 // costsOf are the costs of a graph whose tasks need no kernel.
 func costsOf(t testing.TB, g *dag.Graph, p *platform.Platform) *schedule.Costs {
@@ -54,7 +46,7 @@ func pairPlan(t testing.TB, g *dag.Graph) *schedule.Plan {
 }
 
 func TestPlanRoundTrip(t *testing.T) {
-	g, p := pairGraph(t), twoCores(t)
+	g, p := pairGraph(t), testmachine.Node(t, testmachine.CPU(2))
 	plan := pairPlan(t, g)
 	var file bytes.Buffer
 	must.Do(t, schedule.WritePlan(&file, plan, g, p))
@@ -66,7 +58,7 @@ func TestPlanRoundTrip(t *testing.T) {
 
 // TestPlanByHand is the least that a person has to write.
 func TestPlanByHand(t *testing.T) {
-	g, p := pairGraph(t), twoCores(t)
+	g, p := pairGraph(t), testmachine.Node(t, testmachine.CPU(2))
 	plan := must.Get(schedule.ReadPlan(strings.NewReader(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`), "plan.json", g, p))(t)
 	if want := [][]dag.TaskID{nil, {0, 1}}; !reflect.DeepEqual(plan.Order, want) {
 		t.Errorf("order %v, want %v", plan.Order, want)
@@ -81,7 +73,7 @@ func pairSchedule(g *dag.Graph) *schedule.Schedule {
 }
 
 func TestScheduleRoundTrip(t *testing.T) {
-	g, p := pairGraph(t), twoCores(t)
+	g, p := pairGraph(t), testmachine.Node(t, testmachine.CPU(2))
 	p.Memories = append(p.Memories, platform.Memory{Name: "far", BandwidthBytesPerSec: 1})
 	s := pairSchedule(g)
 	s.PeakBytes = []int64{16, 3}
@@ -97,7 +89,7 @@ func TestScheduleRoundTrip(t *testing.T) {
 
 // TestBadFiles: each mistake gives one line that names the file and what is wrong.
 func TestBadFiles(t *testing.T) {
-	g, p := pairGraph(t), twoCores(t)
+	g, p := pairGraph(t), testmachine.Node(t, testmachine.CPU(2))
 	for text, want := range map[string]string{
 		`{"format": "dahl-plan 2"}`:                                              `format "dahl-plan 2"`,
 		`{"format": "dahl-plan 1", "devices": {"gpu": []}}`:                      `no worker "gpu"`,
@@ -138,7 +130,7 @@ func TestBadFiles(t *testing.T) {
 
 // TestPlanRefused: plans that name existing tasks and workers and still cannot run.
 func TestPlanRefused(t *testing.T) {
-	g, pl := pairGraph(t), twoCores(t)
+	g, pl := pairGraph(t), testmachine.Node(t, testmachine.CPU(2))
 	costs := costsOf(t, g, pl)
 	p := &schedule.Problem{Graph: g, Platform: pl, Costs: costs, Steps: 1}
 	for want, order := range map[string][][]dag.TaskID{
@@ -154,7 +146,7 @@ func TestPlanRefused(t *testing.T) {
 }
 
 func FuzzReadPlan(f *testing.F) {
-	g, p := pairGraph(f), twoCores(f)
+	g, p := pairGraph(f), testmachine.Node(f, testmachine.CPU(2))
 	var file bytes.Buffer
 	must.Do(f, schedule.WritePlan(&file, pairPlan(f, g), g, p))
 	f.Add(file.Bytes())
@@ -179,7 +171,7 @@ func FuzzReadPlan(f *testing.F) {
 }
 
 func FuzzReadSchedule(f *testing.F) {
-	g, p := pairGraph(f), twoCores(f)
+	g, p := pairGraph(f), testmachine.Node(f, testmachine.CPU(2))
 	var file bytes.Buffer
 	must.Do(f, schedule.WriteSchedule(&file, pairSchedule(g), g, p))
 	f.Add(file.Bytes())

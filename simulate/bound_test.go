@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -272,7 +273,7 @@ func boundPlatform(t *testing.T, r *rand.Rand) *platform.Platform {
 			p.Memories[m].CapacityBytes = layout.Align(int64(192 + r.IntN(600)))
 		}
 	}
-	complete(t, p)
+	must.Do(t, p.Complete())
 	return p
 }
 

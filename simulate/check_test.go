@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 	"dahl/schedule/policy"
@@ -16,14 +18,9 @@ import (
 // twoMemories is a host and a device joined by a link of 1 GB/s and 10 ns latency:
 // a byte takes a nanosecond.
 func twoMemories(t testing.TB) *platform.Platform {
-	p := &platform.Platform{Name: "two",
-		Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}, {Name: "hbm", BandwidthBytesPerSec: 1e9}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, Memory: 0, PowerSource: platform.Guess},
-			{Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, PowerSource: platform.Guess}},
-		Links:  []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 10, Sharing: platform.Duplex, PowerSource: platform.Guess}},
-		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}},
-	}
-	complete(t, p)
+	p := testmachine.Node(t, testmachine.CPU(1), testmachine.GPU("gpu"))
+	p.Links[0].Latency, p.Links[0].Sharing = 10, platform.Duplex
+	must.Do(t, p.Complete())
 	return p
 }
 

@@ -193,7 +193,7 @@ func (r *dslabRun) platform(t *testing.T) *platform.Platform {
 	for _, n := range r.Resources {
 		add(n.Name, n.Cores)
 	}
-	complete(t, p)
+	must.Do(t, p.Complete())
 	return p
 }
 

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 	"dahl/schedule/explain"
@@ -57,15 +59,15 @@ func TestEnginesByDirection(t *testing.T) {
 
 // twoGPUs are two devices with one copy engine in each direction, on links to the host
 // on which a byte takes 1 ns after 10 ns of latency, whatever else moves.
-func twoGPUs() *platform.Platform {
-	return &platform.Platform{Name: "two gpus",
-		Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}, {Name: "m1", BandwidthBytesPerSec: 1e9}, {Name: "m2", BandwidthBytesPerSec: 1e9}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, PowerSource: platform.Guess},
-			{Name: "g1", Kind: "emulated", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 1, PowerSource: platform.Guess},
-			{Name: "g2", Kind: "emulated", Count: 1, Memory: 2, CopyEnginesIn: 1, CopyEnginesOut: 1, PowerSource: platform.Guess}},
-		Links:  []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 10, Sharing: platform.Fatpipe, PowerSource: platform.Guess}},
-		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}, {From: 0, To: 2, Links: []platform.LinkID{0}}},
+func twoGPUs(t testing.TB) *platform.Platform {
+	t.Helper()
+	p := testmachine.Node(t, testmachine.CPU(1), testmachine.GPU("g1"), testmachine.GPU("g2"))
+	for i := range p.Devices[1:] {
+		p.Devices[1+i].CopyEnginesIn, p.Devices[1+i].CopyEnginesOut = 1, 1
 	}
+	p.Links[0].Latency, p.Links[0].Sharing = 10, platform.Fatpipe
+	must.Do(t, p.Complete())
+	return p
 }
 
 // TestPeerCopies: two gpus with one engine in each direction. x is on the first, and
@@ -74,14 +76,14 @@ func twoGPUs() *platform.Platform {
 // engine out of the first too, for which the two copies wait in turn.
 func TestPeerCopies(t *testing.T) {
 	for _, direct := range []bool{true, false} {
-		pl, want := twoGPUs(), "x enter 0-50, x enter 50-100"
+		pl, want := twoGPUs(t), "x enter 0-50, x enter 50-100"
 		if direct {
 			pl.Routes = append(pl.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{0}})
 			want = "x enter 0-50, x enter 0-50"
 		}
-		complete(t, pl)
+		must.Do(t, pl.Complete())
 		b := dag.NewBuilder("peers")
-		x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "m1"})
+		x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "g1.mem"})
 		b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "cpu", Ns: 10}}, Accesses: []dag.Access{whole(x, dag.Read)}})
 		b.Task(dag.Task{Name: "b", Costs: []dag.Cost{{Key: "g2", Ns: 10}}, Accesses: []dag.Access{whole(x, dag.Read)}})
 		g, err := b.Build()
@@ -100,10 +102,10 @@ func TestPeerCopies(t *testing.T) {
 // out takes to both processors, one after the other in 50 ns each; the last reader takes 10 ns. A
 // plan and a policy agree.
 func TestCopiesToSecondProcessor(t *testing.T) {
-	pl := twoGPUs()
+	pl := twoGPUs(t)
 	pl.Devices[2].Kind, pl.Devices[2].CopyEnginesIn, pl.Devices[2].CopyEnginesOut = "cpu", 0, 0
 	pl.Routes = append(pl.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{0}})
-	complete(t, pl)
+	must.Do(t, pl.Complete())
 	b := dag.NewBuilder("processors")
 	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8})
 	for _, task := range []struct {
@@ -228,11 +230,11 @@ func TestCheckRefusesEvictions(t *testing.T) {
 // which takes 50 ns, with one engine in. The path to the end of its task goes through
 // both copies, though they come on different ways: 50 + 50 + 10 ns.
 func TestPathThroughAnEngine(t *testing.T) {
-	pl := twoGPUs()
+	pl := twoGPUs(t)
 	pl.Routes = append(pl.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{0}})
-	complete(t, pl)
+	must.Do(t, pl.Complete())
 	b := dag.NewBuilder("two sources")
-	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "m1"})
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "g1.mem"})
 	y := b.Buffer(dag.Buffer{Name: "y", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "ram"})
 	b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "g2", Ns: 10}}, Accesses: []dag.Access{whole(x, dag.Read), whole(y, dag.Read)}})
 	g, err := b.Build()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -22,7 +23,7 @@ func line(t *testing.T, sharing platform.Sharing, bandwidths ...float64) *platfo
 		p.Links = append(p.Links, platform.Link{Name: "l" + strconv.Itoa(i), BandwidthBytesPerSec: b, Sharing: sharing, PowerSource: platform.Guess})
 		p.Routes = append(p.Routes, platform.Route{From: platform.MemoryID(i), To: platform.MemoryID(i + 1), Links: []platform.LinkID{platform.LinkID(i)}})
 	}
-	complete(t, p)
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -119,7 +120,7 @@ func TestMaxMin(t *testing.T) {
 				route.Links = append(route.Links, platform.LinkID(l))
 			}
 		}
-		complete(t, p)
+		must.Do(t, p.Complete())
 		n := newNetwork(p)
 		for i := range 1 + r.IntN(20) {
 			from, to := platform.MemoryID(r.IntN(5)), platform.MemoryID(r.IntN(5))
@@ -158,7 +159,7 @@ func TestMaxMin(t *testing.T) {
 func TestDirections(t *testing.T) {
 	p := line(t, platform.Duplex, 1, 1)
 	p.Routes = []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}, {From: 0, To: 2, Links: []platform.LinkID{1}}}
-	complete(t, p)
+	must.Do(t, p.Complete())
 	across := testFlow{0, 1, 2, 1}
 	for _, c := range []struct {
 		other testFlow
@@ -202,7 +203,7 @@ func TestLinkCrossedTwice(t *testing.T) {
 	} {
 		p := line(t, c.sharing, 6, 1)
 		p.Routes = []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0, 0}}, {From: 0, To: 2, Links: []platform.LinkID{0}}}
-		complete(t, p)
+		must.Do(t, p.Complete())
 		if got := endsOf(p, c.flows); !slices.Equal(got, c.want) {
 			t.Errorf("%s: ends at %v, want %v", c.words, got, c.want)
 		}

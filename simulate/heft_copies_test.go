@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule/policy"
 )
@@ -45,7 +46,7 @@ func TestHEFTWaitsForEngines(t *testing.T) {
 		for cpu, want := range map[int64]string{c.ends: "cpu", c.ends + 1: c.on} {
 			pl := twoMemories(t)
 			pl.Devices[1].Count, pl.Devices[1].CopyEnginesIn = 2, c.engines
-			complete(t, pl)
+			must.Do(t, pl.Complete())
 			g := readers(t, map[string]int{"x": 200, "y": 40}, nil, reader{"a", []string{"x"}, map[string]int64{"gpu": 1000}},
 				reader{"b", []string{c.reads}, map[string]int64{"cpu": cpu, "gpu": 10}})
 			if got := plannedOn(t, pl, g, "b"); got != want {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/policy"
@@ -91,15 +92,8 @@ func paperPlatform(t *testing.T) *platform.Platform {
 			p.Links = append(p.Links, platform.Link{Name: "L" + strconv.Itoa(j+1) + strconv.Itoa(i+1), BandwidthBytesPerSec: 1, Sharing: platform.Fatpipe, PowerSource: platform.Guess})
 		}
 	}
-	complete(t, p)
+	must.Do(t, p.Complete())
 	return p
-}
-
-func complete(t testing.TB, p *platform.Platform) {
-	t.Helper()
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestHEFTPaper repeats figure 3(a) of the paper: makespan 80 and, to the second,

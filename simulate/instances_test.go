@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 	"dahl/schedule/place"
@@ -52,14 +54,11 @@ func stages(t testing.TB, n int, each time.Duration, copies, others int) *dag.Gr
 // oneMemory is so many devices on one memory.
 func oneMemory(t testing.TB, devices int) *platform.Platform {
 	t.Helper()
-	p := &platform.Platform{Name: "one", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}}}
-	for i := 1; i <= devices; i++ {
-		p.Devices = append(p.Devices, platform.Device{Name: fmt.Sprintf("d%d", i), Kind: "cpu", Count: 1, PowerSource: platform.Guess})
+	list := slices.Repeat([]platform.Device{testmachine.CPU(1)}, devices)
+	for i := range list {
+		list[i].Name = fmt.Sprintf("d%d", i+1)
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return testmachine.Shared(t, list...)
 }
 
 // withMemoryBeside has one memory more, whose devices were not selected.
@@ -67,9 +66,7 @@ func withMemoryBeside(t testing.TB, p *platform.Platform) *platform.Platform {
 	t.Helper()
 	q := *p
 	q.Memories = append(slices.Clone(p.Memories), platform.Memory{Name: "hbm", BandwidthBytesPerSec: 1e9})
-	if err := q.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Complete())
 	return &q
 }
 
@@ -154,9 +151,7 @@ func twoMemoriesOf(t testing.TB, devices int) *platform.Platform {
 	for i := devices / 2; i < devices; i++ {
 		p.Devices[i].Kind, p.Devices[i].Memory = "emulated", 1
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule/audit"
 )
 
@@ -19,7 +20,7 @@ import (
 //
 // With all durations doubled a ends at 106, b is 216 – 226, c 326 – 1526, d 2626 – 2640.
 func TestHandOffs(t *testing.T) {
-	p := cores(t, 2)
+	p := testmachine.Node(t, testmachine.CPU(2))
 	d := &p.Devices[0]
 	d.Dispatch, d.Handoff, d.WakeAfter, d.Wake = 100, 10, 500, 1000
 	b := dag.NewBuilder("relay")

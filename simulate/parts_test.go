@@ -18,9 +18,9 @@ import (
 // how many equal parts of x a task of the first gpu reads besides.
 func byWayOfRAM(t *testing.T, latency time.Duration, shape []int, atoms int) (*schedule.Problem, *schedule.Plan) {
 	t.Helper()
-	pl := twoGPUs()
+	pl := twoGPUs(t)
 	pl.Links[0].Latency = latency
-	complete(t, pl)
+	must.Do(t, pl.Complete())
 	b := dag.NewBuilder("staged")
 	x := b.Buffer(dag.Buffer{Name: "x", Shape: shape, Type: dag.Uint8})
 	ns := func(device string) []dag.Cost { return []dag.Cost{{Key: device, Ns: 0}} }
@@ -79,8 +79,8 @@ func TestPlanWithoutParts(t *testing.T) {
 	p, plan := byWayOfRAM(t, 10, []int{16e6}, 1)
 	box := []string{"0:16000000"}
 	plan.Transfers = []place.EngineTransfers{
-		{Engine: "m1 out 0", Transfers: []place.PlannedTransfer{{Name: "copy x from m1 to ram after a for b", Buffer: "x", Boxes: box, From: "m1", To: "ram", For: "b", Reason: place.ReasonPrefetch, Bytes: 16e6}}},
-		{Engine: "m2 in 0", Transfers: []place.PlannedTransfer{{Name: "copy x from ram to m2 after a for b", Buffer: "x", Boxes: box, From: "ram", To: "m2", For: "b", Reason: place.ReasonPrefetch, Bytes: 16e6}}},
+		{Engine: "g1.mem out 0", Transfers: []place.PlannedTransfer{{Name: "copy x from g1.mem to ram after a for b", Buffer: "x", Boxes: box, From: "g1.mem", To: "ram", For: "b", Reason: place.ReasonPrefetch, Bytes: 16e6}}},
+		{Engine: "g2.mem in 0", Transfers: []place.PlannedTransfer{{Name: "copy x from ram to g2.mem after a for b", Buffer: "x", Boxes: box, From: "ram", To: "g2.mem", For: "b", Reason: place.ReasonPrefetch, Bytes: 16e6}}},
 	}
 	s, err := run(p, how{plan: plan})
 	if want := 32*time.Millisecond + 2*10; err != nil || s.Makespan != want {

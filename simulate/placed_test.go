@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 	"dahl/schedule/layout"
@@ -26,7 +27,7 @@ func withEngines(t *testing.T, p *platform.Platform, n int) *platform.Platform {
 	for d := range q.Devices {
 		q.Devices[d].CopyEnginesIn, q.Devices[d].CopyEnginesOut = n, n
 	}
-	complete(t, &q)
+	must.Do(t, q.Complete())
 	return &q
 }
 
@@ -167,7 +168,7 @@ func TestPlacedInLittleMemory(t *testing.T) {
 				little.Memories[m].CapacityBytes = layout.Align(little.Memories[m].CapacityBytes * int64(5+r.IntN(5)) / 10)
 			}
 		}
-		complete(t, &little)
+		must.Do(t, little.Complete())
 		p.Platform = &little
 		d, err := decided(p, how{plan: plan})
 		if err != nil {
@@ -217,13 +218,9 @@ task again
   read y
   costs gpu=10
 `), "test"))(t)
-	pl := &platform.Platform{Name: "node", Memories: []platform.Memory{{Name: "ram"}, {Name: "hbm", CapacityBytes: 640}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, PowerSource: platform.Guess},
-			{Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, PowerSource: platform.Guess}},
-		Links:  []platform.Link{{Name: "pcie", BandwidthBytesPerSec: 1e9, PowerSource: platform.Guess}},
-		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}},
-	}
-	complete(t, pl)
+	pl := testmachine.Node(t, testmachine.CPU(1), testmachine.GPU("gpu"))
+	pl.Memories[1].CapacityBytes = 640
+	must.Do(t, pl.Complete())
 	const steps = 3
 	p := problem(t, g, pl, steps)
 	d := mustDecide(t, p, &schedule.Plan{Order: [][]dag.TaskID{{0}, {1, 2, 3, 4}}})
@@ -255,14 +252,9 @@ task again
 // needs 2 + 1000 ns on a fatpipe of 1 GB/s. Two engines bring both at 1012 ns; one
 // brings a at 1012, b at 2014. Each reader takes 5 ns on a unit of its own.
 func TestPlacedOneEngine(t *testing.T) {
-	pl := &platform.Platform{Name: "node",
-		Memories: []platform.Memory{{Name: "ram"}, {Name: "gpu"}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess},
-			{Name: "gpu", Kind: "emulated", Count: 2, Memory: 1, PowerSource: platform.Guess}},
-		Links:  []platform.Link{{Name: "pcie", BandwidthBytesPerSec: 1e9, Latency: 2, Sharing: platform.Fatpipe, PowerSource: platform.Guess}},
-		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}},
-	}
-	complete(t, pl)
+	pl := testmachine.Node(t, testmachine.CPU(2), testmachine.GPU("gpu"))
+	pl.Devices[1].Count, pl.Links[0].Latency, pl.Links[0].Sharing = 2, 2, platform.Fatpipe
+	must.Do(t, pl.Complete())
 	b := dag.NewBuilder("two")
 	for _, name := range []string{"a", "b"} {
 		id := b.Buffer(dag.Buffer{Name: name, Shape: []int{1000}, Type: dag.Uint8})

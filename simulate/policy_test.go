@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/platforms/testmachine"
 	"dahl/schedule/policy"
 )
 
@@ -45,7 +46,7 @@ func TestDMDAQueues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := problem(t, g, cores(t, 2), 1)
+	p := problem(t, g, testmachine.Node(t, testmachine.CPU(2)), 1)
 	s, err := run(p, how{policy: dynamic(t, "dmda")})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,7 @@ func TestEagerOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := problem(t, g, cores(t, 1), 2)
+	p := problem(t, g, testmachine.Node(t, testmachine.CPU(1)), 2)
 	s, err := run(p, how{policy: dynamic(t, "eager")})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +96,7 @@ func TestDispatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl := cores(t, 1)
+	pl := testmachine.Node(t, testmachine.CPU(1))
 	pl.Devices[0].Dispatch = 2
 	p := problem(t, g, pl, 1)
 	for _, info := range policy.All() {

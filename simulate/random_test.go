@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/audit"
@@ -37,7 +38,7 @@ func randomPlatform(t *testing.T, r *rand.Rand) *platform.Platform {
 			Latency: time.Duration(r.IntN(4)), Sharing: platform.Sharing(r.IntN(3)), PowerSource: platform.Guess})
 		p.Routes = append(p.Routes, platform.Route{From: platform.MemoryID(i - 1), To: platform.MemoryID(i), Links: []platform.LinkID{platform.LinkID(i - 1)}})
 	}
-	complete(t, p)
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -68,7 +69,7 @@ func vary(t *testing.T, p *platform.Platform, r *rand.Rand) {
 	if r.IntN(3) == 0 {
 		addStates(r, p)
 	}
-	complete(t, p)
+	must.Do(t, p.Complete())
 }
 
 // addStates lets devices and links sleep, and some have less power than all units together draw.
@@ -271,7 +272,7 @@ func TestRandomStates(t *testing.T) {
 		pl := randomPlatform(t, r)
 		addStates(r, pl)
 		addClocks(r, pl)
-		complete(t, pl)
+		must.Do(t, pl.Complete())
 		tasks := randomGraph(r, pl)
 		g := tasks.build(t, inOrder(len(tasks.tasks)))
 		prob := problem(t, g, pl, 1+r.IntN(4))

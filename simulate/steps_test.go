@@ -8,22 +8,13 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 )
-
-// cores is one device of n units on one memory.
-func cores(t testing.TB, n int) *platform.Platform {
-	t.Helper()
-	p := &platform.Platform{Name: "cores", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: n, PowerSource: platform.Guess}}}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 func whole(b dag.BufferID, m dag.Mode) dag.Access {
 	return dag.Access{Region: dag.Region{Buffer: b}, Mode: m}
@@ -51,7 +42,7 @@ func twoLayers(t *testing.T) *dag.Graph {
 // step k+1 follows only itself, so with a core for each layer it is at step 6 when
 // the slow one still runs step 0: fast starts at 0, 1, 2, …, slow at 0, 10, 20, ….
 func TestStepsOverlap(t *testing.T) {
-	p := problem(t, twoLayers(t), cores(t, 2), 6)
+	p := problem(t, twoLayers(t), testmachine.Node(t, testmachine.CPU(2)), 6)
 	s, err := run(p, how{policy: dynamic(t, "eager")})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +68,7 @@ func TestStepsOverlap(t *testing.T) {
 
 // TestManySteps runs far more steps than the engine keeps state for.
 func TestManySteps(t *testing.T) {
-	p := problem(t, twoLayers(t), cores(t, 2), 1000)
+	p := problem(t, twoLayers(t), testmachine.Node(t, testmachine.CPU(2)), 1000)
 	for _, info := range policy.All() {
 		s := runPolicy(t, p, info)
 		if err := audit.Check(s, p); err != nil {
@@ -94,7 +85,7 @@ func TestManySteps(t *testing.T) {
 // has: the steps follow each other, 11 ns each. The bound knows nothing of such edges: slow
 // alone takes 5 × 10.
 func TestReuseEdges(t *testing.T) {
-	p := problem(t, twoLayers(t), cores(t, 2), 5)
+	p := problem(t, twoLayers(t), testmachine.Node(t, testmachine.CPU(2)), 5)
 	fast, _ := p.Graph.TaskByName("fast")
 	slow, _ := p.Graph.TaskByName("slow")
 	p.Reuse, p.ReuseNext = []dag.Edge{{From: fast, To: slow}}, []dag.Edge{{From: slow, To: fast}}
@@ -116,7 +107,7 @@ func TestReuseEdges(t *testing.T) {
 // TestMeasuredDurations: durations that are given replace the costs. Slow takes 2
 // more in every odd step: 3 × 10 + 3 × 12.
 func TestMeasuredDurations(t *testing.T) {
-	p := problem(t, twoLayers(t), cores(t, 2), 6)
+	p := problem(t, twoLayers(t), testmachine.Node(t, testmachine.CPU(2)), 6)
 	slow, _ := p.Graph.TaskByName("slow")
 	s, err := run(p, how{policy: dynamic(t, "dmda"), Options: Options{Durations: func(i dag.Instance, _ platform.WorkerID) (time.Duration, bool) {
 		return 12, i.Task == slow && i.Step%2 == 1
@@ -141,7 +132,7 @@ func TestCapacity(t *testing.T) {
 	}
 	runPlan(t, p, plan)
 	pl.Memories[1].CapacityBytes = 191
-	if _, err := run(p, how{plan: plan}); err == nil || !strings.Contains(err.Error(), `memory "hbm" has 191 B and would hold 192 B`) {
+	if _, err := run(p, how{plan: plan}); err == nil || !strings.Contains(err.Error(), `memory "gpu.mem" has 191 B and would hold 192 B`) {
 		t.Errorf("in 191 bytes: %v", err)
 	}
 }
@@ -183,7 +174,7 @@ func TestErrors(t *testing.T) {
 	apart.Platform = twoMemories(t)
 	apart.Platform.Routes = []platform.Route{{From: 1, To: 0, Links: []platform.LinkID{0}, OneWay: true}}
 	apart.Platform.Devices[1].Unreachable = true
-	complete(t, apart.Platform)
+	must.Do(t, apart.Platform.Complete())
 	for want, do := range map[string]func() error{
 		`left tasks of graph "ping-pong"`: failing(how{policy: by(lazy{})}),
 		"which is not ready":              failing(how{policy: by(rogue{dag.Instance{Task: 1}})}),
@@ -212,7 +203,7 @@ func TestErrors(t *testing.T) {
 // no more allocations: on one memory a step needs none.
 func TestNoAllocationInASteadyStep(t *testing.T) {
 	for _, name := range []string{"eager", "dmda", "dmdar"} {
-		p := problem(t, layered(t, 6, 8), cores(t, 3), 4000)
+		p := problem(t, layered(t, 6, 8), testmachine.Node(t, testmachine.CPU(3)), 4000)
 		var now time.Duration
 		e, err := policy.NewEngine(p, dynamic(t, name).Start(p), func() time.Duration { return now })
 		if err != nil {
@@ -284,7 +275,7 @@ func layered(t testing.TB, layers, width int) *dag.Graph {
 // TestReplayOfEager: on one memory eager starts a task as soon as its worker and
 // its predecessors allow, and so does a replay of its plan: the same spans.
 func TestReplayOfEager(t *testing.T) {
-	p := problem(t, layered(t, 5, 7), cores(t, 3), 1)
+	p := problem(t, layered(t, 5, 7), testmachine.Node(t, testmachine.CPU(3)), 1)
 	eager, err := run(p, how{policy: dynamic(t, "eager")})
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +293,7 @@ func TestReplayOfEager(t *testing.T) {
 
 // BenchmarkComputeOnly measures the simulator without transfers.
 func BenchmarkComputeOnly(b *testing.B) {
-	p := problem(b, layered(b, 2000, 50), cores(b, 8), 1)
+	p := problem(b, layered(b, 2000, 50), testmachine.Node(b, testmachine.CPU(8)), 1)
 	for _, name := range []string{"eager", "dmda"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -9,14 +9,13 @@ import (
 	"dahl/nn/models"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
-	"dahl/platform"
 )
 
 // spaceOf is that of a network on the node, with tiles; none: those of the workload.
 func spaceOf(t *testing.T, tiles ...tiling.Tiling) *Space {
 	t.Helper()
 	m := must.Get(models.ByName("lenet5"))(t)
-	p := must.Get(platform.Parse([]byte(node), "node.toml"))(t)
+	p := node(t)
 	w := &Workload{Samples: Samples{Train: 16}, Options: Options{Elsewhere: true, Batch: 16}, Model: m, Platform: p}
 	must.Do(t, w.Lower())
 	return must.Get(w.Space(p, "", tiles...))(t)

@@ -13,29 +13,17 @@ import (
 	"dahl/nn/models"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 )
 
 // node is a core and a GPU, to which dispatching takes no time.
-const node = `[[memory]]
-name = "ram"
-[[memory]]
-name = "own"
-[[device]]
-name = "cpu"
-kind = "cpu"
-memory = "ram"
-[[device]]
-name = "gpu"
-kind = "emulated"
-memory = "own"
-[[link]]
-name = "bus"
-bandwidth = "8 GB/s"
-[[route]]
-from = "ram"
-to = "own"
-links = ["bus"]
-`
+func node(t *testing.T) *platform.Platform {
+	t.Helper()
+	p := testmachine.Node(t, testmachine.CPU(1), testmachine.GPU("gpu"))
+	p.Links[0].BandwidthBytesPerSec = 8e9
+	must.Do(t, p.Complete())
+	return p
+}
 
 // TestPredictTimedSteps: a chain of 3 calls on a GPU, each measured with 9 µs, of which being
 // timed is 2: 27 µs in a recorded step and 21 in another. Of 2 epochs of 5 steps the first
@@ -43,7 +31,7 @@ links = ["bus"]
 // 10·27 = 270, and simulated, without a record, 210.
 func TestPredictTimedSteps(t *testing.T) {
 	const us = time.Microsecond
-	p := must.Get(platform.Parse([]byte(node), "node.toml"))(t)
+	p := node(t)
 	p.Devices[1].Timing = 2 * us
 	p.Models = []platform.Model{{Op: "relu", Variant: "ref", Type: "float32", Device: "gpu", Shape: "7", MedianNs: 9000, P95Ns: 9000, Count: 5, Active: 1}}
 	must.Do(t, p.Complete())

@@ -11,7 +11,7 @@ import (
 	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
-	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 )
 
@@ -32,9 +32,7 @@ func tiles(text string) tiling.Tiling {
 //	b halves  22        17
 func twoLayers(t *testing.T) *space.Space {
 	t.Helper()
-	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2,
-		IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 2}, PowerSource: platform.Guess}}}
-	must.Do(t, p.Complete())
+	p := testmachine.Node(t, testmachine.CPU(2, 1, 2))
 	price := func(c space.Choice) (*schedule.Priced, error) {
 		var halves [2]bool
 		switch c.Tiles.String() {

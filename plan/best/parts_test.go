@@ -12,6 +12,7 @@ import (
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 )
 
@@ -23,12 +24,7 @@ import (
 //	2 parts           40            40           40
 //	3 parts           50            5
 func TestPlanParts(t *testing.T) {
-	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1,
-		IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 2}, PowerSource: platform.Guess}}}
-	for i := range 3 {
-		p.Devices = append(p.Devices, platform.Device{Name: fmt.Sprint("gpu", i), Kind: "cuda", Count: 1, IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 2}, PowerSource: platform.Guess})
-	}
-	must.Do(t, p.Complete())
+	p := testmachine.Shared(t, testmachine.CPU(1, 1, 2), testmachine.GPU("gpu0", 1, 2), testmachine.GPU("gpu1", 1, 2), testmachine.GPU("gpu2", 1, 2))
 	tiles := []tiling.Tiling{tiles("default"), tiling.InParts(2, dag.AlongSamples), tiling.InParts(3, dag.AlongSamples)}
 	sets := []string{"cpu", "gpu0", "gpu0,gpu1", "gpu0,gpu1,gpu2", ""}
 	micros := map[string][]int64{"": {20, 40, 50}, "gpu0,gpu1,gpu2": {30, 40, 5}, "gpu0,gpu1": {30, 40}, "gpu0": {10}, "cpu": {40}}

@@ -10,6 +10,7 @@ import (
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 )
 
@@ -103,10 +104,7 @@ func TestCheck(t *testing.T) {
 	b := dag.NewBuilder("one")
 	b.Task(dag.Task{Name: "a", Op: "op", Costs: []dag.Cost{{Key: "*", Ns: 10_000}}})
 	g := must.Get(b.Build())(t)
-	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{
-		{Name: "cpu", Kind: "cpu", Count: 2, Busy: platform.BusyPower{UnitWatts: 3}, PowerSource: platform.Guess},
-		{Name: "gpu", Kind: "emulated", Count: 1, Busy: platform.BusyPower{UnitWatts: 3}, PowerSource: platform.Guess}}}
-	must.Do(t, p.Complete())
+	p := testmachine.Shared(t, testmachine.CPU(2, 0, 3), testmachine.GPU("gpu", 0, 3))
 	priced := must.Get(schedule.Price(&dag.Program{Name: "one", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 	s := space.Of(priced, []string{"", "cpu:1", "cpu:2", "gpu"})
 	proof := &Proof{Value: 20_000, Rows: []Multiplied{{Row{Family: Finish}, 1}, {Row{Family: Assign}, 10_000}}}

@@ -9,17 +9,14 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/plan/problem"
-	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 )
 
 // pair prices a graph on two devices of one unit and one memory, or of two.
 func pair(t *testing.T, g *dag.Graph) *schedule.Priced {
 	t.Helper()
-	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{
-		{Name: "cpu", Kind: "cpu", Count: 1, Busy: platform.BusyPower{UnitWatts: 3}, PowerSource: platform.Guess},
-		{Name: "gpu", Kind: "emulated", Count: 1, Busy: platform.BusyPower{UnitWatts: 3}, PowerSource: platform.Guess}}}
-	must.Do(t, p.Complete())
+	p := testmachine.Shared(t, testmachine.CPU(1, 0, 3), testmachine.GPU("gpu", 0, 3))
 	return must.Get(schedule.Price(&dag.Program{Name: "pair", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 }
 

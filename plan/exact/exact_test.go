@@ -13,6 +13,7 @@ import (
 	"dahl/must"
 	"dahl/plan/problem"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 )
 
@@ -201,9 +202,7 @@ func TestRefused(t *testing.T) {
 // and the core draws 1 W idle. So by the first, which is that of the price, a plan has 10 + 40 = 50 nJ, and in the model the call
 // takes 10 ns and the fewer joules of both. What is found is proven where the other variant has no less of what counts.
 func TestVariants(t *testing.T) {
-	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{
-		{Name: "cpu", Kind: "cpu", Count: 1, IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 5}, PowerSource: platform.Guess}}}
-	must.Do(t, p.Complete())
+	p := testmachine.Node(t, testmachine.CPU(1, 1, 5))
 	for _, c := range []struct {
 		objective problem.Objective
 		joules    float64 // of the other variant

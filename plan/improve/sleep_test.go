@@ -10,6 +10,7 @@ import (
 	"dahl/must"
 	"dahl/plan/problem"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 )
 
@@ -26,10 +27,8 @@ func asleep(name string, after, enter, enterJ, leave, leaveJ int) platform.Sleep
 // beside b.
 func turns(t *testing.T, hostWatts float64, units int, states ...platform.SleepState) (*schedule.Priced, *schedule.Plan) {
 	t.Helper()
-	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: hostWatts, Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}},
-		Devices: []platform.Device{
-			{Name: "cpu", Kind: "cpu", Count: 1, IdleWatts: 2, Busy: platform.BusyPower{UnitWatts: 4}, PowerSource: platform.Guess},
-			{Name: "gpu", Kind: "emulated", Count: units, IdleWatts: 10, Busy: platform.BusyPower{UnitWatts: 30}, PowerSource: platform.Guess, Sleeps: states}}}
+	p := testmachine.Shared(t, testmachine.CPU(1, 2, 4), testmachine.GPU("gpu", 10, 30))
+	p.HostPower, p.Devices[1].Count, p.Devices[1].Sleeps = testmachine.Watts(hostWatts), units, states
 	b := dag.NewBuilder("turns")
 	buffer := func(name string, role dag.Role) dag.BufferID {
 		return b.Buffer(dag.Buffer{Name: name, Shape: []int{1}, Type: dag.Float32, Role: role, ViewOf: dag.None})

@@ -8,7 +8,7 @@ import (
 	"dahl/must"
 	"dahl/plan/certificate"
 	"dahl/plan/problem"
-	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 )
 
@@ -16,9 +16,8 @@ import (
 // of 5 ns, on four units. By work a step takes 7.5 ns, by its longest cycle 7, and 8 ns are too short. With 1 W
 // of the host and 3 W more for each busy unit no step draws less than 8·1 + 3·30 nJ.
 func TestBoundByPeriod(t *testing.T) {
-	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: 1, Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 4, Busy: platform.BusyPower{UnitWatts: 3}, PowerSource: platform.Guess}}}
-	must.Do(t, p.Complete())
+	p := testmachine.Node(t, testmachine.CPU(4, 0, 3))
+	p.HostPower = testmachine.Watts(1)
 	b := dag.NewBuilder("fork")
 	buffer := func(name string, mode dag.Role) dag.BufferID {
 		return b.Buffer(dag.Buffer{Name: name, Shape: []int{4}, Type: dag.Float32, Role: mode, ViewOf: dag.None})

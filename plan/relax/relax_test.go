@@ -14,18 +14,15 @@ import (
 	"dahl/plan/lp"
 	"dahl/plan/problem"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 )
 
 // machine has a pool of equal units and a device at a memory of its own.
 func machine(t *testing.T, units int) *platform.Platform {
 	t.Helper()
-	p := &platform.Platform{Name: "p", HostPower: platform.Quantity{Value: 3, Source: platform.Guess}, Memories: []platform.Memory{{Name: "ram"}, {Name: "vram"}},
-		Devices: []platform.Device{
-			{Name: "cpu", Kind: "cpu", Count: units, IdleWatts: 1, Busy: platform.BusyPower{UnitWatts: 5}, PowerSource: platform.Guess},
-			{Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, IdleWatts: 2, Busy: platform.BusyPower{UnitWatts: 30}, PowerSource: platform.Guess}},
-		Links:  []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 3, IdleWatts: 0.5, BusyWatts: 2, PowerSource: platform.Guess}},
-		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}}}
+	p := testmachine.Node(t, testmachine.CPU(units, 1, 5), testmachine.GPU("gpu", 2, 30))
+	p.HostPower, p.Links[0].Latency, p.Links[0].IdleWatts, p.Links[0].BusyWatts = testmachine.Watts(3), 3, 0.5, 2
 	must.Do(t, p.Complete())
 	return p
 }

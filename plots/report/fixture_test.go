@@ -11,38 +11,22 @@ import (
 	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/plots"
 	"dahl/schedule"
 	"dahl/schedule/policy"
 	"dahl/simulate"
 )
 
-// unlike is so many cores and a GPU with a memory of its own and two clocks.
-const unlike = `host_power = "1 W"
-[[memory]]
-name = "ram"
-[[memory]]
-name = "own"
-[[device]]
-name = "cpu"
-kind = "cpu"
-count = %d
-memory = "ram"
-power = { idle = "2 W", busy = "5 W" }
-[[device]]
-name = "g0"
-kind = "emulated"
-memory = "own"
-copy_engines = { in = 1, out = 1 }
-power = { idle = "3 W", busy = "7 W" }
-[[link]]
-name = "bus"
-bandwidth = "1 GB/s"
-[[route]]
-from = "ram"
-to = "own"
-links = ["bus"]
-`
+// unlike is a number of cores and a GPU with a memory of its own.
+func unlike(t *testing.T, cores int) *platform.Platform {
+	t.Helper()
+	gpu := testmachine.GPU("g0", 3, 7)
+	gpu.CopyEnginesIn, gpu.CopyEnginesOut = 1, 1
+	p := testmachine.Node(t, testmachine.CPU(cores, 2, 5), gpu)
+	p.HostPower = testmachine.Watts(1)
+	return p
+}
 
 // randomGraph is layers of tasks that each read two buffers of the layer before, and last any time
 // up to 100 us.
@@ -67,7 +51,7 @@ func randomGraph(layers, tiles int) string {
 func simulated(t *testing.T, graph string, cores, steps int) Run {
 	t.Helper()
 	g := must.Get(dag.ReadJSON(strings.NewReader(graph), "graph.json"))(t)
-	p := must.Get(platform.Parse(fmt.Appendf(nil, unlike, cores), "machine.toml"))(t)
+	p := unlike(t, cores)
 	prog := &dag.Program{Name: "p", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}
 	d := must.Get(plan.Decide(prog, p, schedule.Unbound, schedule.Choice{Policy: policy.HEFT}))(t)
 	s := must.Get(plan.Simulate(t.Context(), d, 0, steps, simulate.Options{}))(t)

@@ -11,19 +11,15 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule/layout"
 )
 
 // twoGPUs is a host and two devices, joined to it and to each other.
 func twoGPUs(t *testing.T) *platform.Platform {
 	t.Helper()
-	p := &platform.Platform{Name: "node", Memories: []platform.Memory{{Name: "ram"}, {Name: "ha"}, {Name: "hb"}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, PowerSource: platform.Guess},
-			{Name: "a", Kind: "emulated", Count: 1, Memory: 1, PowerSource: platform.Guess}, {Name: "b", Kind: "emulated", Count: 1, Memory: 2, PowerSource: platform.Guess}}}
-	for i, pair := range [][2]platform.MemoryID{{0, 1}, {0, 2}, {1, 2}} {
-		p.Links = append(p.Links, platform.Link{Name: []string{"la", "lb", "ab"}[i], BandwidthBytesPerSec: 1e9, PowerSource: platform.Guess})
-		p.Routes = append(p.Routes, platform.Route{From: pair[0], To: pair[1], Links: []platform.LinkID{platform.LinkID(i)}})
-	}
+	p := testmachine.Node(t, testmachine.CPU(1), testmachine.GPU("a"), testmachine.GPU("b"))
+	p.Routes = append(p.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{0}})
 	must.Do(t, p.Complete())
 	return p
 }
@@ -55,7 +51,7 @@ func TestPlaceEvictsTwice(t *testing.T) {
 	p := twoGPUs(t)
 	prog := &dag.Program{Name: "rows", Graphs: []*dag.Graph{g}}
 	free := must.Get(placeAll(prog, p, []*Input{plan}, nil))(t)
-	plan.Spill = &SpillPlan{Memories: []SpillLimit{{"ha", 192}, {"hb", 192}}}
+	plan.Spill = &SpillPlan{Memories: []SpillLimit{{"a.mem", 192}, {"b.mem", 192}}}
 	for id := range dag.TaskID(free.Graphs[0].NumTasks()) {
 		plan.Spill.Order = append(plan.Spill.Order, free.Graphs[0].Name(id))
 	}
@@ -70,7 +66,7 @@ func TestPlaceEvictsTwice(t *testing.T) {
 		}
 	}
 	slices.Sort(evicted)
-	if want := []string{"evict x from ha after w", "evict x from ha after w #2"}; !slices.Equal(evicted, want) {
+	if want := []string{"evict x from a.mem after w", "evict x from a.mem after w #2"}; !slices.Equal(evicted, want) {
 		t.Errorf("evicted %q, want %q", evicted, want)
 	}
 	mustLinkTheSame(t, placed.Graphs[0].Links, graphOf(t, placed.Graphs[0]))
@@ -114,13 +110,13 @@ func TestGraphRefusesNames(t *testing.T) {
 	b := dag.NewBuilder("names")
 	ns := []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}
 	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{7}, Type: dag.Uint8})
-	y := b.Buffer(dag.Buffer{Name: "x@hbm", Shape: []int{7}, Type: dag.Uint8})
+	y := b.Buffer(dag.Buffer{Name: "x@gpu.mem", Shape: []int{7}, Type: dag.Uint8})
 	b.Task(dag.Task{Name: "w", Costs: ns, Accesses: []dag.Access{access(x, dag.Write), access(y, dag.Write)}})
 	b.Task(dag.Task{Name: "r", Costs: ns, Accesses: []dag.Access{access(x, dag.Read)}})
 	g := must.Get(b.Build())(t)
 	p := hostAndGPU(t, 0)
 	placed := must.Get(placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{{0}, nil, {1}}}}, nil))(t)
-	if _, err := placed.Graphs[0].Graph(); err == nil || !strings.Contains(err.Error(), `"x@hbm" is declared twice`) {
+	if _, err := placed.Graphs[0].Graph(); err == nil || !strings.Contains(err.Error(), `"x@gpu.mem" is declared twice`) {
 		t.Errorf("the graph is written out: %v", err)
 	}
 }

@@ -7,18 +7,15 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule/layout"
 )
 
 // hostAndGPU is a node of two memories: a cpu of two cores and one emulated gpu.
 func hostAndGPU(t testing.TB, gpuBytes int64) *platform.Platform {
 	t.Helper()
-	p := &platform.Platform{Name: "node", Memories: []platform.Memory{{Name: "ram"}, {Name: "hbm", CapacityBytes: gpuBytes}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess},
-			{Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, CopyEnginesIn: 2, PowerSource: platform.Guess}},
-		Links:  []platform.Link{{Name: "pcie", BandwidthBytesPerSec: 1e9, PowerSource: platform.Guess}},
-		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}},
-	}
+	p := testmachine.Node(t, testmachine.CPU(2), testmachine.GPU("gpu"))
+	p.Memories[1].CapacityBytes, p.Devices[1].CopyEnginesIn = gpuBytes, 2
 	must.Do(t, p.Complete())
 	return p
 }
@@ -77,7 +74,7 @@ func TestPlaceProgram(t *testing.T) {
 		if l := placed.Layouts()[i][1]; l.ArenaBytes != [layout.NumArenas]int64{layout.NetworkArena: 128 + 320, layout.StepArena: 128 + 192, layout.ScratchArena: int64(64 + 64*i)} {
 			t.Errorf("graph %d: arenas of the gpu %d", i, l.ArenaBytes)
 		}
-		w, ok := graphOf(t, pg).BufferByName("w@hbm")
+		w, ok := graphOf(t, pg).BufferByName("w@gpu.mem")
 		if !ok || placed.Layouts()[i][1].Offset[w] != 128 || placed.Layouts()[i][0].Offset[w] != layout.Elsewhere {
 			t.Errorf("graph %d: w is not at 128 in the gpu", i)
 		}
@@ -86,7 +83,7 @@ func TestPlaceProgram(t *testing.T) {
 	for _, l := range placed.Lanes {
 		lanes = append(lanes, l.Name)
 	}
-	if got := strings.Join(lanes, ", "); got != "cpu.0, cpu.1, gpu, hbm in 0, hbm in 1" {
+	if got := strings.Join(lanes, ", "); got != "cpu.0, cpu.1, gpu, gpu.mem in 0, gpu.mem in 1" {
 		t.Errorf("lanes %s", got)
 	}
 }
@@ -94,7 +91,7 @@ func TestPlaceProgram(t *testing.T) {
 // TestPlaceOnHost: what does not leave the host memory is the origin's own graph.
 func TestPlaceOnHost(t *testing.T) {
 	_, err := placeProgram(t, hostAndGPU(t, 1), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}})
-	if err == nil || !strings.Contains(err.Error(), `memory "hbm" has 1 B`) {
+	if err == nil || !strings.Contains(err.Error(), `memory "gpu.mem" has 1 B`) {
 		t.Errorf("scratch of 20 bytes in a memory of one: %v", err)
 	}
 	placed := must.Get(placeProgram(t, hostAndGPU(t, 1000), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}}))(t)
@@ -110,7 +107,7 @@ func TestPlaceOnHost(t *testing.T) {
 // small whatever leaves it, and one of 768 is enough when v leaves.
 func TestPlaceRefuses(t *testing.T) {
 	orders := [][][]dag.TaskID{{{0}, nil, {1, 2, 3}}, {{0}, nil, {1}}}
-	if _, err := placeProgram(t, hostAndGPU(t, 767), orders...); err == nil || !strings.Contains(err.Error(), `memory "hbm" has 767 B`) ||
+	if _, err := placeProgram(t, hostAndGPU(t, 767), orders...); err == nil || !strings.Contains(err.Error(), `memory "gpu.mem" has 767 B`) ||
 		!strings.Contains(err.Error(), "too many") {
 		t.Errorf("767 bytes: %v", err)
 	}
@@ -183,7 +180,7 @@ func TestPlaceConstants(t *testing.T) {
 		must.Do(t, p.Complete())
 		placed, err := placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{nil, nil, {0, 1}}}}, nil)
 		if oneWay {
-			if err == nil || !strings.Contains(err.Error(), `no route from memory "hbm" to "ram"`) {
+			if err == nil || !strings.Contains(err.Error(), `no route from memory "gpu.mem" to "ram"`) {
 				t.Errorf("without a way back: %v", err)
 			}
 			continue

@@ -277,9 +277,9 @@ func TestPlanOfAGraphAlone(t *testing.T) {
 	// In the gpu v would come before w; the plan has it the other way round.
 	for i := range recorded.Places {
 		switch pl := &recorded.Places[i]; pl.Buffer {
-		case "w@hbm":
+		case "w@gpu.mem":
 			pl.Offset = 0
-		case "v@hbm":
+		case "v@gpu.mem":
 			pl.Offset = 320
 		}
 	}
@@ -288,7 +288,7 @@ func TestPlanOfAGraphAlone(t *testing.T) {
 	if got := all.Written(0); !reflect.DeepEqual(got, recorded.Written) {
 		t.Errorf("in the program the plan is\n%+v\nalone it is\n%+v", got, recorded)
 	}
-	w, ok := graphOf(t, all.Graphs[1]).BufferByName("w@hbm")
+	w, ok := graphOf(t, all.Graphs[1]).BufferByName("w@gpu.mem")
 	if l := all.Layouts()[1][1]; !ok || l.Arena[w] != layout.NetworkArena || l.Offset[w] != 0 {
 		t.Errorf("the evaluation has w elsewhere than the plan of the training step")
 	}
