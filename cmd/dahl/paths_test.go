@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/must"
 )
 
@@ -51,10 +52,10 @@ func TestNoOutputIsAnInput(t *testing.T) {
 			in = append(in, "")
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if _, ok := cli.OfCommand(paths().Read, cmd, f.Name); ok {
+			if _, ok := cli.OfCommand(flags.ReadPaths(), cmd, f.Name); ok {
 				in = append(in, f.Name)
 			}
-			if _, ok := cli.OfCommand(paths().Written, cmd, f.Name); ok && !slices.Contains(paths().AddsTo, words+"."+f.Name) {
+			if _, ok := cli.OfCommand(writtenPaths, cmd, f.Name); ok && !slices.Contains(addsTo, words+"."+f.Name) {
 				out = append(out, f.Name)
 			}
 		})
@@ -90,10 +91,8 @@ func refusesPair(t *testing.T, cmd *cobra.Command, in, from, out, to string) {
 		line = append(line, wanted[cli.Words(cmd)]...)
 	}
 	line = append(append(line, asInput(cmd, in, from)...), "--"+out, to)
-	r := dahl(t, t.Context(), line...)
-	want := fmt.Sprintf("dahl: --%s %s is also ", out, to)
-	if r.code != cli.ExitBadInput || !strings.HasPrefix(r.stderr, want) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
-		t.Errorf("dahl %s: exit code %d, %q, want %q", strings.Join(line, " "), r.code, r.stderr, want)
+	if r := wantEnd(t, cli.ExitBadInput, strings.Join(line, " "), fmt.Sprintf("dahl: --%s %s is also ", out, to)); r.stdout != "" {
+		t.Errorf("printed is %s", r.stdout)
 	}
 }
 
@@ -103,20 +102,17 @@ func TestOutputAmongInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	writeTestFile(t, "d/train-images-idx3-ubyte", "mine")
-	r := dahl(t, t.Context(), strings.Fields("execute --model tiny.toml --data d --save d/train-images-idx3-ubyte")...)
-	const want = "dahl: --save d/train-images-idx3-ubyte is a file of --data d, which this command reads; name one that ends in .npz"
-	if r.code != cli.ExitBadInput || !strings.HasPrefix(r.stderr, want) {
-		t.Errorf("exit code %d, %q", r.code, r.stderr)
-	}
+	wantRefused(t, "execute --model tiny.toml --data d --save d/train-images-idx3-ubyte",
+		"dahl: --save d/train-images-idx3-ubyte is a file of --data d, which this command reads; name one that ends in .npz")
 	for range 2 {
 		mustRun(t, strings.Fields("simulate --platform laptop --model mlp --data digits --limit 8 --steps 1 --out mlp")...)
 		mustRun(t, strings.Fields("execute --model tiny.toml --data digits --limit 8 --save w.npz --init uniform:-1:1 --out digits")...)
 	}
 	// A file of another kind stays, whether or not the command reads it.
 	for _, line := range []string{"report mlp --out tiny.toml", "execute --model mlp --save ./tiny.toml"} {
-		r := dahl(t, t.Context(), strings.Fields(line)...)
-		if text, err := os.ReadFile("tiny.toml"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "tiny.toml is there, and would no longer be what ends in .toml; name one that ends in .") || err != nil || string(text) != tinyNetwork {
-			t.Errorf("dahl %s: exit code %d, %q; the model is %q", line, r.code, r.stderr, text)
+		wantRefused(t, line, "tiny.toml is there, and would no longer be what ends in .toml; name one that ends in .")
+		if text, err := os.ReadFile("tiny.toml"); err != nil || string(text) != tinyNetwork {
+			t.Errorf("dahl %s: the model is %q", line, text)
 		}
 	}
 }
@@ -126,14 +122,14 @@ func TestPathsAreInATable(t *testing.T) {
 	isPath := regexp.MustCompile("`(file|directory|path|interpreter)`|a TOML (model )?file")
 	for _, cmd := range withBodies(newRoot(nil)) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			_, read := cli.OfCommand(paths().Read, cmd, f.Name)
-			_, written := cli.OfCommand(paths().Written, cmd, f.Name)
+			_, read := cli.OfCommand(flags.ReadPaths(), cmd, f.Name)
+			_, written := cli.OfCommand(writtenPaths, cmd, f.Name)
 			if isPath.MatchString(f.Usage) && !read && !written {
 				t.Errorf("--%s of dahl %s is in no table of paths", f.Name, cli.Words(cmd))
 			}
 		})
 	}
-	for _, key := range paths().AddsTo {
+	for _, key := range addsTo {
 		words, flag, _ := strings.Cut(key, ".")
 		if cmd, _, err := newRoot(nil).Find(strings.Fields(words)); err != nil || cmd.Flags().Lookup(flag) == nil {
 			t.Errorf("%s: there is no such flag: %v", key, err)
