@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestImports holds every Go file, whatever its build tags, to the tables in
@@ -20,7 +22,13 @@ import (
 func TestImports(t *testing.T) {
 	t.Chdir("..")
 	imports, never := readTable(t, "imports"), readTable(t, "never")
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+	eachGoFile(t, func(file string, fset *token.FileSet, f *ast.File) { checkFile(t, file, fset, f, imports, never) })
+}
+
+// eachGoFile parses every Go file below the directory in force, but for those of other modules. Names have slashes.
+func eachGoFile(t *testing.T, visit func(file string, fset *token.FileSet, f *ast.File)) {
+	t.Helper()
+	must.Do(t, filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -28,27 +36,19 @@ func TestImports(t *testing.T) {
 			return filepath.SkipDir
 		}
 		if strings.HasSuffix(file, ".go") {
-			checkFile(t, filepath.ToSlash(file), imports, never)
+			fset := token.NewFileSet()
+			visit(filepath.ToSlash(file), fset, must.Get(parser.ParseFile(fset, file, nil, parser.ParseComments|parser.SkipObjectResolution))(t))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
-func checkFile(t *testing.T, file string, imports, never map[string][]string) {
+func checkFile(t *testing.T, file string, fset *token.FileSet, f *ast.File, imports, never map[string][]string) {
 	t.Helper()
 	pkg := path.Dir(file)
 	line, owner := lineOf(pkg, imports)
 	if owner == "" {
 		t.Errorf("%s: package %s has no line in the import table of ARCHITECTURE.md", file, pkg)
-		return
-	}
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Error(err)
 		return
 	}
 	for _, spec := range f.Imports {

@@ -173,8 +173,11 @@ func TestNeverWorse(t *testing.T) {
 // find that.
 func TestFindsOptima(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
-	searches, optimal := 0, 0
-	for searches < 100 {
+	searches, optimal, cases := 0, 0, 100
+	if testing.Short() {
+		cases = 40
+	}
+	for searches < cases {
 		priced := randomProblem(t, r, 3+r.IntN(5))
 		from := heftOf(t, priced)
 		for _, objective := range []problem.Objective{problem.Time, problem.Energy} {

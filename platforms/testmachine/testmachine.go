@@ -8,8 +8,8 @@ import (
 	"dahl/platform"
 )
 
-// CPU is a processor named "cpu". The watts, if there are any, are those of the idle processor and
-// those of one busy unit.
+// CPU is a processor named "cpu". The first number of watts is the draw of the idle processor, the second one the draw of a
+// busy unit. Without watts both are zero.
 func CPU(units int, watts ...float64) platform.Device {
 	return device("cpu", platform.CPU, units, watts)
 }
