@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/naming"
 	"dahl/nn/npz"
 )
 
@@ -131,12 +130,4 @@ func (d *Dataset) As(t dag.DType) *Dataset {
 	as := *d
 	as.Type, as.Samples = t, to.Data
 	return &as
-}
-
-// ShapeText is the shape of a sample as messages have it.
-func (d *Dataset) ShapeText() string {
-	if len(d.Shape) == 3 {
-		return naming.ShapeText(d.Shape) + " (channels×height×width)"
-	}
-	return naming.ShapeText(d.Shape)
 }
