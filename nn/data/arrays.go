@@ -25,7 +25,7 @@ func openArrays(path string, opt Options) (*Dataset, error) {
 			a.Name += "_" + Train
 		}
 		if !slices.Contains(names, a.Name) {
-			return npz.Skip
+			return npz.ErrSkip
 		}
 		return nil
 	})
