@@ -1,10 +1,12 @@
 package data
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"dahl/dag"
@@ -72,4 +74,28 @@ func TestArraysRefused(t *testing.T) {
 	wantError(t, archive(t, npz.NewArray("x", dag.Float32, []int{2, 0}, nil), y), Options{}, "hold nothing")
 	wantError(t, archive(t, x, y), Options{Resize: [2]int{8, 8}}, "cannot be resized")
 	wantError(t, "none.npz", Options{}, "none.npz: no such file")
+}
+
+// FuzzArrays: what is taken keeps the promises of data sets, and an error is one line.
+func FuzzArrays(f *testing.F) {
+	for _, arrays := range [][]npz.Array{
+		{npz.NewArray("x", dag.Float32, []int{2, 3}, make([]float64, 6)), npz.NewArray("y", dag.Int64, []int{2}, []float64{1, 0})},
+		{npz.NewArray("x_train", dag.Int64, []int{2, 2}, make([]float64, 4)), npz.NewArray("y_train", dag.Int64, []int{2, 2}, []float64{1, 0, 3, 2})},
+	} {
+		var b bytes.Buffer
+		must.Do(f, npz.Encode(&b, arrays))
+		f.Add(b.Bytes(), 1)
+	}
+	f.Fuzz(func(t *testing.T, file []byte, offset int) {
+		arrays, err := npz.Decode(bytes.NewReader(file), int64(len(file)), ofSplit(Train))
+		if err != nil {
+			return
+		}
+		d, err := fromArrays("set.npz", arrays, Options{Split: Train, Offset: max(0, offset)})
+		if err == nil {
+			checkDataset(t, d)
+		} else if strings.Contains(err.Error(), "\n") {
+			t.Errorf("an error of several lines: %q", err)
+		}
+	})
 }
