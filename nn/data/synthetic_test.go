@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"dahl/must"
 	"reflect"
 	"slices"
 	"testing"
@@ -38,14 +39,8 @@ func TestParseSynthetic(t *testing.T) {
 // much noise again: |x−x'|/2 with x the sum of two uniform numbers, 255·(7/15)/2
 // = 59.5. The nearest-neighbour rule must therefore know the class.
 func TestSyntheticCanBeLearned(t *testing.T) {
-	train, err := loaded("synthetic:3x11x13:101:7", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	test, err := loaded("synthetic:3x11x13:101:7", Options{Split: Test})
-	if err != nil {
-		t.Fatal(err)
-	}
+	train := must.Get(loaded("synthetic:3x11x13:101:7", Options{}))(t)
+	test := must.Get(loaded("synthetic:3x11x13:101:7", Options{Split: Test}))(t)
 	checkDataset(t, train)
 	checkDataset(t, test)
 	if bytes.Equal(train.Samples, test.Samples) || slices.Equal(train.Labels, test.Labels) {
