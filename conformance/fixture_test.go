@@ -229,7 +229,9 @@ func (tr *training) open(t testing.TB, h how, hooks map[string]execute.Hook) {
 // fill puts data and initial weights in place.
 func (tr *training) fill() {
 	for prefix, d := range map[string]*data.Dataset{"data.train": tr.train, "data.test": tr.test} {
-		copy(tr.runner.Bytes(prefix+".images"), d.Samples)
+		if err := d.Fill(tr.runner.Bytes(prefix + ".images")); err != nil {
+			panic(err)
+		}
 		copy(tr.runner.Int32s(prefix+".labels"), d.Labels)
 	}
 	for _, p := range tr.model.State() {

@@ -83,6 +83,13 @@
 // the definition asks. The gradient has the same form. A dropout keeps no mask: it draws by seed, step, layer, sample and element, in the backward
 // pass again. In an evaluation it has no task.
 //
+// # Samples and positions
+//
+// A sample has up to four dimensions of pixels, which are divided, of numbers in the type of the network, or of tokens, whole numbers
+// that a layer takes as indices. The classes are the channels of an image of outputs, or the last dimension of any other output. The other
+// dimensions are positions, each with a label of its own. The loss and the count of correct outputs see the positions of all
+// samples as rows, by views ("fc1.out.positions").
+//
 // # Layout
 //
 // Images are n×h×w×c: channels last. The layout is an attribute of a buffer, and a

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// StepMetrics is one row of the training curve. Epoch and Step count from 1,
+// StepMetrics is one row of the training curve. Correct counts positions. Epoch and Step count from 1,
 // Step over the whole run; Loss is the batch's mean before the update.
 type StepMetrics struct {
 	Epoch, Step, Samples int

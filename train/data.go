@@ -48,14 +48,14 @@ func OpenData(name string, limit, offset int) (Data, error) {
 
 // OpenDataAs is OpenData with further options, which hold for both splits but for limit and offset.
 func OpenDataAs(name string, opt data.Options) (d Data, err error) {
-	opt.Split, opt.Later = data.Train, true
+	opt.Split = data.Train
 	if d.Train, err = data.Open(name, opt); err != nil {
 		return d, asInput(err)
 	}
 	if l := d.Train.Labels; opt.Limit == 0 && opt.Offset == 0 && slices.Min(l) == slices.Max(l) {
 		return d, oneClass(d.Train)
 	}
-	d.Test, err = data.Open(name, data.Options{Split: data.Test, Later: true, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3})
+	d.Test, err = data.Open(name, data.Options{Split: data.Test, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3})
 	if errors.Is(err, data.ErrNoSplit) {
 		return d, nil
 	}

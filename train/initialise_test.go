@@ -126,14 +126,8 @@ func TestFromNPZShared(t *testing.T) {
 // TestSetWeightsInPlace: a layer of 64 × 30,011 weights, 7.7 MB, takes no more than its place when it begins, whatever says with
 // what, and the numbers are those of the parameter as a whole. A megabyte is room for what else runs.
 func TestSetWeightsInPlace(t *testing.T) {
-	m, err := nn.New("wide", []int{1, 8, 8}, layers.Flatten{}, layers.Dense{Outputs: 30_011}, layers.ReLU{}, layers.Dense{Outputs: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cores, err := load(t, "emulated").Select("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(nn.New("wide", []int{1, 8, 8}, layers.Flatten{}, layers.Dense{Outputs: 30_011}, layers.ReLU{}, layers.Dense{Outputs: 10}))(t)
+	cores := must.Get(load(t, "emulated").Select("cpu"))(t)
 	w := trainableOf(t, m, cores, Options{})
 	tr, err := w.Start()
 	if err != nil {
@@ -142,9 +136,7 @@ func TestSetWeightsInPlace(t *testing.T) {
 	defer tr.Close()
 	kept, began := tr.Weights(), tr.Weights()[0].Float64s()
 	path := filepath.Join(t.TempDir(), "w.npz")
-	if err := npz.Write(path, kept); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, npz.Write(path, kept))
 	want := make([]float64, 64*30_011)
 	for name, initialiser := range map[string]func() (Initialiser, error){
 		"the default": func() (Initialiser, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/nn"
 )
 
@@ -17,10 +18,7 @@ func TestLive(t *testing.T) {
 		b := dag.NewBuilder(name)
 		b.Buffer(dag.Buffer{Name: "step.index", Type: dag.Int32, Shape: []int{batch}, Role: dag.Input})
 		b.Task(dag.Task{Name: name, Flops: flops})
-		g, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(b.Build())(t)
 		return g
 	}
 	epoch := []dag.Segment{{Graph: 0, Steps: 3}, {Graph: 1, Steps: 1}, {Graph: 2, Steps: 2}}

@@ -48,7 +48,7 @@ type Options struct {
 	// KeepEvery is the number of training steps after which the weights are kept, so that the
 	// training goes on from there when a device fails. Zero means that such a failure ends it.
 	KeepEvery int
-	// Checkpoint is the time between calls of [Trainer].OnCheckpoint.
+	// Checkpoint says how often [Trainer].OnCheckpoint is called.
 	Checkpoint CheckpointEvery
 	// ContinueOnNaN lets a training go on whose loss is NaN or infinite.
 	ContinueOnNaN bool

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/dag"
 	"dahl/must"
+	"dahl/nn/npz"
 )
 
 // mutated is a command line whose words and files are changed.
@@ -41,6 +43,7 @@ var mutatedCommands = []mutated{
 	{name: "onnx", line: "execute --model net.onnx --limit 4 --batch 2 --workers 1 --out out", needs: []string{"net.onnx"}, writes: []string{"out"}},
 	{name: "npz", line: "execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --init w.npz --save x.npz --out out", needs: []string{"w.npz", "net.toml"}, writes: []string{"out", "x.npz"}},
 	{name: "idx", line: "execute --model net.toml --data idx --batch 3 --workers 1 --out out", needs: []string{"idx", "net.toml"}, writes: []string{"out"}},
+	{name: "arrays", line: "execute --model net.toml --data set.npz --batch 3 --workers 1 --out out", needs: []string{"set.npz", "net.toml"}, writes: []string{"out"}},
 	{name: "cifar", line: "execute --model colour.toml --data cifar --batch 3 --workers 1 --out out", needs: []string{"cifar", "colour.toml"}, writes: []string{"out"}},
 	{name: "pictures", line: "execute --model rgb.toml --data pictures --batch 3 --workers 1 --out out", needs: []string{"pictures", "rgb.toml"}, writes: []string{"out"}},
 	{name: "labels", line: "execute --model rgb.toml --data labels --batch 3 --workers 1 --out out", needs: []string{"labels", "rgb.toml"}, writes: []string{"out"}},
@@ -113,6 +116,8 @@ func makeImages(t *testing.T) {
 		writeTestFile(t, "idx/"+split+"-images-idx3-ubyte", samples.String())
 		writeTestFile(t, "idx/"+split+"-labels-idx1-ubyte", labels.String())
 	}
+	must.Do(t, npz.Write("set.npz", []npz.Array{
+		npz.NewArray("x", dag.Float64, []int{4, 1, 8, 8}, make([]float64, 256)), npz.NewArray("y", dag.Int64, []int{4}, []float64{1, 0, 3, 2})}))
 	for name, n := range map[string]int{"data_batch_1.bin": 6, "test_batch.bin": 2} {
 		var records bytes.Buffer
 		for i := range n {

@@ -7,9 +7,9 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"dahl/dag"
-	"dahl/naming"
 	"dahl/nn/npz"
 )
 
@@ -19,29 +19,45 @@ const arraysSuffix = ".npz"
 // openArrays opens an archive that has the samples of a split as x_train or x_test and their labels as y_train or y_test.
 // The names of a training may be x and y. The samples are held in memory.
 func openArrays(path string, opt Options) (*Dataset, error) {
-	names := []string{"x_" + opt.Split, "y_" + opt.Split}
-	found := map[string]*npz.Array{}
-	arrays, err := npz.Read(path, func(a *npz.Array) error {
-		if opt.Split == Train && (a.Name == "x" || a.Name == "y") {
-			a.Name += "_" + Train
-		}
-		if !slices.Contains(names, a.Name) {
-			return npz.Skip
-		}
-		return nil
-	})
+	arrays, err := npz.Read(path, ofSplit(opt.Split))
 	if err != nil {
 		return nil, err
 	}
-	for i := range arrays {
-		found[arrays[i].Name] = &arrays[i]
+	return fromArrays(path, arrays, opt)
+}
+
+// sampleArray and labelArray begin the names of arrays.
+const sampleArray, labelArray = "x_", "y_"
+
+// ofSplit is a check of arrays that leaves out all but the two of a split, and gives these their full names.
+func ofSplit(split string) func(*npz.Array) error {
+	return func(a *npz.Array) error {
+		if split == Train && a.Name+"_" == sampleArray || split == Train && a.Name+"_" == labelArray {
+			a.Name += "_" + split
+		}
+		if a.Name != sampleArray+split && a.Name != labelArray+split {
+			return npz.ErrSkip
+		}
+		return nil
 	}
-	x, y := found[names[0]], found[names[1]]
+}
+
+// fromArrays makes a data set of the arrays of a split.
+func fromArrays(path string, arrays []npz.Array, opt Options) (*Dataset, error) {
+	var x, y *npz.Array
+	for i := range arrays {
+		if strings.HasPrefix(arrays[i].Name, sampleArray) {
+			x = &arrays[i]
+		} else {
+			y = &arrays[i]
+		}
+	}
+	xName, yName := sampleArray+opt.Split, labelArray+opt.Split
 	switch {
 	case x == nil && y == nil && opt.Split == Test:
-		return nil, fmt.Errorf("no test split: %w; add %s and %s", ErrNoSplit, names[0], names[1])
+		return nil, fmt.Errorf("no test split: %w; add %s and %s", ErrNoSplit, xName, yName)
 	case x == nil || y == nil:
-		return nil, fmt.Errorf("want the samples as array %s and their labels as %s (or x and y of a training alone)", names[0], names[1])
+		return nil, fmt.Errorf("want the samples as array %s and their labels as %s (or x and y of a training alone)", xName, yName)
 	case len(x.Shape) == 0 || len(y.Shape) == 0 || x.Shape[0] != y.Shape[0]:
 		return nil, fmt.Errorf("%s has shape %v and %s %v; the first extent of both is the number of samples", x.Name, x.Shape, y.Name, y.Shape)
 	case len(x.Shape) > maxRank+1:
@@ -131,12 +147,4 @@ func (d *Dataset) As(t dag.DType) *Dataset {
 	as := *d
 	as.Type, as.Samples = t, to.Data
 	return &as
-}
-
-// ShapeText is the shape of a sample as messages have it.
-func (d *Dataset) ShapeText() string {
-	if len(d.Shape) == 3 {
-		return naming.ShapeText(d.Shape) + " (channels×height×width)"
-	}
-	return naming.ShapeText(d.Shape)
 }

@@ -1,10 +1,12 @@
 package data
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"dahl/dag"
@@ -26,7 +28,7 @@ func TestArrays(t *testing.T) {
 	path := archive(t,
 		npz.NewArray("x_train", dag.Float64, []int{2, 2, 3}, numbers), npz.NewArray("y_train", dag.Int64, []int{2, 2}, []float64{0, 4, 2, 1}),
 		npz.NewArray("x_test", dag.Float64, []int{1, 2, 3}, numbers[6:]), npz.NewArray("y_test", dag.Int64, []int{1, 2}, []float64{3, 0}))
-	d := must.Get(Open(path, Options{Offset: 1}))(t)
+	d := must.Get(loaded(path, Options{Offset: 1}))(t)
 	checkDataset(t, d)
 	if d.Len() != 1 || d.Classes != 5 || !slices.Equal(d.Shape, []int{2, 3}) || !slices.Equal(d.Positions, []int{2}) || !slices.Equal(d.LabelsOf(0), []int32{2, 1}) {
 		t.Errorf("%+v", d)
@@ -41,14 +43,14 @@ func TestArrays(t *testing.T) {
 	if narrow.SampleBytes() != 24 || narrow.As(dag.Float32) != narrow {
 		t.Errorf("%d bytes", narrow.SampleBytes())
 	}
-	if d = must.Get(Open(path, Options{Split: Test}))(t); !slices.Equal(d.Labels, []int32{3, 0}) || len(d.Samples) != 6*8 {
+	if d = must.Get(loaded(path, Options{Split: Test}))(t); !slices.Equal(d.Labels, []int32{3, 0}) || len(d.Samples) != 6*8 {
 		t.Errorf("test: %+v", d)
 	}
 }
 
 // TestArraysOfTokens: whole numbers are tokens, of which the largest is 6. Labels (N, 1) are one for each sample.
 func TestArraysOfTokens(t *testing.T) {
-	d := must.Get(Open(archive(t, npz.NewArray("x", dag.Int64, []int{3, 2}, []float64{5, 0, 1, 6, 2, 2}), npz.NewArray("y", dag.Int64, []int{3, 1}, []float64{1, 0, 1})), Options{}))(t)
+	d := must.Get(loaded(archive(t, npz.NewArray("x", dag.Int64, []int{3, 2}, []float64{5, 0, 1, 6, 2, 2}), npz.NewArray("y", dag.Int64, []int{3, 1}, []float64{1, 0, 1})), Options{}))(t)
 	checkDataset(t, d)
 	if d.Type != dag.Int32 || d.Tokens() != 7 || d.Len() != 3 || d.Positions != nil || binary.LittleEndian.Uint32(d.Samples[12:]) != 6 || d.As(dag.Float32) != d {
 		t.Errorf("%+v", d)
@@ -72,4 +74,28 @@ func TestArraysRefused(t *testing.T) {
 	wantError(t, archive(t, npz.NewArray("x", dag.Float32, []int{2, 0}, nil), y), Options{}, "hold nothing")
 	wantError(t, archive(t, x, y), Options{Resize: [2]int{8, 8}}, "cannot be resized")
 	wantError(t, "none.npz", Options{}, "none.npz: no such file")
+}
+
+// FuzzArrays: what is taken keeps the promises of data sets, and an error is one line.
+func FuzzArrays(f *testing.F) {
+	for _, arrays := range [][]npz.Array{
+		{npz.NewArray("x", dag.Float32, []int{2, 3}, make([]float64, 6)), npz.NewArray("y", dag.Int64, []int{2}, []float64{1, 0})},
+		{npz.NewArray("x_train", dag.Int64, []int{2, 2}, make([]float64, 4)), npz.NewArray("y_train", dag.Int64, []int{2, 2}, []float64{1, 0, 3, 2})},
+	} {
+		var b bytes.Buffer
+		must.Do(f, npz.Encode(&b, arrays))
+		f.Add(b.Bytes(), 1)
+	}
+	f.Fuzz(func(t *testing.T, file []byte, offset int) {
+		arrays, err := npz.Decode(bytes.NewReader(file), int64(len(file)), ofSplit(Train))
+		if err != nil {
+			return
+		}
+		d, err := fromArrays("set.npz", arrays, Options{Split: Train, Offset: max(0, offset)})
+		if err == nil {
+			checkDataset(t, d)
+		} else if strings.Contains(err.Error(), "\n") {
+			t.Errorf("an error of several lines: %q", err)
+		}
+	})
 }

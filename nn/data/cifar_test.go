@@ -48,7 +48,7 @@ func TestOpenCIFAR(t *testing.T) {
 		{Options{}, 0, 17}, {Options{Offset: 1, Limit: 3}, 1, 3}, {Options{Offset: 4, Limit: 9}, 4, 9},
 		{Options{Offset: 5}, 5, 12}, {Options{Limit: 5}, 0, 5}, {Options{Split: Test}, 100, 3},
 	} {
-		d := must.Get(Open(dir, test.opt))(t)
+		d := must.Get(loaded(dir, test.opt))(t)
 		checkDataset(t, d)
 		if d.Len() != test.n || !slices.Equal(d.Shape, []int{3, 32, 32}) || d.Classes != 10 || d.Divisor != 255 {
 			t.Fatalf("%+v: %d images %v of %d classes", test.opt, d.Len(), d.Shape, d.Classes)

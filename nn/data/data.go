@@ -53,7 +53,6 @@ type Options struct {
 	Split  string // "train" or "test"; "" means "train"
 	Limit  int    // the most samples; zero means all
 	Offset int    // number of samples to skip
-	Later  bool   // leaves the samples where they are, for [Dataset.Read]
 
 	// Of pictures: the rows and columns to which they are scaled, 0 for none, and whether all have three channels.
 	Resize [2]int
@@ -69,7 +68,7 @@ const (
 // MaxSamples bounds the samples of a data set, whose labels are always in memory.
 const MaxSamples = 1 << 26
 
-// Open opens a data set and loads its samples, unless they are for later. The name has one of
+// Open opens a data set. Samples of large sets stay where they are until [Dataset.Read]. The name has one of
 // these forms:
 //
 //	digits                        optical digits 1×8×8, embedded in the program
@@ -91,9 +90,6 @@ const MaxSamples = 1 << 26
 // is an error.
 func Open(name string, opt Options) (*Dataset, error) {
 	d, err := open(name, opt)
-	if err == nil && !opt.Later {
-		err = d.hold()
-	}
 	if err != nil {
 		return nil, fmt.Errorf("data %s: %w", name, err)
 	}

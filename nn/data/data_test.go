@@ -25,10 +25,22 @@ func writeFile(t testing.TB, dir, name string, data []byte) string {
 	return path
 }
 
+// loaded opens a data set and reads its samples.
+func loaded(name string, opt Options) (*Dataset, error) {
+	d, err := Open(name, opt)
+	if err != nil || d.Samples != nil {
+		return d, err
+	}
+	samples := make([]byte, d.Bytes())
+	err = d.Fill(samples)
+	d.Keep(samples)
+	return d, err
+}
+
 // wantError checks that opening fails with one line that says each of the words.
 func wantError(t *testing.T, name string, opt Options, words ...string) {
 	t.Helper()
-	d, err := Open(name, opt)
+	d, err := loaded(name, opt)
 	if err == nil {
 		t.Errorf("%s %+v: opened %d samples, want an error about %q", name, opt, d.Len(), words)
 		return
@@ -73,7 +85,7 @@ func TestLimitAndOffset(t *testing.T) {
 		writePNG(t, images, filepath.Join([]string{"a", "b", "c"}[i%3], string(rune('k'+i))+".png"), 5, 7, byte(i))
 	}
 	for _, name := range []string{"digits", "synthetic:2x3x5:13:7", cifar, idx, images} {
-		all := must.Get(Open(name, Options{}))(t)
+		all := must.Get(loaded(name, Options{}))(t)
 		checkDataset(t, all)
 		n, size := all.Len(), len(all.Samples)/all.Len()
 		for _, opt := range []Options{
@@ -83,7 +95,7 @@ func TestLimitAndOffset(t *testing.T) {
 			if opt.Limit > 0 {
 				hi = min(n, lo+opt.Limit)
 			}
-			part := must.Get(Open(name, opt))(t)
+			part := must.Get(loaded(name, opt))(t)
 			if !slices.Equal(part.Labels, all.Labels[lo:hi]) || !bytes.Equal(part.Samples, all.Samples[lo*size:hi*size]) {
 				t.Errorf("%s %+v: not samples %d to %d of %d", name, opt, lo, hi, n)
 			}
@@ -108,7 +120,7 @@ func TestOpenDataRefuses(t *testing.T) {
 	writeFile(t, dir, "other/notes.txt", nil) // a directory without images is no data
 	wantError(t, dir, Options{}, "holds no data known here")
 	writeCIFAR(t, dir, 3)
-	if _, err := Open(dir, Options{}); err != nil {
+	if _, err := loaded(dir, Options{}); err != nil {
 		t.Errorf("CIFAR-10 beside other files: %v", err)
 	}
 	writeIDX(t, dir, "train", [3]int{1, 3, 2}, 5, false)

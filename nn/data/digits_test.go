@@ -15,7 +15,7 @@ func TestDigits(t *testing.T) {
 		Train: {288, 307, 295, 300, 308, 307, 298, 307, 285, 304},
 		Test:  {178, 182, 177, 183, 181, 182, 181, 179, 174, 180},
 	} {
-		d := must.Get(Open("digits", Options{Split: split}))(t)
+		d := must.Get(loaded("digits", Options{Split: split}))(t)
 		checkDataset(t, d)
 		count := make([]int, d.Classes)
 		for _, label := range d.Labels {
@@ -33,7 +33,7 @@ func TestDigits(t *testing.T) {
 // The first test image is a nought; scikit-learn's documentation of load_digits,
 // which holds the same images, prints its first rows.
 func TestDigitsFirstTestImage(t *testing.T) {
-	d := must.Get(Open("digits", Options{Split: Test, Limit: 1}))(t)
+	d := must.Get(loaded("digits", Options{Split: Test, Limit: 1}))(t)
 	want := []byte{
 		0, 0, 5, 13, 9, 1, 0, 0,
 		0, 0, 13, 15, 10, 15, 5, 0,

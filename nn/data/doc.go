@@ -6,7 +6,7 @@
 // # Invariants
 //
 //   - Equal options give equal samples in an equal order, whatever the number of processors that read.
-//   - Labels are held in memory, and so are arrays. With Options.Later other samples stay where they are, and [Dataset.Read] reads some of them.
+//   - Labels are held in memory, and so are digits and arrays. Other samples stay where they are, and [Dataset.Read] reads some of them.
 //   - A damaged file ends in one line that names it. It costs no more memory than some times its own size.
 //
 // # Units

@@ -66,7 +66,7 @@ func TestOpenIDX(t *testing.T) {
 		dir := t.TempDir()
 		writeFile(t, dir, "scheduling/notes.csv", nil)
 		writeIDX(t, dir, test.prefix, test.shape, 13, test.zipped)
-		d := must.Get(Open(dir, Options{Split: test.split, Limit: 11, Offset: 1}))(t)
+		d := must.Get(loaded(dir, Options{Split: test.split, Limit: 11, Offset: 1}))(t)
 		checkDataset(t, d)
 		if !slices.Equal(d.Shape, test.shape[:]) || d.Classes != 7 || d.Divisor != 255 || d.Len() != 11 || !strings.Contains(d.Source, test.prefix) {
 			t.Errorf("%+v: %d images %v of %d classes from %s", test, d.Len(), d.Shape, d.Classes, d.Source)
@@ -96,13 +96,13 @@ func TestIDXFilesOfASplit(t *testing.T) {
 	wantError(t, dir, Options{}, "train10k-images", "not the labels", "train10k-labels-idx1-ubyte")
 	remove(t, filepath.Join(dir, "train10k-images-idx3-ubyte.gz"))
 	writeFile(t, dir, "train.labels", nil) // not one of the names
-	if _, err := Open(dir, Options{}); err != nil {
+	if _, err := loaded(dir, Options{}); err != nil {
 		t.Error(err)
 	}
 	remove(t, images)
 	wantError(t, dir, Options{}, "train-labels", "not the images", "train-images-idx3-ubyte")
 	writeFile(t, dir, "train-images.idx3-ubyte", idx(251, 13, 5, 3)) // another usual spelling
-	if _, err := Open(dir, Options{}); err != nil {
+	if _, err := loaded(dir, Options{}); err != nil {
 		t.Error(err)
 	}
 }

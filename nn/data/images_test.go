@@ -56,7 +56,7 @@ func TestImagesSplitEveryFifth(t *testing.T) {
 	writeFile(t, dir, "a/notes.txt", nil)
 	writeFile(t, dir, "readme.txt", nil)
 	writeFile(t, dir, ".cache/x.png", []byte("no picture"))
-	train := must.Get(Open(dir, Options{}))(t)
+	train := must.Get(loaded(dir, Options{}))(t)
 	checkDataset(t, train)
 	if got, want := firstPixels(train), []byte{11, 1, 12, 2, 13, 3, 4, 6, 7}; !slices.Equal(got, want) {
 		t.Errorf("training images %d, want %d", got, want)
@@ -67,7 +67,7 @@ func TestImagesSplitEveryFifth(t *testing.T) {
 	if !slices.Equal(train.Shape, []int{1, 5, 3}) || train.Classes != 2 || !strings.Contains(train.Source, "every 5th") {
 		t.Errorf("shape %v, %d classes, source %q", train.Shape, train.Classes, train.Source)
 	}
-	test := must.Get(Open(dir, Options{Split: Test}))(t)
+	test := must.Get(loaded(dir, Options{Split: Test}))(t)
 	if got := firstPixels(test); !slices.Equal(got, []byte{5}) || test.Labels[0] != 1 || test.Classes != 2 {
 		t.Errorf("test images %d of classes %d", got, test.Labels)
 	}
@@ -81,7 +81,7 @@ func TestImagesSplitByDirectory(t *testing.T) {
 	writePNG(t, dir, "test/cat/1.png", 5, 3, 3)
 	writePNG(t, dir, "test/dog/1.png", 5, 3, 4)
 	for split, want := range map[string][]byte{Train: {1, 2}, Test: {3, 4}} {
-		d := must.Get(Open(dir, Options{Split: split}))(t)
+		d := must.Get(loaded(dir, Options{Split: split}))(t)
 		checkDataset(t, d)
 		if got := firstPixels(d); !slices.Equal(got, want) || d.Source != filepath.Join(dir, split) {
 			t.Errorf("%s: images %d from %s, want %d", split, got, d.Source, want)
@@ -95,7 +95,7 @@ func TestImagesOfSomeClasses(t *testing.T) {
 	for _, class := range []string{"train/ant", "train/bee", "train/cat", "test/bee", "test/cat"} {
 		writePNG(t, dir, class+"/1.png", 5, 3, 1)
 	}
-	d := must.Get(Open(dir, Options{Split: Test}))(t)
+	d := must.Get(loaded(dir, Options{Split: Test}))(t)
 	if want := []int32{1, 2}; !slices.Equal(d.Labels, want) || d.Classes != 3 {
 		t.Errorf("labels %d of %d classes, want %d of 3", d.Labels, d.Classes, want)
 	}
@@ -142,7 +142,7 @@ func TestImageColours(t *testing.T) {
 	for name, img := range map[string]image.Image{"nrgba": nrgba, "rgba": rgba, "paletted": paletted} {
 		dir := t.TempDir()
 		writeFile(t, dir, "class/1.png", encode(t, img))
-		d := must.Get(Open(dir, Options{}))(t)
+		d := must.Get(loaded(dir, Options{}))(t)
 		if !slices.Equal(d.Shape, []int{3, height, width}) || !bytes.Equal(d.Samples, want[:]) {
 			t.Errorf("%s: shape %v, pixels\n%d, want\n%d", name, d.Shape, d.Samples, want)
 		}
@@ -161,7 +161,7 @@ func TestImageJPEG(t *testing.T) {
 	must.Do(t, jpeg.Encode(&b, img, &jpeg.Options{Quality: 100}))
 	dir := t.TempDir()
 	writeFile(t, dir, "class/1.jpeg", b.Bytes())
-	d := must.Get(Open(dir, Options{}))(t)
+	d := must.Get(loaded(dir, Options{}))(t)
 	if !slices.Equal(d.Shape, []int{1, 17, 11}) || slices.Min(d.Samples) < 76 || slices.Max(d.Samples) > 78 {
 		t.Errorf("shape %v, pixels %d to %d; want 77", d.Shape, slices.Min(d.Samples), slices.Max(d.Samples))
 	}
@@ -202,7 +202,7 @@ func TestImagesBelow(t *testing.T) {
 	}
 	writeFile(t, dir, "train/b/x.webp", nil)
 	writePNG(t, dir, "train/b/.hidden/7.png", 5, 3, 7)
-	d, err := Open(dir, Options{})
+	d, err := loaded(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestImagesBelow(t *testing.T) {
 	dir = t.TempDir() // all pictures are further down, so that no name but the classes' tells the format
 	writePNG(t, dir, "a/x/1.png", 5, 3, 1)
 	writePNG(t, dir, "b/x/1.png", 5, 3, 2)
-	if d, err = Open(dir, Options{}); err != nil || d.Len() != 2 || d.Classes != 2 {
+	if d, err = loaded(dir, Options{}); err != nil || d.Len() != 2 || d.Classes != 2 {
 		t.Errorf("%+v: %v", d, err)
 	}
 }
@@ -232,7 +232,7 @@ func TestImagesGreyAmongColours(t *testing.T) {
 	writePNG(t, dir, "train/a/1.png", 1, 2, 7)
 	writeFile(t, dir, "train/b/1.png", encode(t, colour))
 	writePNG(t, dir, "test/a/1.png", 1, 2, 9)
-	d, err := Open(dir, Options{})
+	d, err := loaded(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestImagesGreyAmongColours(t *testing.T) {
 		t.Errorf("notes %q, want %s", d.Notes, want)
 	}
 	for colour, want := range map[bool][]byte{false: {9, 10}, true: {9, 10, 9, 10, 9, 10}} {
-		if d, err = Open(dir, Options{Split: Test, Colour: colour}); err != nil || !slices.Equal(d.Samples, want) {
+		if d, err = loaded(dir, Options{Split: Test, Colour: colour}); err != nil || !slices.Equal(d.Samples, want) {
 			t.Errorf("test, colour %v: %+v, want %d: %v", colour, d, want, err)
 		}
 	}
@@ -271,7 +271,7 @@ func TestImagesResized(t *testing.T) {
 		dir := t.TempDir()
 		writeFile(t, dir, "a/1.png", c.file)
 		writePNG(t, dir, "b/1.png", 5, 3, 1)
-		d := must.Get(Open(dir, Options{Resize: c.size}))(t)
+		d := must.Get(loaded(dir, Options{Resize: c.size}))(t)
 		if !slices.Equal(d.Shape, []int{1, c.size[0], c.size[1]}) || !slices.Equal(d.Samples[:len(c.want)], c.want) {
 			t.Errorf("to %v: shape %v, pixels %d, want %d", c.size, d.Shape, d.Samples[:len(c.want)], c.want)
 		}

@@ -35,7 +35,7 @@ func TestLabelledByName(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeFile(t, dir, name, []byte("\ufeff"+labels))
-		d := must.Get(Open(dir, Options{}))(t)
+		d := must.Get(loaded(dir, Options{}))(t)
 		checkDataset(t, d)
 		// In the order of files: c1 1, c2 2, c3 3, c4 4, c6 6, c7 7, sub/c5 5. The fifth is c6.
 		if got, want := firstPixels(d), []byte{8, 1, 9, 2, 3, 4, 7, 5}; !slices.Equal(got, want) {
@@ -47,7 +47,7 @@ func TestLabelledByName(t *testing.T) {
 		if want := []int32{0, 1, 0, 1, 1, 1, 1, 1}; !slices.Equal(d.Labels, want) || d.Classes != 2 || !slices.Equal(d.Shape, []int{1, 5, 3}) {
 			t.Errorf("labels %d of %d classes, want %d of 2; shape %v", d.Labels, d.Classes, want, d.Shape)
 		}
-		test := must.Get(Open(dir, Options{Split: Test}))(t)
+		test := must.Get(loaded(dir, Options{Split: Test}))(t)
 		if got := firstPixels(test); !slices.Equal(got, []byte{6}) || test.Labels[0] != 1 || test.Classes != 2 {
 			t.Errorf("test images %d of classes %d", got, test.Labels)
 		}
@@ -67,7 +67,7 @@ func TestLabelledSplits(t *testing.T) {
 		pixels []byte
 		labels []int32
 	}{Train: {[]byte{1, 2, 3}, []int32{3, 7, 3}}, Test: {[]byte{12, 11}, []int32{0, 7}}} {
-		d := must.Get(Open(dir, Options{Split: split}))(t)
+		d := must.Get(loaded(dir, Options{Split: split}))(t)
 		checkDataset(t, d)
 		if got := firstPixels(d); !slices.Equal(got, want.pixels) || !slices.Equal(d.Labels, want.labels) || d.Classes != 8 {
 			t.Errorf("%s: images %d with labels %d of %d classes, want %d with %d of 8", split, got, d.Labels, d.Classes, want.pixels, want.labels)
@@ -85,7 +85,7 @@ func TestLabelledHalf(t *testing.T) {
 	for _, class := range []string{"cat", "images"} {
 		writePNG(t, dir, class+"/1.png", 5, 3, 1)
 	}
-	if d, err := Open(dir, Options{}); err != nil || d.Classes != 2 {
+	if d, err := loaded(dir, Options{}); err != nil || d.Classes != 2 {
 		t.Errorf("a class that is called images: %v", err)
 	}
 	dir = t.TempDir()

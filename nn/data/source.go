@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 
-	"dahl/nn/npz"
 	"dahl/parallel"
 )
 
@@ -94,20 +93,6 @@ func (d *Dataset) Fill(dst []byte) error {
 
 // Keep makes a copy of all samples the data set's own.
 func (d *Dataset) Keep(samples []byte) { d.Samples, d.source = samples, nil }
-
-// hold loads the samples.
-func (d *Dataset) hold() error {
-	if d.Samples != nil {
-		return nil
-	}
-	if d.Bytes() > npz.MaxBytes {
-		return tooLarge(d.Len(), d.Shape)
-	}
-	samples := make([]byte, d.Bytes())
-	err := d.Fill(samples)
-	d.Keep(samples)
-	return err
-}
 
 // writeChunkBytes is about how much WriteTo reads at a time.
 const writeChunkBytes = 4 << 20

@@ -30,11 +30,10 @@ func kindsOfData(t *testing.T) map[string]string {
 func TestReadLater(t *testing.T) {
 	for kind, name := range kindsOfData(t) {
 		opt := Options{Offset: 2, Limit: 7}
-		loaded := must.Get(Open(name, opt))(t)
-		opt.Later = true
+		all := must.Get(loaded(name, opt))(t)
 		d := must.Get(Open(name, opt))(t)
-		if (d.Samples == nil) != (kind != "digits") || !slices.Equal(d.Labels, loaded.Labels) || d.Bytes() != int64(len(loaded.Samples)) {
-			t.Errorf("%s: %d bytes are loaded, labels %v, %d bytes in all; want labels %v, %d bytes", kind, len(d.Samples), d.Labels, d.Bytes(), loaded.Labels, len(loaded.Samples))
+		if (d.Samples == nil) != (kind != "digits") || !slices.Equal(d.Labels, all.Labels) || d.Bytes() != int64(len(all.Samples)) {
+			t.Errorf("%s: %d bytes are loaded, labels %v, %d bytes in all; want labels %v, %d bytes", kind, len(d.Samples), d.Labels, d.Bytes(), all.Labels, len(all.Samples))
 		}
 		size := d.SampleBytes()
 		samples := []int32{5, 6, 0, 1, 2, 2, 4}
@@ -43,13 +42,13 @@ func TestReadLater(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 		for i, s := range samples {
-			if !bytes.Equal(got[i*size:][:size], loaded.Samples[int(s)*size:][:size]) {
+			if !bytes.Equal(got[i*size:][:size], all.Samples[int(s)*size:][:size]) {
 				t.Errorf("%s: image %d of %v is another", kind, i, samples)
 			}
 		}
-		var all bytes.Buffer
-		if n, err := d.WriteTo(&all); err != nil || n != d.Bytes() || !bytes.Equal(all.Bytes(), loaded.Samples) {
-			t.Errorf("%s: %d bytes in one stream, error %v; want the %d that are loaded", kind, n, err, len(loaded.Samples))
+		var stream bytes.Buffer
+		if n, err := d.WriteTo(&stream); err != nil || n != d.Bytes() || !bytes.Equal(stream.Bytes(), all.Samples) {
+			t.Errorf("%s: %d bytes in one stream, error %v; want the %d that are loaded", kind, n, err, len(all.Samples))
 		}
 		if kind == "zipped" {
 			if left, err := filepath.Glob(filepath.Join(name, ".*")); err != nil || len(left) > 0 {
@@ -76,7 +75,7 @@ func TestDataChangeWhileRead(t *testing.T) {
 		{"pictures", "b/l.png", os.Remove, "no such file"},
 	} {
 		dir := kindsOfData(t)[c.kind]
-		d, err := Open(dir, Options{Later: true})
+		d, err := Open(dir, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

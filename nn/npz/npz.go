@@ -120,8 +120,8 @@ func arrayBytes(t dag.DType, shape []int) (int64, error) {
 	return n, nil
 }
 
-// Skip is the error of a check that leaves an array out.
-var Skip = errors.New("the array is not wanted")
+// ErrSkip is the error of a check that leaves an array out.
+var ErrSkip = errors.New("the array is not wanted")
 
 // Read reads all arrays of a file that numpy.savez or savez_compressed wrote,
 // in the order of the file. Types are f4, f8, i4, i8 and u1. An array whose name, type or shape
@@ -153,7 +153,7 @@ func Decode(r io.ReaderAt, size int64, check func(a *Array) error) ([]Array, err
 	seen := map[string]bool{}
 	for _, entry := range z.File {
 		a, err := decodeEntry(entry, check)
-		if errors.Is(err, Skip) {
+		if errors.Is(err, ErrSkip) {
 			continue
 		}
 		if err == nil && seen[a.Name] {

@@ -215,9 +215,9 @@ func TestReadNPZRefuses(t *testing.T) {
 	}
 	// What a check refuses is not decoded, and what it skips neither: of both there is nothing behind the header.
 	empty := npzOf(t, "w.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,), }"))
-	for _, refused := range []error{errors.New("not this one"), Skip} {
+	for _, refused := range []error{errors.New("not this one"), ErrSkip} {
 		arrays, err := Decode(bytes.NewReader(empty), int64(len(empty)), func(a *Array) error { return refused })
-		if arrays != nil || errors.Is(err, refused) == (refused == Skip) {
+		if arrays != nil || errors.Is(err, refused) == (refused == ErrSkip) {
 			t.Errorf("%v: arrays %v, error %v", refused, arrays, err)
 		}
 	}

@@ -266,7 +266,6 @@ func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 	if err != nil {
 		return nil, train.Samples{}, err
 	}
-	opt.Later = true // no sample is looked at
 	spec, synthetic := strings.CutPrefix(o.Data, "synthetic")
 	if synthetic {
 		opt.Limit = 1
