@@ -53,14 +53,20 @@ type LowerOptions struct {
 	// Unfused lowers each layer by itself, as a pattern with a cut along what it sums over leaves it.
 	Unfused bool
 
+	// After is called after each pass, with what the passes have made. Nil means that nobody asks.
+	After func(pass string, l *Lowered)
+
 	extents map[string]dag.LayerLowering // where [Model.Extents] takes them down; else nil
 }
 
 // lowerer is the state of one Lower.
 type lowerer struct {
+	m      *Model
+	opt    LowerOptions
+	groups []group
+	graph  *dag.Graph // that the passes so far have made
+
 	b     *dag.Builder
-	m     *Model
-	opt   LowerOptions
 	index dag.BufferID // step.index
 	hyper dag.BufferID // step.hyper, none in an evaluation
 
@@ -81,32 +87,23 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	if err := opt.complete(m); err != nil {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
-	l := &lowerer{b: dag.NewBuilder(opt.Name), m: m, opt: opt, hyper: none}
-	groups := m.groupsOf(&opt.Lowering, opt.Train, opt.Unfused)
-	for range groups {
-		l.learned = append(l.learned, &learned{})
+	l := &lowerer{m: m, opt: opt, hyper: none}
+	for _, p := range passes {
+		if err := p.run(l); err != nil {
+			return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
+		}
+		if opt.After != nil {
+			opt.After(p.name, l.state())
+		}
 	}
-	for _, l.now = range opt.microBatches() {
-		l.pass(groups)
-	}
-	g, err := l.b.Build()
-	if err == nil {
-		g, err = dag.Expand(g)
-	}
-	if err == nil {
-		g, err = recompute(g, &opt.Lowering)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
-	}
-	return g, nil
+	return l.graph, nil
 }
 
 // pass adds the tasks of a micro-batch, and the updates behind the last one.
-func (l *lowerer) pass(groups []group) {
+func (l *lowerer) pass() {
 	l.nodes, l.of = nil, make([]*Node, len(l.m.Stages))
-	for i := range groups {
-		n := &Node{group: groups[i], l: l, learned: l.learned[i], steps: map[string]int{}, out: tensor{value: none, grad: none}}
+	for i := range l.groups {
+		n := &Node{group: l.groups[i], l: l, learned: l.learned[i], steps: map[string]int{}, out: tensor{value: none, grad: none}}
 		l.nodes = append(l.nodes, n)
 		for _, s := range n.stages {
 			l.of[s] = n
