@@ -23,7 +23,7 @@ import (
 // The same loss is reported for the test set. A position is correct where the greatest output is that
 // of its class, whatever the loss.
 type Loss struct {
-	Name           string  // a name in Losses; "": cross_entropy
+	Name           string  // a name in Losses. Empty means cross_entropy.
 	LabelSmoothing float64 // of cross_entropy: from 0 to 1
 }
 
@@ -91,7 +91,7 @@ func (l *lowerer) loss(z tensor) {
 	}
 }
 
-// batchLoss is what the losses of all samples share.
+// batchLoss adds the buffers that the losses of all samples share.
 func (l *lowerer) batchLoss() lossBuffers {
 	y, _ := l.b.BufferNamed("labels")
 	each := Elems(l.m.Positions())
@@ -122,8 +122,8 @@ type lossBuffers struct {
 	divisor         dag.Params
 }
 
-// lossOf adds a task that computes the losses of some samples, and where they are needed gradients, by an operation
-// that has a form for evaluations beside it.
+// lossOf adds a task for the losses of some samples. If gradients are needed, op computes them, too, and else the form of
+// op for evaluations.
 func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Params) {
 	positions := func(r dag.Range) dag.Range { return dag.Range{Lo: r.Lo * f.each, Hi: r.Hi * f.each} }
 	z, row := boxOf([]int{l.size() * f.each, l.m.Classes()}, positions(r)), boxOf(f.rows, positions(l.inBatch(r)))

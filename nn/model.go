@@ -28,12 +28,12 @@ type Model struct {
 	// any other model, whose outputs are fitted to the data.
 	OutputsAt string
 
-	ONNX  *ONNXFile // with whose weights the model begins; nil: none
-	Notes []string  // what somebody should know who trains it
+	ONNX  *ONNXFile // with whose weights the model begins. Nil means none.
+	Notes []string  // what users should know before they train it
 
 	named        map[string]int // index of each stage
 	inputReaders []reader       // of the model's own input
-	kernels      *kernels.Table // nil: those of package kernels
+	kernels      *kernels.Table // nil means the table of package kernels
 }
 
 // ONNXFile is the ONNX file of a network, and how it calls the operands of the whole.
@@ -65,7 +65,7 @@ type Stage struct {
 	readers []reader // in the order of the model
 	learns  bool     // its output depends on parameters
 	shares  []string // see Named
-	shared  bool     // parameters of it are those of other layers, or the other way round
+	shared  bool     // it has parameters of other layers, or they have its parameters
 }
 
 // reader is an input of a stage, as the layer whose output it is sees it.
@@ -75,14 +75,14 @@ type reader struct{ stage, input int }
 type Parameter struct {
 	Name   string  // the key in PyTorch's state_dict: "conv1.weight"
 	Shape  []int   // weights (f,c,k,k) or (out,in), biases (f) or (out)
-	FanIn  int     // number of inputs of one output, for PyTorch's initialisation; 0: all elements begin with First
+	FanIn  int     // number of inputs of one output, for PyTorch's initialisation. Zero means all elements begin with First.
 	First  float64 // see FanIn
 	Counts bool    // an int64, whatever the type of the network
 
-	// Of is the parameter of an earlier layer that this one is; "": it is its own. See [Named.Shares].
+	// Of is the parameter of an earlier layer that this one is. Empty means it is its own. See [Named.Shares].
 	Of string
 
-	Values []float64 // with which it begins, as a model file with weights says; nil: Init draws them
+	Values []float64 // with which it begins, as a model file with weights says. Nil means Init draws them.
 }
 
 // Elems is the number of elements of the parameter.
@@ -106,7 +106,7 @@ func (p *Parameter) bufferShape() []int {
 
 // Init fills dst, which holds the elements of the parameter from one on, with PyTorch's default distribution:
 // U(-b, b) with b = 1/√fan_in, for weights and biases, or with First. The numbers depend on the seed and the
-// parameter's name only. A parameter of a model file with weights begins with those of the file instead.
+// parameter's name only. A parameter of a model file with weights begins with the numbers of the file.
 func (p *Parameter) Init(dst []float64, from int, seed uint64) {
 	if p.Values != nil {
 		copy(dst, p.Values[from:])
@@ -122,19 +122,18 @@ func (p *Parameter) Init(dst []float64, from int, seed uint64) {
 	random.InitBetween(dst, from, seed, p.Name, -bound, bound)
 }
 
-// Defaults is the way a model is trained. Batch and Optimizer are those of a training that names no
-// others.
+// Defaults is the way a model is trained. Batch and Optimizer hold for a training that names no others.
 type Defaults struct {
 	Batch     int
 	Optimizer Optimizer
 	Schedule  Schedule // of the optimiser's rate
 	Loss      Loss
 	// ClipNorm is the most that the norm of all gradients together may be, as PyTorch's
-	// clip_grad_norm_ has it; 0: any.
+	// clip_grad_norm_ has it. Zero means any.
 	ClipNorm float64
 }
 
-// String is all that decides a step beside its batch.
+// String lists all settings that decide a step, except its batch.
 func (d Defaults) String() string {
 	text := fmt.Sprintf("%s lr=%v", d.Optimizer.Name(), d.Optimizer.Rate())
 	for _, p := range d.Optimizer.params() {
@@ -149,7 +148,7 @@ func (d Defaults) String() string {
 	return text
 }
 
-// New checks that the layers fit together and names those that are not [Named]:
+// New checks that the layers fit together, and names the layers without [Named]:
 // kinds are counted from 1, as in conv1, relu1, pool1, conv2, fc1.
 func New(name string, input []int, layers ...Layer) (*Model, error) {
 	m := &Model{Name: name, Input: slices.Clone(input), Defaults: Defaults{Batch: 32, Optimizer: DefaultSGD()}}
@@ -239,13 +238,13 @@ func (m *Model) bringKernels() (err error) {
 	return err
 }
 
-// Kernels is the table of operations of the model's tasks: those of package kernels and those that
-// its layers bring. It is nil where they bring none. What runs the tasks needs it, as
+// Kernels is the table of operations of the model's tasks: the operations of package kernels, and others that layers
+// bring. Nil means that they bring none. What runs the tasks needs it, as
 // execute.Target.Kernels.
 func (m *Model) Kernels() *kernels.Table { return m.kernels }
 
-// Fault is what is wrong with a model, and where its file says it: the number of the layer, and what follows in the path
-// of its key. Without a layer, -1, Key is all of the path.
+// Fault is a mistake in a model, and its place in the model file: the number of the layer, and the rest of the path of its
+// key. Without a layer, -1, Key is all of the path.
 type Fault struct {
 	Layer int
 	Key   string
@@ -255,13 +254,13 @@ type Fault struct {
 // Unwrap implements the interface of package errors.
 func (f *Fault) Unwrap() error { return f.error }
 
-// placed is what is known of the layers that are in their places.
+// placed describes the layers that are in their places.
 type placed struct {
 	count map[string]int   // of automatic names, by their prefix
 	kinds map[string]Layer // a layer of each kind
 }
 
-// place puts a layer behind those of the model.
+// place puts a layer behind the last one of the model.
 func (m *Model) place(layer Layer, all placed) error {
 	var inputs []string
 	s := Stage{Layer: layer}

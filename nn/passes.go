@@ -9,7 +9,7 @@ import (
 	"dahl/dag"
 )
 
-// pass is one step of a lowering, which goes on from what the passes before it have made.
+// pass is one step of a lowering. It goes on from the results of the passes before it.
 type pass struct {
 	name string
 	run  func(*lowerer) error
