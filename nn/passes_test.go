@@ -60,7 +60,7 @@ func (c *passChecks) after(pass string, l *nn.Lowered) {
 	case "expand":
 		c.expanded(l.Graph)
 	case "recompute":
-		c.recomputed(l.Graph)
+		checkRecomputed(c.t, c.what, [2]*dag.Graph{c.before, l.Graph})
 	}
 	if got := strings.Count(text.String(), "\ntask "); l.Graph != nil && got != len(l.Graph.Tasks) {
 		c.t.Errorf("%s after %s: the text has %d tasks, the graph %d", c.what, pass, got, len(l.Graph.Tasks))
@@ -130,21 +130,5 @@ func (c *passChecks) expanded(g *dag.Graph) {
 	}
 	if got, want := flops(g), flops(c.before); math.Abs(got-want) > 1e-9*want {
 		c.t.Errorf("%s: %g flops once sums are expanded, %g before", c.what, got, want)
-	}
-}
-
-// recomputed: the tasks that were there are there in their order, and the others compute again.
-func (c *passChecks) recomputed(g *dag.Graph) {
-	i := 0
-	for t := range g.Tasks {
-		switch task := &g.Tasks[t]; {
-		case i < len(c.before.Tasks) && task.Name == c.before.Tasks[i].Name:
-			i++
-		case task.Labels.Phase != "recompute":
-			c.t.Errorf("%s: task %s is new", c.what, task.Name)
-		}
-	}
-	if i != len(c.before.Tasks) {
-		c.t.Errorf("%s: %d of %d tasks are left", c.what, i, len(c.before.Tasks))
 	}
 }
