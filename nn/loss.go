@@ -9,19 +9,19 @@ import (
 	"dahl/naming"
 )
 
-// Loss is what a training makes small, the mean over all positions of the batch: one per sample, or the rows and columns of
+// Loss is minimised by a training. It is the mean over all positions of the batch: one per sample, or the rows and columns of
 // an image of outputs, or all but the last dimension of others. The last layer's outputs are z, the
 // classes are c, and y is the class of a position:
 //
 //	cross_entropy   -Σ_c q_c·log softmax(z)_c                   CrossEntropyLoss
 //	mse             Σ_c (z_c - t_c)²/classes                    MSELoss
 //
-// The target of mse is t_c = 1 for the class y and 0 for all others. That of cross_entropy is
+// The target of mse is t_c = 1 for the class y and 0 for all others. The target of cross_entropy is
 //
 //	q_c = (1 - smoothing)·[c = y] + smoothing/classes
 //
-// The same loss is reported for the test set. A position is correct where the greatest output is that
-// of its class, whatever the loss.
+// The same loss is reported for the test set. A position is correct if the greatest output belongs
+// to its class, whatever the loss.
 type Loss struct {
 	Name           string  // a name in Losses. Empty means cross_entropy.
 	LabelSmoothing float64 // of cross_entropy: from 0 to 1

@@ -33,12 +33,13 @@ func Passes() (names []string) {
 
 // Lowered is the state of a lowering after a pass.
 type Lowered struct {
+	Name   string     // of the graph
 	Groups [][]*Stage // the layers of each group
 	Graph  *dag.Graph // Nil means that there are no tasks yet.
 }
 
 func (l *lowerer) state() *Lowered {
-	s := &Lowered{Graph: l.graph}
+	s := &Lowered{Name: l.opt.Name, Graph: l.graph}
 	for _, g := range l.groups {
 		var stages []*Stage
 		for _, stage := range g.stages {
@@ -55,12 +56,13 @@ func (s *Lowered) Dump(out io.Writer) error {
 		return s.Graph.WriteText(out)
 	}
 	w := bufio.NewWriter(out)
+	fmt.Fprintf(w, "graph %s\n", s.Name)
 	for _, group := range s.Groups {
 		var names []string
 		for _, stage := range group {
 			names = append(names, stage.Name)
 		}
-		fmt.Fprintln(w, strings.Join(names, " + "))
+		fmt.Fprintf(w, "  %s\n", strings.Join(names, " + "))
 	}
 	return w.Flush()
 }

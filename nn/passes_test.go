@@ -79,7 +79,7 @@ func (c *passChecks) groups(groups [][]*nn.Stage, text string) {
 			}
 		}
 	}
-	if lines := strings.Count(text, "\n"); layers != len(c.m.Stages) || lines != len(groups) {
+	if lines := strings.Count(text, "\n"); layers != len(c.m.Stages) || lines != len(groups)+1 {
 		c.t.Errorf("%s: %d layers in %d groups, a text of %d lines; want %d layers", c.what, layers, len(groups), lines, len(c.m.Stages))
 	}
 }

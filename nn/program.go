@@ -26,7 +26,10 @@ type ProgramOptions struct {
 	Optimizer    Optimizer // Nil means the model's default.
 	SampleType   dag.DType // of the data, see LowerOptions
 	Divisor      float64   // of pixels. Zero means 255.
-	Stream       bool      // the samples are handed to every step, see LowerOptions
+	// After is called for each graph after each pass of its lowering. Nil means that nobody asks.
+	After func(pass string, l *Lowered)
+
+	Stream bool // the samples are handed to every step, see LowerOptions
 }
 
 // NewProgram lowers the graphs of a training run and orders them: in each epoch the training
@@ -69,7 +72,7 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 			}
 			g, err := m.Lower(LowerOptions{
 				Name: run.name, Batch: run.batch, FullBatch: part.batch, Type: opt.Type, Lowering: opt.Lowering, Train: part.train,
-				Optimizer: opt.Optimizer, Samples: part.samples, SampleType: opt.SampleType, Divisor: opt.Divisor, Stream: opt.Stream,
+				Optimizer: opt.Optimizer, Samples: part.samples, SampleType: opt.SampleType, Divisor: opt.Divisor, Stream: opt.Stream, After: opt.After,
 			})
 			if err != nil {
 				return nil, err
