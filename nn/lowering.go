@@ -50,11 +50,7 @@ const (
 //
 // Layers that are fused with one before them have an entry too, so that the same numbers serve where a cut parts them.
 func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
-	if l2Bytes <= 0 {
-		l2Bytes = defaultL2
-	}
-	d := chooser{batch: batch, half: l2Bytes / 2, reuse: reuse, elemBytes: int(t.SizeBytes()), tiles: minTiles, devices: 1}
-	return d.lowering(m)
+	return forCache(m, batch, l2Bytes, reuse, t)
 }
 
 // FewCores is up to how many cores [DefaultLowering] is for. It leaves the others of a larger machine idle in convolutions of
@@ -64,10 +60,14 @@ const FewCores = 8
 // FineLowering is [DefaultLowering] for machines of more than [FewCores] cores. Their number counts for more than how fast a task is, so
 // a convolution's tile stays within the cache however many filters it has, down to one sample.
 func FineLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
+	return forCache(m, batch, l2Bytes, 0, t)
+}
+
+func forCache(m *Model, batch, l2Bytes, reuse int, t dag.DType) dag.Lowering {
 	if l2Bytes <= 0 {
 		l2Bytes = defaultL2
 	}
-	d := chooser{batch: batch, half: l2Bytes / 2, elemBytes: int(t.SizeBytes()), tiles: minTiles, devices: 1}
+	d := chooser{batch: batch, half: l2Bytes / 2, reuse: reuse, elemBytes: int(t.SizeBytes()), tiles: minTiles, devices: 1}
 	return d.lowering(m)
 }
 
