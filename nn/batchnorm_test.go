@@ -10,25 +10,6 @@ import (
 	"dahl/nn/layers"
 )
 
-// TestNormalisedGroups: of the fixture's residual blocks the sums and the ReLUs behind them are part of the normalisation
-// that comes last before them, and in an evaluation the other normalisations of convolutions are part of these.
-func TestNormalisedGroups(t *testing.T) {
-	m := layerCases(t)["normalised"]
-	for train, want := range map[bool]string{
-		true: "conv1 bn1+relu1 pool1 conv2 bn2+relu2 conv3 bn3+add1+relu3 conv4 bn4+relu4 conv5 bn5+add2+relu5 flatten1 fc1",
-		// bn4 is behind conv4, and bn5 behind conv5, whose outputs nothing else reads.
-		false: "conv1+bn1+relu1 pool1 conv2+bn2+relu2 conv3+bn3 add1 relu3 conv4+bn4+relu4 conv5+bn5 add2 relu5 flatten1 fc1",
-	} {
-		var groups []string
-		for _, g := range m.Groups(&dag.Lowering{}, train) {
-			groups = append(groups, joinNames(g))
-		}
-		if got := strings.Join(groups, " "); got != want {
-			t.Errorf("train %v: groups %s, want %s", train, got, want)
-		}
-	}
-}
-
 // TestPassesOfABlock counts how often tasks read or write a map of activations or gradients in a residual block before another one,
 // beside the convolutions: 13 passes forward and 17 backward with single layers, where a ReLU's mask is not counted. Fused, there are
 // 3 forward, since the second convolution normalises what it reads, and backward 8 of the sum's gradient (dy, the part of the way around, y, x, and dy again; then dy, x, dx), and

@@ -9,8 +9,8 @@ import (
 // clippedUpdates adds the updates of all layers with gradients clipped by their norm, all of them
 // together (kernels.clipNorm has the equations).
 //
-// Each part of a gradient that an update reads has a task that sums its squares, in a place of its own
-// in "clip.squares". The task "clip" adds these places in their order and writes "clip.hyper": what
+// For each part of a gradient that an update reads, one task sums the squares, in a place of its own in "clip.squares".
+// The task "clip" adds these places in their order and writes "clip.hyper": what
 // "step.hyper" has, and the factor. So clip waits for all gradients and updates wait for clip, as the
 // definition asks, and nothing else waits.
 func (l *lowerer) clippedUpdates(learning []*Node) {

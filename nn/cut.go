@@ -21,8 +21,9 @@ func checkGranularity(layer string, ll dag.LayerLowering) error {
 	return nil
 }
 
-// granularity replaces what a lowering leaves out. Samples, outputs and inputs become the extents of a layer that turns samples
-// of the shape in into those of the shape out, and the cut of the input gradient follows that of the forward pass. Rows and
+// granularity replaces what a lowering leaves out. Samples, outputs and inputs become the extents of the layer, where in
+// and out are the shapes of a sample before and after it. The cut of the input gradient follows the cut of the forward
+// pass. Rows and
 // columns stay 0, since the operations of one layer may differ in them.
 func granularity(l dag.LayerLowering, batch int, in, out []int) dag.LayerLowering {
 	clipped := func(c dag.Cut) dag.Cut {
@@ -44,7 +45,7 @@ func mirrored(f dag.Cut, out, in []int) dag.Cut {
 		if tile == 0 || d == of {
 			return tile
 		}
-		return parts(d, parts(of, tile))
+		return ceilDiv(d, ceilDiv(of, tile))
 	}
 	g := dag.Cut{Samples: f.Samples, Inputs: as(in[0], out[0], f.Outputs), Outputs: as(out[0], in[0], f.Inputs)}
 	i, o := extents(in), extents(out)

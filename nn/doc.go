@@ -22,9 +22,9 @@
 // # Partition
 //
 // A partition consists of regions only. [dag.LayerLowering] says how much of each dimension a task of a layer has:
-// samples, outputs (channels or features), inputs, rows and columns, each for the forward pass, the
-// gradient of the input and that of the weight. Every operation states its iteration space ([kernels.Space]), and
-// from that follows which box a task reads of each operand: rows of an image with their halo, some
+// samples, outputs (channels or features), inputs, rows and columns, each for the forward pass, the gradient of the input
+// and the gradient of the weight. Every operation states its iteration space ([kernels.Space]). From the space follows the
+// box of each operand that a task reads: rows of an image with their halo, some
 // channels of a weight. No layer has code for a particular cut. No task gathers or scatters, and a flatten is another view
 // of the same storage. So a task waits for the tiles that it reads, and for nothing else.
 //
@@ -44,9 +44,9 @@
 //
 // With [dag.Lowering.MicroBatches] a training step passes its batch through the network in parts, as if the lowering were of
 // several small steps with one update: see micro.go. Tiles lie in a micro-batch, and names of tasks count the samples of the batch.
-// Values and their gradients have the name of the micro-batch behind theirs, from 1 on: "conv1.out.micro2". Parameters, sums of gradients,
-// "labels", "loss.sample" and "loss.correct" are of the batch. Labels of tasks say the micro-batch, or 0 for what
-// is of the batch. Evaluations have no micro-batches. Where no tile crosses their bounds, the step is the same to the bit.
+// Values and their gradients have the name of the micro-batch behind theirs, from 1 on: "conv1.out.micro2". Parameters,
+// sums of gradients, "labels", "loss.sample" and "loss.correct" belong to the batch. Labels of tasks say the micro-batch,
+// or 0 for tasks of the batch. Evaluations have no micro-batches. Where no tile crosses their bounds, the step is the same to the bit.
 //
 // # Branches
 //
@@ -58,22 +58,21 @@
 // the model's.
 //
 // A sum of layers has no task for the gradients of its inputs, since each is the gradient of the
-// sum. So the way around a residual block costs one task, which reads two and writes one. Input
-// gradients that add to what is there would need a copy of the gradient first, and then read and
-// write as much. They would save a write and a read where two convolutions read one value, at the
+// sum. So the way around a residual block costs one task, which reads two and writes one. Input gradients that add to a
+// buffer would need a copy of the gradient first, and then read and write as much.
+// They would save a write and a read where two convolutions read one value, at the
 // price of a second form of every kernel of an input gradient.
 //
 // A concatenation has no task either: the layers before it write their channels into its buffer
 // ("conv2.out" is channels of "concat1.out" then), and the gradient of each is channels of its
-// gradient. An input is copied where that cannot be: the model's input, a flattened value, a value
-// that a flatten reads too, one in another layout, and one that already lies in another
-// concatenation.
+// gradient. Some inputs have to be copied: the model's input, a flattened value, a value that a flatten reads too, a value
+// in another layout, and a value in another concatenation.
 //
 // # Shared parameters
 //
-// Layers may have parameters of earlier ones ([Named.Shares], weights_of in a model file). Each layer has its own gradient of such a
-// parameter, and tasks "add" add those of later layers to that of the first ("fc1.backward.add.fc2.weight[0:64]"), which
-// updates it. See shared.go.
+// Layers may have parameters of earlier ones ([Named.Shares], weights_of in a model file). Each layer has its own gradient
+// of such a parameter. Tasks "add" add the gradients of later layers to the gradient of the first layer
+// ("fc1.backward.add.fc2.weight[0:64]"), which updates the parameter. See shared.go.
 //
 // # Statistics
 //
@@ -93,8 +92,8 @@
 // # Layout
 //
 // Images are n×h×w×c: channels last. The layout is an attribute of a buffer, and a
-// change of layout is a task like any other. Data sets have images as c×h×w, which the task that loads a batch turns, unless
-// nothing but flattens reads them.
+// change of layout is a task like any other. Data sets have images as c×h×w. The task that loads a batch turns them,
+// unless nothing but flattens reads them.
 //
 // Convolutions read their weight as (k k c f), copied once per step
 // ("conv1.forward.hwio"). For the input gradient they read it turned, as (k k f c)
@@ -124,32 +123,32 @@
 //	softmax + cross-entropy   the loss
 //	weight gradient + update  by stochastic gradient descent
 //
-// A residual block of two convolutions so has 3 passes over activations forward beside those of the convolutions, instead of 13, and 13
-// backward, instead of 17. A ReLU behind a normalisation keeps no mask either: its sign is computed again, or behind a sum read
-// from the output, where the gradient of the sum takes the place of that of the output and any part that another reader
-// has of it is added on the way.
+// So a residual block of two convolutions has, in addition to the convolutions, 3 passes over activations forward instead
+// of 13, and 13 backward instead of 17. A ReLU behind a normalisation keeps no mask either: its sign is computed again.
+// Behind a sum the sign is read from the output. The gradient of the sum then takes the place of the gradient of the
+// output, and the parts of other readers are added on the way.
 //
 // Pooling is not fused with a convolution in groups, nor where
 // its windows are no squares or have padding. The layers of a group follow each other without a branch:
-// see patterns in group.go. A fused ReLU keeps no mask: the layers that read its output write 0 in
-// the gradient where the output is 0, and so all of them have to be layers that can. So
+// see patterns in group.go. A fused ReLU keeps no mask: the layers that read its output write 0 in the gradient where the
+// output is 0. So all of them need the trait Stops. So
 // "grad.conv1.out" exists and "grad.relu1.out" does not. A group has the name, the labels and the
 // granularity of its first layer. The entries of its other layers in a lowering apply when these
 // are layers of their own. Its output has the name of its last layer, "pool1.out".
 //
 // The tasks of the gradient also update weight and bias if each has all samples of
-// the batch, so that no other task adds to the sums, as those of other micro-batches and of layers with the same parameters do,
-// and gradients are not clipped. Such a task is
+// the batch, so that no other task adds to the sums, such as tasks of other micro-batches and of layers with the same
+// parameters, and if gradients are not clipped. Such a task is
 // "fc1.backward.weight[0:64,0:128]" in phase "backward", where most of its work is. There is no
-// "grad.fc1.weight" then. The result is the same bit for bit as that of gradient and update apart,
-// except on a GPU for a dense layer with a packed weight. These tasks come behind the gradient of
+// "grad.fc1.weight" then. The result is bit for bit the result of separate tasks for gradient and update, except on a GPU
+// for a dense layer with a packed weight. These tasks come behind the gradient of
 // the input, which reads the weight before.
 //
 // # Recomputation
 //
-// What the forward pass of a layer makes is dropped, and computed again for the backward pass, where
-// [dag.LayerLowering] says so. The tasks that do that are in phase "recompute". They have the name of the first ones
-// with this phase in it, "conv1.recompute[0:8,0:4]", and their buffers that of the first ones with ".recomputed" behind it. They
+// If [dag.LayerLowering] says so, the results of the forward pass of a layer are dropped, and computed again for the
+// backward pass. The second tasks are in phase "recompute". They are named like the first tasks, but with this phase
+// ("conv1.recompute[0:8,0:4]"), and their buffers like the first buffers, with ".recomputed" at the end. They
 // start when the backward pass has come to them; see recompute.go. A layer of which the backward pass reads nothing is
 // computed once, as are all in an evaluation. A chain needs least memory where about every √n-th of its n layers keeps
 // its output, and the others are recomputed. To recompute all of them saves little. Nothing is saved in steps of more than
@@ -164,16 +163,16 @@
 //
 // # Names
 //
-// Parameters are named by the key of the PyTorch twin's state_dict ("conv1.weight"), which begins with the layer's name or, where
-// dahl has that word itself, with [Named.StateName] ("input.weight" of a layer "fc1"); gradients
+// Parameters are named by the key of the PyTorch twin's state_dict ("conv1.weight"). It begins with the layer's name. If
+// dahl uses that word itself, it begins with [Named.StateName] ("input.weight" of a layer "fc1"); gradients
 // "grad.conv1.weight", optimiser state "state.conv1.weight.v", a layer's output "conv1.out". The
 // data set is "data.train.images" and "data.train.labels" (or "data.test…"). A step's inputs are
 // "step.index" and "step.hyper", its results "loss" and "correct". Where the data set is streamed
 // there is no such buffer, and "step.images" and "step.labels" are inputs of every step.
 //
-// A task's name is a function of layer, phase and tile: "conv1.forward[0:8,0:4]". The first range
-// is of samples, and the second of output channels or features; for input gradients the second is
-// of input channels. Updates have one range, of rows of the parameter. A change of layout has one
+// A task's name is a function of layer, phase and tile: "conv1.forward[0:8,0:4]". The first range counts samples, and the
+// second output channels or features; for input gradients the second counts input channels.
+// Updates have one range, of rows of the parameter. A change of layout has one
 // range, of samples or of outputs, and the operation in its name: "conv1.forward.hwio[0:4]".
 //
 // # Units

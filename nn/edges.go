@@ -41,7 +41,7 @@ func (n *Node) isView() bool {
 // concatenation. A view needs a buffer without gaps.
 func (l *lowerer) concatenation(n *Node) (to *Node, input int) {
 	for _, r := range n.last().readers {
-		reader := l.of[r.stage]
+		reader := l.nodeOf[r.stage]
 		if reader.Traits.Joins && to == nil {
 			to, input = reader, r.input
 		}
@@ -58,7 +58,7 @@ func (l *lowerer) read(n *Node, input int) tensor {
 	if from == ModelInput {
 		return l.samples
 	}
-	p := l.of[from]
+	p := l.nodeOf[from]
 	x := p.out
 	if as := n.readerOf(input); x.grad == none || l.passes(p, as) {
 		x.grad = none // of a layer that passes it on, known in the backward pass
@@ -72,8 +72,8 @@ func (l *lowerer) read(n *Node, input int) tensor {
 	return x
 }
 
-// passes reports whether the gradient of an input is that of the output, or channels of it. Of a sum within a
-// group it is that of the sum.
+// passes reports whether the gradient of an input is the gradient of the output, or channels of it. The second input of a
+// fused sum has the gradient of the sum.
 func (n *Node) passes(input int) bool {
 	if n.add != nil {
 		return input == 1
@@ -84,11 +84,11 @@ func (n *Node) passes(input int) bool {
 // passes reports whether a reader of a group's output hands on the gradient of its own output
 // without a task.
 func (l *lowerer) passes(p *Node, r reader) bool {
-	n := l.of[r.stage]
+	n := l.nodeOf[r.stage]
 	return n.passes(n.inputOf(r))
 }
 
-// offset is the channel of the output at which an input of a layer that passes its gradient begins.
+// offset is the first channel of an input in the output of a layer with the trait Passes.
 func (n *Node) offset(input int) (channel int) {
 	if n.Traits.Joins {
 		for _, in := range n.In[:input] {
@@ -98,8 +98,8 @@ func (n *Node) offset(input int) (channel int) {
 	return channel
 }
 
-// writer is the reader of a group's output that writes the gradient, to which those of the others
-// are added: the last one with tasks for it.
+// writer is the reader of a group's output that writes the gradient: the last one with tasks for it. The parts of the
+// other readers are added.
 func (n *Node) writer(l *lowerer) reader {
 	for _, r := range slices.Backward(n.last().readers) {
 		if !l.passes(n, r) {
@@ -145,7 +145,7 @@ func (l *lowerer) sumGradients(n *Node) {
 		if r == writer {
 			continue
 		}
-		to := l.of[r.stage]
+		to := l.nodeOf[r.stage]
 		input := to.inputOf(r)
 		x, name := &to.ins[input], to.Name
 		if to.before != nil {

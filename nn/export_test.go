@@ -3,15 +3,8 @@ package nn
 import "dahl/dag"
 
 // Groups lists the layers of each group of a training step or an evaluation.
-func (m *Model) Groups(l *dag.Lowering, train bool) (all [][]*Stage) {
-	for _, g := range m.groupsOf(l, train, false) {
-		var stages []*Stage
-		for _, s := range g.stages {
-			stages = append(stages, &m.Stages[s])
-		}
-		all = append(all, stages)
-	}
-	return all
+func (m *Model) Groups(l *dag.Lowering, train bool) [][]*Stage {
+	return (&lowerer{m: m, groups: m.groupsOf(l, train, false)}).state().Groups
 }
 
 // Named lists the layers with their names and inputs.

@@ -9,8 +9,8 @@ import (
 
 // Extents says how far the tasks of each layer can be cut. By layer and operation
 // these are the extents of the dimensions along which it can be, 0 for the others, and as accumulators how many terms its sums can
-// have. They are those of layers that are fused, and where only a layer by itself can be cut so,
-// its own: a convolution before a pooling has the rows that are pooled, and its inputs.
+// have. Fused layers have the extents of their group, and along other dimensions the extents of a layer by itself: a
+// convolution before a pooling has the rows that are pooled, and its inputs.
 func (m *Model) Extents(batch int) (map[string]dag.LayerLowering, error) {
 	all := map[string]dag.LayerLowering{}
 	for _, alone := range []bool{false, true} {

@@ -7,7 +7,7 @@ import (
 
 // This file has the methods of [Node] for layers that are computed together.
 
-// Fused is the layer of the same type as another one that the tasks of this layer compute, too; nil: they do not. See [Fuser].
+// Fused is the layer of a type that the tasks of this layer also compute. Nil means that there is none. See [Fuser].
 func (n *Node) Fused(like Layer) *Stage {
 	for _, s := range n.stages[1:] {
 		if s := &n.l.m.Stages[s]; sameType(s.Layer, like) {
@@ -29,7 +29,7 @@ func (n *Node) StateOf(fused *Stage) (params, running []Operand) {
 	return operands(weights), operands(statistics)
 }
 
-// GradBefore adds the gradient of the layer's own output, before the pooling that is fused behind it, by an operation that reads some operands.
+// GradBefore adds the gradient of the layer's own output, before a fused pooling, by an operation that reads the operands.
 func (n *Node) GradBefore(op string, params dag.Params, reads ...Operand) Operand {
 	l := n.l
 	dy := l.tensor(n.Name+".out", n.Out)
@@ -58,7 +58,8 @@ func (n *Node) Moments() (sums, squares Operand, taken bool) {
 	return bySample(".sum"), bySample(".squares"), n.taken
 }
 
-// TakeMoments are [Node.Moments] of a normalisation that alone reads the output, which the layer's tasks now write. There are none where
+// TakeMoments are [Node.Moments] of the normalisation that alone reads the output. The layer's tasks then have to write
+// them. There are none where
 // another layer reads it, or tasks have some rows or columns, or some of a sum.
 func (n *Node) TakeMoments() (sums, squares Operand, wanted bool) {
 	l := n.l
@@ -69,7 +70,7 @@ func (n *Node) TakeMoments() (sums, squares Operand, wanted bool) {
 	if f := n.tiles.Forward; f.Inputs < n.In[0][0] && !n.Traits.Grouped || clip(f.Rows, of[1]) < of[1] || clip(f.Columns, of[2]) < of[2] {
 		return sums, squares, false
 	}
-	norm := l.of[n.readers[0].stage]
+	norm := l.nodeOf[n.readers[0].stage]
 	if !norm.Traits.Normalises {
 		return sums, squares, false
 	}
@@ -78,7 +79,8 @@ func (n *Node) TakeMoments() (sums, squares Operand, wanted bool) {
 	return sums, squares, true
 }
 
-// Leave leaves a normalisation with its ReLU to the layer that reads it, where that can do it: scale says how it normalises.
+// Leave leaves a normalisation and its ReLU to the layer behind it, if the trait Takes of that layer allows it. Scale says
+// how to normalise.
 func (n *Node) Leave(scale Operand) (left bool) {
 	if !n.l.normalisesLater(n) {
 		return false
@@ -93,6 +95,6 @@ func (l *lowerer) normalisesLater(n *Node) bool {
 	if !n.Traits.Normalises || !l.opt.Train || n.relu == nil || n.add != nil || len(n.last().readers) != 1 {
 		return false
 	}
-	to := l.of[n.last().readers[0].stage]
+	to := l.nodeOf[n.last().readers[0].stage]
 	return to.Traits.Takes.Has(calls.Norm) && to.pool == nil
 }

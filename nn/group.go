@@ -11,30 +11,30 @@ import (
 // layers of a pattern. The first one names the tasks and gives them its granularity.
 type group struct {
 	*Stage            // the first one; with an add its inputs are the group's
-	relu, pool *Stage // fused after it; nil: not fused
+	relu, pool *Stage // fused after it. Nil means not fused.
 	norm       *Stage // of a convolution that an evaluation also normalises
 	add        *Stage // what is normalised is added to another input, the second one of the group
 	end        *Stage // the last one
 	stages     []int  // the indices of all
 }
 
-// joined reports whether a sum among fused layers adds one other value, which is there before it. The gradient of the
-// sum is that of the other value, too. It is made where the gradient of the ReLU's output was, which must
-// not be that of a further sum.
+// joined reports whether a sum among fused layers adds one other value, which is there before it. The gradient of the sum
+// is the gradient of the other value, too. It takes the place of the gradient of the ReLU's output, so that one must not
+// be the gradient of a further sum.
 func (m *Model) joined(stages []int) bool {
 	sum := slices.IndexFunc(stages, func(s int) bool { return m.Stages[s].Traits.Passes })
 	if sum < 1 {
 		return true
 	}
 	add, last := &m.Stages[stages[sum]], &m.Stages[stages[len(stages)-1]]
-	if len(add.Inputs) != 2 || add.Inputs[0] == add.Inputs[1] || m.beside(add, stages[sum-1]) >= stages[0] {
+	if len(add.Inputs) != 2 || add.Inputs[0] == add.Inputs[1] || m.otherInput(add, stages[sum-1]) >= stages[0] {
 		return false
 	}
 	return slices.ContainsFunc(last.readers, func(r reader) bool { return !m.Stages[r.stage].Traits.Passes })
 }
 
-// beside is the other input of a sum of two.
-func (m *Model) beside(add *Stage, stage int) int {
+// otherInput is the input of a sum of two that is not a stage.
+func (m *Model) otherInput(add *Stage, stage int) int {
 	if add.Inputs[0] == stage {
 		return add.Inputs[1]
 	}
@@ -68,9 +68,9 @@ func (m *Model) inputLearns(s *Stage) bool {
 	return slices.ContainsFunc(s.Inputs, func(i int) bool { return i != ModelInput && m.Stages[i].learns })
 }
 
-// written is the layer whose whole output, or whose output's gradient, is in memory. Where no
+// written is the layer of a group with its whole output, or the gradient of it, in memory. Where no
 // gradient of the input is needed, that is the pooling: the convolution's output is never in
-// memory. Other groups also need the gradient of the convolution's output, for that of their input.
+// memory. Other groups also need the gradient of the convolution's output, to compute the gradient of their input.
 func (m *Model) written(g *group) *Stage {
 	if g.pool != nil && !m.inputLearns(g.Stage) {
 		return g.pool
@@ -81,7 +81,7 @@ func (m *Model) written(g *group) *Stage {
 // groups partitions the layers of a training step, in the order of their first ones.
 func (m *Model) groups(l *dag.Lowering) []group { return m.groupsOf(l, true, false) }
 
-// groupsOf are those of a training step or of an evaluation, or each layer alone.
+// groupsOf partitions the layers of a training step or of an evaluation, or gives each layer a group.
 func (m *Model) groupsOf(l *dag.Lowering, train, alone bool) []group {
 	var all []group
 	fused := make([]bool, len(m.Stages))
@@ -123,13 +123,13 @@ func (g *group) behind(t *Traits) **Stage {
 // joins adds the other input of the sum that a group computes.
 func (m *Model) joins(g *group, first int) {
 	both := *g.Stage
-	both.Inputs = append(slices.Clone(both.Inputs), m.beside(g.add, first))
+	both.Inputs = append(slices.Clone(both.Inputs), m.otherInput(g.add, first))
 	both.In = append(slices.Clone(both.In), g.add.In[0])
 	g.Stage = &both
 }
 
-// Unfused names the layers that a lowering leaves by themselves because the layer before them, or one that
-// reads them, is cut along a dimension over which it sums.
+// Unfused names the layers that a lowering does not fuse because of a cut: the layer before them, or a reader, is cut
+// along a dimension over which it sums.
 func (m *Model) Unfused(l *dag.Lowering) (names []string) {
 	uncut := dag.Lowering{}
 	heads := map[string]bool{}
@@ -193,7 +193,8 @@ func (s *Stage) sumsOutputs(l *dag.Lowering) bool {
 	return ll.InputGradient.Outputs < s.Out[0] && !s.Traits.Grouped
 }
 
-// along lists a stage and those of the types of layers behind it, each the only reader of the one before; nil: they are not there.
+// along lists a stage and the stages behind it, each the only reader of the one before. Nil means that their layers are
+// not of the wanted types.
 func (m *Model) along(stage int, behind []Layer) []int {
 	stages := []int{stage}
 	for _, like := range behind {

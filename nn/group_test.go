@@ -1,6 +1,7 @@
 package nn_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -28,29 +29,37 @@ func fusionCases(t testing.TB) map[string]*nn.Model {
 	}
 }
 
-// joinNames is the names of a group's layers.
-func joinNames(group []*nn.Stage) string {
-	var names []string
-	for _, s := range group {
-		names = append(names, s.Name)
-	}
-	return strings.Join(names, "+")
-}
-
 // TestGroups checks what is fused: + joins layers of one group.
 func TestGroups(t *testing.T) {
-	for name, want := range map[string]string{
-		"pools":        "conv1+relu1+pool1 conv2+relu2+pool2 flatten1 fc1+relu3 fc2",
-		"convolutions": "conv1+relu1 conv2+relu2 flatten1 fc1",
+	cases := fusionCases(t)
+	maps.Copy(cases, branchCases(t))
+	cases["normalised"] = layerCases(t)["normalised"]
+	for _, c := range []struct {
+		name  string
+		train bool
+		want  string
+	}{
+		{"pools", true, "conv1+relu1+pool1 conv2+relu2+pool2 flatten1 fc1+relu3 fc2"},
+		{"convolutions", true, "conv1+relu1 conv2+relu2 flatten1 fc1"},
 		// averages and the loss pass gradients where the ReLU's output is 0
-		"averages": "conv1 relu1 pool1 conv2 pool2 relu2 flatten1 fc1 relu3",
+		{"averages", true, "conv1 relu1 pool1 conv2 pool2 relu2 flatten1 fc1 relu3"},
+		{"twice", true, "conv1+relu1 conv2 beside add1 relu2 conv4 add2 flatten1 fc1"},
+		{"joined", true, "conv1 concat1 conv2+relu1+pool1 flatten1 fc1 relu2 concat2 fc2"},
+		// Sums and the ReLUs behind them are part of the normalisation that comes last before them.
+		{"normalised", true, "conv1 bn1+relu1 pool1 conv2 bn2+relu2 conv3 bn3+add1+relu3 conv4 bn4+relu4 conv5 bn5+add2+relu5 flatten1 fc1"},
+		// bn4 is behind conv4, and bn5 behind conv5, whose outputs nothing else reads.
+		{"normalised", false, "conv1+bn1+relu1 pool1 conv2+bn2+relu2 conv3+bn3 add1 relu3 conv4+bn4+relu4 conv5+bn5 add2 relu5 flatten1 fc1"},
 	} {
 		var got []string
-		for _, g := range fusionCases(t)[name].Groups(&dag.Lowering{}, true) {
-			got = append(got, joinNames(g))
+		for _, group := range cases[c.name].Groups(&dag.Lowering{}, c.train) {
+			var names []string
+			for _, s := range group {
+				names = append(names, s.Name)
+			}
+			got = append(got, strings.Join(names, "+"))
 		}
-		if text := strings.Join(got, " "); text != want {
-			t.Errorf("%s: groups %s, want %s", name, text, want)
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("%s, train %v: groups %s, want %s", c.name, c.train, text, c.want)
 		}
 	}
 }

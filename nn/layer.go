@@ -5,21 +5,20 @@ import "dahl/kernels/calls"
 // Layer is one kind of computation with its numbers. A new layer is one file with this interface, in package layers
 // with a line in its table, over which gradient, parity and lowering tests loop. A layer of
 // another module needs no line: [New] takes whatever implements the interface. Such a layer may
-// bring operations of its own, with a method Kernels() []kernels.Kernel. Other methods that a layer may
-// have are those of [Learner], [Tracker] and [Fuser], Traits() Traits, Prefix() string where automatic names begin otherwise
-// than with its kind, and WithOutputs(n int) Layer of one that can be a model's last for any number of classes.
+// bring operations of its own, with a method Kernels() []kernels.Kernel. A layer may implement [Learner], [Tracker] and
+// [Fuser], and have these methods: Traits() Traits; Prefix() string, if automatic names do not begin with its kind;
+// WithOutputs(n int) Layer, if it can be the last layer for any number of classes.
 type Layer interface {
 	// Kind is the layer's name in model files.
 	Kind() string
-	// Output is the shape of one sample after the layer, given those of its inputs, or an error if
-	// these do not fit.
+	// Output is the shape of one sample after the layer. It fails if the shapes of the inputs do not fit.
 	Output(in [][]int) ([]int, error)
 	// Flops is the work of the forward computation of one sample.
 	Flops(in [][]int, out []int) float64
 	// Forward adds the tasks that fill the layer's output.
 	Forward(n *Node)
-	// Backward adds the tasks that fill the gradients of the parameters, and of each input that
-	// Needs one. It is not called where nothing is needed.
+	// Backward adds the tasks of the gradients of the parameters, and of each input that Needs one. It is not called if
+	// there are none.
 	Backward(n *Node)
 }
 
@@ -34,11 +33,12 @@ type Tracker interface {
 	Running(in [][]int) []Parameter
 }
 
-// Traits are what a lowering must know of a layer beside its tasks. A layer that has any states them with a method Traits() Traits.
+// Traits tell a lowering all that it must know of a layer in addition to its tasks. A layer states them with a method
+// Traits() Traits.
 type Traits struct {
 	// Weight says that the layer's work is the product of its first parameter and its input. The rows of the parameter are outputs.
 	Weight bool
-	// Grouped says that such a sum is over the channels of one group, of which a task has all.
+	// Grouped says that such a sum is over the channels of one group. A task has all channels of a group.
 	Grouped bool
 	// WholeSample says that tasks have all channels of a sample unless a lowering asks for less.
 	WholeSample bool
@@ -46,18 +46,18 @@ type Traits struct {
 	View bool
 	// TrainsOnly says the same of an evaluation.
 	TrainsOnly bool
-	// Passes says that the gradient of each input is that of the output, or channels of it, without a task.
+	// Passes says that the gradient of the output, or channels of it, is the gradient of each input, without a task.
 	Passes bool
-	// Joins says that the output is the channels of the inputs behind each other, which other layers may write there.
+	// Joins says that the output is the channels of the inputs behind each other. The layers before may write them there.
 	Joins bool
-	// Normalises says that the layer before may take the moments of what it writes, and that the layer behind may
-	// normalise what it reads.
+	// Normalises says that the layer before may write the moments, and the layer behind may normalise its own input.
 	Normalises bool
-	// Integers says that the output is of type int32. It has no gradient.
+	// Integers says that the output has type int32. It has no gradient.
 	Integers bool
 	// Rectifies says that the output is 0 exactly where no gradient passes.
 	Rectifies bool
-	// Stops says that the layer puts 0 into the gradient of its input where that is 0, if [Node.Stops] asks for it.
+	// Stops says that the layer, if [Node.Stops] asks for it, writes 0 into the gradient of its input where the input is
+	// 0.
 	Stops bool
 	// Takes is the layers before it that operations of the layer compute with it: [calls.Norm] for one that normalises, and
 	// [calls.Mapped] for a view of a map.
@@ -70,7 +70,7 @@ type Fuser interface {
 }
 
 // Pattern is layers that the tasks of the layer before them compute where each is the only reader of the one before it. Behind has
-// a layer of each type. A sum is of two inputs, of which the other one is there before.
+// a layer of each type. A sum has two inputs, and the other one comes earlier in the model.
 //
 // A ReLU that is fused keeps no mask. Its output is 0 exactly where no gradient passes, so the layers that
 // read it can stop their input gradients there.
@@ -79,20 +79,20 @@ type Pattern struct {
 	Evaluation bool // it is one of evaluations alone
 	Stops      bool // all readers of the last layer have the trait Stops; if not, the layers stay tasks of their own
 
-	Fits func(behind []Layer) bool // whether there is an operation for these layers; nil: always
+	Fits func(behind []Layer) bool // whether there is an operation for these layers. Nil means always.
 }
 
 // Named gives a layer its own name instead of an automatic one, and names its inputs.
 type Named struct {
-	Name string // "": automatic
+	Name string // Empty means automatic.
 	Layer
-	Inputs []string // names of earlier layers, or "input", the model's own; nil: the layer before
+	Inputs []string // names of earlier layers, or "input", the model's own. Nil means the layer before.
 
 	// Shares names what this layer has of earlier ones: all parameters of "fc1", or its "fc1.weight" alone. Each is one
-	// parameter, whose gradient is the sum of those of all layers that have it. Running statistics are never shared.
+	// parameter. Its gradient is the sum of the gradients of all layers that have it. Running statistics are never shared.
 	Shares []string
 
-	// StateName begins the names of parameters and running statistics; "": Name does.
+	// StateName begins the names of parameters and running statistics. Empty means Name does.
 	StateName string
 }
 

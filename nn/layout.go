@@ -2,7 +2,7 @@ package nn
 
 import "dahl/dag"
 
-// Layouts inside a step, which are names of operations that copy to them, too.
+// Layouts inside a step. The operations that copy to them have the same names.
 const (
 	nhwc = "nhwc" // of images: channels last
 	nchw = "nchw" // of what a flatten makes of them: as data sets and parameters have it
@@ -43,7 +43,7 @@ func (l *lowerer) toFeatures(n *Node) {
 	l.copies(n, phaseForward, nchw, n.in, &from, (*tensor).at)
 }
 
-// fromFeatures fills the gradient of a flatten's input from that of the copy.
+// fromFeatures fills the gradient of a flatten's input from the gradient of the copy.
 func (l *lowerer) fromFeatures(n *Node) {
 	l.copies(n, phaseBackward, nhwc, n.before, n.in, (*tensor).gradAt)
 }

@@ -9,21 +9,21 @@ import (
 	"dahl/naming"
 )
 
-// Loss is what a training makes small, the mean over all positions of the batch: one per sample, or the rows and columns of
+// Loss is minimised by a training. It is the mean over all positions of the batch: one per sample, or the rows and columns of
 // an image of outputs, or all but the last dimension of others. The last layer's outputs are z, the
 // classes are c, and y is the class of a position:
 //
 //	cross_entropy   -Σ_c q_c·log softmax(z)_c                   CrossEntropyLoss
 //	mse             Σ_c (z_c - t_c)²/classes                    MSELoss
 //
-// The target of mse is t_c = 1 for the class y and 0 for all others. That of cross_entropy is
+// The target of mse is t_c = 1 for the class y and 0 for all others. The target of cross_entropy is
 //
 //	q_c = (1 - smoothing)·[c = y] + smoothing/classes
 //
-// The same loss is reported for the test set. A position is correct where the greatest output is that
-// of its class, whatever the loss.
+// The same loss is reported for the test set. A position is correct if the greatest output belongs
+// to its class, whatever the loss.
 type Loss struct {
-	Name           string  // a name in Losses; "": cross_entropy
+	Name           string  // a name in Losses. Empty means cross_entropy.
 	LabelSmoothing float64 // of cross_entropy: from 0 to 1
 }
 
@@ -91,7 +91,7 @@ func (l *lowerer) loss(z tensor) {
 	}
 }
 
-// batchLoss is what the losses of all samples share.
+// batchLoss adds the buffers that the losses of all samples share.
 func (l *lowerer) batchLoss() lossBuffers {
 	y, _ := l.b.BufferNamed("labels")
 	each := Elems(l.m.Positions())
@@ -122,8 +122,8 @@ type lossBuffers struct {
 	divisor         dag.Params
 }
 
-// lossOf adds a task that computes the losses of some samples, and where they are needed gradients, by an operation
-// that has a form for evaluations beside it.
+// lossOf adds a task for the losses of some samples. If gradients are needed, op computes them, too, and else the form of
+// op for evaluations.
 func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Params) {
 	positions := func(r dag.Range) dag.Range { return dag.Range{Lo: r.Lo * f.each, Hi: r.Hi * f.each} }
 	z, row := boxOf([]int{l.size() * f.each, l.m.Classes()}, positions(r)), boxOf(f.rows, positions(l.inBatch(r)))

@@ -32,13 +32,13 @@ type LowerOptions struct {
 	Type     dag.DType // Float32 or Float64
 	Lowering dag.Lowering
 
-	// FullBatch is the batch of the other steps, if this one has fewer samples; 0: Batch. Micro-batches are parts of that.
+	// FullBatch is the batch of the other steps, if this one has fewer samples. Zero means Batch. Micro-batches are parts of that.
 	FullBatch int
 
 	// Train selects a training step. False lowers an evaluation, which has no backward pass and
 	// changes no parameter.
 	Train     bool
-	Optimizer Optimizer // nil: the model's default
+	Optimizer Optimizer // Nil means the model's default.
 
 	// Samples is the size of the data set from which a step draws its batch. Split names the set
 	// "train" or "test"; "" follows Train. Samples are pixels (Uint8), which are divided by Divisor, tokens (Int32), or
@@ -53,14 +53,20 @@ type LowerOptions struct {
 	// Unfused lowers each layer by itself, as a pattern with a cut along what it sums over leaves it.
 	Unfused bool
 
+	// After is called after each pass, with what the passes have made. Nil means that nobody asks.
+	After func(pass string, l *Lowered)
+
 	extents map[string]dag.LayerLowering // where [Model.Extents] takes them down; else nil
 }
 
 // lowerer is the state of one Lower.
 type lowerer struct {
+	m      *Model
+	opt    LowerOptions
+	groups []group
+	graph  *dag.Graph // that the passes so far have made
+
 	b     *dag.Builder
-	m     *Model
-	opt   LowerOptions
 	index dag.BufferID // step.index
 	hyper dag.BufferID // step.hyper, none in an evaluation
 
@@ -72,7 +78,7 @@ type lowerer struct {
 	now     microBatch
 	samples tensor // the model's input
 	nodes   []*Node
-	of      []*Node // by stage
+	nodeOf  []*Node // by stage
 }
 
 // Lower turns one step of the model into a graph. It fails on senseless options and on lowerings
@@ -81,42 +87,33 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	if err := opt.complete(m); err != nil {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
-	l := &lowerer{b: dag.NewBuilder(opt.Name), m: m, opt: opt, hyper: none}
-	groups := m.groupsOf(&opt.Lowering, opt.Train, opt.Unfused)
-	for range groups {
-		l.learned = append(l.learned, &learned{})
+	l := &lowerer{m: m, opt: opt, hyper: none}
+	for _, p := range passes {
+		if err := p.run(l); err != nil {
+			return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
+		}
+		if opt.After != nil {
+			opt.After(p.name, l.state())
+		}
 	}
-	for _, l.now = range opt.microBatches() {
-		l.pass(groups)
-	}
-	g, err := l.b.Build()
-	if err == nil {
-		g, err = dag.Expand(g)
-	}
-	if err == nil {
-		g, err = recompute(g, &opt.Lowering)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
-	}
-	return g, nil
+	return l.graph, nil
 }
 
 // pass adds the tasks of a micro-batch, and the updates behind the last one.
-func (l *lowerer) pass(groups []group) {
-	l.nodes, l.of = nil, make([]*Node, len(l.m.Stages))
-	for i := range groups {
-		n := &Node{group: groups[i], l: l, learned: l.learned[i], steps: map[string]int{}, out: tensor{value: none, grad: none}}
+func (l *lowerer) pass() {
+	l.nodes, l.nodeOf = nil, make([]*Node, len(l.m.Stages))
+	for i := range l.groups {
+		n := &Node{group: l.groups[i], l: l, learned: l.learned[i], steps: map[string]int{}, out: tensor{value: none, grad: none}}
 		l.nodes = append(l.nodes, n)
 		for _, s := range n.stages {
-			l.of[s] = n
+			l.nodeOf[s] = n
 		}
 	}
 	l.load()
 	for _, n := range l.nodes {
 		l.forward(n)
 	}
-	l.loss(l.of[len(l.m.Stages)-1].out)
+	l.loss(l.nodeOf[len(l.m.Stages)-1].out)
 	if l.opt.Train {
 		l.backward()
 	}
@@ -250,7 +247,7 @@ func (l *lowerer) loadLabels() {
 	})
 }
 
-// forward adds the tasks of a group, after those of the groups that it reads. Its output has a
+// forward adds the tasks of a group, after the groups that it reads. Its output has a
 // gradient if it depends on parameters. Otherwise nothing would use the gradient.
 func (l *lowerer) forward(n *Node) {
 	n.tiles = granularity(l.opt.Lowering.Of(n.Name), l.size(), n.In[0], n.last().Out)
@@ -332,7 +329,8 @@ func (l *lowerer) add(t dag.Task) {
 	l.m.kernels.Add(l.b, t)
 }
 
-// newName is a name for a buffer of a layer beside those of others that read the same.
+// newName is a name for a buffer of a layer. If another layer has that buffer of the same value, the name ends with the
+// layer.
 func (l *lowerer) newName(name string, n *Node) string {
 	if _, taken := l.b.BufferNamed(name + l.now.suffix); taken {
 		name += "." + n.Name

@@ -50,11 +50,7 @@ const (
 //
 // Layers that are fused with one before them have an entry too, so that the same numbers serve where a cut parts them.
 func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
-	if l2Bytes <= 0 {
-		l2Bytes = defaultL2
-	}
-	d := chooser{batch: batch, half: l2Bytes / 2, reuse: reuse, elemBytes: int(t.SizeBytes()), tiles: minTiles, devices: 1}
-	return d.lowering(m)
+	return forCache(m, batch, l2Bytes, reuse, t)
 }
 
 // FewCores is up to how many cores [DefaultLowering] is for. It leaves the others of a larger machine idle in convolutions of
@@ -64,10 +60,14 @@ const FewCores = 8
 // FineLowering is [DefaultLowering] for machines of more than [FewCores] cores. Their number counts for more than how fast a task is, so
 // a convolution's tile stays within the cache however many filters it has, down to one sample.
 func FineLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
+	return forCache(m, batch, l2Bytes, 0, t)
+}
+
+func forCache(m *Model, batch, l2Bytes, reuse int, t dag.DType) dag.Lowering {
 	if l2Bytes <= 0 {
 		l2Bytes = defaultL2
 	}
-	d := chooser{batch: batch, half: l2Bytes / 2, elemBytes: int(t.SizeBytes()), tiles: minTiles, devices: 1}
+	d := chooser{batch: batch, half: l2Bytes / 2, reuse: reuse, elemBytes: int(t.SizeBytes()), tiles: minTiles, devices: 1}
 	return d.lowering(m)
 }
 
@@ -83,9 +83,9 @@ func WholeLowering(m *Model, batch int, memoryBytes int64, t dag.DType) dag.Lowe
 	return d.lowering(m)
 }
 
-// PartsLowering is [WholeLowering] with the batch in so many parts, one for each of several devices with memories
-// of their own. Each part of a layer sums its weight gradient in an accumulator. From the first layer on whose
-// weights weigh more in so many memories than a batch of its input, layers stay whole: to move the samples
+// PartsLowering is [WholeLowering] with the batch in parts, one for each of several devices with memories of their own.
+// Each part of a layer sums its weight gradient in an accumulator. Layers stay whole from the first one on whose weights,
+// once in each memory, have more bytes than a batch of its input: to move the samples
 // to one device takes less than to move gradients and weights between all.
 func PartsLowering(m *Model, batch, devices int, t dag.DType) dag.Lowering {
 	d := chooser{batch: batch, half: math.MaxInt64 / 2, elemBytes: int(t.SizeBytes()), tiles: 1, devices: devices}
@@ -96,7 +96,7 @@ func PartsLowering(m *Model, batch, devices int, t dag.DType) dag.Lowering {
 type chooser struct {
 	batch, elemBytes int
 	half             int // number of bytes in which a task's operands should stay
-	reuse            int // of a convolution's filters, for which a task may leave these bytes; 0: filters are as other weights
+	reuse            int // of a convolution's filters, for which a task may leave these bytes. Zero means filters are as other weights.
 	tiles            int // per layer at least, while splitting pays
 	devices          int // among which the layers to come divide the batch
 }
@@ -108,7 +108,7 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 		d.devices = 1
 	}
 	// By stage, the samples per tile of the last layer with weights on the way of its first inputs.
-	along := map[int]int{ModelInput: parts(d.batch, d.devices)}
+	along := map[int]int{ModelInput: ceilDiv(d.batch, d.devices)}
 	before := along[ModelInput]
 	for i := range groups {
 		g := &groups[i]
@@ -141,7 +141,7 @@ func (d *chooser) lanes() int { return vectorBytes / d.elemBytes }
 // workNs estimates, in nanoseconds, the forward pass of a layer with weights over a tile: its
 // operations, with outputs that fill whole vectors, and its activations once.
 func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
-	filled := float64(parts(outputs, d.lanes()) * d.lanes())
+	filled := float64(ceilDiv(outputs, d.lanes()) * d.lanes())
 	flops := s.Layer.Flops(s.In, s.Out) / float64(s.Out[0]) * filled * float64(samples)
 	bytes := samples * (s.inElems() + Elems(s.Out)/s.Out[0]*outputs) * d.elemBytes
 	return flops*float64(d.elemBytes)/flopBytesPerNs + float64(bytes)/bytesPerNs
@@ -156,7 +156,7 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 	ll := dag.LayerLowering{Forward: dag.Cut{Samples: d.batch, Outputs: s.Out[0]}}
 	part := func() int { return weights / s.Out[0] * ll.Forward.Outputs }
 	work := func() float64 { return d.workNs(s, ll.Forward.Samples, ll.Forward.Outputs) }
-	tiles := func() int { return parts(d.batch, ll.Forward.Samples) * parts(s.Out[0], ll.Forward.Outputs) }
+	tiles := func() int { return ceilDiv(d.batch, ll.Forward.Samples) * ceilDiv(s.Out[0], ll.Forward.Outputs) }
 
 	if d.divides(s) {
 		return d.part(s)
@@ -198,9 +198,9 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 // batch moves perSamples bytes, and a further part of the outputs moves the images again. The batch gets at most maxParts
 // parts. halveCheaper reports whether there was anything to halve.
 func (d *chooser) halveCheaper(s *Stage, c *dag.Cut, perSamples, maxParts int) bool {
-	bySamples := parts(d.batch, c.Samples) * perSamples
-	byOutputs := parts(s.Out[0], c.Outputs) * d.batch * s.inElems() * d.elemBytes
-	canSamples := c.Samples > 1 && parts(d.batch, halve(c.Samples)) <= maxParts
+	bySamples := ceilDiv(d.batch, c.Samples) * perSamples
+	byOutputs := ceilDiv(s.Out[0], c.Outputs) * d.batch * s.inElems() * d.elemBytes
+	canSamples := c.Samples > 1 && ceilDiv(d.batch, halve(c.Samples)) <= maxParts
 	canOutputs := c.Outputs > d.lanes()
 	switch {
 	case canSamples && (bySamples <= byOutputs || !canOutputs):
@@ -216,10 +216,10 @@ func (d *chooser) halveCheaper(s *Stage, c *dag.Cut, perSamples, maxParts int) b
 func (d *chooser) filterGradient(s *Stage, ll dag.LayerLowering, weights int) dag.LayerLowering {
 	g := &ll.WeightGradient
 	*g = dag.Cut{Samples: d.batch, Outputs: s.Out[0]}
-	for parts(d.batch, g.Samples)*parts(s.Out[0], g.Outputs) < d.tiles && d.workNs(s, g.Samples, g.Outputs) > taskNs &&
+	for ceilDiv(d.batch, g.Samples)*ceilDiv(s.Out[0], g.Outputs) < d.tiles && d.workNs(s, g.Samples, g.Outputs) > taskNs &&
 		d.halveCheaper(s, g, 3*weights, maxAccumulators) {
 	}
-	g.Accumulators = parts(d.batch, g.Samples)
+	g.Accumulators = ceilDiv(d.batch, g.Samples)
 	return ll
 }
 
@@ -230,10 +230,10 @@ func (d *chooser) divides(s *Stage) bool {
 
 // part is the granularity of a layer of which each device has its part of the batch.
 func (d *chooser) part(s *Stage) dag.LayerLowering {
-	samples := parts(d.batch, d.devices)
+	samples := ceilDiv(d.batch, d.devices)
 	return dag.LayerLowering{
 		Forward:        dag.Cut{Samples: samples, Outputs: s.Out[0]},
-		WeightGradient: dag.Cut{Samples: samples, Outputs: s.Out[0], Accumulators: parts(d.batch, samples)},
+		WeightGradient: dag.Cut{Samples: samples, Outputs: s.Out[0], Accumulators: ceilDiv(d.batch, samples)},
 	}
 }
 
@@ -248,13 +248,13 @@ func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLo
 		return ll
 	}
 	merge := float64(3 * s.Params[0].Elems() * d.elemBytes / mergeBytesPerNs)
-	byMerging := int(d.workNs(s, d.batch, outputs) / (mergeShare * merge)) // accumulators beside the first
+	byMerging := int(d.workNs(s, d.batch, outputs) / (mergeShare * merge)) // accumulators after the first
 	if byMerging > 0 {
 		g.Samples = ll.Forward.Samples
-		g.Accumulators = min(maxAccumulators, 1+byMerging, parts(d.batch, g.Samples))
+		g.Accumulators = min(maxAccumulators, 1+byMerging, ceilDiv(d.batch, g.Samples))
 		return ll
 	}
-	for g.Outputs >= 2*d.lanes() && parts(outputs, g.Outputs) < d.tiles && d.workNs(s, d.batch, g.Outputs) > taskNs {
+	for g.Outputs >= 2*d.lanes() && ceilDiv(outputs, g.Outputs) < d.tiles && d.workNs(s, d.batch, g.Outputs) > taskNs {
 		g.Outputs = halve(g.Outputs)
 	}
 	if d.tiles > 1 && d.workNs(s, d.batch, g.Outputs) > 2*taskNs && d.batch > 1 {

@@ -21,8 +21,8 @@ type StepMetrics struct {
 }
 
 // EpochMetrics is one row of the epochs' table. Losses are means over the
-// samples, accuracies fractions. Steps, Samples, Seconds and Joules are of the training steps that count: all
-// but the first of each graph in the run, which warms up. Their sums over all epochs are those of the run.
+// samples, accuracies fractions. Steps, Samples, Seconds and Joules cover the training steps that count: all
+// but the first of each graph in the run, which warms up. Their sums over all epochs are the sums of the run.
 type EpochMetrics struct {
 	Epoch                  int
 	Loss, Accuracy         float64

@@ -9,20 +9,20 @@ import (
 
 // A training step may pass its batch through the network in micro-batches, as in Y. Huang et al.,
 // "GPipe: efficient training of giant neural networks using pipeline parallelism", NeurIPS 2019. The lowerer
-// then goes through the layers once for each of them. It is no new way to compute: a micro-batch is samples of the
-// batch, and its tasks are those that a cut along samples gives. What differs is that
+// then goes through the layers once for each of them. The computation stays the same: a micro-batch is samples of the
+// batch, and its tasks are those that a cut along samples gives. Two things differ:
 //
-//   - each micro-batch has buffers of its own for values and their gradients ("conv1.out.micro2"), so that those of
-//     one need not be in memory together with those of another.
+//   - each micro-batch has buffers of its own for values and their gradients ("conv1.out.micro2"), so that two
+//     micro-batches need not be in memory together.
 //   - tasks come in the order micro-batch, forward, backward.
 //
 // Parameters, their packed copies and the sums of their gradients are one for all. The tasks of the weight gradients
 // of all micro-batches reduce into the same sums, in the order of the samples, and one update follows.
-// Nothing else joins micro-batches, so there is no barrier between them: the first layers may work on the next one
-// while the last layers have this one, which makes a pipeline of devices that have some layers each.
+// Nothing else joins micro-batches, so there is no barrier between them: the first layers may work on the next one while
+// the last layers have this one. Devices with some layers each then form a pipeline.
 // D. Narayanan et al., "Memory-efficient pipeline-parallel DNN training", ICML 2021, call the step a flush.
 //
-// The loss of a sample is divided by the whole batch, and the results are those of all samples. So the step
+// The loss of a sample is divided by the whole batch, and the results count all samples. So the step
 // computes the same mean and the same gradient as without micro-batches. Sums of gradients are the same to the
 // bit if all cuts along samples leave the same parts: then both graphs have the same calls of kernels, in the
 // same order in each sum.
@@ -30,13 +30,13 @@ import (
 // microBatch is the samples that the lowerer is at.
 type microBatch struct {
 	samples dag.Range
-	suffix  string // of the names of its buffers; "": it is the batch
-	label   int32  // of its tasks; 0: they are for the batch
+	suffix  string // of the names of its buffers. Empty means it is the batch.
+	label   int32  // of its tasks. Zero means they are for the batch.
 }
 
 // microBatches cuts the batch.
 func (opt *LowerOptions) microBatches() (all []microBatch) {
-	size := parts(opt.FullBatch, max(opt.Lowering.MicroBatches, 1))
+	size := ceilDiv(opt.FullBatch, max(opt.Lowering.MicroBatches, 1))
 	eachRange(opt.Batch, size, func(r dag.Range) {
 		now := microBatch{samples: r}
 		if size < opt.Batch {
@@ -68,7 +68,7 @@ func (l *lowerer) ofBatch(add func()) {
 	l.now = now
 }
 
-// nameOf is the name of a buffer, without that of the micro-batch.
+// nameOf is the name of a buffer without the suffix of the micro-batch.
 func (l *lowerer) nameOf(id dag.BufferID) string {
 	return strings.TrimSuffix(l.b.BufferAt(id).Name, l.now.suffix)
 }
@@ -78,7 +78,7 @@ func (l *lowerer) view(name string, of dag.BufferID, shape []int) dag.BufferID {
 	return l.b.View(name+l.now.suffix, of, shape...)
 }
 
-// learned is what the nodes of a group in all micro-batches share.
+// learned holds the buffers that the nodes of a group share in all micro-batches.
 type learned struct {
 	weights, grads []dag.BufferID // as Stage.Params
 	running        []dag.BufferID // as Stage.Running

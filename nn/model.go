@@ -1,17 +1,13 @@
 package nn
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 
 	"dahl/dag"
 	"dahl/kernels"
-	"dahl/naming"
 	"dahl/nn/random"
 )
 
@@ -28,12 +24,12 @@ type Model struct {
 	// any other model, whose outputs are fitted to the data.
 	OutputsAt string
 
-	ONNX  *ONNXFile // with whose weights the model begins; nil: none
-	Notes []string  // what somebody should know who trains it
+	ONNX  *ONNXFile // with whose weights the model begins. Nil means none.
+	Notes []string  // what users should know before they train it
 
 	named        map[string]int // index of each stage
 	inputReaders []reader       // of the model's own input
-	kernels      *kernels.Table // nil: those of package kernels
+	kernels      *kernels.Table // nil means the table of package kernels
 }
 
 // ONNXFile is the ONNX file of a network, and how it calls the operands of the whole.
@@ -65,7 +61,7 @@ type Stage struct {
 	readers []reader // in the order of the model
 	learns  bool     // its output depends on parameters
 	shares  []string // see Named
-	shared  bool     // parameters of it are those of other layers, or the other way round
+	shared  bool     // it has parameters of other layers, or they have its parameters
 }
 
 // reader is an input of a stage, as the layer whose output it is sees it.
@@ -75,14 +71,14 @@ type reader struct{ stage, input int }
 type Parameter struct {
 	Name   string  // the key in PyTorch's state_dict: "conv1.weight"
 	Shape  []int   // weights (f,c,k,k) or (out,in), biases (f) or (out)
-	FanIn  int     // number of inputs of one output, for PyTorch's initialisation; 0: all elements begin with First
+	FanIn  int     // number of inputs of one output, for PyTorch's initialisation. Zero means all elements begin with First.
 	First  float64 // see FanIn
 	Counts bool    // an int64, whatever the type of the network
 
-	// Of is the parameter of an earlier layer that this one is; "": it is its own. See [Named.Shares].
+	// Of is the parameter of an earlier layer that this one is. Empty means it is its own. See [Named.Shares].
 	Of string
 
-	Values []float64 // with which it begins, as a model file with weights says; nil: Init draws them
+	Values []float64 // with which it begins, as a model file with weights says. Nil means Init draws them.
 }
 
 // Elems is the number of elements of the parameter.
@@ -106,7 +102,7 @@ func (p *Parameter) bufferShape() []int {
 
 // Init fills dst, which holds the elements of the parameter from one on, with PyTorch's default distribution:
 // U(-b, b) with b = 1/√fan_in, for weights and biases, or with First. The numbers depend on the seed and the
-// parameter's name only. A parameter of a model file with weights begins with those of the file instead.
+// parameter's name only. A parameter of a model file with weights begins with the numbers of the file.
 func (p *Parameter) Init(dst []float64, from int, seed uint64) {
 	if p.Values != nil {
 		copy(dst, p.Values[from:])
@@ -122,19 +118,18 @@ func (p *Parameter) Init(dst []float64, from int, seed uint64) {
 	random.InitBetween(dst, from, seed, p.Name, -bound, bound)
 }
 
-// Defaults is the way a model is trained. Batch and Optimizer are those of a training that names no
-// others.
+// Defaults is the way a model is trained. Batch and Optimizer hold for a training that names no others.
 type Defaults struct {
 	Batch     int
 	Optimizer Optimizer
 	Schedule  Schedule // of the optimiser's rate
 	Loss      Loss
 	// ClipNorm is the most that the norm of all gradients together may be, as PyTorch's
-	// clip_grad_norm_ has it; 0: any.
+	// clip_grad_norm_ has it. Zero means any.
 	ClipNorm float64
 }
 
-// String is all that decides a step beside its batch.
+// String lists all settings that decide a step, except its batch.
 func (d Defaults) String() string {
 	text := fmt.Sprintf("%s lr=%v", d.Optimizer.Name(), d.Optimizer.Rate())
 	for _, p := range d.Optimizer.params() {
@@ -149,7 +144,7 @@ func (d Defaults) String() string {
 	return text
 }
 
-// New checks that the layers fit together and names those that are not [Named]:
+// New checks that the layers fit together, and names the layers without [Named]:
 // kinds are counted from 1, as in conv1, relu1, pool1, conv2, fc1.
 func New(name string, input []int, layers ...Layer) (*Model, error) {
 	m := &Model{Name: name, Input: slices.Clone(input), Defaults: Defaults{Batch: 32, Optimizer: DefaultSGD()}}
@@ -190,35 +185,6 @@ func (m *Model) For(input []int, classes int) (*Model, error) {
 	return other, nil
 }
 
-// MaxSampleElems bounds one sample at any layer, so that byte counts cannot overflow.
-const MaxSampleElems = 1 << 32
-
-func (m *Model) infer(layers []Layer) error {
-	if err := checkShape(m.Input); err != nil {
-		return &Fault{-1, "input", fmt.Errorf("input: %w", err)}
-	}
-	if len(layers) == 0 {
-		return fmt.Errorf("it has no layers")
-	}
-	all := placed{map[string]int{}, map[string]Layer{}}
-	m.Stages, m.named = make([]Stage, 0, len(layers)), map[string]int{}
-	for i, layer := range layers {
-		if err := m.place(layer, all); err != nil {
-			if _, ok := errors.AsType[*Fault](err); ok {
-				return err
-			}
-			return &Fault{i, ".input", err}
-		}
-	}
-	last := len(m.Stages) - 1
-	for i := range m.Stages[:last] {
-		if s := &m.Stages[i]; len(s.readers) == 0 {
-			return &Fault{i, "", fmt.Errorf("layer %q: no layer reads its output; write its name into the input of a later layer, or leave it out", s.Name)}
-		}
-	}
-	return m.bringKernels()
-}
-
 // bringer is a layer with operations of its own. All layers of one type bring the same.
 type bringer interface{ Kernels() []kernels.Kernel }
 
@@ -239,158 +205,10 @@ func (m *Model) bringKernels() (err error) {
 	return err
 }
 
-// Kernels is the table of operations of the model's tasks: those of package kernels and those that
-// its layers bring. It is nil where they bring none. What runs the tasks needs it, as
+// Kernels is the table of operations of the model's tasks: the operations of package kernels, and others that layers
+// bring. Nil means that they bring none. What runs the tasks needs it, as
 // execute.Target.Kernels.
 func (m *Model) Kernels() *kernels.Table { return m.kernels }
-
-// Fault is what is wrong with a model, and where its file says it: the number of the layer, and what follows in the path
-// of its key. Without a layer, -1, Key is all of the path.
-type Fault struct {
-	Layer int
-	Key   string
-	error
-}
-
-// Unwrap implements the interface of package errors.
-func (f *Fault) Unwrap() error { return f.error }
-
-// placed is what is known of the layers that are in their places.
-type placed struct {
-	count map[string]int   // of automatic names, by their prefix
-	kinds map[string]Layer // a layer of each kind
-}
-
-// place puts a layer behind those of the model.
-func (m *Model) place(layer Layer, all placed) error {
-	var inputs []string
-	s := Stage{Layer: layer}
-	for n, ok := layer.(Named); ok; n, ok = s.Layer.(Named) {
-		s.Name, s.Layer = cmp.Or(s.Name, n.Name), n.Layer
-		s.StateName = cmp.Or(s.StateName, n.StateName)
-		s.shares = append(s.shares, n.Shares...)
-		if inputs == nil {
-			inputs = n.Inputs
-		}
-	}
-	kind, prefix := s.Layer.Kind(), PrefixOf(s.Layer)
-	if other, known := all.kinds[kind]; known && !sameType(other, s.Layer) {
-		return fmt.Errorf("layer %T: its kind %q is that of %T; give it another", s.Layer, kind, other)
-	}
-	all.kinds[kind] = s.Layer
-	all.count[prefix]++
-	if s.Name == "" {
-		s.Name = fmt.Sprintf("%s%d", prefix, all.count[prefix])
-	}
-	if err := CheckName(s.Name); err != nil {
-		return err
-	}
-	if m.index(s.Name) >= 0 {
-		return fmt.Errorf("layer %q: the name is taken by an earlier layer", s.Name)
-	}
-	if err := m.connect(&s, inputs); err != nil {
-		return fmt.Errorf("layer %q: %w", s.Name, err)
-	}
-	if s.StateName == "" {
-		s.StateName = s.Name
-	} else if s.StateName != s.Name && !IsStateName(s.StateName) {
-		return fmt.Errorf("layer %q: names of parameters that begin with %q; use letters, digits, '_', '-' and '.', and another word than grad or state", s.Name, s.StateName)
-	}
-	if err := cmp.Or(s.complete(), m.share(&s)); err != nil {
-		return err
-	}
-	for i, from := range s.Inputs {
-		readers := &m.inputReaders
-		if from != ModelInput {
-			readers = &m.Stages[from].readers
-		}
-		*readers = append(*readers, reader{len(m.Stages), i})
-	}
-	m.named[s.Name] = len(m.Stages)
-	m.Stages = append(m.Stages, s)
-	return nil
-}
-
-// PrefixOf is how automatic names of a layer begin: what its method Prefix says, or its kind.
-func PrefixOf(l Layer) string {
-	if p, ok := l.(interface{ Prefix() string }); ok {
-		return p.Prefix()
-	}
-	return l.Kind()
-}
-
-// connect finds the inputs of a layer by their names. Without names it reads the layer before it.
-func (m *Model) connect(s *Stage, inputs []string) error {
-	s.Inputs = []int{len(m.Stages) - 1}
-	if inputs != nil {
-		s.Inputs = nil
-	}
-	for _, name := range inputs {
-		from := m.index(name)
-		if from < 0 && name != InputName {
-			known := []string{InputName}
-			for i := range m.Stages {
-				known = append(known, m.Stages[i].Name)
-			}
-			return fmt.Errorf("input %q is not a layer before it; there are %s%s", name, strings.Join(known, ", "), naming.DidYouMean(name, known))
-		}
-		s.Inputs = append(s.Inputs, from)
-	}
-	for _, from := range s.Inputs {
-		shape := m.Input
-		if from != ModelInput {
-			shape = m.Stages[from].Out
-			s.learns = s.learns || m.Stages[from].learns
-		}
-		s.In = append(s.In, shape)
-	}
-	return nil
-}
-
-// index is the index of a layer by its name, or ModelInput.
-func (m *Model) index(name string) int {
-	if i, ok := m.named[name]; ok {
-		return i
-	}
-	return ModelInput
-}
-
-// complete asks the layer for its output and its parameters.
-func (s *Stage) complete() (err error) {
-	if s.Out, err = s.Layer.Output(s.In); err == nil {
-		err = checkShape(s.Out)
-	}
-	if err != nil {
-		var shapes []string
-		for _, in := range s.In {
-			shapes = append(shapes, naming.ShapeText(in))
-		}
-		return fmt.Errorf("layer %q (%s) of input %s: %w", s.Name, s.Layer.Kind(), strings.Join(shapes, ", "), err)
-	}
-	if l, ok := s.Layer.(Learner); ok {
-		s.Params = l.Params(s.In)
-	}
-	s.learns = s.learns || len(s.Params) > 0
-	if t, ok := s.Layer.(interface{ Traits() Traits }); ok {
-		s.Traits = t.Traits()
-	}
-	switch {
-	case s.Traits.Weight && len(s.Params) == 0:
-		return fmt.Errorf("layer %q (%s): it says that it has a weight, and has no parameters", s.Name, s.Layer.Kind())
-	case s.Traits.Integers && s.learns:
-		return fmt.Errorf("layer %q (%s): whole numbers have no gradient, and what it reads or has is learned", s.Name, s.Layer.Kind())
-	}
-	if t, ok := s.Layer.(Tracker); ok {
-		s.Running = t.Running(s.In)
-	}
-	for _, p := range s.state() {
-		p.Name = s.StateName + "." + p.Name
-		if err := checkExtents(p.Shape); err != nil {
-			return fmt.Errorf("parameter %q: %w", p.Name, err)
-		}
-	}
-	return nil
-}
 
 // state is the parameters and running statistics of the stage.
 func (s *Stage) state() (all []*Parameter) {
@@ -426,30 +244,6 @@ func (m *Model) layers() []Layer {
 		all[i] = n
 	}
 	return all
-}
-
-// maxRank is the most dimensions of a sample.
-const maxRank = 4
-
-func checkShape(shape []int) error {
-	if len(shape) < 1 || len(shape) > maxRank {
-		return fmt.Errorf("shape %s; want 1 to %d dimensions", naming.ShapeText(shape), maxRank)
-	}
-	return checkExtents(shape)
-}
-
-func checkExtents(shape []int) error {
-	n := 1
-	for _, e := range shape {
-		if e < 1 {
-			return fmt.Errorf("shape %s; every extent is at least 1", naming.ShapeText(shape))
-		}
-		if n > MaxSampleElems/e {
-			return fmt.Errorf("shape %s has more than %d elements", naming.ShapeText(shape), int64(MaxSampleElems))
-		}
-		n *= e
-	}
-	return nil
 }
 
 // Classes is the number of outputs at each position.

@@ -10,7 +10,7 @@ import (
 // reserved are the first parts of names that buffers and tasks use, so that no layer may.
 var reserved = []string{"clip", "correct", "data", "dropout", "feed", "fetch", "grad", "input", "labels", "loss", "metrics", "state", "step"}
 
-// IsStateName reports whether names of parameters may begin like this, as those of PyTorch do. Gradients and states of the
+// IsStateName reports whether names of parameters may begin like this, as names of PyTorch do. Gradients and states of the
 // optimiser have names that begin otherwise.
 func IsStateName(name string) bool {
 	first, _, _ := strings.Cut(name, ".")

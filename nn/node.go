@@ -8,19 +8,18 @@ import (
 	"dahl/dag"
 )
 
-// Node is a group of layers while it is lowered. Its methods are what layers of other modules need
-// to add their tasks.
+// Node is a group of layers while it is lowered. By its methods layers of this and of other modules add their tasks.
 type Node struct {
 	group
 	l      *lowerer
 	ins    []tensor // the inputs
-	before *tensor  // the input of a flatten that reads a copy in the order of features; nil: none
+	before *tensor  // the input of a flatten that reads a copy in the order of features. Nil means none.
 	in     *tensor  // the first input
 	out    tensor
 	tiles  dag.LayerLowering // no tile is 0 or larger than its extent
 
 	*learned
-	part  *tensor // of the gradient of the output, which the layer adds; nil: the gradient is complete
+	part  *tensor // of the gradient of the output, which the layer adds. Nil means the gradient is complete.
 	taken bool    // the layer before writes the moments of the input
 
 	phase string         // phaseForward or phaseBackward
@@ -54,7 +53,8 @@ func (n *Node) InputGrad(input int) Operand { return n.ins[input].gradient(dag.A
 // Stops reports whether the gradient of the first input is to be 0 where the input is: it comes out of a ReLU that is fused.
 func (n *Node) Stops() bool { return n.in.rectified }
 
-// Map is the C×H×W of the map as whose H×W×C the features of the first input lie; nil: they lie in order. See [calls.Mapped].
+// Map is the C×H×W of a map whose H×W×C are the features of the first input. Nil means that they lie in order. See
+// [calls.Mapped].
 func (n *Node) Map() []int { return n.in.turned }
 
 // Needs reports whether an input has a gradient.
@@ -65,7 +65,8 @@ func (n *Node) Param(param int) Operand {
 	return Operand{whole(n.weights[param]).Region, n.paramAxes(param), true}
 }
 
-// ParamGrad is the gradient of a parameter. An operation that may write or change it adds to what other tasks have added.
+// ParamGrad is the gradient of a parameter. An operation with both modes, write and change, adds to the sum of other
+// tasks.
 // Where the layer asks for no gradient, its own tasks have updated all parameters.
 func (n *Node) ParamGrad(param int) Operand {
 	if n.grads == nil {
@@ -78,7 +79,7 @@ func (n *Node) ParamGrad(param int) Operand {
 	return Operand{whole(id).Region, n.paramAxes(param), true}
 }
 
-// paramAxes are what the dimensions of a parameter are of the layer: rows are outputs, and columns inputs.
+// paramAxes maps each dimension of a parameter to a dimension of the layer: rows are outputs, and columns inputs.
 func (n *Node) paramAxes(param int) []dag.Dimension {
 	if param == 0 && n.packing != nil {
 		return n.packing.seen.axes()
@@ -98,8 +99,8 @@ func (n *Node) Saved(name string, kind dag.DType) Operand {
 }
 
 // Buffer is any other buffer of the layer's own, such as the moments of samples. The first call with a name adds it, and
-// later ones find it, also in the backward pass. The axes say along which dimensions of the layer the operation is cut that
-// writes it.
+// later ones find it, also in the backward pass. The axes map its dimensions to dimensions of the layer, along which its
+// writer is cut.
 func (n *Node) Buffer(b dag.Buffer, axes ...dag.Dimension) Operand {
 	b.Name += n.l.now.suffix
 	id, there := n.l.b.BufferNamed(b.Name)
@@ -109,7 +110,8 @@ func (n *Node) Buffer(b dag.Buffer, axes ...dag.Dimension) Operand {
 	return whole(id, axes...)
 }
 
-// Keys are numbers by which the layer draws at random, one for each sample and step. The backward pass has those of the forward pass.
+// Keys are numbers by which the layer draws at random, one for each sample and step. The backward pass has the same keys
+// as the forward pass.
 func (n *Node) Keys() Operand {
 	l, batch := n.l, []int{n.l.opt.Batch}
 	keys, drawn := l.b.BufferNamed(n.Name + ".keys")

@@ -16,23 +16,26 @@ const (
 
 // ProgramOptions say how a model is trained.
 type ProgramOptions struct {
-	Batch        int // 0: the model's default
-	EvalBatch    int // 0: Batch
+	Batch        int // Zero means the model's default.
+	EvalBatch    int // Zero means Batch.
 	TrainSamples int
-	TestSamples  int // 0: no evaluation
-	Epochs       int // 0: one
+	TestSamples  int // Zero means no evaluation.
+	Epochs       int // Zero means one.
 	Type         dag.DType
 	Lowering     dag.Lowering
-	Optimizer    Optimizer // nil: the model's default
+	Optimizer    Optimizer // Nil means the model's default.
 	SampleType   dag.DType // of the data, see LowerOptions
-	Divisor      float64   // of pixels; 0: 255
-	Stream       bool      // the samples are handed to every step, see LowerOptions
+	Divisor      float64   // of pixels. Zero means 255.
+	// After is called for each graph after each pass of its lowering. Nil means that nobody asks.
+	After func(pass string, l *Lowered)
+
+	Stream bool // the samples are handed to every step, see LowerOptions
 }
 
 // NewProgram lowers the graphs of a training run and orders them: in each epoch the training
 // steps, the short last batch, and the evaluation. An epoch uses every sample once. Batches
-// larger than the data set are cut to it. The micro-batches of the short last batch have as many samples
-// as those of the others.
+// larger than the data set are cut to it. The micro-batches of the short last batch have as many samples as in the other
+// steps.
 func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 	if opt.Batch == 0 {
 		opt.Batch = m.Defaults.Batch
@@ -69,7 +72,7 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 			}
 			g, err := m.Lower(LowerOptions{
 				Name: run.name, Batch: run.batch, FullBatch: part.batch, Type: opt.Type, Lowering: opt.Lowering, Train: part.train,
-				Optimizer: opt.Optimizer, Samples: part.samples, SampleType: opt.SampleType, Divisor: opt.Divisor, Stream: opt.Stream,
+				Optimizer: opt.Optimizer, Samples: part.samples, SampleType: opt.SampleType, Divisor: opt.Divisor, Stream: opt.Stream, After: opt.After,
 			})
 			if err != nil {
 				return nil, err

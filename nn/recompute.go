@@ -11,20 +11,20 @@ import (
 // nets with sublinear memory cost", arXiv:1604.06174, 2016. Of a chain of n layers with outputs of
 // one size, the forward pass leaves n outputs to the backward pass. If all but every k-th are
 // dropped, it leaves n/k checkpoints, and the backward pass computes k - 1 outputs again at a time.
-// So n/k + k - 1 outputs are in memory instead of n. That is least for k = √n, about 2√n. Beside
-// them are the gradients of one segment. Each output that is dropped costs its layer's forward pass once more.
+// So n/k + k - 1 outputs are in memory instead of n. That is least for k = √n, about 2√n. The gradients of one segment are
+// in memory, too. Each output that is dropped costs its layer's forward pass once more.
 //
-// A buffer is dropped if all tasks that write it belong to the forward passes of layers that are
-// recomputed. The tasks of the backward pass then read a second buffer, which copies of those tasks
+// A buffer is dropped if all tasks that write it belong to the forward passes of recomputed layers.
+// The tasks of the backward pass then read a second buffer, which copies of those tasks
 // fill: the same operations on the same tiles in the same order, hence the same bits on devices of one kind. A copy reads
-// the second buffer of what is dropped, and the first of what is not. So layers in a row are a
-// segment, which begins at what the layer before it has kept.
+// the second buffers of dropped values, and the first buffers of others. So recomputed layers in a row are a segment. It
+// begins at the output of the layer before it.
 //
 // Kept are
 //
 //   - what no task of the backward pass reads; its layer is then computed once.
-//   - a buffer that a layer writes with others that are not recomputed, as in a concatenation, and
-//     what the same tasks write beside it.
+//   - a buffer that is also written by layers without recomputation, as in a concatenation, and the other results of the
+//     same tasks.
 //   - what is made of parameters alone, such as the packed copy of a weight. It is no activation.
 //
 // A mask or index is an operand of the first computation, too. Nothing reads it there, so its bytes are free
@@ -45,7 +45,7 @@ import (
 // phaseRecompute is the label of the copies.
 const phaseRecompute = "recompute"
 
-// recomputing is the state of recompute. Tasks and buffers are those of the graph before.
+// recomputing is the state of recompute. Tasks and buffers belong to the graph before.
 type recomputing struct {
 	from  *dag.Graph
 	to    *dag.Builder
@@ -61,7 +61,7 @@ type recomputing struct {
 	micro  int32        // micro-batch of these
 }
 
-// recompute adds to a graph, whose reductions are expanded, what a lowering asks to compute again.
+// recompute adds to a graph with expanded reductions the tasks that a lowering asks to run twice.
 func recompute(g *dag.Graph, l *dag.Lowering) (*dag.Graph, error) {
 	chosen := l.Default.Recompute
 	for _, ll := range l.Layers {
@@ -115,7 +115,7 @@ func (r *recomputing) findDrops(l *dag.Lowering) (any bool) {
 			r.drops[storage] = role == dag.Activation || role == dag.Workspace // an accumulator
 		}
 	})
-	for kept := true; kept; { // until each task writes only what is dropped, or nothing that is
+	for kept := true; kept; { // until each task writes dropped buffers alone, or none of them
 		kept = false
 		for t := range g.Tasks {
 			if !r.runsTwice(dag.TaskID(t), l) {
@@ -161,7 +161,7 @@ func (r *recomputing) keep(t dag.TaskID) (changed bool) {
 	return changed
 }
 
-// fill adds the copies that make what a task of the backward pass reads, those that are not there.
+// fill adds the missing copies of tasks whose results a task of the backward pass reads.
 func (r *recomputing) fill(reader dag.TaskID) {
 	segment := r.missing(nil, reader)
 	if segment == nil {
@@ -183,7 +183,7 @@ func (r *recomputing) fill(reader dag.TaskID) {
 	}
 }
 
-// nameAgain is the name of a task's copy. That of a sum of accumulators begins with the buffer's.
+// nameAgain is the name of a task's copy. The name of a sum of accumulators begins with the name of its buffer.
 func nameAgain(t *dag.Task) string {
 	if t.Labels.Phase == phaseReduce {
 		return strings.Replace(t.Name, ".merge", ".recomputed.merge", 1)

@@ -24,13 +24,13 @@ import (
 //	r·(from + (1 - from)·t/warmup)                       LinearLR, joined by SequentialLR
 //
 // The rate is a function of the step alone. In particular over does not follow from the number of
-// epochs: a training that goes on for more epochs has the rates that it would have had from the
-// begin. After over periods the cosine rises again, as PyTorch's does.
+// epochs: a training that is continued for more epochs has the same rates as one of so long from the start.
+// After over periods the cosine rises again, as PyTorch's does.
 //
 // PyTorch computes most rates from the one before. They differ from these by some roundings. The
 // zero value is constant.
 type Schedule struct {
-	Kind    string // a name in Schedules; "": constant
+	Kind    string // a name in Schedules. Empty means constant.
 	PerStep bool   // a period is a step; else it is an epoch, in which the rate stays the same
 
 	Every      int     // of step: periods between two changes
@@ -38,7 +38,7 @@ type Schedule struct {
 	Gamma      float64 // of step and multistep
 	Over       int     // of cosine: periods down to Min
 	Min        float64 // of cosine: the least rate
-	Warmup     int     // periods; 0: none
+	Warmup     int     // periods. Zero means none.
 	From       float64 // share of the rate with which the warm-up begins
 }
 
@@ -95,14 +95,15 @@ func (s Schedule) Rates(r float64, perEpoch int) func(step int) float64 {
 	}
 }
 
-// scheduleSetting is what the text of a schedule may say after its name: a number, or periods, or several of these with / between. The
+// scheduleSetting is a setting in the text of a schedule, behind its name: a number, or periods, or several of these with
+// / between. The
 // periods of a schedule of its own have to be given.
 type scheduleSetting struct {
 	name      string
-	of        string                   // the schedules that have it; "": all
-	periods   func(*Schedule) *int     // nil: it is something else
-	several   func(*Schedule) *[]int   // nil: it is something else
-	number    func(*Schedule) *float64 // nil: it is periods
+	of        string                   // the schedules that have it. Empty means all.
+	periods   func(*Schedule) *int     // Nil means it is something else.
+	several   func(*Schedule) *[]int   // Nil means it is something else.
+	number    func(*Schedule) *float64 // Nil means it is periods.
 	otherwise float64                  // the number where none is given, PyTorch's default
 	most      float64                  // of a number, which is at least 0
 }
@@ -121,8 +122,7 @@ func scheduleSettings() []scheduleSetting {
 }
 
 // ParseSchedule reads a schedule: its name and its settings, with spaces or commas between, as in
-// "cosine over=90epochs warmup=5epochs min=1e-5" or "step,every=500steps,gamma=0.5". All periods are
-// of one unit.
+// "cosine over=90epochs warmup=5epochs min=1e-5" or "step,every=500steps,gamma=0.5". All periods have one unit.
 func ParseSchedule(text string) (Schedule, error) {
 	words := strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == ',' })
 	if len(words) == 0 {

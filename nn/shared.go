@@ -9,10 +9,10 @@ import (
 	"dahl/naming"
 )
 
-// A parameter may be that of several layers, as the weights of a network that applies one layer twice, or of an embedding that
-// is also the last layer. It is one buffer, with one state of the optimiser and one update. Each layer has a buffer of its own for
-// the gradient, in whatever layout and tiles it computes it. The first layer has the parameter. Its gradient comes last
-// in the backward pass, and those of the others are added to it, from the last layer to the first:
+// Several layers may have one parameter, as in a network that applies one layer twice, or with one table for its embedding
+// and its last layer. It is one buffer, with one state of the optimiser and one update. Each layer has a buffer of its own for
+// the gradient, in whatever layout and tiles it computes it. The first layer has the parameter. Its gradient comes last in
+// the backward pass, and the gradients of the other layers are added to it, from the last layer to the first:
 //
 //	dL/dw = Σ over layers of dL/dw with the parameters of all other layers held fixed.
 
@@ -82,7 +82,7 @@ func (s *Stage) take(p *Parameter, from *Stage) error {
 	return nil
 }
 
-// SharedNames are the names that parameters have in further layers, each with the one that [Model.State] lists.
+// SharedNames maps the names of parameters in further layers to their names in [Model.State].
 func (m *Model) SharedNames() map[string]string {
 	all := map[string]string{}
 	for i := range m.Stages {
@@ -95,8 +95,8 @@ func (m *Model) SharedNames() map[string]string {
 	return all
 }
 
-// sumShared adds to the gradients of a layer those that later layers have of the same parameters, in the parts in which they are
-// updated. The last layers come first.
+// sumShared adds to the gradients of a layer the gradients of later layers for the same parameters, in the parts of the
+// updates. The last layers come first.
 func (l *lowerer) sumShared(n *Node) {
 	if !n.shared {
 		return

@@ -39,18 +39,6 @@ func untied(t testing.TB, m *nn.Model) *nn.Model {
 	return mustNew(t, m.Name, m.Input, all...)
 }
 
-// TestSharedGradientsAgainstFiniteDifferences: the gradient of a parameter of several layers is the slope of the loss
-// when it changes in all of them.
-func TestSharedGradientsAgainstFiniteDifferences(t *testing.T) {
-	conv := layers.Conv2D{Filters: 2, Kernel: 2}
-	for _, m := range []*nn.Model{sharedCases(t)["bias"],
-		mustNew(t, "dense", []int{5}, layers.Dense{Outputs: 5}, layers.ReLU{}, nn.Named{Layer: layers.Dense{Outputs: 5}, Shares: []string{"fc1"}}),
-		mustNew(t, "conv", []int{2, 3, 4}, conv, nn.Named{Layer: conv, Shares: []string{"conv1"}}, layers.Flatten{}, layers.Dense{Outputs: 3}),
-	} {
-		t.Run(m.Name, func(t *testing.T) { checkGradients(t, m, false) })
-	}
-}
-
 // TestSharedGradientsAreSums: the gradient is the sum of those that the layers have apart, with equal numbers in them, to the
 // bit: the last layer's and the one's before it are added to the first's.
 func TestSharedGradientsAreSums(t *testing.T) {
@@ -130,33 +118,6 @@ func TestSharedParametersAreOne(t *testing.T) {
 			slices.Sort(names)
 			if got := strings.Join(names, " "); got != want.updates {
 				t.Errorf("%s: updates of %s, want %s", name, got, want.updates)
-			}
-		}
-	}
-}
-
-// TestSharedSteps: a step of stochastic gradient descent takes the sum of the gradients from the weight, whatever is fused.
-func TestSharedSteps(t *testing.T) {
-	const batch, rate = 7, 0.5
-	for name, m := range sharedCases(t) {
-		opt := nn.LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Optimizer: keepsGradients, Lowering: dag.Lowering{}}
-		kept := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
-		kept.fill(m, "train", 4)
-		before := map[string][]float64{}
-		for _, p := range m.Parameters() {
-			before[p.Name] = kept.floats(p.Name)
-		}
-		kept.step(indices(0, batch), 0, 1)
-		opt.Optimizer = nn.SGD{LearningRate: rate}
-		in := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
-		in.fill(m, "train", 4)
-		in.step(indices(0, batch), rate, 1)
-		for _, p := range m.Parameters() {
-			grad, want := kept.floats("grad."+p.Name), before[p.Name]
-			for i, got := range in.floats(p.Name) {
-				if d := got - (want[i] - rate*grad[i]); d > 1e-15 || d < -1e-15 {
-					t.Errorf("%s: %s[%d] is %g after a step, want %g", name, p.Name, i, got, want[i]-rate*grad[i])
-				}
 			}
 		}
 	}

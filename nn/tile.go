@@ -25,10 +25,10 @@ type tensor struct {
 	rectified bool
 	// stopped: likewise, but the layer itself puts the zeros there, when all readers have written grad.
 	stopped bool
-	// normal: the values are those before a batch normalisation and its ReLU, which the layer that reads them applies; nil:
+	// normal: how to normalise the values. Their reader does so, with a ReLU. Nil means that they are read
 	// as they are.
 	normal *Operand
-	// turned: the features lie as H×W×C of this C×H×W; nil: as usual.
+	// turned: the features lie as H×W×C of this C×H×W. Nil means as usual.
 	turned []int
 }
 
@@ -39,7 +39,7 @@ type part struct {
 	first int
 }
 
-// from is the part that begins at a channel of a tensor of which p is the part.
+// from is the part that begins at a channel of x, if p is the part of x.
 func (p part) from(x *tensor, channel int) part {
 	if p.shape == nil {
 		p.shape = x.shape
@@ -87,7 +87,7 @@ func (x *tensor) boxIn(p part, samples dag.Range) dag.Box {
 // all is the samples of the tensor.
 func (x *tensor) all() dag.Range { return dag.Range{Hi: x.shape[0]} }
 
-// axes are what the dimensions of the tensor are of a layer, which has its channels as inputs or outputs.
+// axes maps each dimension of the tensor to a dimension of a layer; channels are its inputs or its outputs.
 func (x *tensor) axes(channels dag.Dimension) []dag.Dimension {
 	if x.channelsLast() {
 		return []dag.Dimension{dag.AlongSamples, dag.AlongRows, dag.AlongColumns, channels}
@@ -136,7 +136,7 @@ func clip(size, extent int) int {
 	return size
 }
 
-func parts(extent, size int) int { return (extent + size - 1) / size }
+func ceilDiv(extent, size int) int { return (extent + size - 1) / size }
 
 func writes(b dag.BufferID, box dag.Box) dag.Access  { return access(b, box, dag.Write) }
 func reads(b dag.BufferID, box dag.Box) dag.Access   { return access(b, box, dag.Read) }

@@ -10,11 +10,11 @@ import (
 	"dahl/kernels/calls"
 )
 
-// Operand is what an operation accesses of a layer. Each of its tasks accesses a part. The operation says whether it reads
+// Operand is a region of a buffer that an operation of a layer accesses. Each of its tasks accesses a part. The operation says whether it reads
 // or writes it.
 type Operand struct {
 	dag.Region
-	axes      []dag.Dimension // what each dimension of the region is of the layer
+	axes      []dag.Dimension // the dimension of the layer behind each dimension of the region
 	parameter bool            // it is a parameter, or the gradient of one, to which tasks add
 }
 
@@ -33,7 +33,7 @@ func (o *Operand) access(k *kernels.Kernel, operand int) dag.Access {
 	return a
 }
 
-// side is a dimension along which an operation is cut: one of the operand that it writes, or one over which it sums.
+// side is a dimension along which an operation is cut: a dimension of the written operand, or a loop of a sum.
 type side struct {
 	along        dag.Dimension
 	dim          int    // of the written operand; -1: summed over
@@ -52,8 +52,8 @@ var summed = map[string]dag.Dimension{
 }
 
 // tiles adds the tasks of an operation. The operation says by its statement ([kernels.Space]) which part of each operand
-// a tile touches, halos among them, so that no layer has code for a particular cut. Tasks that
-// sum over a dimension that is cut add to the first operand; [dag.Expand] gives their sums an order. tiles returns along which
+// a tile touches, halos among them, so that no layer has code for a particular cut. If a summed dimension is cut, tasks
+// add to the first operand; [dag.Expand] gives their sums an order. tiles returns along which
 // sides the operation is or may be cut.
 func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut, operands ...Operand) (sides []side) {
 	whole := dag.Task{Op: op, Type: l.opt.Type, Params: params}

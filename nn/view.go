@@ -10,7 +10,7 @@ import (
 	"dahl/naming"
 )
 
-// View makes the output a view of the input, and the gradient of the output one of that of the input. Elements are in
+// View makes the output a view of the input, and the gradient of the output a view of the gradient of the input. Elements are in
 // PyTorch's order.
 func (n *Node) View() {
 	l := n.l

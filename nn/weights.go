@@ -21,7 +21,7 @@ type Packing struct {
 	Form
 	Back   string // the operation that fills the gradient from its copy
 	From   []int  // the parameter as both operations see it; if it has another shape, the layer's operations see the copy in that shape
-	Turned *Form  // a second copy, which gradients of the input read; nil: they read the first
+	Turned *Form  // a second copy, which gradients of the input read. Nil means they read the first.
 }
 
 // weight is the form in which the tasks of a step see a weight.
@@ -62,24 +62,24 @@ func (n *Node) Pack(p Packing) {
 	l := n.l
 	turns := p.Turned != nil && l.turnsAtOnce(n)
 	l.ofBatch(func() {
-		var beside []dag.Access
+		var also []dag.Access
 		if turns {
 			n.turned = l.form(n, p.Turned)
-			beside = []dag.Access{writes(n.turned.id, nil)}
+			also = []dag.Access{writes(n.turned.id, nil)}
 		}
 		n.packing = &packing{Packing: p}
-		l.copyWeight(n, n.packing, beside)
+		l.copyWeight(n, n.packing, also)
 	})
 }
 
-// copyWeight adds the tasks that fill a copy of the weight. What these also write is beside it.
-func (l *lowerer) copyWeight(n *Node, p *packing, beside []dag.Access) {
+// copyWeight adds the tasks that fill a copy of the weight. These tasks also write further regions.
+func (l *lowerer) copyWeight(n *Node, p *packing, also []dag.Access) {
 	shape, name := n.Params[0].Shape, n.Params[0].Name
 	copied := l.form(n, &p.Form)
 	p.parameter = l.viewed(n.weights[0], name+"."+nchw, shape, p.From)
 	eachRange(p.From[0], n.tiles.Forward.Outputs, func(r dag.Range) {
 		accesses := []dag.Access{writes(copied.id, boxAt(p.Shape, p.Outputs, r)), reads(p.parameter, boxOf(p.From, r))}
-		l.rangeTask(n, phaseForward, p.Layout, r, append(accesses, beside...)...)
+		l.rangeTask(n, phaseForward, p.Layout, r, append(accesses, also...)...)
 	})
 	if p.seen = *copied; !slices.Equal(shape, p.From) {
 		p.seen = n.parameter()
@@ -123,7 +123,7 @@ func (l *lowerer) viewed(id dag.BufferID, name string, shape, want []int) dag.Bu
 	return l.b.View(name, id, want...)
 }
 
-// axes are what the dimensions of the weight are of its layer.
+// axes maps each dimension of the weight to a dimension of its layer.
 func (w *weight) axes() []dag.Dimension {
 	axes := slices.Repeat([]dag.Dimension{NoAxis}, len(w.Shape))
 	axes[w.Outputs], axes[w.Inputs] = dag.AlongOutputs, dag.AlongInputs
@@ -157,8 +157,8 @@ func (n *Node) Multiply(op string, with calls.Attributes, params dag.Params, wri
 }
 
 // MultiplyBack adds the gradients of a layer with a weight, by an operation with some attributes. dy is the operands that say the
-// gradient of the output, and ofInput adds the tasks of the gradient of the input. Tasks that also update
-// the weight come behind these, which read the old weight.
+// gradient of the output, and ofInput adds the tasks of the gradient of the input. Tasks that also update the weight come
+// last, since the gradient of the input reads the old weight.
 func (n *Node) MultiplyBack(op string, with calls.Attributes, params dag.Params, ofInput func(), dy ...Operand) {
 	atOnce := n.l.updatesAtOnce(n)
 	if !atOnce {
@@ -281,8 +281,8 @@ func (n *Node) gradientWhole() bool {
 	return g.Samples >= n.l.opt.Batch && g.Inputs >= n.In[0][0] && clip(g.Rows, of[1]) == of[1] && clip(g.Columns, of[2]) == of[2]
 }
 
-// gradientUpdates adds these tasks, in parts of outputs. op, with, params and dy are those of the gradient by itself. The
-// tasks see packed weights in the packed dimensions, and features that were flattened channels last as the map that they are.
+// gradientUpdates adds these tasks, in parts of outputs. op, with, params and dy describe the gradient by itself. The
+// tasks see packed weights in the packed dimensions, and flattened features with channels last as a map.
 func (l *lowerer) gradientUpdates(n *Node, op string, with calls.Attributes, params dag.Params, dy ...Operand) {
 	with |= calls.SGD
 	params = slices.Concat(params, l.opt.Optimizer.params())

@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"io"
 	"math"
 	"slices"
 
@@ -76,7 +77,7 @@ func lowered(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, e
 
 // Lower makes the program of the model for the samples.
 func (w *Workload) Lower() (err error) {
-	o, n := &w.Options, w.Samples
+	o := &w.Options
 	o.Batch, o.Epochs, o.Type = cmp.Or(o.Batch, w.Model.Defaults.Batch), max(1, o.Epochs), cmp.Or(o.Type, dag.Float32)
 	if !o.Elsewhere {
 		left := budget.Available()
@@ -86,9 +87,6 @@ func (w *Workload) Lower() (err error) {
 		o.Stream = o.Stream || w.Data.streams(left)
 	}
 	w.Data = w.Data.as(o.Type)
-	if n.Type == dag.Float32 || n.Type == dag.Float64 {
-		n.Type = o.Type
-	}
 	if w.Lowering = o.Lowering; w.Lowering == nil {
 		l := DefaultLowering(w.Model, w.Platform, o.Batch, o.Type)
 		if o.Tiles != (tiling.Tiling{}) {
@@ -102,11 +100,34 @@ func (w *Workload) Lower() (err error) {
 		}
 		w.Lowering = &l
 	}
-	w.Program, err = nn.NewProgram(w.Model, nn.ProgramOptions{
+	w.Program, err = nn.NewProgram(w.Model, w.programOptions())
+	return asInput(err)
+}
+
+func (w *Workload) programOptions() nn.ProgramOptions {
+	o, n := &w.Options, w.Samples
+	if n.Type == dag.Float32 || n.Type == dag.Float64 {
+		n.Type = o.Type
+	}
+	return nn.ProgramOptions{
 		Batch: o.Batch, TrainSamples: cmp.Or(n.Train, o.Batch), TestSamples: n.Test, Epochs: o.Epochs,
 		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, SampleType: n.Type, Divisor: n.Divisor, Stream: o.Stream,
-	})
-	return asInput(err)
+	}
+}
+
+// DumpLowering lowers the workload once more and writes the state of each graph after a pass as text.
+func (w *Workload) DumpLowering(out io.Writer, pass string) (err error) {
+	if w.Model == nil {
+		return inputErrorf("a graph file has no lowering; dump a pass of the decision")
+	}
+	options := w.programOptions()
+	options.After = func(now string, l *nn.Lowered) {
+		if now == pass && err == nil {
+			err = l.Dump(out)
+		}
+	}
+	_, lowerErr := nn.NewProgram(w.Model, options)
+	return cmp.Or(err, lowerErr)
 }
 
 // CheckVariant refuses a name without a kernel, and the name of a library that GPUs of

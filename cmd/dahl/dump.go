@@ -9,6 +9,7 @@ import (
 
 	"dahl/cmd/dahl/flags"
 	"dahl/naming"
+	"dahl/nn"
 	"dahl/schedule"
 )
 
@@ -20,6 +21,9 @@ type dump struct {
 
 // dumps lists the passes in the order in which they run.
 func dumps() (all []dump) {
+	for _, pass := range nn.Passes() {
+		all = append(all, dump{pass, func(w *workload, out io.Writer) error { return w.DumpLowering(out, pass) }})
+	}
 	for _, pass := range schedule.Passes() {
 		all = append(all, dump{pass, func(w *workload, out io.Writer) error { return w.Decision.Dump(out, pass) }})
 	}

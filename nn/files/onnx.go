@@ -94,7 +94,7 @@ func setWeights(m *nn.Model, weights map[string]*onnx.Tensor) error {
 
 func setWeight(p *nn.Parameter, t *onnx.Tensor) error {
 	if t == nil && (p.Counts || p.Of != "") {
-		return nil // no part of the format, or that of another layer
+		return nil // no part of the format, or a parameter of another layer
 	}
 	var shape []int
 	if t != nil {
@@ -111,7 +111,7 @@ func setWeight(p *nn.Parameter, t *onnx.Tensor) error {
 type onnxReader struct {
 	graph     *onnx.Graph
 	inputName string
-	batch     int // that the file's input has; 0: any
+	batch     int // that the file's input has. Zero means any.
 	layers    []nn.Layer
 	last      string                  // name of the last layer
 	layerOf   map[string]string       // by name of an operand: the layer that makes it, or "input"
@@ -125,7 +125,7 @@ type onnxReader struct {
 
 	trained map[*onnx.Tensor]*onnxUse // initializers that are trained parameters
 	kept    map[*onnx.Tensor]bool     // those that are running statistics
-	apart   map[string]bool           // names of those of which each layer has its own copy
+	apart   map[string]bool           // names of initializers of which each layer has its own copy
 	widened map[string]bool           // types of weights of fewer bits than a float32
 	renamed []string                  // parameters with a name of PyTorch's that no layer may have, and their names here
 }
@@ -224,7 +224,7 @@ func (r *onnxReader) node(n *onnx.Node) error {
 	return nil
 }
 
-// newName is the name of a layer: that of its weight or its bias, or one that neither has. The second is how the names
+// newName names a layer after its weight or its bias, or else by an automatic name that no weight has. The second is how the names
 // of its parameters begin, where that is not the first.
 func (r *onnxReader) newName(layer nn.Layer, params []onnxParam) (name, state string) {
 	for _, p := range params {
@@ -286,7 +286,7 @@ func (r *onnxReader) keep(of *nn.Named, params []onnxParam) error {
 	return nil
 }
 
-// notes are what somebody should know who trains the network.
+// notes tell users what differs from the file when they train the network.
 func (r *onnxReader) notes() (all []string) {
 	if types := slices.Sorted(maps.Keys(r.widened)); len(types) > 0 {
 		all = append(all, fmt.Sprintf("weights of type %s are widened to the type of the training", strings.Join(types, " and ")))

@@ -10,8 +10,8 @@ import (
 	"dahl/nn/onnx"
 )
 
-// onnxOperators is the table of operators: what each takes from its node, and the layer that it is.
-// A nil layer is none, where the operator gives what it reads.
+// onnxOperators is the table of operators. Each function takes the settings of its layer from a node.
+// A nil layer means that the operator gives its operand unchanged.
 func onnxOperators() map[string]func(*onnxNode) nn.Layer {
 	function := func(name string) func(*onnxNode) nn.Layer {
 		return func(*onnxNode) nn.Layer { return layers.Activation{Function: name} }
@@ -110,7 +110,7 @@ func (n *onnxNode) want(name string, got, want int64) {
 	}
 }
 
-// channels takes the attribute axis, which has to be that of the channels or features. A negative one counts from the last.
+// channels takes the attribute axis, and refuses all but the axis of channels or features. A negative one counts from the last.
 func (n *onnxNode) channels(otherwise int64) {
 	axis := n.take("axis", onnx.Attribute{Int: otherwise}).Int
 	if shape := n.shape(); axis < 0 && shape != nil {
@@ -127,10 +127,10 @@ func (n *onnxNode) floats() {
 	n.take("saturate", onnx.Attribute{})
 }
 
-// shape is that of the samples of the first operand; nil: it is not known.
+// shape is the shape of the samples of the first operand. Nil means that it is not known.
 func (n *onnxNode) shape() []int { return n.reader.shapes[n.reader.layerOf[n.Inputs[0]]] }
 
-// numbers is an attribute of so many numbers.
+// numbers is an attribute with as many numbers as its default.
 func (n *onnxNode) numbers(name string, otherwise ...int64) []int {
 	given := n.take(name, onnx.Attribute{Ints: otherwise}).Ints
 	if len(given) != len(otherwise) || slices.Min(given) < 0 || slices.Max(given) > layers.MaxExtent {
@@ -153,7 +153,7 @@ func (n *onnxNode) positive(name string, rows, columns int) (int, int) {
 	return p[0], p[1]
 }
 
-// batchNorm has the defaults of the format. What it gives beside its output, in files for training, is in the layer.
+// batchNorm has the defaults of the format. Further results, in files for training, are part of the layer.
 func (n *onnxNode) batchNorm() nn.Layer {
 	if len(n.Inputs) != 5 {
 		n.fail("%d operands; want five", len(n.Inputs))
@@ -172,7 +172,7 @@ func (n *onnxNode) batchNorm() nn.Layer {
 	return b
 }
 
-// decimal is what a float32 was before it was rounded, to six digits.
+// decimal is the decimal number of six digits that a float32 was rounded from.
 func decimal(v float64) float64 {
 	d, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 	if err != nil {

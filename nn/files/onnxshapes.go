@@ -18,7 +18,7 @@ import (
 // batchExtent stands for the number of samples, whatever it is.
 const batchExtent = math.MinInt64
 
-// constants notes what operators give that need no sample: constants, other names of them, and other types.
+// constants notes the results of operators that need no sample: constants, their other names, and their other types.
 func (r *onnxReader) constants() error {
 	tensors := r.graph.Tensors
 	for i := range r.graph.Nodes {
@@ -132,7 +132,7 @@ func (r *onnxReader) vector(operand string) ([]int64, bool) {
 	return nil, false
 }
 
-// shapeOperators is what operators make of vectors. All axes are 0, the only one.
+// shapeOperators computes operators on vectors. All axes are 0, the only one.
 var shapeOperators = map[string]func(n *onnxNode, in [][]int64) ([]int64, bool){
 	"Shape": func(n *onnxNode, in [][]int64) ([]int64, bool) {
 		end := int64(len(in[0]))
@@ -195,9 +195,10 @@ func between(v []int64, from, to int64) ([]int64, bool) {
 	return v[from:max(from, to)], true
 }
 
-// reshape is a flatten where it keeps the batch and joins the rest. One that gives each sample the shape that it has is no layer.
+// reshape is a flatten where it keeps the batch and joins the rest. A reshape of samples to the shape that they have is no
+// layer.
 func (n *onnxNode) reshape() nn.Layer {
-	copies := n.take("allowzero", onnx.Attribute{}).Int != 1 // an extent of 0 is that of the input
+	copies := n.take("allowzero", onnx.Attribute{}).Int != 1 // an extent of 0 means the extent of the input
 	shape := n.shape()
 	var to []int64
 	if len(n.Inputs) == 2 {
@@ -222,7 +223,7 @@ func (n *onnxNode) reshape() nn.Layer {
 	return nil
 }
 
-// extents are those of a sample after a reshape to some shape, in which the first one has to be the batch; nil where it is not.
+// extents are the extents of a sample after a reshape. Nil means that the first extent of the new shape is not the batch.
 func (n *onnxNode) extents(to []int64, shape []int, copies bool) (want []int) {
 	if len(to) < 2 {
 		return nil

@@ -19,7 +19,7 @@ func (n *onnxNode) param(operand, kind string, dims int) *onnx.Tensor {
 	return t
 }
 
-// constant is a constant of floating point of a number of dimensions; nil: it is none.
+// constant is a constant of floating point of a number of dimensions. Nil means it is none.
 func (n *onnxNode) constant(operand string, dims int) *onnx.Tensor {
 	switch t := n.reader.graph.Tensors[operand]; {
 	case t == nil || len(t.Shape) != dims:
@@ -119,7 +119,7 @@ func (n *onnxNode) conv() nn.Layer {
 	return c
 }
 
-// gemm is a dense layer, that of a MatMul too.
+// gemm is the dense layer of a Gemm or a MatMul.
 func (n *onnxNode) gemm() nn.Layer {
 	w, noBias := n.weighted(2)
 	for _, name := range []string{"alpha", "beta"} {
@@ -161,8 +161,8 @@ func (n *onnxNode) wholeWindows(windows [2]layers.Window) {
 	}
 }
 
-// pads are the rows and columns beside the image: those of the attribute, or as many as the file asks for by auto_pad, which gives
-// ⌈extent/stride⌉ windows. Where their number is odd, the last one is below and to the right (SAME_UPPER), or above and to the left.
+// pads are the rows and columns of padding, given by the attribute pads or by auto_pad, which asks for ⌈extent/stride⌉
+// windows. Where their number is odd, the last one is below and to the right (SAME_UPPER), or above and to the left.
 func (n *onnxNode) pads(windows [2]layers.Window) layers.Pads {
 	auto := n.text("auto_pad", "NOTSET")
 	p := n.numbers("pads", 0, 0, 0, 0)

@@ -41,8 +41,7 @@ func LoadLowering(path string) (dag.Lowering, error) {
 // ParseModel reads a model in TOML, as in examples/model.toml: name, input, one
 // [[layer]] per layer with its kind, name, input, weights_of and the keys that [Layers] lists, or for the layers of a [[block]] as in examples/resnet18.toml, and
 // optionally [train] with batch, optimizer and its numbers, schedule, loss, label_smoothing and
-// clip_norm. The file's name is for
-// errors, which say file, line, key, value and what to write.
+// clip_norm. The file's name is for errors: they say file, line, key, value and what to write.
 func ParseModel(src []byte, file string) (*nn.Model, error) {
 	f, root, err := tomlfile.Parse(src, file)
 	if err != nil {
@@ -97,7 +96,7 @@ func shapeIn(t *tomlfile.Table, key string) (shape []int) {
 	return shape
 }
 
-// layerOf reads one [[layer]], which is of no kind of the blocks.
+// layerOf reads one [[layer]] whose kind no block defines.
 func layerOf(t *tomlfile.Table, blocks []layerBlock) nn.Layer {
 	kind := t.Text("kind")
 	info, err := layers.ByName(kind)
@@ -231,13 +230,13 @@ func training(t *tomlfile.Table) *nn.Defaults {
 
 // Keys of a lowering file.
 const (
-	recomputeKey    = "recompute"     // beside the cuts of a layer
+	recomputeKey    = "recompute"     // in addition to the cuts of a layer
 	microBatchesKey = "micro_batches" // of the network
 )
 
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml:
-// micro_batches, [default] and [layer.NAME] with the cut of the forward pass and, in the tables input_gradient and
-// weight_gradient, those of the gradients, see [dag.Cut], and with recompute. Whether the layers exist is checked when a model is lowered.
+// micro_batches, [default] and [layer.NAME]. Each table has the cut of the forward pass (see [dag.Cut]), tables
+// input_gradient and weight_gradient with the cuts of the gradients, and recompute. Whether the layers exist is checked when a model is lowered.
 func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	f, root, err := tomlfile.Parse(src, file)
 	if err != nil {
@@ -307,7 +306,8 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 	return err
 }
 
-// writeGranularity writes what is cut and whether that is computed twice. Samples and outputs of the forward pass stand there in any case, to be edited.
+// writeGranularity writes the cuts of a layer and whether it is recomputed.
+// Samples and outputs of the forward pass stand there in any case, to be edited.
 func writeGranularity(b *strings.Builder, ll dag.LayerLowering) {
 	for pass := range dag.NumPasses {
 		var set []string

@@ -14,7 +14,7 @@ import (
 // A model file may give layers that occur again and again a name, in [[block]]: a kind, the keys that differ from use to
 // use, and layers. A layer of that kind stands for these layers. Their names have the use's in front, as in
 // "layer1.0.conv1". A text in the place of a number is a key of the block. Inputs are names within the block, or "input", what the use
-// reads, and weights_of is a name within the block; and the use's name is, for later layers, that of the last one of its layers.
+// reads, and weights_of is a name within the block; and later layers read the last layer of a use by the use's name.
 
 // maxBlockLayers bounds what a short file with blocks may stand for.
 const maxBlockLayers = 1 << 14
@@ -31,7 +31,7 @@ type layerReader struct {
 	blocks []layerBlock
 	layers []nn.Layer
 	from   []string          // by layer: the path of its table
-	ends   map[string]string // by name of a block's use: that of its last layer
+	ends   map[string]string // by name of a block's use: the name of its last layer
 }
 
 // blocksOf reads all [[block]].

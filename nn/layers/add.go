@@ -7,8 +7,8 @@ import (
 	"dahl/nn"
 )
 
-// Add is the sum of two or more inputs of one shape, in their order. The gradient of each is that
-// of the sum, without a task.
+// Add is the sum of two or more inputs of one shape, in their order. The gradient of the sum is the gradient of each
+// input, without a task.
 type Add struct{}
 
 // Kind implements [Layer].

@@ -4,8 +4,8 @@ import (
 	"dahl/nn"
 )
 
-// AvgPool is the average of windows, which lie as those of a MaxPool of the same numbers. Beside the
-// image are zeros, which count as elements of the windows.
+// AvgPool is the average of windows, placed as by a MaxPool of the same numbers. The image is padded with zeros, which
+// count as elements of the windows.
 type AvgPool MaxPool
 
 // Kind implements [Layer].

@@ -12,8 +12,8 @@ import (
 // y = γ·(x - μ)/√(σ² + Eps) + β. It keeps running ones, of which Momentum is the part of the last batch, for
 // evaluations. Of several micro-batches each is a batch. kernels/batchnorm.go has the equations.
 type BatchNorm struct {
-	Eps      float64 // 0: 1e-5
-	Momentum float64 // 0: 0.1
+	Eps      float64 // Zero means 1e-5.
+	Momentum float64 // Zero means 0.1.
 }
 
 // The defaults are PyTorch's.
@@ -25,7 +25,8 @@ const (
 // Kind implements [Layer].
 func (BatchNorm) Kind() string { return "batchnorm" }
 
-// Traits says that tasks wait for all of their input, which no cache has kept, and read whole pixels fastest.
+// Traits implements the interface of layers. Tasks wait for all of their input, so that no cache has kept it, and read
+// whole pixels fastest.
 func (BatchNorm) Traits() nn.Traits { return nn.Traits{WholeSample: true, Normalises: true} }
 
 // Prefix is how automatic names begin.

@@ -9,9 +9,9 @@ import (
 )
 
 // Conv2D is a convolution (cross-correlation, as PyTorch's), with w of shape (filters, channels/groups,
-// kernel, kernel). Kernel, Pad and Stride are of rows and of columns, unless Columns and Pads say
-// otherwise. Taps of the kernel are Dilation pixels apart. The filters of each of so many Groups see
-// the channels of that group alone. A Stride, a Dilation and Groups of 0 mean 1.
+// kernel, kernel). Kernel, Pad and Stride hold for rows and columns, unless Columns and Pads say otherwise.
+// Taps of the kernel are Dilation pixels apart. Groups is the number of groups into which filters and channels are
+// divided: a filter sees the channels of its own group alone. A Stride, a Dilation and Groups of 0 mean 1.
 type Conv2D struct {
 	Filters, Kernel, Pad, Stride int
 	Dilation, Groups             int
@@ -38,7 +38,7 @@ func (c Conv2D) Windows() [2]Window {
 	return windowsOf(Columns{c.Kernel, c.Stride, c.Dilation}, c.Pad, c.Columns, c.Pads)
 }
 
-// Traits are those of a layer with weights.
+// Traits implements the interface of layers with a weight.
 func (c Conv2D) Traits() nn.Traits {
 	return nn.Traits{Weight: true, Grouped: c.groups() > 1, Takes: calls.Norm, Stops: true}
 }

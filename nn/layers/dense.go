@@ -17,7 +17,7 @@ type Dense struct {
 // Kind implements [Layer].
 func (Dense) Kind() string { return "dense" }
 
-// Traits are those of a layer with weights.
+// Traits implements the interface of layers with a weight.
 func (Dense) Traits() nn.Traits { return nn.Traits{Weight: true, Takes: calls.Mapped, Stops: true} }
 
 // Prefix is how automatic names begin.

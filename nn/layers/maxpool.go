@@ -10,8 +10,8 @@ import (
 
 // MaxPool is the maximum of windows. A byte per output remembers the position of the
 // maximum in the window, the first among equals. A Stride of 0 means Size. Pad is the rows and
-// columns on each side that windows may cover beyond the image, where no maximum is. Columns and
-// Pads are for windows that are no squares and sides that differ.
+// columns on each side that windows may cover beyond the image, where no maximum is. Columns and Pads describe windows
+// that are no squares, and unequal padding.
 type MaxPool struct {
 	Size, Stride, Pad int
 	Columns           Columns

@@ -7,8 +7,8 @@ import (
 	"dahl/nn"
 )
 
-// Elementwise is the part of a layer with one input and no parameters that all layers have alike
-// whose outputs depend on the inputs at the same place. Such layers embed it.
+// Elementwise is embedded by layers with one input and no parameters, of which each output depends on the input at the
+// same place.
 type Elementwise struct{}
 
 // Output implements [Layer].
@@ -25,7 +25,7 @@ func one(in [][]int) ([]int, error) {
 	return in[0], nil
 }
 
-// oneImage is the same of a layer that needs an image.
+// oneImage is the shape of the only input of a layer that needs an image.
 func oneImage(in [][]int, layer string) ([]int, error) {
 	shape, err := one(in)
 	if err == nil && len(shape) != 3 {
@@ -38,7 +38,7 @@ func oneImage(in [][]int, layer string) ([]int, error) {
 type Info struct {
 	Kind string
 	Doc  string
-	// Keys are the numbers and flags that a model file may give and that New reads.
+	// Keys are the numbers and flags of a model file. New reads them.
 	Keys []Key
 	New  func(s Settings) nn.Layer
 	// Curve describes a layer that applies one function to every element; zero for any other

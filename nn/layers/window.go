@@ -11,7 +11,7 @@ import (
 // along rows.
 type Columns struct{ Size, Stride, Dilation int }
 
-// Pads are rows and columns beside an image, more than on all sides.
+// Pads are rows and columns of padding on single sides of an image, in addition to the padding of all sides.
 type Pads struct{ Top, Left, Bottom, Right int }
 
 // Window is how windows lie along one dimension: their taps and how far these are apart, how far the windows are, and

@@ -76,7 +76,7 @@ type block func(r *residual, name string, filters, stride int)
 // bottleneckOutputs is how many channels a bottleneck gives per filter of the others.
 const bottleneckOutputs = 4
 
-// resNet has stages of so many blocks, of twice as many filters in each stage as in the one before.
+// resNet has a stage for each number of blocks, with twice the filters of the stage before it.
 func resNet(name string, b block, blocks []int, image int) *nn.Model {
 	r, classes := &residual{}, 10
 	if image == 32 {
@@ -116,7 +116,7 @@ func (r *residual) normalised(conv, norm string, c layers.Conv2D, input string) 
 	r.named(norm, layers.BatchNorm{}, conv)
 }
 
-// join adds what a block has computed to its input, which a convolution brings to the same shape where it has another.
+// join adds the output of a block to its input. A convolution brings the input to the same shape, if it has another.
 func (r *residual) join(name, input string, outputs, stride int) {
 	branches := []string{r.output, input}
 	if stride > 1 || r.channels != outputs {

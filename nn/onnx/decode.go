@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Graph is the operators of a network in an order in which each one follows those that it reads.
+// Graph is the operators of a network, each behind the operators that it reads.
 type Graph struct {
 	Nodes   []Node
 	Tensors map[string]*Tensor // weights and constants, by name
@@ -32,7 +32,7 @@ type Attribute struct {
 	Tensor *Tensor
 }
 
-// Tensor is constant numbers: floats, or integers. Those of other types are left out.
+// Tensor is constant numbers: floats, or integers. Attributes of other types are left out.
 type Tensor struct {
 	Name   string
 	Type   string // of the elements in the file, as "float16"
@@ -101,7 +101,7 @@ func graphOf(message []byte) (*Graph, error) {
 	return g, err
 }
 
-// checkNames refuses results of operators whose names others have, of which the file does not say which is meant.
+// checkNames refuses two results of one name: the file does not say which is meant.
 func (g *Graph) checkNames() error {
 	made := map[string]bool{}
 	for _, n := range g.Nodes {
@@ -162,7 +162,7 @@ const (
 // attributeFields are the fields of values by the type that an attribute says.
 var attributeFields = map[uint64]uint64{1: floatValue, 2: intValue, 3: textValue, 4: tensorValue, 6: floatsValue, 7: intsValue}
 
-// namedFields are the fields in which ONNX has the attributes that dahl reads. A value elsewhere would be taken for none.
+// namedFields are the fields of the attributes that dahl reads. A value elsewhere would be taken for none.
 var namedFields = map[string]uint64{
 	"alpha": floatValue, "beta": floatValue, "epsilon": floatValue, "momentum": floatValue, "ratio": floatValue,
 	"allowzero": intValue, "axis": intValue, "ceil_mode": intValue, "count_include_pad": intValue, "end": intValue, "group": intValue, "spatial": intValue,

@@ -11,7 +11,7 @@ type elementType struct {
 	field uint64
 	size  int                     // bytes in raw_data
 	float func(uint64) float64    // from the bits of a number
-	whole func(bits uint64) int64 // likewise; nil: they are floats
+	whole func(bits uint64) int64 // likewise. Nil means they are floats.
 }
 
 // Fields of a tensor that hold numbers.

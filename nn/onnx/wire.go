@@ -60,7 +60,7 @@ func fields(message []byte, visit func(f field) error) error {
 	return nil
 }
 
-// fixed visits the bits of the numbers of so many bytes in a repeated field, of which this is one or all. A rest that is
+// fixed visits the bits of numbers of a fixed size in a repeated field. The field holds one number, or all of them packed. A rest that is
 // no number is left out.
 func (f *field) fixed(size int, visit func(bits uint64)) {
 	if !f.packed {

@@ -1,0 +1,95 @@
+package nn
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"dahl/dag"
+)
+
+// pass is one step of a lowering. It goes on from the results of the passes before it.
+type pass struct {
+	name string
+	run  func(*lowerer) error
+}
+
+// passes lists the passes in their order.
+var passes = []pass{
+	{"group", (*lowerer).group},         // layers that one kind of task computes
+	{"tile", (*lowerer).tile},           // tasks of each micro-batch, and the updates
+	{"expand", (*lowerer).expand},       // sums over accumulators in a fixed order
+	{"recompute", (*lowerer).recompute}, // tasks that run twice, to save memory
+}
+
+// Passes names the passes of [Model.Lower] in their order.
+func Passes() (names []string) {
+	for _, p := range passes {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// Lowered is the state of a lowering after a pass.
+type Lowered struct {
+	Name   string     // of the graph
+	Groups [][]*Stage // the layers of each group
+	Graph  *dag.Graph // Nil means that there are no tasks yet.
+}
+
+func (l *lowerer) state() *Lowered {
+	s := &Lowered{Name: l.opt.Name, Graph: l.graph}
+	for _, g := range l.groups {
+		var stages []*Stage
+		for _, stage := range g.stages {
+			stages = append(stages, &l.m.Stages[stage])
+		}
+		s.Groups = append(s.Groups, stages)
+	}
+	return s
+}
+
+// Dump writes the groups, or the graph once there is one, as text.
+func (s *Lowered) Dump(out io.Writer) error {
+	if s.Graph != nil {
+		return s.Graph.WriteText(out)
+	}
+	w := bufio.NewWriter(out)
+	fmt.Fprintf(w, "graph %s\n", s.Name)
+	for _, group := range s.Groups {
+		var names []string
+		for _, stage := range group {
+			names = append(names, stage.Name)
+		}
+		fmt.Fprintf(w, "  %s\n", strings.Join(names, " + "))
+	}
+	return w.Flush()
+}
+
+func (l *lowerer) group() error {
+	l.groups = l.m.groupsOf(&l.opt.Lowering, l.opt.Train, l.opt.Unfused)
+	return nil
+}
+
+func (l *lowerer) tile() (err error) {
+	l.b = dag.NewBuilder(l.opt.Name)
+	for range l.groups {
+		l.learned = append(l.learned, &learned{})
+	}
+	for _, l.now = range l.opt.microBatches() {
+		l.pass()
+	}
+	l.graph, err = l.b.Build()
+	return err
+}
+
+func (l *lowerer) expand() (err error) {
+	l.graph, err = dag.Expand(l.graph)
+	return err
+}
+
+func (l *lowerer) recompute() (err error) {
+	l.graph, err = recompute(l.graph, &l.opt.Lowering)
+	return err
+}
