@@ -100,7 +100,7 @@ func (b *Builder) addBuffer(buf Buffer) BufferID {
 		b.fail("buffer %q: %d accumulators", buf.Name, buf.Accumulators)
 	}
 	if buf.Versions < 0 || buf.Versions > MaxVersions {
-		b.fail("buffer %q: %d copies; write a number from 1 to %d", buf.Name, buf.Versions, MaxVersions)
+		b.fail("buffer %q: %d versions; write a number from 1 to %d", buf.Name, buf.Versions, MaxVersions)
 	}
 	if buf.Versions == 1 {
 		buf.Versions = 0 // there is one way to say so

@@ -96,7 +96,7 @@ func (g *Graph) AllVersions() []int32 { return g.copies }
 func (g *Graph) WithVersions(copies []int32) (*Graph, error) {
 	for b, n := range copies {
 		if n < 1 || n > MaxVersions {
-			return nil, fmt.Errorf("buffer %q has %d copies; write a number from 1 to %d", g.Buffers[b].Name, n, MaxVersions)
+			return nil, fmt.Errorf("buffer %q has %d versions; write a number from 1 to %d", g.Buffers[b].Name, n, MaxVersions)
 		}
 	}
 	with := *g
@@ -114,15 +114,15 @@ func (g *Graph) checkVersions() error {
 		switch {
 		case n == 1:
 		case b.ViewOf != None:
-			return fmt.Errorf("view %q has %d copies; write them at its owner %q", b.Name, n, g.Buffers[b.ViewOf].Name)
+			return fmt.Errorf("view %q has %d versions; write them at its owner %q", b.Name, n, g.Buffers[b.ViewOf].Name)
 		case b.Role == Parameter || b.Role == State:
-			return fmt.Errorf("buffer %q has %d copies and is a %s, of which there is one version; leave copies out", b.Name, n, b.Role)
+			return fmt.Errorf("buffer %q has %d versions and is a %s, of which there is one; leave copies out", b.Name, n, b.Role)
 		case b.Home != "":
-			return fmt.Errorf("buffer %q has %d copies and a home, where its contents are before the first step; leave one of the two out", b.Name, n)
+			return fmt.Errorf("buffer %q has %d versions and a home, where its contents are before the first step; leave one of the two out", b.Name, n)
 		case !g.isWritten[i]:
-			return fmt.Errorf("buffer %q has %d copies and no task writes it, so that all would hold the same; leave copies out", b.Name, n)
+			return fmt.Errorf("buffer %q has %d versions and no task writes it, so that all would hold the same; leave copies out", b.Name, n)
 		case g.isCarried[i]:
-			return fmt.Errorf("buffer %q has %d copies, and a task reads it before a task of the step writes it: its contents go on from step to step, in one version; leave copies out", b.Name, n)
+			return fmt.Errorf("buffer %q has %d versions, and a task reads it before a task of the step writes it: its contents go on from step to step, in one; leave copies out", b.Name, n)
 		}
 	}
 	return nil

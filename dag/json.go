@@ -17,7 +17,7 @@ const graphFormat = "dahl-graph 1"
 //	name     of the graph
 //	buffers  each with name and, for a buffer of its own: bytes, or shape and type;
 //	         role ("activation"), layout, home, accumulators (of a reduction into it),
-//	         copies (1; steps use them in turn);
+//	         copies (1): versions, which steps use in turn;
 //	         for a view: view_of and shape
 //	costs    by operation: {"ns": …, "joules": …}, for the tasks that have no ns
 //	tasks    in program order, each with name and any of

@@ -102,7 +102,7 @@ func (f *graphFile) buffer() {
 			buf.Accumulators = int(f.integer(key))
 		case "copies":
 			if buf.Versions = int(f.integer(key)); buf.Versions < 1 {
-				f.fail("%d copies; write a number from 1 to %d", buf.Versions, MaxVersions)
+				f.fail("%d versions; write a number from 1 to %d", buf.Versions, MaxVersions)
 			}
 		default:
 			f.unknown("key", key, " of a buffer", "name", "bytes", "shape", "type", "role", "view_of", "layout", "home", "accumulators", "copies")

@@ -103,7 +103,7 @@ func (p *textParser) buffer(w *words) {
 			buf.Accumulators = int(w.int32(key))
 		case "copies":
 			if buf.Versions = int(w.int32(key)); buf.Versions < 1 {
-				w.fail("%d copies; write a number from 1 to %d", buf.Versions, MaxVersions)
+				w.fail("%d versions; write a number from 1 to %d", buf.Versions, MaxVersions)
 			}
 		default:
 			w.fail("a buffer has no %q; write layout, home, accumulators or copies", key)

@@ -121,7 +121,7 @@ func checkProblems(d *Decision, choice *Choice) error {
 
 // planGraphs takes the plans that are given. The policy makes the others, unless it decides while the graphs run.
 func planGraphs(d *Decision, choice *Choice) error {
-	if choice.Policy != nil && d.Priced.DecidesLater(choice.Policy) && !slices.ContainsFunc(choice.Plans, func(p *Plan) bool { return p != nil }) {
+	if d.Priced.DecidesLater(choice.Policy) && !slices.ContainsFunc(choice.Plans, func(p *Plan) bool { return p != nil }) {
 		return nil
 	}
 	return d.forGraphs(func(i int, _ *dag.Graph) (err error) {
@@ -148,7 +148,7 @@ func (d *Decision) problem(graph int, seed uint64) *Problem {
 // in the host's memory, the home of all buffers.
 func (c *Priced) DecidesLater(policy Policy) bool {
 	host := c.Platform.HostMemory()
-	if !policy.Doc().Online || slices.ContainsFunc(c.Platform.Devices, func(device platform.Device) bool { return device.Memory != host }) {
+	if policy == nil || !policy.Doc().Online || slices.ContainsFunc(c.Platform.Devices, func(device platform.Device) bool { return device.Memory != host }) {
 		return false
 	}
 	return !slices.ContainsFunc(c.Program.Graphs, func(g *dag.Graph) bool {

@@ -186,7 +186,7 @@ func withMost(g *dag.Graph, copies [][]int32) (*dag.Graph, error) {
 	}
 	with, err := g.WithVersions(most)
 	if err != nil {
-		return nil, fmt.Errorf("graph %q: copies of the plan: %w", g.Name, err)
+		return nil, fmt.Errorf("graph %q: versions of the plan: %w", g.Name, err)
 	}
 	return with, nil
 }

@@ -55,7 +55,7 @@ func (r *listRun) begin(items []schedule.ListItem) {
 	}
 }
 
-// move starts a copy for a task of some step.
+// move starts a transfer for a task of some step.
 func (r *listRun) move(item schedule.ListItem, m *place.Move, step int32) {
 	r.copies = append(r.copies, item)
 	id, t := int32(len(r.copies)-1), schedule.TransferOf(m, step, schedule.Interval{Start: r.now})

@@ -74,7 +74,7 @@ type simulation struct {
 	events  ready.Heap[event]
 	out     *schedule.Schedule
 
-	transferOf []int32 // by copy: index into out.Transfers
+	transferOf []int32 // by transfer of the run: index into out.Transfers
 }
 
 // driver starts tasks and transfers when others have ended.

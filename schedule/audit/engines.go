@@ -38,7 +38,7 @@ func (c *audit) copyEngines() error {
 			word    string
 		}{{into, in, "into"}, {from, out, "out of"}} {
 			if n, at := mostAtOnce(way.copies); way.engines > 0 && n > way.engines {
-				return fmt.Errorf("%d copies %s memory %q at %v, and its devices have %d engines for them", n, way.word, p.Memories[m].Name, at, way.engines)
+				return fmt.Errorf("%d transfers %s memory %q at %v, and its devices have %d engines for them", n, way.word, p.Memories[m].Name, at, way.engines)
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func FollowsTransfers(s *schedule.Schedule, placed *place.Program, graph int) er
 	}
 	for _, m := range pg.Enter {
 		if t := schedule.TransferOf(m, 0, schedule.Interval{}); !m.Anywhere && take(made, t.Key(), 0) == nil {
-			return fmt.Errorf("before the first step %s are not copied from memory %q to %q, as the plan has it", sized(pg, m), placed.Platform.Memories[m.From].Name, placed.Platform.Memories[m.To].Name)
+			return fmt.Errorf("before the first step %s do not move from memory %q to %q, as the plan has it", sized(pg, m), placed.Platform.Memories[m.From].Name, placed.Platform.Memories[m.To].Name)
 		}
 	}
 	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
@@ -59,7 +59,7 @@ func FollowsTransfers(s *schedule.Schedule, placed *place.Program, graph int) er
 	}
 	for _, left := range made {
 		for _, t := range left {
-			return fmt.Errorf("%d bytes of %q are copied from memory %q to %q in step %d at %v, which is not in the plan",
+			return fmt.Errorf("%d bytes of %q move from memory %q to %q in step %d at %v, which is not in the plan",
 				t.Bytes, pg.Origin.Buffers[t.Buffer].Name, placed.Platform.Memories[t.From].Name, placed.Platform.Memories[t.To].Name, t.Step, t.Start)
 		}
 	}
@@ -80,7 +80,7 @@ func takeAll(made map[schedule.TransferKey][]*schedule.Transfer, pg *place.Graph
 			case is == nil && engine == "":
 				return fmt.Errorf("%q of step %d is not made", pg.Name(task), step)
 			case is == nil:
-				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the copy before it in the plan has ended", engine, pg.Name(task), step, free)
+				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the transfer before it in the plan has ended", engine, pg.Name(task), step, free)
 			case engine != "":
 				free = is.End
 			}

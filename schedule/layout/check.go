@@ -26,7 +26,7 @@ func (l *Layout) Check(g *dag.Graph) error {
 		}
 	}
 	written := g.WrittenStorages()
-	end := func(b int) int64 { // of the last copy
+	end := func(b int) int64 { // of the last version
 		bytes := g.Buffers[b].Bytes()
 		return l.Offset[b] + int64(g.Versions(dag.BufferID(b))-1)*((bytes+Alignment-1)/Alignment*Alignment) + bytes
 	}

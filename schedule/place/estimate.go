@@ -127,7 +127,7 @@ func (pg *Graph) startOrder() (started []dag.TaskID, err error) {
 		}
 	}
 	if want := estimatedSteps * pg.NumTasks(); e.done != want {
-		return nil, fmt.Errorf("the plan's order contradicts the dependences of its copies: %d of %d tasks could start", e.done, want)
+		return nil, fmt.Errorf("the plan's order contradicts the dependences of its transfers: %d of %d tasks could start", e.done, want)
 	}
 	copy(e.order, e.lists)
 	pg.Order = e.order

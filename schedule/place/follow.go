@@ -26,7 +26,7 @@ func (pg *Graph) followTransfers() error {
 	for _, engine := range plan.Transfers {
 		l := slices.IndexFunc(pg.lanes, func(l Lane) bool { return l.Worker < 0 && l.Name == engine.Engine })
 		if l < 0 && engine.Engine != anyEngine {
-			return fmt.Errorf("the plan lists copies of engine %q, which platform %q does not have", engine.Engine, pg.p.Name)
+			return fmt.Errorf("the plan lists transfers of engine %q, which platform %q does not have", engine.Engine, pg.p.Name)
 		}
 		for i := range engine.Transfers {
 			t, err := pg.listedTransfer(named, l, &engine.Transfers[i])
@@ -44,11 +44,11 @@ func (pg *Graph) followTransfers() error {
 	}
 	for t, m := range pg.moves {
 		if m != nil && !seen[t] {
-			return fmt.Errorf("the plan lists copies and leaves out %q", pg.Name(dag.TaskID(t)))
+			return fmt.Errorf("the plan lists transfers and leaves out %q", pg.Name(dag.TaskID(t)))
 		}
 	}
 	if _, stuck := ready.Sort(pg.Links, nil, order); stuck >= 0 {
-		return fmt.Errorf("the plan's order of copies contradicts the dependences: %q could never start", pg.Name(stuck))
+		return fmt.Errorf("the plan's order of transfers contradicts the dependences: %q could never start", pg.Name(stuck))
 	}
 	pg.Order = order
 	return nil
@@ -103,7 +103,7 @@ func (pg *Graph) checkOutside() error {
 			continue
 		}
 		if len(list.listed) != len(list.moves) {
-			return fmt.Errorf("the plan lists %d copies %s; its placement of the tasks needs %d", len(list.listed), list.when, len(list.moves))
+			return fmt.Errorf("the plan lists %d transfers %s; its placement of the tasks needs %d", len(list.listed), list.when, len(list.moves))
 		}
 		for i, m := range list.moves {
 			if is := pg.plannedTransfer(m); !is.equal(&list.listed[i]) {
@@ -152,24 +152,24 @@ func (r *SpillPlan) started(pg *Graph) ([]dag.TaskID, error) {
 			t, ok = pg.PlacedAs(origin), true
 		}
 		if !ok || position[t] > 0 {
-			return nil, fmt.Errorf("the plan's order of tasks and copies names %q twice, or its placement of the tasks does not need it", name)
+			return nil, fmt.Errorf("the plan's order of tasks and transfers names %q twice, or its placement of the tasks does not need it", name)
 		}
 		order, position[t] = append(order, t), i+1
 	}
 	for t, at := range position {
 		if at == 0 {
-			return nil, fmt.Errorf("the plan's order of tasks and copies leaves out %q", pg.Name(dag.TaskID(t)))
+			return nil, fmt.Errorf("the plan's order of tasks and transfers leaves out %q", pg.Name(dag.TaskID(t)))
 		}
 		for _, before := range pg.Preds(dag.TaskID(t)) {
 			if position[before] > at {
-				return nil, fmt.Errorf("the plan's order of tasks and copies contradicts the dependences: %q has to come before %q", pg.Name(dag.TaskID(before)), pg.Name(dag.TaskID(t)))
+				return nil, fmt.Errorf("the plan's order of tasks and transfers contradicts the dependences: %q has to come before %q", pg.Name(dag.TaskID(before)), pg.Name(dag.TaskID(t)))
 			}
 		}
 	}
 	for _, list := range pg.plan.Order {
 		for k := 1; k < len(list); k++ {
 			if a, b := pg.PlacedAs(list[k-1]), pg.PlacedAs(list[k]); position[a] > position[b] {
-				return nil, fmt.Errorf("the plan's order of tasks and copies has %q before %q, and their worker runs them the other way round", pg.Name(b), pg.Name(a))
+				return nil, fmt.Errorf("the plan's order of tasks and transfers has %q before %q, and their worker runs them the other way round", pg.Name(b), pg.Name(a))
 			}
 		}
 	}

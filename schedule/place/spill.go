@@ -261,7 +261,7 @@ func (s *spill) farthest(resident map[location]bool, next map[location]int, here
 
 // tooLarge is the error of an item whose operands do not fit by themselves.
 func (s *spill) tooLarge(i int, live int64) error {
-	what := "the copies at task "
+	what := "the transfers at task "
 	task := s.items[i].task
 	if m := s.items[i].move; m != nil {
 		task = m.For

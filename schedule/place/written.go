@@ -48,11 +48,11 @@ func (w *Written) VersionsIn(g *dag.Graph, p *platform.Platform) ([][]int32, err
 		b, known := g.BufferByName(c.Buffer)
 		switch at := (location{b, m}); {
 		case !ok || !known:
-			return nil, fmt.Errorf("the plan has %d copies of buffer %q in memory %q; there is no such buffer or no such memory", c.Versions, c.Buffer, c.Memory)
+			return nil, fmt.Errorf("the plan has %d versions of buffer %q in memory %q; there is no such buffer or no such memory", c.Versions, c.Buffer, c.Memory)
 		case c.Versions < 1 || c.Versions > dag.MaxVersions:
-			return nil, fmt.Errorf("the plan has %d copies of buffer %q in memory %q; write a number from 1 to %d", c.Versions, c.Buffer, c.Memory, dag.MaxVersions)
+			return nil, fmt.Errorf("the plan has %d versions of buffer %q in memory %q; write a number from 1 to %d", c.Versions, c.Buffer, c.Memory, dag.MaxVersions)
 		case listed[at]:
-			return nil, fmt.Errorf("the plan lists the copies of buffer %q in memory %q twice", c.Buffer, c.Memory)
+			return nil, fmt.Errorf("the plan lists the versions of buffer %q in memory %q twice", c.Buffer, c.Memory)
 		default:
 			listed[at], all[m][b] = true, int32(c.Versions)
 		}
@@ -66,7 +66,7 @@ func (pg *Graph) checkVersions() error {
 		m, _ := pg.p.MemoryByName(c.Memory)
 		b, _ := pg.Origin.BufferByName(c.Buffer)
 		if used := pg.moves == nil && m == pg.host || pg.moves != nil && pg.replicas.use[b]&(1<<m) != 0; !used {
-			return fmt.Errorf("the plan has copies of buffer %q in memory %q, which its placement of the tasks does not need there", c.Buffer, c.Memory)
+			return fmt.Errorf("the plan has versions of buffer %q in memory %q, which its placement of the tasks does not need there", c.Buffer, c.Memory)
 		}
 	}
 	return nil

@@ -256,7 +256,7 @@ func TestPlanRoomHolds(t *testing.T) {
 		swapped.Order = slices.Clone(swapped.Order)
 		slices.Reverse(swapped.Order)
 		recorded.Spill = &swapped
-		if _, err := placeAll(free.Origin, p, []*Input{recorded}, nil); err == nil || !strings.Contains(err.Error(), "order of tasks and copies") {
+		if _, err := placeAll(free.Origin, p, []*Input{recorded}, nil); err == nil || !strings.Contains(err.Error(), "order of tasks and transfers") {
 			t.Errorf("seed %d: an order that contradicts everything: %v", seed, err)
 		}
 	}
@@ -310,10 +310,10 @@ func TestPlanCopiesRefused(t *testing.T) {
 		want   string
 	}{
 		{[]PlannedVersions{{here, "x", 2}}, ""},
-		{[]PlannedVersions{{elsewhere, "x", 2}}, `the plan has copies of buffer "x" in memory "` + elsewhere + `", which its placement of the tasks does not need there`},
+		{[]PlannedVersions{{elsewhere, "x", 2}}, `the plan has versions of buffer "x" in memory "` + elsewhere + `", which its placement of the tasks does not need there`},
 		{[]PlannedVersions{{here, "y", 2}}, "there is no such buffer"},
-		{[]PlannedVersions{{here, "x", 0}}, "0 copies of buffer \"x\" in memory \"" + here + "\"; write a number from 1 to 8"},
-		{[]PlannedVersions{{here, "flat", 2}}, `view "flat" has 2 copies; write them at its owner "x"`},
+		{[]PlannedVersions{{here, "x", 0}}, "0 versions of buffer \"x\" in memory \"" + here + "\"; write a number from 1 to 8"},
+		{[]PlannedVersions{{here, "flat", 2}}, `view "flat" has 2 versions; write them at its owner "x"`},
 	} {
 		plan := &Input{Order: make([][]dag.TaskID, len(p.Workers)), Written: Written{Versions: c.counts}}
 		plan.Order[0] = []dag.TaskID{0, 1}
