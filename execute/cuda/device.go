@@ -8,10 +8,9 @@ import (
 	"sync"
 
 	"gorgonia.org/cu"
-)
 
-// Address is an address in the memory of a device.
-type Address uint64
+	"dahl/execute/driver"
+)
 
 // Device is an opened GPU: its primary context, current in the thread that opened it.
 type Device struct {
@@ -85,14 +84,14 @@ func (d *Device) Memory() (free, total int64, err error) {
 }
 
 // Alloc allocates device memory, aligned to 256 bytes; its contents are undefined.
-func (d *Device) Alloc(bytes int64) (Address, error) {
+func (d *Device) Alloc(bytes int64) (driver.Address, error) {
 	p, err := cu.MemAlloc(bytes)
-	return Address(p), wrap("cuMemAlloc", err)
+	return driver.Address(p), wrap("cuMemAlloc", err)
 }
 
 // Zero sets memory to zero and waits for it. cuMemsetD8 itself may return before: it runs on the
 // default stream, for which the streams of NewStream do not wait.
-func (d *Device) Zero(a Address, bytes int64) error {
+func (d *Device) Zero(a driver.Address, bytes int64) error {
 	if err := cu.MemsetD8(cu.DevicePtr(a), 0, bytes); err != nil {
 		return wrap("cuMemsetD8", err)
 	}
@@ -100,7 +99,9 @@ func (d *Device) Zero(a Address, bytes int64) error {
 }
 
 // Release frees memory of Alloc.
-func (d *Device) Release(a Address) error { return wrap("cuMemFree", cu.MemFree(cu.DevicePtr(a))) }
+func (d *Device) Release(a driver.Address) error {
+	return wrap("cuMemFree", cu.MemFree(cu.DevicePtr(a)))
+}
 
 // ReachPeer lets this device read and write the memory of another, by its number, and reports
 // whether the machine can do that. Copies between devices work in both cases, through the host if

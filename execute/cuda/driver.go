@@ -134,7 +134,7 @@ func (d *gpu) Reserve(bytes int64) (driver.Address, error) {
 	if a%driver.Align != 0 {
 		panic("cuda: cuMemAlloc does not align as documented")
 	}
-	return driver.Address(a), d.fail(d.device.Zero(a, bytes))
+	return a, d.fail(d.device.Zero(a, bytes))
 }
 
 func (d *gpu) Pin(host []byte) error {
@@ -223,11 +223,7 @@ func (s *gpuStream) launch(call *gpuCall) error {
 }
 
 func (d *gpu) Copy(s driver.StreamID, c *driver.Copy) error {
-	return d.fail(d.streams[s].Copy(placeOf(&c.To), placeOf(&c.From), c.RowBytes, c.Rows))
-}
-
-func placeOf(p *driver.Plane) Place {
-	return Place{Host: uintptr(p.Host), Device: Address(p.Device), Pitch: p.Pitch}
+	return d.fail(d.streams[s].Copy(c.To, c.From, c.RowBytes, c.Rows))
 }
 
 // capture makes a CUDA graph of the calls that issue makes on the stream.
@@ -245,7 +241,7 @@ func (d *gpu) Replay(s driver.StreamID, c driver.CaptureID) error {
 }
 
 func (d *gpu) Fill(s driver.StreamID, at driver.Address, bytes int64, value byte) error {
-	return d.fail(d.streams[s].Fill(Address(at), value, bytes))
+	return d.fail(d.streams[s].Fill(at, value, bytes))
 }
 
 func (d *gpu) Record(s driver.StreamID, e driver.EventID) error {
