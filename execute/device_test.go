@@ -80,29 +80,6 @@ var splits = []struct {
 	}},
 }
 
-// TestDevicesGiveTheBitsOfTheCPU trains with every split of the network over cores and
-// emulated GPUs. The truth is one core in program order.
-func TestDevicesGiveTheBitsOfTheCPU(t *testing.T) {
-	const steps = 7
-	prog := testProgram(t)
-	want := trained(t, prog, how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go"}, steps)
-	for _, gpus := range []int{1, 2} {
-		for _, cores := range []int{1, 2} {
-			for _, split := range splits {
-				t.Run(fmt.Sprintf("%d cores, %d GPUs, %s", cores, gpus, split.name), func(t *testing.T) {
-					workers := cores + gpus
-					plans := spreadPlans(prog, workers, func(task *dag.Task) int { return split.of(task, workers) })
-					for range 2 {
-						if got := trained(t, prog, how{Platform: node(t, cores, gpus), Plans: plans, Variant: "go"}, steps); got != want {
-							t.Errorf("weights differ from those of one core")
-						}
-					}
-				})
-			}
-		}
-	}
-}
-
 // trained runs steps of training, in two runs with an evaluation between them, checks
 // the schedules, and returns a digest of the weights.
 func trained(t *testing.T, prog *dag.Program, opt how, steps int) string {
