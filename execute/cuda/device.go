@@ -14,7 +14,7 @@ import (
 
 // Device is an opened GPU: its primary context, current in the thread that opened it.
 type Device struct {
-	Properties
+	driver.GPU
 	device  cu.Device
 	context cu.CUContext
 	peers   []cu.Device          // whose contexts are held
@@ -46,7 +46,7 @@ func DriverVersion() int { return cu.Version() }
 // Open opens a device by its number and makes its context current in the calling thread,
 // to which the goroutine must be locked.
 func Open(ordinal int) (*Device, error) {
-	p, err := PropertiesOf(ordinal)
+	g, err := gpuAt(ordinal)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func Open(ordinal int) (*Device, error) {
 		d.ReleasePrimaryCtx()
 		return nil, wrap("cuCtxSetCurrent", err)
 	}
-	return &Device{Properties: p, device: d, context: context, modules: map[string]cu.Module{}}, nil
+	return &Device{GPU: g, device: d, context: context, modules: map[string]cu.Module{}}, nil
 }
 
 // Close unloads the modules and releases the context. Its last user also releases everything made
