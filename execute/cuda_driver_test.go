@@ -18,6 +18,7 @@ import (
 	"dahl/execute/cuda"
 	"dahl/execute/driver"
 	"dahl/platform"
+	"dahl/schedule/audit"
 )
 
 // cudaNode is the node of the emulated devices with CUDA devices in their place.
@@ -101,7 +102,7 @@ func trainedWeights(t *testing.T, prog *dag.Program, opt how, steps int, record 
 		if !record {
 			continue
 		}
-		if err := s.Check(r.Problem(run[0], run[1])); err != nil {
+		if err := audit.Check(s, r.Problem(run[0], run[1])); err != nil {
 			t.Error(err)
 		}
 	}

@@ -2,36 +2,18 @@ package execute
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"dahl/dag"
 	"dahl/must"
-	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 )
 
-// node is a platform of cores and a number of emulated GPUs, each with a memory of its
-// own, fast enough for tests.
-func node(t testing.TB, cores, gpus int) *platform.Platform {
-	t.Helper()
-	p := machine(t, cores)
-	for i := range gpus {
-		name := fmt.Sprint("gpu", i)
-		m := platform.MemoryID(len(p.Memories))
-		p.Memories = append(p.Memories, platform.Memory{Name: name + ".mem", BandwidthBytesPerSec: 1e11, CapacityBytes: 1 << 20})
-		p.Devices = append(p.Devices, platform.Device{Name: name, Kind: "emulated", Count: 1, Memory: m, Dispatch: 100,
-			FlopsPerSec: map[string]float64{"float32": 1e10, "float64": 1e10}, CopyEnginesIn: 1, CopyEnginesOut: 1})
-		p.Links = append(p.Links, platform.Link{Name: name + ".link", BandwidthBytesPerSec: 1e9, Latency: time.Microsecond, Sharing: platform.Duplex})
-		p.Routes = append(p.Routes, platform.Route{From: 0, To: m, Links: []platform.LinkID{platform.LinkID(i)}})
-	}
-	must.Do(t, p.Complete())
-	return p
-}
+var node = testmachine.Executable
 
 // spreadPlan puts every task on a worker that choose gives for it, what the caller does
 // on worker 0, in program order.
