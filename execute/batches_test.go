@@ -2,7 +2,6 @@ package execute
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"slices"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"dahl/dag"
 	"dahl/execute/driver"
 	"dahl/must"
-	"dahl/platform"
 )
 
 // TestCut: lane 0 has seven tasks. Tasks 2 and 5 wait for lane 1; lane 1 waits for task 3
@@ -50,32 +48,6 @@ func unrecorded(t *testing.T, r *Runner, steps int) string {
 		must.Get(r.Run(context.Background(), run[0], run[1], false))(t)
 	}
 	return weights(r)
-}
-
-// TestBatchesGiveTheSameBits trains without a record, so in batches and captures, with
-// every split over cores and devices. The truth is one core in program order.
-func TestBatchesGiveTheSameBits(t *testing.T) {
-	const steps = 7
-	prog := testProgram(t)
-	want := trained(t, prog, how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go"}, steps)
-	captured := 0
-	for _, gpus := range []int{1, 2} {
-		for _, split := range splits {
-			plans := spreadPlans(prog, 1+gpus, func(task *dag.Task) int { return split.of(task, 1+gpus) })
-			r := newRunner(t, prog, how{Platform: node(t, 1, gpus), Plans: plans, Variant: "go", Options: Options{Hooks: testHooks(nil)}})
-			if got := unrecorded(t, r, steps); got != want {
-				t.Errorf("%d GPUs, %s: the weights differ from those of one core", gpus, split.name)
-			}
-			n := r.Issue(0)
-			if n.Segments == 0 || n.Segments > n.Tasks || n.Captured < captureLeast*n.Graphs {
-				t.Errorf("%d GPUs, %s: %+v", gpus, split.name, n)
-			}
-			captured += n.Captured
-		}
-	}
-	if captured == 0 {
-		t.Error("nothing is captured")
-	}
 }
 
 // countedDriver counts what is asked of a device.
@@ -159,26 +131,5 @@ func TestFeedRunsAhead(t *testing.T) {
 	}
 	if !waitsForDevice(c.replay) || waitsForDevice(c.ahead) {
 		t.Errorf("feeding waits for the device: %v where tasks are timed, %v else", waitsForDevice(c.replay), waitsForDevice(c.ahead))
-	}
-}
-
-// TestFaultsInBatches: what fails in a run without a record is told by a task of the
-// device, and the batch that it was part of.
-func TestFaultsInBatches(t *testing.T) {
-	prog := testProgram(t)
-	for _, c := range []struct {
-		fault string
-		want  error
-	}{{platform.FaultLost, driver.ErrLost}, {platform.FaultMemory, driver.ErrMemory}} {
-		for after := range 20 {
-			p := node(t, 1, 1)
-			p.Devices[1].Fault = platform.DeviceFault{Kind: c.fault, After: 40 + after}
-			r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}})
-			_, err := r.Run(context.Background(), 0, 50, false)
-			var fault *TaskError
-			if !errors.As(err, &fault) || !errors.Is(err, c.want) || fault.Device != "gpu0" {
-				t.Fatalf("after %d launches: %v", 40+after, err)
-			}
-		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,7 +12,6 @@ import (
 
 	"dahl/dag"
 	"dahl/execute/driver"
-	"dahl/execute/host"
 	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
@@ -91,39 +88,6 @@ func TestDeviceClocksAreAligned(t *testing.T) {
 	for _, d := range r.devices[1:] {
 		if d.times.origin == 0 {
 			t.Errorf("device %q counts from its first event after %v", d.name, s.Makespan)
-		}
-	}
-}
-
-// TestUnitsAndEnginesShareAMemory: two units at one memory with two copy engines in and
-// three out are streams of one device; two such memories with a link between them copy
-// from one to the other without the host.
-func TestUnitsAndEnginesShareAMemory(t *testing.T) {
-	const steps = 5
-	prog := testProgram(t)
-	want := trained(t, prog, how{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
-	p := node(t, 1, 2)
-	for i := range 2 {
-		p.Devices[1+i].Count, p.Devices[1+i].CopyEnginesIn, p.Devices[1+i].CopyEnginesOut = 2, 2, 3
-	}
-	p.Links = append(p.Links, platform.Link{Name: "bridge", BandwidthBytesPerSec: 1e9})
-	p.Routes = append(p.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{2}})
-	must.Do(t, p.Complete())
-	for _, split := range splits[1:] {
-		plans := spreadPlans(prog, 5, func(task *dag.Task) int { return split.of(task, 5) })
-		opt := how{Platform: p, Plans: plans, Variant: "go"}
-		if got := trained(t, prog, opt, steps); got != want {
-			t.Errorf("%s: the weights differ from those of one core", split.name)
-		}
-		opt.Hooks = testHooks(nil)
-		r := newRunner(t, prog, opt)
-		if n := len(r.devices[1].lanes); n != 2+2+3 {
-			t.Errorf("a device has %d lanes, want 7", n)
-		}
-		s := must.Get(r.Run(context.Background(), 0, 2, true))(t)
-		direct := slices.ContainsFunc(s.Transfers, func(tr schedule.Transfer) bool { return tr.From == 1 && tr.To == 2 })
-		if split.name == "at random" && !direct {
-			t.Error("nothing moves from one device to the other")
 		}
 	}
 }
@@ -301,55 +265,6 @@ func TestDeviceFaults(t *testing.T) {
 	}
 }
 
-// TestStopsWithDevices ends runs from outside at different moments, under plans and under
-// a policy that decides at run time; what follows is whole.
-func TestStopsWithDevices(t *testing.T) {
-	prog := testProgram(t)
-	for seed := range uint64(20) {
-		opt := how{Platform: node(t, 1, 1), Policy: "dmda"}
-		if seed%2 == 0 {
-			opt = how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2))}
-		}
-		ctx, cancel := context.WithCancelCause(context.Background())
-		enough := errors.New("enough")
-		at := rand.New(rand.NewPCG(seed, 41)).IntN(20)
-		opt.Hooks = testHooks(nil)
-		feed := opt.Hooks["feed"]
-		opt.Hooks["feed"] = func(step int, args []calls.Arg) error {
-			if step == at {
-				cancel(enough)
-			}
-			return feed(step, args)
-		}
-		r := newRunner(t, prog, opt)
-		if _, err := r.Run(ctx, 0, math.MaxInt32, false); !errors.Is(err, enough) {
-			t.Fatalf("error %v, want %v", err, enough)
-		}
-		s := must.Get(r.Run(context.Background(), 0, 2, true))(t)
-		if err := audit.Check(s, r.Problem(0, 2)); err != nil {
-			t.Error(err)
-		}
-		cancel(nil)
-	}
-}
-
-// TestHEFTOverDevices lets the scheduler plan, with costs that keep what the caller does
-// on the cores.
-func TestHEFTOverDevices(t *testing.T) {
-	prog := testProgram(t)
-	r := newRunner(t, prog, how{Platform: node(t, 2, 2), Options: Options{Hooks: testHooks(nil)}})
-	if r.Plan(0).Policy != "heft" {
-		t.Errorf("policy %q", r.Plan(0).Policy)
-	}
-	s := must.Get(r.Run(context.Background(), 0, 5, true))(t)
-	if err := audit.Check(s, r.Problem(0, 5)); err != nil {
-		t.Error(err)
-	}
-	if w := r.Warnings(); len(host.CPUs()) < 4 && (len(w) == 0 || !strings.Contains(w[0], "4 workers, of processors and devices together")) {
-		t.Errorf("warnings %q", w)
-	}
-}
-
 func TestNewRefusesDevices(t *testing.T) {
 	prog := testProgram(t)
 	for _, c := range []struct {
@@ -375,48 +290,5 @@ func TestNewRefusesDevices(t *testing.T) {
 		opt := how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}}
 		c.change(&opt)
 		wantRefused(t, prog, opt, c.want)
-	}
-}
-
-// TestTightMemories gives a device less and less memory than all that it uses takes
-// together: some of it leaves between two uses and comes back, and the weights stay those
-// of one core. What no order can make fit is refused before the run.
-func TestTightMemories(t *testing.T) {
-	const steps = 3
-	prog := testProgram(t)
-	want := trained(t, prog, how{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
-	plans := spreadPlans(prog, 2, bySamples(2))
-	roomy := newRunner(t, prog, how{Platform: node(t, 1, 1), Plans: plans, Options: Options{Hooks: testHooks(nil)}, Variant: "go"})
-	whole := int64(0)
-	for _, a := range roomy.devices[1].arenas {
-		whole += a.bytes
-	}
-	moved := 0
-	for eighths := int64(7); eighths > 0; eighths-- {
-		p := node(t, 1, 1)
-		p.Memories[1].CapacityBytes = whole * eighths / 8
-		opt := how{Platform: p, Plans: plans, Variant: "go", Options: Options{Hooks: testHooks(nil)}}
-		r, err := newOn(prog, opt)
-		if err != nil {
-			if !strings.Contains(err.Error(), `"gpu0.mem"`) {
-				t.Errorf("%d eighths: %v", eighths, err)
-			}
-			continue
-		}
-		r.Close()
-		for _, m := range r.decision.Placed.Graphs[0].Moves() {
-			if m != nil && (m.Reason == place.ReasonEvict || m.Reason == place.ReasonReload) {
-				moved++
-			}
-		}
-		if got := trained(t, prog, opt, steps); got != want {
-			t.Errorf("%d eighths of the memory: the weights differ from those of one core", eighths)
-		}
-		if got := unrecorded(t, newRunner(t, prog, opt), steps); got != want {
-			t.Errorf("%d eighths of the memory, not recorded: the weights differ from those of one core", eighths)
-		}
-	}
-	if moved == 0 {
-		t.Error("no smaller memory would do, or nothing had to leave it")
 	}
 }

@@ -2,36 +2,18 @@ package execute
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"dahl/dag"
 	"dahl/must"
-	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 )
 
-// node is a platform of cores and a number of emulated GPUs, each with a memory of its
-// own, fast enough for tests.
-func node(t testing.TB, cores, gpus int) *platform.Platform {
-	t.Helper()
-	p := machine(t, cores)
-	for i := range gpus {
-		name := fmt.Sprint("gpu", i)
-		m := platform.MemoryID(len(p.Memories))
-		p.Memories = append(p.Memories, platform.Memory{Name: name + ".mem", BandwidthBytesPerSec: 1e11, CapacityBytes: 1 << 20})
-		p.Devices = append(p.Devices, platform.Device{Name: name, Kind: "emulated", Count: 1, Memory: m, Dispatch: 100,
-			FlopsPerSec: map[string]float64{"float32": 1e10, "float64": 1e10}, CopyEnginesIn: 1, CopyEnginesOut: 1})
-		p.Links = append(p.Links, platform.Link{Name: name + ".link", BandwidthBytesPerSec: 1e9, Latency: time.Microsecond, Sharing: platform.Duplex})
-		p.Routes = append(p.Routes, platform.Route{From: 0, To: m, Links: []platform.LinkID{platform.LinkID(i)}})
-	}
-	must.Do(t, p.Complete())
-	return p
-}
+var node = testmachine.Executable
 
 // spreadPlan puts every task on a worker that choose gives for it, what the caller does
 // on worker 0, in program order.
@@ -78,29 +60,6 @@ var splits = []struct {
 		rng := rand.New(rand.NewPCG(uint64(len(task.Name)), uint64(task.Name[0])))
 		return rng.IntN(workers)
 	}},
-}
-
-// TestDevicesGiveTheBitsOfTheCPU trains with every split of the network over cores and
-// emulated GPUs. The truth is one core in program order.
-func TestDevicesGiveTheBitsOfTheCPU(t *testing.T) {
-	const steps = 7
-	prog := testProgram(t)
-	want := trained(t, prog, how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go"}, steps)
-	for _, gpus := range []int{1, 2} {
-		for _, cores := range []int{1, 2} {
-			for _, split := range splits {
-				t.Run(fmt.Sprintf("%d cores, %d GPUs, %s", cores, gpus, split.name), func(t *testing.T) {
-					workers := cores + gpus
-					plans := spreadPlans(prog, workers, func(task *dag.Task) int { return split.of(task, workers) })
-					for range 2 {
-						if got := trained(t, prog, how{Platform: node(t, cores, gpus), Plans: plans, Variant: "go"}, steps); got != want {
-							t.Errorf("weights differ from those of one core")
-						}
-					}
-				})
-			}
-		}
-	}
 }
 
 // trained runs steps of training, in two runs with an evaluation between them, checks

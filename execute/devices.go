@@ -199,24 +199,18 @@ type deviceBinder struct {
 	device *device
 }
 
-// issueOf binds what a lane does of a task in a step.
+// issueOf binds a task on a lane in a step.
 func (b *deviceBinder) issueOf(t dag.TaskID, lane, step int32) (is deviceTask, err error) {
 	if m := b.placed.Move(t); m != nil {
 		return deviceTask{launch: -1, copies: b.copiesOf(b.compiledGraph, m, t, step)}, nil
 	}
-	is.launch, err = b.bindTask(t, lane, step)
-	return is, err
-}
-
-// bindTask binds a task on a worker's lane in a step; -1 for a point in the order of others.
-func (b *deviceBinder) bindTask(t dag.TaskID, lane, step int32) (l driver.LaunchID, err error) {
 	if b.graph.Tasks[t].Op == "" {
-		return -1, nil
+		return deviceTask{launch: -1}, nil
 	}
-	if l, err = b.bindCall(t, lane, step); err != nil {
+	if is.launch, err = b.bindCall(t, lane, step); err != nil {
 		err = fmt.Errorf("task %q: %w", b.graph.Tasks[t].Name, err)
 	}
-	return l, err
+	return is, err
 }
 
 // bindCall binds the kernel call of a task on a worker's lane in a step.

@@ -179,11 +179,11 @@ func testDriverMemory(d *driverUnderTest) {
 	}
 }
 
-// Rows go to the device at one pitch and come back at another; what lies between them
-// stays.
+// Rows go to the device at one pitch, within it to another and come back at a third; what lies
+// between them stays.
 func testDriverRows(d *driverUnderTest) {
-	const rows, width, hostPitch, devicePitch, backPitch = 5, 7, 11, 13, 17
-	a := d.memory(rows * devicePitch)
+	const rows, width, hostPitch, devicePitch, thirdPitch, backPitch = 5, 7, 11, 13, 19, 17
+	a, b := d.memory(rows*devicePitch), d.memory(rows*thirdPitch)
 	from, back := d.host(rows*hostPitch), d.host(rows*backPitch)
 	want := make([]byte, len(back))
 	for r := range rows {
@@ -194,7 +194,8 @@ func testDriverRows(d *driverUnderTest) {
 	}
 	d.move(d.in, devicePlane(a, devicePitch), hostPlane(from, hostPitch), rows, width)
 	d.finish(d.in)
-	d.move(d.out, hostPlane(back, backPitch), devicePlane(a, devicePitch), rows, width)
+	d.move(d.out, devicePlane(b+3, thirdPitch), devicePlane(a, devicePitch), rows, width)
+	d.move(d.out, hostPlane(back, backPitch), devicePlane(b+3, thirdPitch), rows, width)
 	d.move(d.out, hostPlane(back[rows*backPitch-1:], 1), devicePlane(a, 1), 0, 1) // of no bytes
 	d.finish(d.out)
 	if !bytes.Equal(back, want) {

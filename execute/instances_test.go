@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/kernels/calls"
+	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/place"
 	"dahl/schedule/policy"
@@ -40,25 +41,21 @@ func inCopies(t testing.TB, prog *dag.Program, h how, number func(at int) int) h
 	return h
 }
 
-// TestCopiesOfBuffersGiveTheSameBits trains with every buffer that can have several copies in one, two,
-// three or, by turns, one to four of them, recorded and not, on cores, and on cores with emulated
-// GPUs. The truth is one core in program order. Captured batches are captured for each turn.
-func TestCopiesOfBuffersGiveTheSameBits(t *testing.T) {
+// TestSplitsGiveTheSameBits trains with every split of the network over cores and emulated GPUs, with one
+// version of each buffer and, by turns, with one to four, recorded and, in batches, not. The truth is one
+// core in program order. Batches are captured for each turn.
+func TestSplitsGiveTheSameBits(t *testing.T) {
 	const steps = 13
 	prog := testProgram(t)
 	want := trained(t, prog, how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go"}, steps)
-	captured := 0
-	for _, c := range []struct{ cores, gpus int }{{2, 0}, {3, 0}, {1, 1}, {1, 2}} {
+	captured := [2]int{}
+	for _, c := range []struct{ cores, gpus int }{{3, 0}, {1, 1}, {2, 2}} {
 		for _, split := range splits {
 			workers := c.cores + c.gpus
 			plans := spreadPlans(prog, workers, func(task *dag.Task) int { return split.of(task, workers) })
 			plain := how{Platform: node(t, c.cores, c.gpus), Plans: plans, Variant: "go"}
-			for most, number := range []func(int) int{1: func(int) int { return 1 }, func(int) int { return 2 }, func(int) int { return 3 }, func(at int) int { return 1 + at%4 }} {
-				if number == nil || testing.Short() && most < 4 {
-					continue
-				}
+			for most, h := range map[int]how{1: plain, 4: inCopies(t, prog, plain, func(at int) int { return 1 + at%4 })} {
 				t.Run(fmt.Sprintf("%d cores, %d GPUs, %s, up to %d", c.cores, c.gpus, split.name, most), func(t *testing.T) {
-					h := inCopies(t, prog, plain, number)
 					if got := trained(t, prog, h, steps); got != want {
 						t.Error("recorded: the weights differ from those of one core")
 					}
@@ -67,10 +64,13 @@ func TestCopiesOfBuffersGiveTheSameBits(t *testing.T) {
 					if got := unrecorded(t, r, steps); got != want {
 						t.Error("the weights differ from those of one core")
 					}
+					if n := r.Issue(0); n.Segments > n.Tasks || n.Captured < captureLeast*n.Graphs || (n.Segments == 0) != (c.gpus == 0) {
+						t.Errorf("%+v", n)
+					}
 					for _, parts := range r.graphs[0].batches {
 						for i := 0; parts != nil && i < len(parts.list); i++ {
-							if n := len(parts.list[i].captured); n > 1 {
-								captured++
+							if n := len(parts.list[i].captured); n > 0 {
+								captured[min(n, 2)-1]++
 							}
 						}
 					}
@@ -78,13 +78,13 @@ func TestCopiesOfBuffersGiveTheSameBits(t *testing.T) {
 			}
 		}
 	}
-	if captured == 0 {
-		t.Error("no batch is captured for several turns")
+	if captured[0] == 0 || captured[1] == 0 {
+		t.Errorf("%d batches are captured for one turn and %d for several", captured[0], captured[1])
 	}
 }
 
 // TestPoliciesKnowCopies: a policy that decides at run time gives the same bits where the graph has
-// copies, on cores; on several memories it is refused.
+// copies, on cores and, by the plan that it makes, on several memories.
 func TestPoliciesKnowCopies(t *testing.T) {
 	const steps = 13
 	prog := testProgram(t)
@@ -102,17 +102,23 @@ func TestPoliciesKnowCopies(t *testing.T) {
 		}
 		prog.Graphs[i] = with
 	}
-	for _, info := range policy.All() {
-		if _, online := info.(policy.Online); !online {
-			continue
-		}
-		if got := trained(t, prog, how{Platform: machine(t, 3), Policy: info.Doc().Name, Variant: "go"}, steps); got != want {
-			t.Errorf("%s: the weights differ from those of one core", info.Doc().Name)
-		}
-		if got := trained(t, prog, how{Platform: node(t, 1, 1), Policy: info.Doc().Name, Variant: "go"}, steps); got != want {
-			t.Errorf("%s on several memories: the weights differ from those of one core", info.Doc().Name)
+	for _, name := range dynamicPolicies() {
+		for _, p := range []*platform.Platform{machine(t, 3), node(t, 1, 1), node(t, 2, 2)} {
+			if got := trained(t, prog, how{Platform: p, Policy: name, Variant: "go"}, steps); got != want {
+				t.Errorf("%s on %d devices: the weights differ from those of one core", name, len(p.Devices))
+			}
 		}
 	}
+}
+
+// dynamicPolicies are the names of those that decide at run time.
+func dynamicPolicies() (names []string) {
+	for _, info := range policy.All() {
+		if _, online := info.(policy.Online); online {
+			names = append(names, info.Doc().Name)
+		}
+	}
+	return names
 }
 
 // TestWritersRunAhead: feed writes the number of the step into one of n copies of a buffer, and fetch, on

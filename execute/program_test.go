@@ -155,17 +155,7 @@ func testProgram(t testing.TB) *dag.Program {
 }
 
 // machine is a platform of a number of cores and one memory without a limit.
-func machine(t testing.TB, cores int) *platform.Platform {
-	t.Helper()
-	p := &platform.Platform{
-		Name:     "test",
-		Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e10}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: cores, Dispatch: 100,
-			FlopsPerSec: map[string]float64{"float32": 1e9, "float64": 1e9}}},
-	}
-	must.Do(t, p.Complete())
-	return p
-}
+func machine(t testing.TB, cores int) *platform.Platform { return node(t, cores, 0) }
 
 // testHooks feed the samples in turn and keep the losses.
 func testHooks(losses *[]float32) map[string]Hook {

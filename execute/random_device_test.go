@@ -57,7 +57,7 @@ func TestRandomPlansOnRandomDevices(t *testing.T) {
 	const steps, seeds = 5, 12
 	prog := testProgram(t)
 	want := trained(t, prog, how{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
-	ran, left := 0, 0 // runners, and storages that leave and come back in a step
+	ran, left, direct := 0, 0, 0 // runners, storages that leave and come back in a step, and moves past the host
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 37))
 		opt := how{Platform: randomNode(t, rng), Variant: "go", Options: Options{Hooks: testHooks(nil)}}
@@ -77,6 +77,9 @@ func TestRandomPlansOnRandomDevices(t *testing.T) {
 			if m != nil && m.Reason == place.ReasonReload {
 				left++
 			}
+			if m != nil && m.From > 0 && m.To > 0 {
+				direct++
+			}
 		}
 		if got := trained(t, prog, opt, steps); got != want {
 			t.Errorf("seed %d: the weights differ from those of one core", seed)
@@ -85,8 +88,8 @@ func TestRandomPlansOnRandomDevices(t *testing.T) {
 			t.Errorf("seed %d, not recorded: the weights differ from those of one core", seed)
 		}
 	}
-	if ran < seeds/2 || left == 0 {
-		t.Errorf("%d of %d ran, in which %d storages came back", ran, seeds, left)
+	if ran < seeds/2 || left == 0 || direct == 0 {
+		t.Errorf("%d of %d ran, in which %d storages came back and %d moves passed the host", ran, seeds, left, direct)
 	}
 }
 

@@ -40,7 +40,6 @@ func TestBitsAreEqual(t *testing.T) {
 		var losses []float32
 		opt.Hooks = testHooks(&losses)
 		r := newRunner(t, prog, opt)
-		verifyReads(r)
 		s, err := r.Run(context.Background(), 0, steps, true)
 		if err != nil {
 			t.Fatal(err)
@@ -284,24 +283,6 @@ func TestFailureNamesTheTask(t *testing.T) {
 	}
 }
 
-func TestVerifySeesWritesToReadOperands(t *testing.T) {
-	prog := testProgram(t)
-	hooks := testHooks(nil)
-	hooks["fetch"] = func(step int, args []calls.Arg) error {
-		if step == 2 {
-			calls.Data[float32](&args[0])[0]++ // loss is only read
-		}
-		return nil
-	}
-	r := newRunner(t, prog, how{Platform: machine(t, 2), Options: Options{Hooks: hooks}})
-	verifyReads(r)
-	_, err := r.Run(context.Background(), 0, 5, false)
-	var failed *TaskError
-	if !errors.As(err, &failed) || failed.Task != "fetch" || failed.Step != 2 || !errors.Is(err, errReadChanged) {
-		t.Errorf("error %v, want that fetch of step 2 changed what it reads", err)
-	}
-}
-
 // TestHighWater: every byte of every storage is written by the tasks or by
 // initialise, so the highest touched byte is the end of the last storage.
 func TestHighWater(t *testing.T) {
@@ -355,27 +336,6 @@ func TestHighWaterSeesOverruns(t *testing.T) {
 	step[128] = 0
 	if got, want := r.HighWater(), ([layout.NumArenas]int64{0, 8, 129, 0}); got != want {
 		t.Errorf("high water %v, want %v", got, want)
-	}
-}
-
-func TestLiveBytesNeverExceedTheLayout(t *testing.T) {
-	prog := testProgram(t)
-	for seed := range uint64(5) {
-		r := newRunner(t, prog, how{Platform: machine(t, 2), Plans: randomPlans(prog, 2, seed), Options: Options{Hooks: testHooks(nil)}})
-		s, err := r.Run(context.Background(), 0, 10, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		total := int64(0)
-		for _, b := range r.Layout(0).ArenaBytes[:layout.ScratchArena] {
-			total += b
-		}
-		if s.PeakBytes[0] <= 0 || s.PeakBytes[0] > total {
-			t.Errorf("seed %d: %d bytes live, the layout has %d", seed, s.PeakBytes[0], total)
-		}
-		if s.World != schedule.Measured || s.Steps != 10 || s.FirstStep <= 0 || s.Period <= 0 || s.Makespan < s.FirstStep {
-			t.Errorf("world %s, %d steps, first %v, period %v, makespan %v", s.World, s.Steps, s.FirstStep, s.Period, s.Makespan)
-		}
 	}
 }
 

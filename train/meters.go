@@ -211,7 +211,7 @@ func (m GPUMeters) putPowers(p *platform.Platform) {
 }
 
 // CallEnergy measures what calls on a device draw; ok is false where it has no meter.
-type CallEnergy func(ctx context.Context, device string, calls func() (int, error)) (e calibrate.CallEnergy, ok bool, err error)
+type CallEnergy func(ctx context.Context, device string, calls func() (int, error)) (e meter.CallEnergy, ok bool, err error)
 
 // MeasureEnergy measures with the meters of a platform's GPUs and with the common meter of its
 // processors. Nil means none. Each takes about so long, which is many times the updates of the
@@ -222,10 +222,10 @@ func MeasureEnergy(p *platform.Platform, gpus GPUMeters, processors meter.Meter,
 	if gpus == nil && processors == nil || target == 0 {
 		return nil
 	}
-	return func(ctx context.Context, device string, calls func() (int, error)) (calibrate.CallEnergy, bool, error) {
+	return func(ctx context.Context, device string, calls func() (int, error)) (meter.CallEnergy, bool, error) {
 		id, ok := p.DeviceByName(device)
 		if !ok {
-			return calibrate.CallEnergy{}, false, nil
+			return meter.CallEnergy{}, false, nil
 		}
 		var of meter.Meter
 		var repeat meter.Repeat
@@ -236,15 +236,14 @@ func MeasureEnergy(p *platform.Platform, gpus GPUMeters, processors meter.Meter,
 			of, repeat = g.Metered(device).Meter, meter.Repeat{Busy: target, Idle: target, Every: meter.GPUSampleInterval}
 		}
 		if of == nil {
-			return calibrate.CallEnergy{}, false, nil
+			return meter.CallEnergy{}, false, nil
 		}
 		e, err := meter.MeasureCalls(ctx, of, repeat, calls)
 		if implausible := (*meter.ImplausibleError)(nil); errors.As(err, &implausible) {
 			warn("the joules of "+device+" are not measured", implausible)
-			return calibrate.CallEnergy{}, false, nil
+			return meter.CallEnergy{}, false, nil
 		}
-		return calibrate.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(max(1, e.Calls)),
-			Watts: e.Watts, IdleWatts: e.IdleWatts, Meter: e.Meter}, true, err
+		return e, true, err
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"dahl/energy/meter"
-	"dahl/execute/calibrate"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -99,7 +98,7 @@ func TestMeasureProcessors(t *testing.T) {
 		t.Error("without meters or time there is something to measure with")
 	}
 	noProcessors := MeasureEnergy(p, GPUMeters{}, nil, time.Second)
-	if e, ok, err := noProcessors(t.Context(), "cpu", nil); ok || err != nil || e != (calibrate.CallEnergy{}) {
+	if e, ok, err := noProcessors(t.Context(), "cpu", nil); ok || err != nil || e != (meter.CallEnergy{}) {
 		t.Errorf("processors without a meter: %+v, %v, %v", e, ok, err)
 	}
 }

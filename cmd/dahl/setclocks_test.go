@@ -19,8 +19,8 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
+	"dahl/energy/meter"
 	"dahl/execute"
-	"dahl/execute/calibrate"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/train/setclock"
@@ -204,7 +204,7 @@ func TestCalibrateClocks(t *testing.T) {
 	f := &calibrateFlags{out: "c.toml", models: []string{"mlp"}, batches: []int{16}, perModel: time.Millisecond, clocks: true, units: map[string]int{"cpu": 1}, stderr: io.Discard,
 		file: &growingFile{path: "c.toml", period: time.Hour}}
 	f.sum.Platform = p
-	f.energy = func(_ context.Context, _ string, calls func() (int, error)) (calibrate.CallEnergy, bool, error) {
+	f.energy = func(_ context.Context, _ string, calls func() (int, error)) (meter.CallEnergy, bool, error) {
 		ghz := 0.0
 		for _, cpu := range treeCPUs(t) {
 			for _, file := range []string{"scaling_min_freq", "scaling_max_freq"} {
@@ -217,7 +217,7 @@ func TestCalibrateClocks(t *testing.T) {
 			}
 		}
 		_, err := calls()
-		return calibrate.CallEnergy{IdleWatts: ghz, Watts: ghz * ghz, Meter: "RAPL (1 package)"}, true, err
+		return meter.CallEnergy{IdleWatts: ghz, Watts: ghz * ghz, Meter: "RAPL (1 package)"}, true, err
 	}
 	must.Do(t, errors.Join(f.measureAtClocks(t.Context(), &flags.Options{Epochs: 1, DType: "float32", Variant: "go"}), f.file.close()))
 	wantClock(t, dir, "after the calibration", "800000", "3000000")

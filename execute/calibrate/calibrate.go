@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/execute/host"
 	"dahl/kernels"
@@ -25,7 +26,7 @@ type Options struct {
 	MaxTime  time.Duration      // about, for all devices together; zero means 10 s
 	// Energy measures the joules of calls on a device by running them again and again. Of processors
 	// one meter measures all together. Nil, or ok false, means that there is no meter.
-	Energy func(ctx context.Context, device string, calls func() (int, error)) (e CallEnergy, ok bool, err error)
+	Energy func(ctx context.Context, device string, calls func() (int, error)) (e meter.CallEnergy, ok bool, err error)
 	// Far also measures calls whose operands all caches have lost. It takes longer, since it has
 	// to prepare operands of more than the third-level cache.
 	Far bool

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/kernels/calls"
 	"dahl/platform"
@@ -37,7 +38,7 @@ type Device struct {
 	// LinksKept says that the numbers of its route stay. The links of an emulated device define
 	// it. On a route of several links nobody can tell how slow each one is.
 	LinksKept bool
-	Energy    *CallEnergy // of the product; nil without a meter
+	Energy    *meter.CallEnergy // of the product; nil without a meter
 }
 
 // measureDevices measures the devices that have memories of their own, one after the other, and

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/energy/meter"
 	"dahl/execute/driver"
 	"dahl/platform"
 )
@@ -15,16 +16,6 @@ import (
 // the meter needs, once for each class of kernels: an operation, a variant and a type. The
 // measured shape is the one that takes the longest. The other shapes of the class get the same
 // power above idle, multiplied by their times.
-
-// CallEnergy is the energy of one call of a kernel.
-type CallEnergy struct {
-	Joules      float64 // above idle
-	ErrorJoules float64
-	Seconds     float64 // of one call
-	Watts       float64 // of the device while calls run
-	IdleWatts   float64
-	Meter       string
-}
 
 // energyBatch is about how long a batch of calls lasts. The host decides after each batch whether
 // to go on.
@@ -78,13 +69,13 @@ func (c *calibrator) measureEnergy(s *station, dev *platform.Device, points []po
 		if err != nil || !ok {
 			return err
 		}
-		putJoules(c.platform.Models, m, e.Joules/max(e.Seconds, 1e-9))
+		putJoules(c.platform.Models, m, e.Watts-e.IdleWatts)
 	}
 	return nil
 }
 
 // putPower makes the measurements the device's own power.
-func putPower(dev *platform.Device, e *CallEnergy) {
+func putPower(dev *platform.Device, e *meter.CallEnergy) {
 	if dev.Count != 1 || e.Watts < e.IdleWatts {
 		return
 	}
@@ -92,8 +83,8 @@ func putPower(dev *platform.Device, e *CallEnergy) {
 }
 
 // setPower gives a device, and its clock in force, the measured watts.
-func setPower(dev *platform.Device, idle float64, busy platform.BusyPower, meter string, spread float64) {
-	dev.IdleWatts, dev.Busy, dev.PowerSource, dev.PowerMeter, dev.PowerSpread = idle, busy, platform.Measured, meter, spread
+func setPower(dev *platform.Device, idle float64, busy platform.BusyPower, by string, spread float64) {
+	dev.IdleWatts, dev.Busy, dev.PowerSource, dev.PowerMeter, dev.PowerSpread = idle, busy, platform.Measured, by, spread
 	if len(dev.Clocks) > 0 {
 		dev.Clocks = slices.Clone(dev.Clocks)
 		dev.Clocks[0].Idle, dev.Clocks[0].Busy = dev.IdleWatts, dev.Busy
@@ -110,7 +101,7 @@ func putJoules(models []platform.Model, one *platform.Model, watts float64) {
 }
 
 // energyOf measures a call whose duration a model gives.
-func (c *calibrator) energyOf(s *station, dev *platform.Device, pt *point, m *platform.Model) (e CallEnergy, ok bool, err error) {
+func (c *calibrator) energyOf(s *station, dev *platform.Device, pt *point, m *platform.Model) (e meter.CallEnergy, ok bool, err error) {
 	var calls [][]driver.LaunchID
 	err = s.Do(func() (err error) {
 		calls, err = s.newBench(pt, 1)
@@ -124,7 +115,7 @@ func (c *calibrator) energyOf(s *station, dev *platform.Device, pt *point, m *pl
 
 // energyOfProduct measures the largest product that gave the device's speed; ok is false without
 // a meter.
-func (c *calibrator) energyOfProduct(s *station, dev *platform.Device) (e CallEnergy, ok bool, err error) {
+func (c *calibrator) energyOfProduct(s *station, dev *platform.Device) (e meter.CallEnergy, ok bool, err error) {
 	var l driver.LaunchID
 	var takes time.Duration
 	err = s.Do(func() error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/energy/meter"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -51,13 +52,13 @@ func TestCalibrateEnergy(t *testing.T) {
 	p.Devices[2].IdleWatts, p.Devices[2].Busy.UnitWatts, p.Devices[2].PowerSource = 5, 7, platform.Guess
 	asked := map[string]int{}
 	opt := Options{Platform: p, Variants: []string{"ref"}, MaxTime: 20 * time.Millisecond, Units: map[string]int{"gpu0": 1, "gpu1": 1}}
-	opt.Energy = func(_ context.Context, device string, calls func() (int, error)) (CallEnergy, bool, error) {
+	opt.Energy = func(_ context.Context, device string, calls func() (int, error)) (meter.CallEnergy, bool, error) {
 		asked[device]++
 		n, err := calls()
 		if n < 1 && err == nil {
 			err = fmt.Errorf("%d calls", n)
 		}
-		return CallEnergy{Joules: 18e-6, Seconds: 1e-6, Watts: 30, IdleWatts: 12}, device == "gpu0", err
+		return meter.CallEnergy{Watts: 30, IdleWatts: 12}, device == "gpu0", err
 	}
 	c := must.Get(Run(context.Background(), []*dag.Graph{layers(t)}, opt))(t)
 	d, other := c.Platform.Devices[1], c.Platform.Devices[2]

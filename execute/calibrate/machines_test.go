@@ -3,13 +3,13 @@ package calibrate
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/policy"
 )
@@ -17,22 +17,7 @@ import (
 // machine is a platform of a number of cores and one memory without a limit.
 func machine(t testing.TB, cores int) *platform.Platform { return node(t, cores, 0) }
 
-// node has emulated GPUs besides, each with a memory of its own.
-func node(t testing.TB, cores, gpus int) *platform.Platform {
-	t.Helper()
-	speed := func(s float64) map[string]float64 { return map[string]float64{"float32": s, "float64": s} }
-	p := &platform.Platform{Name: "test", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e10}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: cores, Dispatch: 100, FlopsPerSec: speed(1e9)}}}
-	for i := range gpus {
-		name, m := fmt.Sprint("gpu", i), platform.MemoryID(len(p.Memories))
-		p.Memories = append(p.Memories, platform.Memory{Name: name + ".mem", BandwidthBytesPerSec: 1e11, CapacityBytes: 1 << 20})
-		p.Devices = append(p.Devices, platform.Device{Name: name, Kind: "emulated", Count: 1, Memory: m, Dispatch: 100, FlopsPerSec: speed(1e10), CopyEnginesIn: 1, CopyEnginesOut: 1})
-		p.Links = append(p.Links, platform.Link{Name: name + ".link", BandwidthBytesPerSec: 1e9, Latency: time.Microsecond, Sharing: platform.Duplex})
-		p.Routes = append(p.Routes, platform.Route{From: 0, To: m, Links: []platform.LinkID{platform.LinkID(i)}})
-	}
-	must.Do(t, p.Complete())
-	return p
-}
+var node = testmachine.Executable
 
 // layers is a chain of a dense layer, a ReLU and a sum, for batches of 7 and of 3 samples.
 func layers(t testing.TB) *dag.Graph {

@@ -7,18 +7,19 @@ import (
 	"slices"
 	"testing"
 
+	"dahl/energy/meter"
 	"dahl/platform"
 )
 
 // powerMeter shows idle and busy watts in turn, and runs the calls once.
-func powerMeter(t *testing.T, shown [][2]float64) func(context.Context, string, func() (int, error)) (CallEnergy, bool, error) {
-	return func(_ context.Context, device string, calls func() (int, error)) (CallEnergy, bool, error) {
+func powerMeter(t *testing.T, shown [][2]float64) func(context.Context, string, func() (int, error)) (meter.CallEnergy, bool, error) {
+	return func(_ context.Context, device string, calls func() (int, error)) (meter.CallEnergy, bool, error) {
 		n, err := calls()
 		if n < 1 || err != nil || device != "cpu" || len(shown) == 0 {
 			t.Errorf("%d calls on %q with %d powers left: %v", n, device, len(shown), err)
-			return CallEnergy{}, false, err
+			return meter.CallEnergy{}, false, err
 		}
-		e := CallEnergy{IdleWatts: shown[0][0], Watts: shown[0][1], Meter: "RAPL (2 packages)"}
+		e := meter.CallEnergy{IdleWatts: shown[0][0], Watts: shown[0][1], Meter: "RAPL (2 packages)"}
 		shown = shown[1:]
 		return e, true, nil
 	}
@@ -133,14 +134,14 @@ func TestPowerStays(t *testing.T) {
 	}
 	p, broken := machine(t, 2), errors.New("broken")
 	c := &calibrator{ctx: t.Context(), platform: p, cpu: &p.Devices[0], cores: 2}
-	c.opt.Energy = func(context.Context, string, func() (int, error)) (CallEnergy, bool, error) {
-		return CallEnergy{}, true, broken
+	c.opt.Energy = func(context.Context, string, func() (int, error)) (meter.CallEnergy, bool, error) {
+		return meter.CallEnergy{}, true, broken
 	}
 	if err := c.measurePower(); !errors.Is(err, broken) {
 		t.Errorf("a meter that fails: %v", err)
 	}
 }
 
-func noMeter(context.Context, string, func() (int, error)) (CallEnergy, bool, error) {
-	return CallEnergy{}, false, nil
+func noMeter(context.Context, string, func() (int, error)) (meter.CallEnergy, bool, error) {
+	return meter.CallEnergy{}, false, nil
 }

@@ -38,35 +38,38 @@ func refused(t *testing.T, d *Device, err error) bool {
 	return true
 }
 
-// TestLibraryFiles: a driver serves libraries of its own CUDA version and of older ones.
+// TestLibraryFiles: a driver serves libraries of its own CUDA version and of older ones. Versions of
+// cuBLASLt before 12 are not looked for.
 func TestLibraryFiles(t *testing.T) {
-	for version, want := range map[int][]string{
-		13010: {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"},
-		12000: {"libcublas.so.12", "libcublas.so.11"},
-		10020: nil,
+	for _, c := range []struct {
+		library string
+		version int
+		want    []string
+	}{
+		{gpu.CuBLAS, 13010, []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}},
+		{gpu.CuBLAS, 12000, []string{"libcublas.so.12", "libcublas.so.11"}},
+		{gpu.CuBLAS, 10020, nil},
+		{gpu.CuBLASLt, 13010, []string{"libcublasLt.so.13", "libcublasLt.so.12"}},
+		{gpu.CuBLASLt, 11080, nil},
 	} {
-		if got := sources[gpu.CuBLAS].files(version); !slices.Equal(got, want) {
-			t.Errorf("driver %d: %v, want %v", version, got, want)
+		if got := sources[c.library].files(c.version); !slices.Equal(got, c.want) {
+			t.Errorf("driver %d: %v, want %v", c.version, got, c.want)
 		}
 	}
 }
 
-// TestBlasAbsent: a library that is not there, and one that is too old (the C library stands
-// for it: it has no products), are errors of one line that name the file.
-func TestBlasAbsent(t *testing.T) {
-	for _, names := range [][]string{{"libnothere.so.1", "libnothere.so.2"}, {"libc.so.6"}, nil} {
-		blas, err := sources[gpu.CuBLAS].load(names)
-		lt, ltErr := sources[gpu.CuBLASLt].load(names)
-		if blas != nil || lt != nil {
-			t.Fatalf("%v: %v, %v", names, blas, lt)
-		}
-		for _, err := range []error{err, ltErr} {
-			if !errors.Is(err, ErrNoLibrary) || strings.Contains(err.Error(), "\n") {
-				t.Fatalf("%v: error %v", names, err)
+// TestLibraryAbsent: a library that is not there, and one that is too old (the C library stands
+// for it: it has none of the functions), are errors of one line that name the file.
+func TestLibraryAbsent(t *testing.T) {
+	for library, source := range sources {
+		for _, names := range [][]string{{"libnothere.so.1", "libnothere.so.2"}, {"libc.so.6"}, nil} {
+			l, err := source.load(names)
+			if l != nil || !errors.Is(err, ErrNoLibrary) || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("%s, %v: %v, error %v", library, names, l, err)
 			}
 			for _, name := range names {
 				if !strings.Contains(err.Error(), name) {
-					t.Errorf("%v: error %q does not name %s", names, err, name)
+					t.Errorf("%s, %v: error %q does not name %s", library, names, err, name)
 				}
 			}
 		}
@@ -92,55 +95,6 @@ func libraryBench(t *testing.T, name string) (*bench, LibraryHandle) {
 		b.upload(b.stream, i)
 	}
 	return b, h
-}
-
-// TestBlasProduct computes every combination of transposed factors, of 3×5 by 5×2 in rows of
-// 11 elements, with and without what the result holds, and compares with the sum as written;
-// and the same as a graph that is issued twice, of which each issue adds.
-func TestBlasProduct(t *testing.T) {
-	b, h := libraryBench(t, gpu.CuBLAS)
-	const rows, columns, depth, stride = 3, 2, 5, 11
-	for form := range 8 {
-		a := offload.Matrix{Addr: uint64(b.operands[0]), Stride: stride, Transposed: form&1 != 0}
-		w := offload.Matrix{Addr: uint64(b.operands[1]), Stride: stride, Transposed: form&2 != 0}
-		add := form&4 != 0
-		p, err := h.Prepare(offload.Product{Rows: rows, Columns: columns, Depth: depth, A: a, B: w,
-			C: offload.Matrix{Addr: uint64(b.operands[2]), Stride: stride}, Add: add})
-		must(t, err)
-		for i := range view[float32](b.at(2)) {
-			view[float32](b.at(2))[i] = 1
-		}
-		b.upload(b.stream, 2)
-		must(t, h.Issue(p)) // before a capture, which does not let the library load its kernels
-		graph, err := b.stream.Capture(func() error { return h.Issue(p) })
-		must(t, err, b.stream.LaunchGraph(graph), b.stream.LaunchGraph(graph))
-		b.download(b.stream, 2)
-		must(t, b.stream.Synchronize(), graph.Free())
-		p.Free()
-
-		at := func(operand int, m offload.Matrix, i, j int) float32 {
-			if m.Transposed {
-				i, j = j, i
-			}
-			return view[float32](b.at(operand))[i*stride+j]
-		}
-		for i, got := range view[float32](b.at(2))[:rows*stride] {
-			want := float32(1)
-			if i%stride < columns {
-				sum := float32(0)
-				for k := range depth {
-					sum += at(0, a, i/stride, k) * at(1, w, k, i%stride)
-				}
-				want = sum
-				if add {
-					want = 1 + 3*sum
-				}
-			}
-			if got != want {
-				t.Fatalf("a transposed %v, b %v, add %v: element %d is %g, want %g", a.Transposed, w.Transposed, add, i, got, want)
-			}
-		}
-	}
 }
 
 // TestLibrariesAllocateNothing: issuing a call of a library takes nothing from Go's heap.

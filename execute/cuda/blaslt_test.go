@@ -13,35 +13,12 @@ import (
 	"dahl/kernels/offload"
 )
 
-// TestBlasLtFiles: versions before 12 are not looked for.
-func TestBlasLtFiles(t *testing.T) {
-	for version, want := range map[int][]string{
-		13010: {"libcublasLt.so.13", "libcublasLt.so.12"}, 12000: {"libcublasLt.so.12"}, 11080: nil,
-	} {
-		if got := sources[gpu.CuBLASLt].files(version); !slices.Equal(got, want) {
-			t.Errorf("driver %d: %v, want %v", version, got, want)
-		}
-	}
-}
-
 // fusedForm is one of the ways in which a product can be asked for.
 type fusedForm struct {
-	a, b, add, bias, relu, sums bool
+	bias, relu bool
 }
 
-func fusedForms() (all []fusedForm) {
-	for i := range 32 {
-		f := fusedForm{a: i&1 != 0, b: i&2 != 0, bias: i&4 != 0, relu: i&8 != 0, add: i&16 != 0}
-		all = append(all, f)
-		if !f.bias && !f.relu {
-			f.sums = true
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
-// Extents and places of the product of TestBlasLtProduct, in elements. Its operands begin at 4-byte
+// Extents and places of a product, in elements. Its operands begin at 4-byte
 // boundaries and no greater ones.
 const (
 	fusedRows, fusedColumns, fusedDepth, fusedStride = 3, 2, 7, 11
@@ -55,92 +32,16 @@ const (
 func fusedProduct(b *bench, f fusedForm) offload.FusedProduct {
 	at := func(operand, element int) uint64 { return uint64(b.operands[operand]) + 4*uint64(element) }
 	p := offload.FusedProduct{Product: offload.Product{
-		Rows: fusedRows, Columns: fusedColumns, Depth: fusedDepth, Add: f.add,
-		A:    offload.Matrix{Addr: at(0, fusedOffset), Stride: fusedStride, Transposed: f.a},
-		B:    offload.Matrix{Addr: at(1, fusedOffset), Stride: fusedStride, Transposed: f.b},
+		Rows: fusedRows, Columns: fusedColumns, Depth: fusedDepth,
+		A:    offload.Matrix{Addr: at(0, fusedOffset), Stride: fusedStride},
+		B:    offload.Matrix{Addr: at(1, fusedOffset), Stride: fusedStride},
 		C:    offload.Matrix{Addr: at(2, fusedOffset), Stride: fusedStride},
 		Work: at(2, fusedWork), WorkBytes: fusedWorkBytes,
 	}, ReLU: f.relu}
 	if f.bias {
 		p.Bias = at(2, fusedVector)
 	}
-	if f.sums {
-		p.RowSums = at(2, fusedVector)
-	}
 	return p
-}
-
-// expectFused does to c, which begins as whole operand 2, what a product does.
-func expectFused(b *bench, f fusedForm, c []float32) {
-	element := func(operand, i, j int, transposed bool) float32 {
-		if transposed {
-			i, j = j, i
-		}
-		return view[float32](b.at(operand))[fusedOffset+i*fusedStride+j]
-	}
-	for i := range fusedRows {
-		for j := range fusedColumns {
-			to := &c[fusedOffset+i*fusedStride+j]
-			sum := float32(0)
-			for k := range fusedDepth {
-				sum += element(0, i, k, f.a) * element(1, k, j, f.b)
-			}
-			if f.add {
-				sum += *to
-			}
-			if f.bias {
-				sum += c[fusedVector+j]
-			}
-			if f.relu {
-				sum = max(sum, 0)
-			}
-			*to = sum
-		}
-	}
-	if f.sums {
-		for i := range fusedRows {
-			c[fusedVector+i] = 0
-			for k := range fusedDepth {
-				c[fusedVector+i] += element(0, i, k, f.a)
-			}
-		}
-	}
-}
-
-// TestBlasLtProduct computes every combination of transposed factors, of 3×7 by 7×2 in rows of 11
-// elements, with and without what the result holds, and what the library does besides: a bias,
-// ReLU, sums of rows. It is done at once and then twice as a graph; each adds to what there is.
-// Whole numbers below 2²⁴ have no rounding: after three times the sums are below (3·7·6·6+3·50)·3.
-func TestBlasLtProduct(t *testing.T) {
-	b, h := libraryBench(t, gpu.CuBLASLt)
-	for _, f := range fusedForms() {
-		p, err := h.Prepare(fusedProduct(b, f))
-		if refused(t, b.device, err) {
-			continue
-		}
-		must(t, err)
-		c := view[float32](b.at(2))
-		for i := range c {
-			c[i] = float32(i%5 - 100)
-		}
-		c[fusedVector], c[fusedVector+1] = -50, -13 // sums are 0 to 7·6·6
-		want := slices.Clone(c[:fusedWork])
-		b.upload(b.stream, 2)
-		must(t, h.Issue(p))
-		graph, err := b.stream.Capture(func() error { return h.Issue(p) })
-		must(t, err, b.stream.LaunchGraph(graph), b.stream.LaunchGraph(graph))
-		b.download(b.stream, 2)
-		must(t, b.stream.Synchronize(), graph.Free())
-		p.Free()
-		for range 3 {
-			expectFused(b, f, want)
-		}
-		for i := range want {
-			if c[i] != want[i] {
-				t.Fatalf("%+v: element %d is %g, want %g", f, i, c[i], want[i])
-			}
-		}
-	}
 }
 
 // TestBlasLtRepeats: sums that are split have the same bits each time, of terms whose order matters.

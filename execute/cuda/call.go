@@ -59,6 +59,7 @@ import (
 
 	"gorgonia.org/cu"
 
+	"dahl/execute/driver"
 	kernelcode "dahl/kernels/cuda"
 	"dahl/kernels/offload"
 )
@@ -144,17 +145,10 @@ func (s Stream) Launch(l Launches) error {
 	return check("cuLaunchKernel", C.launch_all(l.first, l.n, handle(s.s)))
 }
 
-// Place is memory of the host or of a device: Host is 0 or the address of pinned memory.
-type Place struct {
-	Host   uintptr
-	Device Address
-	Pitch  int64 // bytes from one row to the next
-}
-
-// Copy issues a copy of rows of width bytes. Both places may be on devices, if those are peers or
+// Copy issues a copy of rows of width bytes. Both planes may be on devices, if those are peers or
 // the same.
-func (s Stream) Copy(to, from Place, width, rows int64) error {
-	toHost, fromHost := C.uintptr_t(to.Host), C.uintptr_t(from.Host)
+func (s Stream) Copy(to, from driver.Plane, width, rows int64) error {
+	toHost, fromHost := C.uintptr_t(uintptr(to.Host)), C.uintptr_t(uintptr(from.Host))
 	toDevice, fromDevice := C.CUdeviceptr(to.Device), C.CUdeviceptr(from.Device)
 	if width == 0 || rows == 0 {
 		return nil
@@ -167,7 +161,7 @@ func (s Stream) Copy(to, from Place, width, rows int64) error {
 }
 
 // Fill issues an operation that sets bytes.
-func (s Stream) Fill(to Address, value byte, bytes int64) error {
+func (s Stream) Fill(to driver.Address, value byte, bytes int64) error {
 	return check("cuMemsetD8Async", C.cuMemsetD8Async(C.CUdeviceptr(to), C.uchar(value), C.size_t(bytes), handle(s.s)))
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"gorgonia.org/cu"
 
+	"dahl/execute/driver"
 	"dahl/kernels/offload"
 )
 
@@ -65,8 +66,8 @@ func pinned(t *testing.T, bytes int) []byte {
 	return m[:bytes]
 }
 
-func hostPlace(m []byte, pitch int64) Place {
-	return Place{Host: uintptr(unsafe.Pointer(&m[0])), Pitch: pitch}
+func hostPlace(m []byte, pitch int64) driver.Plane {
+	return driver.Plane{Host: unsafe.Pointer(&m[0]), Pitch: pitch}
 }
 
 // view reads the bytes as elements.
@@ -90,7 +91,7 @@ type bench struct {
 	device   *Device
 	stream   Stream
 	host     []byte // of all operands
-	operands []Address
+	operands []driver.Address
 }
 
 const operandBytes = 1 << 16
@@ -111,7 +112,7 @@ func newBench(t *testing.T) *bench {
 	base, err := b.device.Alloc(3 * operandBytes)
 	must(t, err)
 	for i := range 3 {
-		b.operands = append(b.operands, base+Address(i*operandBytes))
+		b.operands = append(b.operands, base+driver.Address(i*operandBytes))
 	}
 	return b
 }
@@ -120,11 +121,11 @@ func newBench(t *testing.T) *bench {
 func (b *bench) at(i int) []byte { return b.host[i*operandBytes:][:operandBytes] }
 
 func (b *bench) upload(s Stream, i int) {
-	must(b.T, s.Copy(Place{Device: b.operands[i]}, hostPlace(b.at(i), 0), operandBytes, 1))
+	must(b.T, s.Copy(driver.Plane{Device: b.operands[i]}, hostPlace(b.at(i), 0), operandBytes, 1))
 }
 
 func (b *bench) download(s Stream, i int) {
-	must(b.T, s.Copy(hostPlace(b.at(i), 0), Place{Device: b.operands[i]}, operandBytes, 1))
+	must(b.T, s.Copy(hostPlace(b.at(i), 0), driver.Plane{Device: b.operands[i]}, operandBytes, 1))
 }
 
 // probeParams mirrors ProbeParams of probe.cu.
@@ -159,116 +160,6 @@ func (b *bench) run(symbol string, n, mode int, grid, block, shared uint32) {
 	must(b.T, b.stream.Synchronize())
 }
 
-// Rows of 13 bytes at pitches 17 and 19 come over, and nothing between them.
-func TestCopyRows(t *testing.T) {
-	b := newBench(t)
-	const width, rows, hostPitch, devicePitch = 13, 11, 17, 19
-	from, back := b.at(0), b.at(1)
-	for i := range rows * hostPitch {
-		from[i], back[i] = byte(i*7+1), 0xee
-	}
-	device := Place{Device: b.operands[0] + 5, Pitch: devicePitch}
-	other := Place{Device: b.operands[1] + 3, Pitch: devicePitch}
-	must(t, b.stream.Fill(b.operands[0], 0xaa, operandBytes),
-		b.stream.Copy(device, hostPlace(from, hostPitch), width, rows),
-		b.stream.Copy(other, device, width, rows),
-		b.stream.Copy(hostPlace(back, hostPitch), other, width, rows),
-		b.stream.Copy(hostPlace(b.at(2), 0), Place{Device: b.operands[0]}, operandBytes, 1),
-		b.stream.Synchronize())
-	filled := b.at(2)
-	for r := range rows {
-		for c := range hostPitch {
-			want := byte(0xee)
-			if c < width {
-				want = from[r*hostPitch+c]
-			}
-			if got := back[r*hostPitch+c]; got != want {
-				t.Fatalf("row %d byte %d: %#x, want %#x", r, c, got, want)
-			}
-		}
-		if got := filled[5+r*devicePitch+width]; got != 0xaa {
-			t.Fatalf("behind row %d: %#x, want the fill", r, got)
-		}
-	}
-}
-
-// Events tie streams together, and a later mark of an event replaces an earlier one.
-func TestEvents(t *testing.T) {
-	b := newBench(t)
-	second, err := b.device.NewStream()
-	must(t, err)
-	arrived, err := b.device.NewEvent()
-	must(t, err)
-	done, err := b.device.NewEvent()
-	must(t, err)
-	if ok, err := done.Done(); !ok || err != nil {
-		t.Fatal("an event that was never recorded is done:", ok, err)
-	}
-	add := b.prepare("probe_add", 100, 3, 1, 128, 0)
-	for step := range 5 {
-		x := view[float32](b.at(0))
-		x[99] = float32(step)
-		b.upload(b.stream, 0)
-		must(t, b.stream.Record(arrived), second.Wait(arrived), second.Launch(add))
-		b.download(second, 1)
-		must(t, second.Record(done))
-		for ok := false; !ok; {
-			ok, err = done.Done()
-			must(t, err)
-		}
-		if got := view[float32](b.at(1))[99]; got != float32(step)+3 {
-			t.Fatalf("step %d: %g, want %d", step, got, step+3)
-		}
-	}
-	ms, err := arrived.Milliseconds(done)
-	if err != nil || ms < 0 {
-		t.Errorf("from the copy in to the copy out: %g ms, %v", ms, err)
-	}
-}
-
-// A captured step over two streams gives what it gave when it was issued, on what is in
-// memory when it is launched.
-func TestGraph(t *testing.T) {
-	b := newBench(t)
-	second, err := b.device.NewStream()
-	must(t, err)
-	fork, err := b.device.NewEvent()
-	must(t, err)
-	join, err := b.device.NewEvent()
-	must(t, err)
-	add := b.prepare("probe_add", 7, 1, 1, 32, 0)
-	g, err := b.stream.Capture(func() error {
-		b.upload(b.stream, 0)
-		must(t, b.stream.Record(fork), second.Wait(fork), second.Launch(add))
-		b.download(second, 1)
-		return errors.Join(second.Record(join), b.stream.Wait(join))
-	})
-	must(t, err)
-	for step := range 4 {
-		view[float32](b.at(0))[6] = float32(10 * step)
-		must(t, b.stream.LaunchGraph(g), b.stream.Synchronize())
-		if got := view[float32](b.at(1))[6]; got != float32(10*step+1) {
-			t.Fatalf("step %d: %g, want %d", step, got, 10*step+1)
-		}
-	}
-	must(t, g.Free())
-}
-
-// A capture that a stream joined and did not leave is refused.
-func TestGraphUnjoined(t *testing.T) {
-	b := newBench(t)
-	second, err := b.device.NewStream()
-	must(t, err)
-	fork, err := b.device.NewEvent()
-	must(t, err)
-	_, err = b.stream.Capture(func() error {
-		return errors.Join(b.stream.Record(fork), second.Wait(fork), second.Fill(b.operands[0], 1, 8))
-	})
-	if err == nil || !strings.Contains(err.Error(), "CUDA_ERROR_STREAM_CAPTURE_UNJOINED") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestErrors(t *testing.T) {
 	b := newBench(t)
 	_, total, err := b.device.Memory()
@@ -289,7 +180,7 @@ func TestErrors(t *testing.T) {
 	}
 	emulated(t, b.device)
 	heap := make([]byte, 16)
-	if err := b.stream.Copy(Place{Device: b.operands[0]}, hostPlace(heap, 0), 16, 1); err == nil {
+	if err := b.stream.Copy(driver.Plane{Device: b.operands[0]}, hostPlace(heap, 0), 16, 1); err == nil {
 		t.Error("an asynchronous copy of memory that is not pinned was taken")
 	}
 	bad, err := b.device.Prepare([]offload.Launch{{Module: "probe", Symbol: "probe_add",

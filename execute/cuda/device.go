@@ -8,14 +8,13 @@ import (
 	"sync"
 
 	"gorgonia.org/cu"
-)
 
-// Address is an address in the memory of a device.
-type Address uint64
+	"dahl/execute/driver"
+)
 
 // Device is an opened GPU: its primary context, current in the thread that opened it.
 type Device struct {
-	Properties
+	driver.GPU
 	device  cu.Device
 	context cu.CUContext
 	peers   []cu.Device          // whose contexts are held
@@ -47,7 +46,7 @@ func DriverVersion() int { return cu.Version() }
 // Open opens a device by its number and makes its context current in the calling thread,
 // to which the goroutine must be locked.
 func Open(ordinal int) (*Device, error) {
-	p, err := PropertiesOf(ordinal)
+	g, err := gpuAt(ordinal)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func Open(ordinal int) (*Device, error) {
 		d.ReleasePrimaryCtx()
 		return nil, wrap("cuCtxSetCurrent", err)
 	}
-	return &Device{Properties: p, device: d, context: context, modules: map[string]cu.Module{}}, nil
+	return &Device{GPU: g, device: d, context: context, modules: map[string]cu.Module{}}, nil
 }
 
 // Close unloads the modules and releases the context. Its last user also releases everything made
@@ -85,14 +84,14 @@ func (d *Device) Memory() (free, total int64, err error) {
 }
 
 // Alloc allocates device memory, aligned to 256 bytes; its contents are undefined.
-func (d *Device) Alloc(bytes int64) (Address, error) {
+func (d *Device) Alloc(bytes int64) (driver.Address, error) {
 	p, err := cu.MemAlloc(bytes)
-	return Address(p), wrap("cuMemAlloc", err)
+	return driver.Address(p), wrap("cuMemAlloc", err)
 }
 
 // Zero sets memory to zero and waits for it. cuMemsetD8 itself may return before: it runs on the
 // default stream, for which the streams of NewStream do not wait.
-func (d *Device) Zero(a Address, bytes int64) error {
+func (d *Device) Zero(a driver.Address, bytes int64) error {
 	if err := cu.MemsetD8(cu.DevicePtr(a), 0, bytes); err != nil {
 		return wrap("cuMemsetD8", err)
 	}
@@ -100,7 +99,9 @@ func (d *Device) Zero(a Address, bytes int64) error {
 }
 
 // Release frees memory of Alloc.
-func (d *Device) Release(a Address) error { return wrap("cuMemFree", cu.MemFree(cu.DevicePtr(a))) }
+func (d *Device) Release(a driver.Address) error {
+	return wrap("cuMemFree", cu.MemFree(cu.DevicePtr(a)))
+}
 
 // ReachPeer lets this device read and write the memory of another, by its number, and reports
 // whether the machine can do that. Copies between devices work in both cases, through the host if

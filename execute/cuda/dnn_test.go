@@ -11,22 +11,6 @@ import (
 	"dahl/kernels/offload"
 )
 
-// TestDnnAbsent: a library that is not there, and one that is too old (the C library stands
-// for it: it has no convolutions), are errors of one line that name the file.
-func TestDnnAbsent(t *testing.T) {
-	for _, names := range [][]string{{"libnothere.so.1", "libnothere.so.2"}, {"libc.so.6"}} {
-		d, err := sources[gpu.CuDNN].load(names)
-		if d != nil || !errors.Is(err, ErrNoLibrary) || strings.Contains(err.Error(), "\n") {
-			t.Fatalf("%v: %v, error %v", names, d, err)
-		}
-		for _, name := range names {
-			if !strings.Contains(err.Error(), name) {
-				t.Errorf("%v: error %q does not name %s", names, err, name)
-			}
-		}
-	}
-}
-
 // smallConvolution is one of 3 samples of 2 channels, 5 rows and 7 columns, with 5 filters of
 // 3×3, padding 1 and stride 2, hence of 3 rows and 4 columns. X is the
 // bench's first operand, the filters are its second one, Y its third. What the kind does not

@@ -1,6 +1,6 @@
 // Package cuda is the driver of NVIDIA GPUs ([Backend]) and the calls of the CUDA driver API under
 // it. It uses gorgonia.org/cu, and one cgo file (call.go) for calls that cu lacks or makes with
-// more work. Everything except [Properties] needs the build tag cuda; without it the backend fails. `make cuda` sets the flags it needs:
+// more work. Everything needs the build tag cuda; without it the backend fails. `make cuda` sets the flags it needs:
 //
 //   - a header: the toolkit's cuda.h where CUDA_HOME names one (11.8 to 13), else include/cuda.h,
 //     which declares the calls used. include13 comes first and restores the names under

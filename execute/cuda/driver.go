@@ -13,8 +13,8 @@ import (
 	"dahl/platform"
 )
 
-// gpu is a GPU through the CUDA driver API.
-type gpu struct {
+// gpuDriver is a GPU through the CUDA driver API.
+type gpuDriver struct {
 	device *Device
 	about  driver.Properties
 
@@ -62,7 +62,7 @@ func openGPU(p *platform.Platform, dev *platform.Device) (driver.Driver, error) 
 	if err != nil {
 		return nil, fmt.Errorf("CUDA device %d: %w", index, err)
 	}
-	d := &gpu{device: device}
+	d := &gpuDriver{device: device}
 	if err := errors.Join(d.describe(&p.Memories[m]), d.reachPeers(p, m)); err != nil {
 		return nil, errors.Join(fmt.Errorf("CUDA device %d: %w", index, err), device.Close())
 	}
@@ -71,7 +71,7 @@ func openGPU(p *platform.Platform, dev *platform.Device) (driver.Driver, error) 
 
 // reachPeers lets the device copy directly from and to other CUDA devices of the platform. It does so
 // for each one with a route that does not pass the host.
-func (d *gpu) reachPeers(p *platform.Platform, m platform.MemoryID) error {
+func (d *gpuDriver) reachPeers(p *platform.Platform, m platform.MemoryID) error {
 	for i := range p.Devices {
 		other := &p.Devices[i]
 		if other.Driver() != platform.CUDADriver || other.Memory == m || p.Passes(m, other.Memory, p.HostMemory()) {
@@ -89,7 +89,7 @@ func (d *gpu) reachPeers(p *platform.Platform, m platform.MemoryID) error {
 
 // describe asks the device for its properties. If the platform makes its memory smaller, that
 // size counts.
-func (d *gpu) describe(m *platform.Memory) error {
+func (d *gpuDriver) describe(m *platform.Memory) error {
 	free, total, err := d.device.Memory()
 	if err != nil {
 		return err
@@ -101,10 +101,10 @@ func (d *gpu) describe(m *platform.Memory) error {
 	return nil
 }
 
-func (d *gpu) Properties() driver.Properties { return d.about }
+func (d *gpuDriver) Properties() driver.Properties { return d.about }
 
 // fail adds the device to an error, and its kind.
-func (d *gpu) fail(err error) error {
+func (d *gpuDriver) fail(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (d *gpu) fail(err error) error {
 	return fmt.Errorf("%s: %w", d.about.Name, err)
 }
 
-func (d *gpu) Reserve(bytes int64) (driver.Address, error) {
+func (d *gpuDriver) Reserve(bytes int64) (driver.Address, error) {
 	if bytes == 0 {
 		return 0, nil
 	}
@@ -134,10 +134,10 @@ func (d *gpu) Reserve(bytes int64) (driver.Address, error) {
 	if a%driver.Align != 0 {
 		panic("cuda: cuMemAlloc does not align as documented")
 	}
-	return driver.Address(a), d.fail(d.device.Zero(a, bytes))
+	return a, d.fail(d.device.Zero(a, bytes))
 }
 
-func (d *gpu) Pin(host []byte) error {
+func (d *gpuDriver) Pin(host []byte) error {
 	if len(host) == 0 {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (d *gpu) Pin(host []byte) error {
 	return d.fail(err)
 }
 
-func (d *gpu) NewStream(copies bool) (driver.StreamID, error) {
+func (d *gpuDriver) NewStream(copies bool) (driver.StreamID, error) {
 	s, err := d.device.NewStream()
 	if err != nil {
 		return 0, d.fail(err)
@@ -157,7 +157,7 @@ func (d *gpu) NewStream(copies bool) (driver.StreamID, error) {
 	return driver.StreamID(len(d.streams) - 1), nil
 }
 
-func (d *gpu) NewEvent() (driver.EventID, error) {
+func (d *gpuDriver) NewEvent() (driver.EventID, error) {
 	e, err := d.device.NewEvent()
 	if err != nil {
 		return 0, d.fail(err)
@@ -166,7 +166,7 @@ func (d *gpu) NewEvent() (driver.EventID, error) {
 	return driver.EventID(len(d.events) - 1), nil
 }
 
-func (d *gpu) Bind(c *driver.Call) (driver.LaunchID, error) {
+func (d *gpuDriver) Bind(c *driver.Call) (driver.LaunchID, error) {
 	if c.Variant.Capability > d.about.Capability {
 		return 0, fmt.Errorf("%s: variant %s of %s needs compute capability %d.%d", d.about.Name,
 			c.Variant.Name, c.Spec.Op, c.Variant.Capability/10, c.Variant.Capability%10)
@@ -184,7 +184,7 @@ func (d *gpu) Bind(c *driver.Call) (driver.LaunchID, error) {
 }
 
 // prepare prepares a call. If it fails, the call holds whatever was made before.
-func (d *gpu) prepare(v *calls.Variant, call *calls.DeviceCall) (ready gpuCall, err error) {
+func (d *gpuDriver) prepare(v *calls.Variant, call *calls.DeviceCall) (ready gpuCall, err error) {
 	if ready.after, err = d.device.Prepare(v.Launches(call)); err != nil || v.Library == "" {
 		return ready, err
 	}
@@ -206,7 +206,7 @@ func (c *gpuCall) free() {
 	c.after.Free()
 }
 
-func (d *gpu) Launch(s driver.StreamID, l driver.LaunchID) error {
+func (d *gpuDriver) Launch(s driver.StreamID, l driver.LaunchID) error {
 	return d.fail(d.streams[s].launch(&d.calls[l]))
 }
 
@@ -222,16 +222,12 @@ func (s *gpuStream) launch(call *gpuCall) error {
 	return s.Launch(call.after)
 }
 
-func (d *gpu) Copy(s driver.StreamID, c *driver.Copy) error {
-	return d.fail(d.streams[s].Copy(placeOf(&c.To), placeOf(&c.From), c.RowBytes, c.Rows))
-}
-
-func placeOf(p *driver.Plane) Place {
-	return Place{Host: uintptr(p.Host), Device: Address(p.Device), Pitch: p.Pitch}
+func (d *gpuDriver) Copy(s driver.StreamID, c *driver.Copy) error {
+	return d.fail(d.streams[s].Copy(c.To, c.From, c.RowBytes, c.Rows))
 }
 
 // capture makes a CUDA graph of the calls that issue makes on the stream.
-func (d *gpu) Capture(s driver.StreamID, issue func() error) (driver.CaptureID, error) {
+func (d *gpuDriver) Capture(s driver.StreamID, issue func() error) (driver.CaptureID, error) {
 	g, err := d.streams[s].Capture(issue)
 	if err != nil {
 		return -1, d.fail(err)
@@ -240,37 +236,37 @@ func (d *gpu) Capture(s driver.StreamID, issue func() error) (driver.CaptureID, 
 	return driver.CaptureID(len(d.graphs) - 1), nil
 }
 
-func (d *gpu) Replay(s driver.StreamID, c driver.CaptureID) error {
+func (d *gpuDriver) Replay(s driver.StreamID, c driver.CaptureID) error {
 	return d.fail(d.streams[s].LaunchGraph(d.graphs[c]))
 }
 
-func (d *gpu) Fill(s driver.StreamID, at driver.Address, bytes int64, value byte) error {
-	return d.fail(d.streams[s].Fill(Address(at), value, bytes))
+func (d *gpuDriver) Fill(s driver.StreamID, at driver.Address, bytes int64, value byte) error {
+	return d.fail(d.streams[s].Fill(at, value, bytes))
 }
 
-func (d *gpu) Record(s driver.StreamID, e driver.EventID) error {
+func (d *gpuDriver) Record(s driver.StreamID, e driver.EventID) error {
 	return d.fail(d.streams[s].Record(d.events[e]))
 }
 
-func (d *gpu) Wait(s driver.StreamID, e driver.EventID) error {
+func (d *gpuDriver) Wait(s driver.StreamID, e driver.EventID) error {
 	return d.fail(d.streams[s].Wait(d.events[e]))
 }
 
-func (d *gpu) Done(e driver.EventID) (bool, error) {
+func (d *gpuDriver) Done(e driver.EventID) (bool, error) {
 	ok, err := d.events[e].Done()
 	return ok, d.fail(err)
 }
 
 // elapsed is exact to half a microsecond for events up to 8 s apart, since CUDA gives
 // milliseconds in a float32.
-func (d *gpu) Elapsed(from, to driver.EventID) (time.Duration, error) {
+func (d *gpuDriver) Elapsed(from, to driver.EventID) (time.Duration, error) {
 	ms, err := d.events[from].Milliseconds(d.events[to])
 	return time.Duration(float64(ms) * float64(time.Millisecond)), d.fail(err)
 }
 
 // close gives back one by one what the driver made here, since the context may have other users.
 // Objects that a lost device refuses to give back go with it.
-func (d *gpu) Close() error {
+func (d *gpuDriver) Close() error {
 	err := d.device.Synchronize()
 	for _, giveBack := range slices.Backward(d.undo) {
 		err = errors.Join(err, giveBack())

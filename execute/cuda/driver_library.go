@@ -21,7 +21,7 @@ func libraryFile(name string) (string, error) {
 // bindLibrary prepares a library's call. It also gives a handle to each stream that may issue the
 // call, since handles allocate. It returns the library's index in the driver. With an error it
 // returns what was prepared before.
-func (d *gpu) bindLibrary(name string, from offload.LibraryCall) (of int, ready LibraryCall, err error) {
+func (d *gpuDriver) bindLibrary(name string, from offload.LibraryCall) (of int, ready LibraryCall, err error) {
 	library, err := Load(name)
 	if err != nil {
 		return 0, nil, err
@@ -55,7 +55,7 @@ func (d *gpu) bindLibrary(name string, from offload.LibraryCall) (of int, ready 
 // firstUse makes a call once on every stream that may launch it. A library loads its kernels at
 // their first use. A capture does not allow that, and a timed step should not pay for it. Some
 // calls are refused only then. Operands hold nothing of worth yet (see driver.bind).
-func (d *gpu) firstUse(call *gpuCall) error {
+func (d *gpuDriver) firstUse(call *gpuCall) error {
 	for i := range d.streams {
 		if s := &d.streams[i]; !s.copies {
 			if err := errors.Join(s.launch(call), s.Synchronize()); err != nil {

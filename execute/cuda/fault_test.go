@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"dahl/execute/driver"
 )
 
 // What the test driver must find, and what it must not. A fault ends the device: every
@@ -115,15 +117,15 @@ func orderBy(b *bench, between string, first, second func(*bench, Stream) error)
 }
 
 func copyIn(b *bench, s Stream) error {
-	return s.Copy(Place{Device: b.operands[0]}, hostPlace(b.at(0), 0), 400, 1)
+	return s.Copy(driver.Plane{Device: b.operands[0]}, hostPlace(b.at(0), 0), 400, 1)
 }
 
 func copyOut(b *bench, s Stream) error {
-	return s.Copy(hostPlace(b.at(1), 0), Place{Device: b.operands[1]}, 400, 1)
+	return s.Copy(hostPlace(b.at(1), 0), driver.Plane{Device: b.operands[1]}, 400, 1)
 }
 
 func copyOutToIn(b *bench, s Stream) error {
-	return s.Copy(hostPlace(b.at(0), 0), Place{Device: b.operands[1]}, 400, 1)
+	return s.Copy(hostPlace(b.at(0), 0), driver.Plane{Device: b.operands[1]}, 400, 1)
 }
 
 func launchAdd(b *bench, s Stream) error {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/execute/driver"
 	"dahl/kernels"
 	"dahl/kernels/calls"
 	"dahl/kernels/kerneltest"
@@ -207,7 +208,7 @@ func (b *kernelBench) run(c *kerneltest.Case, v *calls.Variant) *kerneltest.Case
 		defer func() { must(b.t, b.device.Release(at)) }()
 		bases = append(bases, uint64(at))
 	}
-	var work Address
+	var work driver.Address
 	if v.WorkspaceBytes != nil {
 		if bytes := v.WorkspaceBytes(&c.Spec); bytes > 0 {
 			var err error
@@ -238,7 +239,7 @@ func (b *kernelBench) run(c *kerneltest.Case, v *calls.Variant) *kerneltest.Case
 	b.launch(v.Launches(call))
 	for i, data := range got.Data {
 		n := int64(len(data))
-		must(b.t, b.stream.Copy(hostPlace(b.host, n), Place{Device: Address(bases[i]), Pitch: n}, n, 1), b.stream.Synchronize())
+		must(b.t, b.stream.Copy(hostPlace(b.host, n), driver.Plane{Device: driver.Address(bases[i]), Pitch: n}, n, 1), b.stream.Synchronize())
 		copy(data, b.host)
 	}
 	return got
@@ -254,7 +255,7 @@ func (b *kernelBench) launch(list []offload.Launch) {
 }
 
 // upload allocates device memory of exactly the data's size and copies it there.
-func (b *kernelBench) upload(data []byte) Address {
+func (b *kernelBench) upload(data []byte) driver.Address {
 	b.t.Helper()
 	n := int64(len(data))
 	to, err := b.device.Alloc(n)
@@ -262,6 +263,6 @@ func (b *kernelBench) upload(data []byte) Address {
 		b.t.Fatal(err)
 	}
 	copy(b.host, data)
-	must(b.t, b.stream.Copy(Place{Device: to, Pitch: n}, hostPlace(b.host, n), n, 1), b.stream.Synchronize())
+	must(b.t, b.stream.Copy(driver.Plane{Device: to, Pitch: n}, hostPlace(b.host, n), n, 1), b.stream.Synchronize())
 	return to
 }

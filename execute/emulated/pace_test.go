@@ -8,8 +8,8 @@ import (
 	"dahl/execute/driver"
 	"dahl/kernels"
 	"dahl/kernels/calls"
-	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule"
 )
 
@@ -35,11 +35,7 @@ func TestLeastTime(t *testing.T) {
 		{[]platform.Model{model}, schedule.Cost{Duration: 7777, Source: schedule.FromMeasured}, 7777},
 		{[]platform.Model{model}, schedule.Cost{Duration: 33, Source: schedule.FromGraph}, 33},
 	} {
-		p := &platform.Platform{Name: "test", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e10}, {Name: "mem", BandwidthBytesPerSec: 1e11}},
-			Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, FlopsPerSec: map[string]float64{"float32": 1e9, "float64": 1e9}},
-				{Name: "gpu0", Kind: "emulated", Count: 1, Memory: 1, FlopsPerSec: map[string]float64{"float32": 1e10, "float64": 1e10}}},
-			Links: []platform.Link{{Name: "link", BandwidthBytesPerSec: 1e9}}, Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}}}
-		must.Do(t, p.Complete())
+		p := testmachine.Executable(t, 1, 1)
 		p.Models = c.models
 		if got := paceOf(p).leastTime(&driver.Call{Kernel: k, Spec: spec, Variant: &k.Variants[0], Device: 1, Cost: c.cost}); got != c.want {
 			t.Errorf("models %+v, cost %+v: %v, want %v", c.models, c.cost, got, c.want)

@@ -2,7 +2,9 @@
 package testmachine
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"dahl/must"
 	"dahl/platform"
@@ -59,4 +61,23 @@ func Watts(watts float64) platform.Quantity {
 
 func memory(name string) platform.Memory {
 	return platform.Memory{Name: name, BandwidthBytesPerSec: 1e9}
+}
+
+// Executable is a machine of cores at a memory without a limit, and of emulated GPUs fast enough for
+// tests that execute. Each GPU has a memory of 1 MiB, and a link of its own.
+func Executable(t testing.TB, cores, gpus int) *platform.Platform {
+	t.Helper()
+	speed := func(s float64) map[string]float64 { return map[string]float64{"float32": s, "float64": s} }
+	p := &platform.Platform{Name: "test", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e10}},
+		Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU, Count: cores, Dispatch: 100, FlopsPerSec: speed(1e9)}}}
+	for i := range gpus {
+		name, m := fmt.Sprint("gpu", i), platform.MemoryID(len(p.Memories))
+		p.Memories = append(p.Memories, platform.Memory{Name: name + ".mem", BandwidthBytesPerSec: 1e11, CapacityBytes: 1 << 20})
+		p.Devices = append(p.Devices, platform.Device{Name: name, Kind: platform.Emulated, Count: 1, Memory: m, Dispatch: 100,
+			FlopsPerSec: speed(1e10), CopyEnginesIn: 1, CopyEnginesOut: 1})
+		p.Links = append(p.Links, platform.Link{Name: name + ".link", BandwidthBytesPerSec: 1e9, Latency: time.Microsecond, Sharing: platform.Duplex})
+		p.Routes = append(p.Routes, platform.Route{From: 0, To: m, Links: []platform.LinkID{platform.LinkID(i)}})
+	}
+	must.Do(t, p.Complete())
+	return p
 }

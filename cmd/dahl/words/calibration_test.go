@@ -18,7 +18,7 @@ func TestPrintMeasuredPower(t *testing.T) {
 	fit := platform.TransferFit{Latency: 9 * time.Microsecond, BytesPerSec: 25.1e9, RelError: 0.03, MaxError: 0.08}
 	d := &calibrate.Device{Device: "gpu0", Name: "some GPU", CapacityBytes: 40e9, FreeBytes: 39e9, LinksKept: true, Crowded: 1.7,
 		Copies: calibrate.Copies{Sizes: []int64{4, 64e6}, InFit: fit, OutFit: fit, Fit: fit, BothWays: 1.9, Strided: 1.25},
-		Energy: &calibrate.CallEnergy{IdleWatts: 41, Watts: 330, Joules: 0.5, ErrorJoules: 0.01, Meter: "counter"}}
+		Energy: &meter.CallEnergy{IdleWatts: 41, Watts: 330, Joules: 0.5, ErrorJoules: 0.01, Meter: "counter"}}
 	var b strings.Builder
 	meters := train.GPUMeters{platform.CUDA: {Meters: []meter.GPUMeters{{GPU: meter.GPU{SMClockMHz: 1410, MaxSMClockMHz: 1980, PowerLimitWatts: 700, TemperatureCelsius: 43}}}}}
 	PrintDevice(&b, p, d, meters)

@@ -11,7 +11,7 @@ import (
 // test driver's numbers are those of its source.
 func TestProperties(t *testing.T) {
 	d := open(t)
-	got, err := PropertiesOf(0)
+	got, err := gpuAt(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,19 +23,19 @@ func TestProperties(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Name != name || got != d.Properties || got.MemoryBytes != total {
-		t.Errorf("got %+v; opened it is %+v, %q, %d bytes", got, d.Properties, name, total)
+	if got.Name != name || got != d.GPU || got.MemoryBytes != total {
+		t.Errorf("got %+v; opened it is %+v, %q, %d bytes", got, d.GPU, name, total)
 	}
 	n, err := Count()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := PropertiesOf(n); !isInvalidDevice(err) {
+	if _, err := gpuAt(n); !isInvalidDevice(err) {
 		t.Errorf("properties of a device that is not there: %v", err)
 	}
 	emulated(t, d)
-	if got.PCIBus != "0000:01:00.0" || got.Processors != 8 || got.ClockHz != 1e9 {
-		t.Errorf("got %+v; want bus 1, 8 multiprocessors at 1 GHz", got)
+	if got.PCIBus != "0000:01:00.0" || got.Float32FlopsPerSec != 2*64*8*1e9 {
+		t.Errorf("got %+v; want bus 1, and 64 operations of two on each of 8 multiprocessors at 1 GHz", got)
 	}
 }
 
