@@ -233,10 +233,7 @@ func TestRoomForParts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	// 1.4 MB are too little for what HEFT leaves in one GPU of a step of digits-cnn, and enough where each has a half of the batch.
 	writeTestFile(t, "two.toml", strings.NewReplacer("64 MB", "1.4 MB", "10 GF/s", "1 TF/s").Replace(faultyNode()))
-	line := []string{"simulate", "--platform", "two.toml", "--model", "digits-cnn", "--batch", "64", "--devices", "gpu", "--out", "s"}
-	r := dahl(t, t.Context(), append(line, "--policy", "heft")...)
-	if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "has 1.4 MB and would hold ") || !strings.Contains(r.stderr, "; it fits with --policy data-parallel") {
-		t.Errorf("by HEFT: exit code %d, %s", r.code, r.stderr)
-	}
-	must.Contain(t, mustRun(t, line...), "policy best (data-parallel)")
+	const line = "simulate --platform two.toml --model digits-cnn --batch 64 --devices gpu --out s"
+	wantEnd(t, cli.ExitBadInput, line+" --policy heft", "has 1.4 MB and would hold ", "; it fits with --policy data-parallel")
+	wantEnd(t, cli.ExitOK, line, "policy best (data-parallel)")
 }

@@ -249,10 +249,7 @@ steps = 1
 devices = ["gpu", "cpu"]
 `)
 	for _, begin := range []string{"0 have run, 2 to run", "1 have run, 1 to run"} {
-		r := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out")
-		if r.code != cli.ExitFailed || r.stderr != "dahl: 1 of 2 cells failed; results.csv in out says why\n" || !strings.Contains(r.stdout, "devices=gpu: FAILED: ") || !strings.Contains(r.stdout, begin) {
-			t.Fatalf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
-		}
+		wantEnd(t, cli.ExitFailed, "experiment run grid.toml --out out", "dahl: 1 of 2 cells failed; results.csv in out says why\n", "devices=gpu: FAILED: ", begin)
 	}
 	rows := csvRows(t, "out")
 	if row := rows["devices=gpu"]; row["status"] != "failed" || !strings.Contains(row["reason"], `memory "vram" has 64 MB and would hold 168 MB`) || row["step_s"] != "" || rows["devices=cpu"]["status"] != "ok" {
@@ -274,9 +271,7 @@ loss = "mse"
 lr = 1e9
 `)
 	for _, begin := range []string{"0 have run, 1 to run", "1 have run, 0 to run"} {
-		if r := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, begin) {
-			t.Fatalf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
-		}
+		wantEnd(t, cli.ExitFailed, "experiment run grid.toml --out out", begin)
 	}
 	if row := csvRows(t, "out")["run"]; row["status"] != "failed" || !strings.Contains(row["reason"], "the loss of step ") {
 		t.Errorf("%v", row)
@@ -303,10 +298,7 @@ func TestExperimentVerifyFinds(t *testing.T) {
 		{"out/" + grid.ResultsFile, "," + step, ",9" + step, "results.csv: line 2 is not what the run of cell batch=3,devices=cpu%3A1 says"},
 	} {
 		restore := change(c.path, c.from, c.to)
-		r := dahl(t, t.Context(), "experiment", "verify", "out", "--cells", "*cpu%3A1")
-		if r.code != cli.ExitFailed || !strings.Contains(r.stdout, c.want) || !strings.Contains(r.stderr, "1 of 3 checks failed") {
-			t.Errorf("%s: exit code %d, %s%s, want %s", c.path, r.code, r.stdout, r.stderr, c.want)
-		}
+		wantEnd(t, cli.ExitFailed, "experiment verify out --cells *cpu%3A1", c.want, "1 of 3 checks failed")
 		restore()
 	}
 	change("out/"+grid.CopyFile, "batch", "batch ")
@@ -350,9 +342,7 @@ graph = ["graphs/*"]
 	writeTestFile(t, "graphs/bad.stg", "1\n0 -1 0\n")
 	writeTestFile(t, "graphs/both.stg", "2\n1 20 0\n2 3 0\n")
 	writeTestFile(t, "graphs/chain.dot", `digraph { a [weight=2]; b [weight=3.5]; a -> b [weight=1] }`)
-	if r := dahl(t, t.Context(), "experiment", "run", "grid.toml", "--out", "out"); r.code != cli.ExitFailed || r.stderr != "dahl: 1 of 3 cells failed; results.csv in out says why\n" {
-		t.Fatalf("exit code %d, %s%s", r.code, r.stdout, r.stderr)
-	}
+	wantEnd(t, cli.ExitFailed, "experiment run grid.toml --out out", "dahl: 1 of 3 cells failed; results.csv in out says why\n")
 	rows := csvRows(t, "out")
 	for name, want := range map[string]float64{"both.stg": 0.02, "chain.dot": 0.0055} {
 		row := rows["graph=graphs%2F"+name]

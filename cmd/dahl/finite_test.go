@@ -62,15 +62,7 @@ func TestDivergenceEndsTraining(t *testing.T) {
 			if c.step == 0 {
 				c.step = firstNotFiniteStep(t, strings.Fields(train+c.args+" --continue-on-nan --out on"))
 			}
-			r := dahl(t, t.Context(), strings.Fields(train+c.args+" --out run")...)
-			if r.code != cli.ExitFailed || strings.Count(r.failure(), "\n") != 1 {
-				t.Fatalf("exit code %d, %q", r.code, r.stderr)
-			}
-			for _, want := range append(c.want, fmt.Sprintf("the loss of step %d is ", c.step), "--continue-on-nan", "what was done is in run") {
-				if !strings.Contains(r.stderr, want) {
-					t.Errorf("%q lacks %q", r.failure(), want)
-				}
-			}
+			wantEnd(t, cli.ExitFailed, train+c.args+" --out run", append(c.want, fmt.Sprintf("the loss of step %d is ", c.step), "--continue-on-nan", "what was done is in run")...)
 			if c.kept < 0 {
 				c.kept = c.step - 1
 			}
@@ -125,9 +117,7 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if r := dahl(t, t.Context(), "rerun", dir); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "ended early, since ") {
-		t.Errorf("rerun: exit code %d, %q", r.code, r.stderr)
-	}
+	wantRefused(t, "rerun "+dir, "ended early, since ")
 }
 
 // checkJSON parses all JSON of a run; NaN is no JSON.
@@ -150,10 +140,8 @@ func checkJSON(t *testing.T, dir string) {
 func TestTestLossNotFinite(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "two.toml", divergingNetwork)
-	r := dahl(t, t.Context(), strings.Fields("execute --model two.toml --data digits --batch 64 --limit 64 --init uniform:1e15:2e15 --lr 1e9 --out run")...)
-	if want := "the test loss after step 1 is NaN; the first values that are not finite come from layer b in the test set"; r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) {
-		t.Errorf("exit code %d, %q; want %q", r.code, r.stderr, want)
-	}
+	wantEnd(t, cli.ExitFailed, "execute --model two.toml --data digits --batch 64 --limit 64 --init uniform:1e15:2e15 --lr 1e9 --out run",
+		"the test loss after step 1 is NaN; the first values that are not finite come from layer b in the test set")
 	checkDiverged(t, "run", 1, 1)
 }
 
@@ -169,15 +157,7 @@ func TestUpdateNotFinite(t *testing.T) {
 	writeTestFile(t, "notest/train-images-idx3-ubyte", "\x00\x00\x08\x03\x00\x00\x00\x20\x00\x00\x00\x08\x00\x00\x00\x08"+strings.Repeat("\x01\x02\x03\x04", 32*16))
 	writeTestFile(t, "notest/train-labels-idx1-ubyte", "\x00\x00\x08\x01\x00\x00\x00\x20"+strings.Repeat("\x00\x01\x07\x09", 8))
 	for _, data := range []string{"notest", "digits"} {
-		r := dahl(t, t.Context(), strings.Fields(line+data)...)
-		if r.code != cli.ExitFailed || strings.Count(r.failure(), "\n") != 1 {
-			t.Fatalf("%s: exit code %d, %q", data, r.code, r.stderr)
-		}
-		for _, want := range []string{names + "; the first values that are not finite come from layer ", "the weights kept are those it began with", "--continue-on-nan"} {
-			if !strings.Contains(r.stderr, want) {
-				t.Errorf("%s: %q lacks %q", data, r.stderr, want)
-			}
-		}
+		wantEnd(t, cli.ExitFailed, line+data, names+"; the first values that are not finite come from layer ", "the weights kept are those it began with", "--continue-on-nan")
 		checkDiverged(t, "run", 1, 0)
 		if saved, err := npz.Read("w.npz", nil); err != nil || train.HashOf(saved) != manifestOf(t, "run").WeightsHash {
 			t.Errorf("%s: the weights of --save are others: %v", data, err)
@@ -186,10 +166,7 @@ func TestUpdateNotFinite(t *testing.T) {
 			t.Errorf("%s: it can be resumed, and would end in the same way: %+v", data, s)
 		}
 	}
-	r := dahl(t, t.Context(), strings.Fields(line+"notest --continue-on-nan")...)
-	if r.code != cli.ExitOK || !strings.Contains(r.stderr, names+"; --continue-on-nan goes on") {
-		t.Errorf("exit code %d, %q", r.code, r.stderr)
-	}
+	wantEnd(t, cli.ExitOK, line+"notest --continue-on-nan", names+"; --continue-on-nan goes on")
 }
 
 // TestInitRefusesNumbersNotFinite: a weight that is not finite, or not in the type that the
@@ -208,7 +185,7 @@ func TestInitRefusesNumbersNotFinite(t *testing.T) {
 	for _, c := range []struct {
 		value float64
 		dtype string
-		want  string // empty: it is taken
+		want  string // empty means that it is taken
 	}{
 		{math.NaN(), "float32", `array "a.weight" has NaN at [3 5]`},
 		{math.Inf(-1), "float64", `array "a.weight" has -Inf at [3 5]`},
@@ -216,9 +193,10 @@ func TestInitRefusesNumbersNotFinite(t *testing.T) {
 		{1e39, "float64", ""},
 	} {
 		must.Do(t, npz.Write("w.npz", weights(c.value)))
-		r := dahl(t, t.Context(), strings.Fields("execute --model two.toml --data digits --limit 64 --init w.npz --continue-on-nan --dtype "+c.dtype)...)
-		if c.want == "" && r.code != cli.ExitOK || c.want != "" && (r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c.want)) {
-			t.Errorf("%v in %s: exit code %d, %q, want %q", c.value, c.dtype, r.code, r.stderr, c.want)
+		code := cli.ExitBadInput
+		if c.want == "" {
+			code = cli.ExitOK
 		}
+		wantEnd(t, code, "execute --model two.toml --data digits --limit 64 --init w.npz --continue-on-nan --dtype "+c.dtype, c.want)
 	}
 }

@@ -284,7 +284,7 @@ func (k *killedTraining) check(t *testing.T, after int) {
 	if steps, err := os.ReadFile(filepath.Join("run", record.StepsFile)); err != nil || !bytes.Equal(steps, k.steps) {
 		t.Errorf("%v; steps\n%s\nwant\n%s", err, steps, k.steps)
 	}
-	if r := dahl(t, t.Context(), "verify", "run"); r.code != cli.ExitOK || there("run/.staging") {
-		t.Errorf("the run is not sound: %s%s", r.stdout, r.stderr)
+	if wantEnd(t, cli.ExitOK, "verify run"); there("run/.staging") {
+		t.Error("the run is not sound")
 	}
 }

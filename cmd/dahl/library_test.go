@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
 	"dahl/cmd/cli"
@@ -15,10 +14,7 @@ import (
 // refused before anything is measured. A simulation of a machine with a GPU may name it.
 func TestNoLibrary(t *testing.T) {
 	t.Chdir(t.TempDir())
-	r := dahl(t, t.Context(), "calibrate", "--out", "x.toml", "--model", "mlp", "--variant", "cublas")
-	if r.code != cli.ExitBadInput || !strings.HasPrefix(r.stderr, "dahl: variant cublas: ") || strings.Count(r.stderr, "\n") != 1 {
-		t.Errorf("exit code %d, %q", r.code, r.stderr)
-	}
+	wantRefused(t, "calibrate --out x.toml --model mlp --variant cublas", "dahl: variant cublas: ")
 	p := must.Get(cli.LoadPlatform("emulated"))(t)
 	p.Devices[1].Kind = "cuda"
 	var text bytes.Buffer

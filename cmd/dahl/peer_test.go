@@ -74,9 +74,7 @@ func TestPeer(t *testing.T) {
 		t.Errorf("rerun printed\n%s", out)
 	}
 	for _, command := range []string{"report", "compare", "plot"} {
-		if r := dahl(t, t.Context(), command, "theirs"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "Fake 1.2, which has no tasks to show") {
-			t.Errorf("dahl %s: exit code %d, %q", command, r.code, r.stderr)
-		}
+		wantRefused(t, command+" theirs", "Fake 1.2, which has no tasks to show")
 	}
 }
 
@@ -93,10 +91,7 @@ func TestPeerErrors(t *testing.T) {
 		{"jax", "nope/python", "nope/python", cli.ExitBadInput},
 		{"jaz", python, "did you mean jax", cli.ExitBadInput},
 	} {
-		r := dahl(t, t.Context(), append([]string{"peer", c.program, "--python", c.python, "--out", "theirs"}, smallTraining...)...)
-		if r.code != c.code || !strings.Contains(r.failure(), c.want) || strings.Count(r.failure(), "\n") != 1 {
-			t.Errorf("%s by %s: exit code %d, %q; want %d, %q", c.program, c.python, r.code, r.stderr, c.code, c.want)
-		}
+		wantEnd(t, c.code, "peer "+c.program+" --python "+c.python+" --out theirs "+strings.Join(smallTraining, " "), c.want)
 		if _, err := os.Stat("theirs"); err == nil {
 			t.Fatalf("%s by %s left a directory", c.program, c.python)
 		}

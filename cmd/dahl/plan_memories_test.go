@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/plan"
@@ -125,14 +124,8 @@ func testPlansRefused(t *testing.T, network []string) {
 		}
 		writeTestFile(t, "bad.json", strings.Replace(string(data), c.old, c.with, 1))
 		for _, command := range []string{"simulate", "execute"} {
-			r := dahl(t, t.Context(), slices.Concat([]string{command, "--plan", "bad.json", "--out", "bad"}, network)...)
-			if r.code != cli.ExitBadInput || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, c.want) {
-				t.Errorf("%s: %s: exit code %d, %q; want %q", c.what, command, r.code, r.stderr, c.want)
-			}
+			wantRefused(t, command+" --plan bad.json --out bad "+strings.Join(network, " "), c.want)
 		}
 	}
-	r := dahl(t, t.Context(), slices.Concat([]string{"simulate", "--plan", "p/plan.json", "--devices", "cpu", "--out", "bad"}, network)...)
-	if r.code != cli.ExitBadInput || strings.Count(r.stderr, "\n") != 1 {
-		t.Errorf("without the GPU: exit code %d, %q", r.code, r.stderr)
-	}
+	wantRefused(t, "simulate --plan p/plan.json --devices cpu --out bad "+strings.Join(network, " "), "")
 }

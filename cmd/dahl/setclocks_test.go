@@ -166,10 +166,7 @@ func TestSetClocksRefused(t *testing.T) {
 	}
 	wantClock(t, dir, "after refusals", "800000", "3000000")
 	fakeClocks(t.TempDir())
-	r := dahl(t, t.Context(), strings.Fields(clockedTraining+"--set-clocks")...)
-	if want := "as on a virtual machine or without a cpufreq driver; --ignore-clocks runs at whatever clocks the machine has\n"; r.code != cli.ExitBadInput || !strings.HasSuffix(r.stderr, want) {
-		t.Errorf("exit code %d, %q; want %q", r.code, r.stderr, want)
-	}
+	wantRefused(t, clockedTraining+"--set-clocks", "as on a virtual machine or without a cpufreq driver; --ignore-clocks runs at whatever clocks the machine has\n")
 }
 
 // A run that a signal ends gives its clocks back. What one leaves that is killed the next gives
@@ -190,10 +187,7 @@ func TestClocksAfterSignals(t *testing.T) {
 		if signal == syscall.SIGKILL {
 			wantClock(t, dir, "after the kill", "1200000", "1200000")
 			writeTestFile(t, "tiny.toml", tinyNetwork)
-			r := dahl(t, t.Context(), strings.Fields(clockedTraining)...)
-			if r.code != cli.ExitOK || !strings.Contains(r.stderr, "a run that was killed had set clocks; they are again what they were before it") {
-				t.Errorf("exit code %d, %q", r.code, r.stderr)
-			}
+			wantEnd(t, cli.ExitOK, clockedTraining, "a run that was killed had set clocks; they are again what they were before it")
 		}
 		wantClock(t, dir, signal.String(), "800000", "3000000")
 	}
@@ -259,10 +253,7 @@ func TestCalibrateClocksRefused(t *testing.T) {
 		"bare.toml": "dahl: --set-clocks: the platform file says no frequency for the clocks in force",
 		"core.toml": `dahl: --set-clocks: device "cpu" cannot be set to its clock "base": the system sets no clock of cpu`,
 	} {
-		r := dahl(t, t.Context(), strings.Fields("calibrate --set-clocks --out c.toml --model mlp --platform "+file)...)
-		if r.code != cli.ExitBadInput || !strings.HasPrefix(r.stderr, want) {
-			t.Errorf("%s: exit code %d, %q; want %q", file, r.code, r.stderr, want)
-		}
+		wantRefused(t, "calibrate --set-clocks --out c.toml --model mlp --platform "+file, want)
 	}
 }
 
@@ -297,18 +288,13 @@ func TestPlannedClocksOfACore(t *testing.T) {
 		{"--plan some.json --set-clocks --out refused", `device "cpu" is to change between its clocks "base" and "slow" within the run, and is set to one for all of it; --ignore-clocks runs`, nil, nil},
 		{"--plan some.json --ignore-clocks --out ignored", "", nil, []string{"cpu=slow"}},
 	} {
-		r := dahl(t, t.Context(), strings.Fields(clockedTraining+c.flags)...)
 		if c.refused != "" {
-			if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c.refused) {
-				t.Errorf("%s: exit %d, %s", c.flags, r.code, r.stderr)
-			}
+			wantRefused(t, clockedTraining+c.flags, c.refused)
 			continue
 		}
+		mustRun(t, strings.Fields(clockedTraining+c.flags)...)
 		run := c.flags[strings.LastIndex(c.flags, " ")+1:]
-		m, err := record.ReadManifest(run)
-		if err != nil || r.code != 0 {
-			t.Fatalf("%s: exit %d, %v: %s", c.flags, r.code, err, r.stderr)
-		}
+		m := manifestOf(t, run)
 		if !slices.Equal(m.MachineClocks.Set, c.set) || !slices.Equal(m.MachineClocks.Ignored, c.ignored) {
 			t.Errorf("%s: recorded is %+v", c.flags, m.MachineClocks)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
 	"dahl/energy"
 	"dahl/must"
@@ -113,8 +114,8 @@ func TestSimulatedStates(t *testing.T) {
 			t.Fatalf("%s has not one %s: %v", file, change[0], err)
 		}
 		writeTestFile(t, "s/"+file, strings.Replace(string(data), change[0], change[1], 1))
-		if r := dahl(t, t.Context(), "verify", "s"); r.code != 1 || !regexp.MustCompile("(?m)^"+file+" +[^o]").MatchString(r.stdout) {
-			t.Errorf("%s with %s: exit code %d\n%s", file, change[1], r.code, r.stdout)
+		if r := wantEnd(t, cli.ExitFailed, "verify s"); !regexp.MustCompile("(?m)^" + file + " +[^o]").MatchString(r.stdout) {
+			t.Errorf("%s with %s:\n%s", file, change[1], r.stdout)
 		}
 		writeTestFile(t, "s/"+file, string(data))
 	}
