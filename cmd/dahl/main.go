@@ -30,7 +30,7 @@ Start with:  dahl demo`,
 		root.AddCommand(sub(args))
 	}
 	cli.Complete(root, completions(), arguments())
-	root.PersistentPreRunE = paths().Check
+	root.PersistentPreRunE = checkPaths
 	return root
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/must"
 )
 
@@ -51,10 +52,10 @@ func TestNoOutputIsAnInput(t *testing.T) {
 			in = append(in, "")
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if _, ok := cli.OfCommand(paths().Read, cmd, f.Name); ok {
+			if _, ok := cli.OfCommand(flags.ReadPaths(), cmd, f.Name); ok {
 				in = append(in, f.Name)
 			}
-			if _, ok := cli.OfCommand(paths().Written, cmd, f.Name); ok && !slices.Contains(paths().AddsTo, words+"."+f.Name) {
+			if _, ok := cli.OfCommand(writtenPaths, cmd, f.Name); ok && !slices.Contains(addsTo, words+"."+f.Name) {
 				out = append(out, f.Name)
 			}
 		})
@@ -121,14 +122,14 @@ func TestPathsAreInATable(t *testing.T) {
 	isPath := regexp.MustCompile("`(file|directory|path|interpreter)`|a TOML (model )?file")
 	for _, cmd := range withBodies(newRoot(nil)) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			_, read := cli.OfCommand(paths().Read, cmd, f.Name)
-			_, written := cli.OfCommand(paths().Written, cmd, f.Name)
+			_, read := cli.OfCommand(flags.ReadPaths(), cmd, f.Name)
+			_, written := cli.OfCommand(writtenPaths, cmd, f.Name)
 			if isPath.MatchString(f.Usage) && !read && !written {
 				t.Errorf("--%s of dahl %s is in no table of paths", f.Name, cli.Words(cmd))
 			}
 		})
 	}
-	for _, key := range paths().AddsTo {
+	for _, key := range addsTo {
 		words, flag, _ := strings.Cut(key, ".")
 		if cmd, _, err := newRoot(nil).Find(strings.Fields(words)); err != nil || cmd.Flags().Lookup(flag) == nil {
 			t.Errorf("%s: there is no such flag: %v", key, err)
