@@ -54,14 +54,7 @@ func Formats() []Format { return slices.Clone(formats) }
 
 // FormatByName finds a format; the error names all.
 func FormatByName(name string) (Format, error) {
-	var known []string
-	for _, f := range formats {
-		if f.Name == name {
-			return f, nil
-		}
-		known = append(known, f.Name)
-	}
-	return Format{}, naming.Unknown("format", name, known)
+	return naming.ByName("format", name, formats, func(f Format) string { return f.Name })
 }
 
 // FormatOf recognises the format of a file.

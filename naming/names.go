@@ -11,6 +11,17 @@ func Unknown(what, name string, known []string) error {
 	return fmt.Errorf("%s %q is not one of %s%s", what, name, strings.Join(known, ", "), DidYouMean(name, known))
 }
 
+// ByName finds a line of a table; the error lists the names of all lines.
+func ByName[T any](what, name string, table []T, nameOf func(T) string) (line T, err error) {
+	known := make([]string, len(table))
+	for i, line := range table {
+		if known[i] = nameOf(line); known[i] == name {
+			return line, nil
+		}
+	}
+	return line, Unknown(what, name, known)
+}
+
 // DidYouMean suggests the known name that is nearest to one that is not known, for the end
 // of a message; empty where none is near.
 func DidYouMean(name string, known []string) string {

@@ -90,14 +90,7 @@ func Figures() []Figure {
 
 // FigureByName finds a line of the table.
 func FigureByName(name string) (Figure, error) {
-	var known []string
-	for _, f := range Figures() {
-		if f.Name == name {
-			return f, nil
-		}
-		known = append(known, f.Name)
-	}
-	return Figure{}, naming.Unknown("figure", name, known)
+	return naming.ByName("figure", name, Figures(), func(f Figure) string { return f.Name })
 }
 
 // check refuses runs that cannot be drawn, so that a damaged file ends in an error and not in a

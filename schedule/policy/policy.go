@@ -70,14 +70,7 @@ func All() []schedule.Policy { return []schedule.Policy{Eager, DMDA, DMDAR, HEFT
 
 // ByName finds a line of the table.
 func ByName(name string) (schedule.Policy, error) {
-	var known []string
-	for _, policy := range All() {
-		if policy.Doc().Name == name {
-			return policy, nil
-		}
-		known = append(known, policy.Doc().Name)
-	}
-	return nil, naming.Unknown("policy", name, known)
+	return naming.ByName("policy", name, All(), func(p schedule.Policy) string { return p.Doc().Name })
 }
 
 // View is the read-only state that a scheduler may look at.

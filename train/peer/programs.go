@@ -85,14 +85,7 @@ func (p Program) String() string { return p.Name }
 
 // ProgramByName finds a line of the table of programs.
 func ProgramByName(name string) (Program, error) {
-	var names []string
-	for _, p := range Programs() {
-		if p.Name == name {
-			return p, nil
-		}
-		names = append(names, p.Name)
-	}
-	return Program{}, naming.Unknown("program", name, names)
+	return naming.ByName("program", name, Programs(), Program.String)
 }
 
 // Settings lists the settings that differ on a device with some number of threads.
