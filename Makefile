@@ -157,7 +157,7 @@ gpu-bundle: bin/cuda/libcuda.a
 	@mkdir -p bin/gpu
 	$(CUDA_ENV) go build -tags cuda -trimpath -ldflags "$(LDFLAGS) -s -w" -o bin/gpu/dahl ./cmd/dahl
 	$(CUDA_ENV) go build -tags cuda -trimpath -ldflags "$(LDFLAGS) -s -w" -o bin/gpu/dahl-bench ./bench/dahlbench
-	for p in execute/cuda execute energy conformance; do \
+	for p in execute/cuda execute energy/meter conformance; do \
 	  name=$$(basename $$(cd $$p && go list .)); \
 	  $(CUDA_ENV) go test -c -tags cuda -trimpath -ldflags "-s -w" -o bin/gpu/$$name.test ./$$p || exit 1; done
 	tar -C bin -czf bin/gpu.tar.gz gpu

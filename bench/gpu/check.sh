@@ -36,7 +36,7 @@ parts=
 for part in ${PARTS:-tests train calibrate devices peers-gpu peers-cpu}; do
   case ${part%%:*} in
   calibrate) parts="$parts $part" ;;
-  tests) case $part in *:*) parts="$parts $part" ;; *) parts="$parts tests:cuda tests:execute tests:energy tests:conformance" ;; esac ;;
+  tests) case $part in *:*) parts="$parts $part" ;; *) parts="$parts tests:cuda tests:execute tests:meter tests:conformance" ;; esac ;;
   train | devices | peers-gpu | peers-cpu)
     case $part in *:*) parts="$parts $part" ;; *) for model in $models; do parts="$parts $part:$model"; done ;; esac ;;
   *) echo "check.sh: PARTS: there is no part $part" >&2; exit 2 ;;
@@ -85,8 +85,9 @@ fi
 # Kernels, driver and executor on the real PTX: the tests of a package that CI runs on its test
 # driver, and how many were skipped.
 tests() {
-  case $1 in cuda) folder=execute/cuda ;; *) folder=$1 ;; esac
-  part "tests-$1" sh -c "cd '$root/$folder' && '$bin/$1.test' -test.v -test.timeout 8m"
+  case $1 in cuda) folder=execute/cuda ;; meter) folder=energy/meter ;; *) folder=$1 ;; esac
+  case $1 in conformance) only=CUDA ;; *) only=. ;; esac # others want Go
+  part "tests-$1" sh -c "cd '$root/$folder' && '$bin/$1.test' -test.v -test.run $only -test.timeout 8m"
   say "" "$(grep -c '^ *--- PASS' "$out/tests-$1.txt") passed, $(grep -c '^ *--- SKIP' "$out/tests-$1.txt") skipped, $(grep -c '^ *--- FAIL' "$out/tests-$1.txt") failed"
 }
 

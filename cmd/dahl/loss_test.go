@@ -201,7 +201,7 @@ func TestInterruptedOnDevices(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 		}()
-		r := dahl(t, ctx, append(strings.Fields("execute --platform node.toml --model digits-cnn --epochs 500 --out cut"), args...)...)
+		r := dahl(t, ctx, append(strings.Fields("execute --platform node.toml --model digits-cnn --epochs 50000 --out cut"), args...)...)
 		cancel()
 		if r.code != cli.ExitInterrupted || !strings.Contains(r.stderr, "dahl: interrupted: ") || !strings.Contains(r.stderr, "what was done is in cut") {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
@@ -210,7 +210,7 @@ func TestInterruptedOnDevices(t *testing.T) {
 		if m.Complete || m.WeightsHash == "" || len(m.Losses) > 0 {
 			t.Errorf("manifest %+v", m)
 		}
-		for range 1000 { // a goroutine that has ended is counted for a moment
+		for range 60_000 { // a goroutine that has ended is counted for a moment
 			if runtime.NumGoroutine() <= before {
 				break
 			}

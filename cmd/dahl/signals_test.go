@@ -53,8 +53,8 @@ func dahlProcess(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// longTraining goes on for seconds after its first epoch.
-const longTraining = "execute --model digits-cnn --limit 200 --epochs 500 --save cut.npz --out cut"
+// longTraining goes on for minutes after its first epoch.
+const longTraining = "execute --model digits-cnn --limit 200 --epochs 50000 --save cut.npz --out cut"
 
 // untilEpoch reads what dahl prints until the first epoch has ended.
 func untilEpoch(t *testing.T, stdout io.Reader) {
