@@ -99,8 +99,8 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	return l.graph, nil
 }
 
-// pass adds the tasks of a micro-batch, and the updates behind the last one.
-func (l *lowerer) pass() {
+// addMicroBatch adds the tasks of a micro-batch, and the updates behind the last one.
+func (l *lowerer) addMicroBatch() {
 	l.nodes, l.nodeOf = nil, make([]*Node, len(l.m.Stages))
 	for i := range l.groups {
 		n := &Node{group: l.groups[i], l: l, learned: l.learned[i], steps: map[string]int{}, out: tensor{value: none, grad: none}}
