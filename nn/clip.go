@@ -32,7 +32,7 @@ func (l *lowerer) clippedUpdates(learning []*Node) {
 	for place, p := range parts {
 		of := &p.n.Params[p.grad]
 		l.add(dag.Task{
-			Name: fmt.Sprintf("%s.squares.%s[%s]", p.n.Name, p.n.short(of), rangeText(p.rows)), Op: "squares",
+			Name: fmt.Sprintf("%s.squares.%s[%s]", p.n.Name, p.n.shortName(of), rangeText(p.rows)), Op: "squares",
 			Labels: labelsOf(p.n.Name, phaseUpdate), Accesses: []dag.Access{
 				writes(squares, boxOf(places, dag.Range{Lo: place, Hi: place + 1})), reads(p.n.grads[p.grad], boxOf(of.Shape, p.rows)),
 			},

@@ -84,8 +84,8 @@
 //
 // # Samples and positions
 //
-// A sample has up to four dimensions of pixels, which are divided, of numbers in the type of the network, or of tokens, whole numbers
-// that a layer takes as indices. The classes are the channels of an image of outputs, or the last dimension of any other output. The other
+// A sample has up to four dimensions. Its elements are pixels, divided when they are loaded, or numbers of the network's
+// type, or tokens: whole numbers that a layer takes as indices. The classes are the channels of an image of outputs, or the last dimension of any other output. The other
 // dimensions are positions, each with a label of its own. The loss and the count of correct outputs see the positions of all
 // samples as rows, by views ("fc1.out.positions").
 //

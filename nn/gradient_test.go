@@ -117,7 +117,7 @@ func drawn(n, some int) []int {
 // TestLoweringsAgree compares loss, outputs and gradients of random lowerings with
 // the unsplit chain of single layers, for every fusion and the networks with branches: both
 // float types, all layers cut at once, in up to 6 micro-batches. Tiles
-// that do not divide the extents are among them. (TestCutsAreExact and TestCutsTrain cut each kind of
+// that do not divide the extents are among them. (TestCutsAreExact and TestCutsWithinRounding cut each kind of
 // layer by itself.) All of them add up the same products, some in another order, so the
 // bounds of magnitudes hold for their differences: a ReLU and the maximum of a window
 // are exact, and a fused one is 0 where no gradient passes, as its mask would be.
@@ -153,19 +153,9 @@ func TestLoweringsAgree(t *testing.T) {
 				split.fill(m, "train", 2)
 				split.step(index, 0, 1)
 				what := fmt.Sprintf("%s %v %+v", name, real, opt.Lowering)
-				mag.compareWithin(t, what, "loss", split.floats("loss"), whole.floats("loss"))
+				mag.compareSteps(t, what, m, split, whole)
 				if split.ints("correct")[0] != whole.ints("correct")[0] {
 					t.Fatalf("%s: %d correct, want %d", what, split.ints("correct")[0], whole.ints("correct")[0])
-				}
-				for i, s := range m.Stages {
-					for _, name := range []string{s.Name + ".out", "grad." + s.Name + ".out"} {
-						if got := split.ofStage(m, i, name); got != nil {
-							mag.compareWithin(t, what, name, got, whole.ofStage(m, i, name))
-						}
-					}
-				}
-				for _, p := range m.Parameters() {
-					mag.compareWithin(t, what, "grad."+p.Name, split.floats("grad."+p.Name), whole.floats("grad."+p.Name))
 				}
 			}
 		}

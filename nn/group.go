@@ -96,18 +96,18 @@ func (m *Model) groupsOf(l *dag.Lowering, train, alone bool) []group {
 		g.end = &m.Stages[g.stages[len(g.stages)-1]]
 		for _, s := range g.stages[1:] {
 			fused[s] = true
-			*g.behind(&m.Stages[s].Traits) = &m.Stages[s]
+			*g.fusedStage(&m.Stages[s].Traits) = &m.Stages[s]
 		}
 		if g.add != nil {
-			m.joins(&g, i)
+			m.addSummand(&g, i)
 		}
 		all = append(all, g)
 	}
 	return all
 }
 
-// behind is where the group has a fused layer of some traits.
-func (g *group) behind(t *Traits) **Stage {
+// fusedStage is where the group has a fused layer of some traits.
+func (g *group) fusedStage(t *Traits) **Stage {
 	switch {
 	case t.Rectifies:
 		return &g.relu
@@ -120,8 +120,8 @@ func (g *group) behind(t *Traits) **Stage {
 	}
 }
 
-// joins adds the other input of the sum that a group computes.
-func (m *Model) joins(g *group, first int) {
+// addSummand adds the other input of the sum that a group computes.
+func (m *Model) addSummand(g *group, first int) {
 	both := *g.Stage
 	both.Inputs = append(slices.Clone(both.Inputs), m.otherInput(g.add, first))
 	both.In = append(slices.Clone(both.In), g.add.In[0])

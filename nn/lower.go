@@ -40,13 +40,12 @@ type LowerOptions struct {
 	Train     bool
 	Optimizer Optimizer // Nil means the model's default.
 
-	// Samples is the size of the data set from which a step draws its batch. Split names the set
-	// "train" or "test"; "" follows Train. Samples are pixels (Uint8), which are divided by Divisor, tokens (Int32), or
+	// Samples is the size of the data set from which a step draws its batch: the training set, or in an evaluation
+	// the test set. Samples are pixels (Uint8), which are divided by Divisor, tokens (Int32), or
 	// numbers of the network's type. A divisor of zero means 255.
 	// With Stream the step does not know the set: its samples and labels are handed over with it.
 	Samples    int
 	SampleType dag.DType
-	Split      string
 	Divisor    float64
 	Stream     bool
 
@@ -99,8 +98,8 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	return l.graph, nil
 }
 
-// pass adds the tasks of a micro-batch, and the updates behind the last one.
-func (l *lowerer) pass() {
+// addMicroBatch adds the tasks of a micro-batch, and the updates behind the last one.
+func (l *lowerer) addMicroBatch() {
 	l.nodes, l.nodeOf = nil, make([]*Node, len(l.m.Stages))
 	for i := range l.groups {
 		n := &Node{group: l.groups[i], l: l, learned: l.learned[i], steps: map[string]int{}, out: tensor{value: none, grad: none}}
@@ -150,12 +149,6 @@ func (opt *LowerOptions) complete(m *Model) error {
 	if !(opt.Divisor > 0) {
 		return fmt.Errorf("pixel divisor %g; want a positive number", opt.Divisor)
 	}
-	if opt.Split == "" {
-		opt.Split = "test"
-		if opt.Train {
-			opt.Split = "train"
-		}
-	}
 	if opt.Name == "" {
 		opt.Name = m.Name
 	}
@@ -168,7 +161,10 @@ func (opt *LowerOptions) complete(m *Model) error {
 // feed hands the step its index, and where the data set is streamed the samples themselves. It
 // returns the samples and labels among which the index chooses.
 func (l *lowerer) feed() (samples, labels dag.BufferID) {
-	from, n, home, op := "data."+l.opt.Split, l.opt.Samples, hostMemory, "feed"
+	from, n, home, op := "data.test", l.opt.Samples, hostMemory, "feed"
+	if l.opt.Train {
+		from = "data.train"
+	}
 	if l.opt.Stream {
 		from, n, home, op = "step", l.opt.Batch, "", "feed.images"
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/layers"
@@ -25,12 +26,12 @@ import (
 // layers that it depends on. A max-pool gives one element of its window, which is
 // at most the sum of the window: M takes size² times the average.
 //
-// A layer that applies a function f to every element has a [Curve]: M_y is
-// Slope·M_x + |f(0)|, which is at least |y|, so that y errs by Slope·k·eps·M_x ≤ k·eps·M_y.
+// Where a layer applies a function f to every element, with the bounds of [kernels.Function], M_y is
+// Steepest·M_x + |f(0)|, which is at least |y|, so that y errs by Steepest·k·eps·M_x ≤ k·eps·M_y.
 // Its backward pass dx = f'(x)·dy errs by the errors of dy and of x, where those are at
 // most k·eps times M_dy and M_x, by at most
 //
-//	|f'|·k·eps·M_dy + Bend·k·eps·M_x·|dy|  ≤  k·eps·M_dx ,  M_dx = (Slope + Bend·M_x)·M_dy .
+//	|f'|·k·eps·M_dy + Bend·k·eps·M_x·|dy|  ≤  k·eps·M_dx ,  M_dx = (Steepest + Bend·M_x)·M_dy .
 //
 // Either takes at most 8 roundings of numbers that are no larger.
 //
@@ -136,17 +137,17 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 		as := func(l nn.Layer) { n := all[i].(nn.Named); n.Layer = l; all[i] = n }
 		outputs := float64(s.Out[0])
 		k += float64(2 * len(s.Readers())) // the sum of the parts of the gradient
-		kind := must.Get(layers.ByName(s.Layer.Kind()))(t)
-		if c := kind.Curve; c.Slope > 0 {
-			as(layers.ReLU{})
-			curves[s.Name] = &magnitudeCurve{Curve: c}
-			k += 2 * 8
-			continue
-		}
 		switch p := s.Layer.(type) {
+		case layers.ReLU:
+			curves[s.Name] = &magnitudeCurve{Function: &kernels.Function{Steepest: 1}}
+			k += 2 * 8
+		case layers.Activation:
+			as(layers.ReLU{})
+			curves[s.Name] = &magnitudeCurve{Function: must.Get(kernels.FunctionByName(p.Function))(t)}
+			k += 2 * 8
 		case layers.Dropout: // at most: some are 0
 			as(layers.ReLU{})
-			curves[s.Name] = &magnitudeCurve{Curve: layers.Curve{Slope: 1 / (1 - p.P)}}
+			curves[s.Name] = &magnitudeCurve{Function: &kernels.Function{Steepest: 1 / (1 - p.P)}}
 			k += 2 * 2
 		case layers.Flatten, layers.Concat:
 		case layers.Add:
@@ -167,7 +168,7 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 		case layers.Dense:
 			k += 2*float64(s.In[0][0]+1) + outputs + 1 + float64(batch)
 		default:
-			t.Fatalf("a layer of kind %q has no Curve in Layers: derive here how errors grow in it", s.Layer.Kind())
+			t.Fatalf("a layer of kind %q has no bounds: derive here how errors grow in it", s.Layer.Kind())
 		}
 	}
 	return mustNew(t, "magnitudes", m.Input, all...), curves, scale, 2 * k
@@ -179,9 +180,9 @@ func area(p layers.MaxPool) float64 {
 	return float64(w[0].Size * w[1].Size)
 }
 
-// magnitudeCurve is a layer with a [Curve], in whose place the network has a ReLU.
+// magnitudeCurve is a layer that applies a function, in whose place the network has a ReLU.
 type magnitudeCurve struct {
-	layers.Curve
+	*kernels.Function
 	grows []float64 // M_dx/M_dy of each element
 }
 
@@ -192,7 +193,7 @@ func (c *magnitudeCurve) apply(mag *interpreter, task *dag.Task, scale float64) 
 	case "relu":
 		c.grows = make([]float64, len(values))
 		for i, x := range mag.operand(task, 2) {
-			values[i], c.grows[i] = c.Slope*x+c.AtZero, c.Slope+c.Bend*scale*x
+			values[i], c.grows[i] = c.Steepest*x+c.AtZero, c.Steepest+c.Bend*scale*x
 		}
 	case "relu.dx":
 		for i, dy := range mag.operand(task, 1) {

@@ -207,7 +207,8 @@ func (f *layerFixture) checkRunning(t *testing.T, in *interpreter, shared map[st
 			}
 		}
 	}
-	g := mustLower(t, m, nn.LowerOptions{Batch: f.Batch, Type: in.kind, Samples: f.Batch, Split: "train", Unfused: alone})
+	g := mustLower(t, m, nn.LowerOptions{Batch: f.Batch, Type: in.kind, Samples: f.Batch, Unfused: alone})
+	shared["data.test.images"], shared["data.test.labels"] = shared["data.train.images"], shared["data.train.labels"]
 	evaluation := newInterpreter(t, g, shared)
 	evaluation.step(indices(0, f.Batch), 0, 1)
 	limit := 1e-13

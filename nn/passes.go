@@ -78,7 +78,7 @@ func (l *lowerer) tile() (err error) {
 		l.learned = append(l.learned, &learned{})
 	}
 	for _, l.now = range l.opt.microBatches() {
-		l.pass()
+		l.addMicroBatch()
 	}
 	l.graph, err = l.b.Build()
 	return err

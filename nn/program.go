@@ -17,7 +17,6 @@ const (
 // ProgramOptions say how a model is trained.
 type ProgramOptions struct {
 	Batch        int // Zero means the model's default.
-	EvalBatch    int // Zero means Batch.
 	TrainSamples int
 	TestSamples  int // Zero means no evaluation.
 	Epochs       int // Zero means one.
@@ -40,15 +39,12 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 	if opt.Batch == 0 {
 		opt.Batch = m.Defaults.Batch
 	}
-	if opt.EvalBatch == 0 {
-		opt.EvalBatch = opt.Batch
-	}
 	if opt.Epochs == 0 {
 		opt.Epochs = 1
 	}
-	if opt.Batch < 1 || opt.EvalBatch < 1 || opt.Epochs < 1 || opt.TrainSamples < 1 || opt.TestSamples < 0 {
-		return nil, fmt.Errorf("model %q: batch %d, evaluation batch %d, %d epochs, %d training and %d test samples; want at least 1, and at least 0 test samples",
-			m.Name, opt.Batch, opt.EvalBatch, opt.Epochs, opt.TrainSamples, opt.TestSamples)
+	if opt.Batch < 1 || opt.Epochs < 1 || opt.TrainSamples < 1 || opt.TestSamples < 0 {
+		return nil, fmt.Errorf("model %q: batch %d, %d epochs, %d training and %d test samples; want at least 1, and at least 0 test samples",
+			m.Name, opt.Batch, opt.Epochs, opt.TrainSamples, opt.TestSamples)
 	}
 	p := &dag.Program{Name: m.Name}
 	var epoch []dag.Segment
@@ -58,7 +54,7 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 		samples, batch int
 	}{
 		{GraphTrain, GraphTrainTail, true, opt.TrainSamples, min(opt.Batch, opt.TrainSamples)},
-		{GraphEval, GraphEvalTail, false, opt.TestSamples, min(opt.EvalBatch, opt.TestSamples)},
+		{GraphEval, GraphEvalTail, false, opt.TestSamples, min(opt.Batch, opt.TestSamples)},
 	} {
 		if part.samples == 0 {
 			continue

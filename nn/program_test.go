@@ -19,18 +19,17 @@ func TestProgramOrder(t *testing.T) {
 		steps int
 	}
 	for _, c := range []struct {
-		batch, evalBatch, train, test int
-		epoch                         []step
+		batch, train, test int
+		epoch              []step
 	}{
-		{5, 0, 23, 13, []step{{"train", 4}, {"train.tail", 1}, {"eval", 2}, {"eval.tail", 1}}},
-		{5, 0, 20, 10, []step{{"train", 4}, {"eval", 2}}},
-		{5, 7, 23, 13, []step{{"train", 4}, {"train.tail", 1}, {"eval", 1}, {"eval.tail", 1}}},
-		{5, 0, 23, 0, []step{{"train", 4}, {"train.tail", 1}}},
-		{29, 0, 23, 3, []step{{"train", 1}, {"eval", 1}}},
-		{0, 0, 10, 0, []step{{"train", 1}}}, // the model's default, 10
+		{5, 23, 13, []step{{"train", 4}, {"train.tail", 1}, {"eval", 2}, {"eval.tail", 1}}},
+		{5, 20, 10, []step{{"train", 4}, {"eval", 2}}},
+		{5, 23, 0, []step{{"train", 4}, {"train.tail", 1}}},
+		{29, 23, 3, []step{{"train", 1}, {"eval", 1}}},
+		{0, 10, 0, []step{{"train", 1}}}, // the model's default, 10
 	} {
 		p := must.Get(nn.NewProgram(m, nn.ProgramOptions{
-			Batch: c.batch, EvalBatch: c.evalBatch, TrainSamples: c.train, TestSamples: c.test, Epochs: 3, Type: dag.Float32,
+			Batch: c.batch, TrainSamples: c.train, TestSamples: c.test, Epochs: 3, Type: dag.Float32,
 		}))(t)
 		var got []step
 		for _, s := range p.Order {

@@ -84,12 +84,12 @@ func recompute(g *dag.Graph, l *dag.Lowering) (*dag.Graph, error) {
 		task.After = r.following(id)
 		switch task.Labels.Phase {
 		case phaseBackward:
-			r.enter(task.Labels.MicroBatch)
-			r.fill(id)
+			r.enterMicroBatch(task.Labels.MicroBatch)
+			r.fillReads(id)
 			task.Accesses = r.moved(id)
 			r.before = append(r.before, id)
 		case phaseLoss, phaseReduce:
-			r.enter(task.Labels.MicroBatch)
+			r.enterMicroBatch(task.Labels.MicroBatch)
 			r.before = append(r.before, id)
 		}
 		r.newID[t] = r.to.Task(task)
@@ -97,8 +97,8 @@ func recompute(g *dag.Graph, l *dag.Lowering) (*dag.Graph, error) {
 	return r.to.Build()
 }
 
-// enter begins a micro-batch, whose segments wait for its own tasks alone.
-func (r *recomputing) enter(micro int32) {
+// enterMicroBatch begins a micro-batch, whose segments wait for its own tasks alone.
+func (r *recomputing) enterMicroBatch(micro int32) {
 	if micro > r.micro {
 		r.micro, r.before = micro, nil
 	}
@@ -119,7 +119,7 @@ func (r *recomputing) findDrops(l *dag.Lowering) (any bool) {
 		kept = false
 		for t := range g.Tasks {
 			if !r.runsTwice(dag.TaskID(t), l) {
-				kept = r.keep(dag.TaskID(t)) || kept
+				kept = r.keepResults(dag.TaskID(t)) || kept
 			}
 		}
 	}
@@ -151,8 +151,8 @@ func (r *recomputing) runsTwice(t dag.TaskID, l *dag.Lowering) bool {
 	return again && !ofParameters && l.Of(task.Labels.Layer).Recompute
 }
 
-// keep keeps what a task writes. It reports whether that was to be dropped.
-func (r *recomputing) keep(t dag.TaskID) (changed bool) {
+// keepResults keeps what a task writes. It reports whether that was to be dropped.
+func (r *recomputing) keepResults(t dag.TaskID) (changed bool) {
 	for _, a := range r.from.Tasks[t].Accesses {
 		if storage := r.from.Storage(a.Buffer); a.Mode.Writes() && r.drops[storage] {
 			r.drops[storage], changed = false, true
@@ -161,8 +161,8 @@ func (r *recomputing) keep(t dag.TaskID) (changed bool) {
 	return changed
 }
 
-// fill adds the missing copies of tasks whose results a task of the backward pass reads.
-func (r *recomputing) fill(reader dag.TaskID) {
+// fillReads adds the missing copies of tasks whose results a task of the backward pass reads.
+func (r *recomputing) fillReads(reader dag.TaskID) {
 	segment := r.missing(nil, reader)
 	if segment == nil {
 		return

@@ -25,7 +25,7 @@ func (m *Model) share(s *Stage) error {
 			return m.sharingFault("layer %q: it shares %q, and no layer with weights before it has this name; there are %s%s", s.Name, name, strings.Join(known, ", "), naming.DidYouMean(name, known))
 		}
 		for _, p := range params {
-			if err := s.take(p, from); err != nil {
+			if err := s.takeParameter(p, from); err != nil {
 				return m.sharingFault("layer %q: it shares %q: %w", s.Name, name, err)
 			}
 		}
@@ -65,10 +65,10 @@ func (m *Model) sharedBy(name string) (from *Stage, params []*Parameter) {
 	return from, params
 }
 
-// take makes a parameter of an earlier layer the layer's own of the same kind.
-func (s *Stage) take(p *Parameter, from *Stage) error {
-	short := from.short(p)
-	i := slices.IndexFunc(s.Params, func(own Parameter) bool { return s.short(&own) == short })
+// takeParameter makes a parameter of an earlier layer the layer's own of the same kind.
+func (s *Stage) takeParameter(p *Parameter, from *Stage) error {
+	short := from.shortName(p)
+	i := slices.IndexFunc(s.Params, func(own Parameter) bool { return s.shortName(&own) == short })
 	if i < 0 {
 		return fmt.Errorf("this layer has no %s", short)
 	}
@@ -111,7 +111,7 @@ func (l *lowerer) sumShared(n *Node) {
 				n.eachUpdate(i, func(r dag.Range) {
 					box := boxOf(p.Shape, r)
 					l.add(dag.Task{
-						Name: fmt.Sprintf("%s.%s.add.%s.%s[%s]", n.Name, phaseBackward, later.Name, later.short(&later.Params[j]), rangeText(r)), Op: "add",
+						Name: fmt.Sprintf("%s.%s.add.%s.%s[%s]", n.Name, phaseBackward, later.Name, later.shortName(&later.Params[j]), rangeText(r)), Op: "add",
 						Labels: labelsOf(n.Name, phaseBackward), Accesses: []dag.Access{updates(grad, box), reads(part, box)},
 					})
 				})

@@ -245,7 +245,7 @@ func (l *lowerer) updates(n *Node) {
 				accesses = append(accesses, updates(s, box))
 			}
 			l.add(dag.Task{
-				Name: n.Name + ".update." + n.short(p) + "[" + rangeText(r) + "]", Op: o.operation(), Params: params,
+				Name: n.Name + ".update." + n.shortName(p) + "[" + rangeText(r) + "]", Op: o.operation(), Params: params,
 				Labels: labelsOf(n.Name, phaseUpdate), Accesses: accesses,
 			})
 		})
@@ -261,8 +261,8 @@ func (n *Node) eachUpdate(param int, visit func(dag.Range)) {
 	eachRange(shape[0], size, visit)
 }
 
-// short is the name of a parameter within its layer.
-func (s *Stage) short(p *Parameter) string { return p.Name[len(s.StateName)+1:] }
+// shortName is the name of a parameter within its layer.
+func (s *Stage) shortName(p *Parameter) string { return p.Name[len(s.StateName)+1:] }
 
 // updatesAtOnce reports whether the tasks that compute the gradients of a layer's parameters
 // also update them. The layer has an operation for that under stochastic gradient descent, if no

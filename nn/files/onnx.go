@@ -50,7 +50,7 @@ func modelOfONNX(g *onnx.Graph, file string) (*nn.Model, error) {
 		err = r.constants()
 	}
 	for i := 0; err == nil && i < len(g.Nodes); i++ {
-		err = at(&g.Nodes[i], r.node(&g.Nodes[i]))
+		err = atOperator(&g.Nodes[i], r.node(&g.Nodes[i]))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -70,8 +70,8 @@ func modelOfONNX(g *onnx.Graph, file string) (*nn.Model, error) {
 	return m, nil
 }
 
-// at says at which operator a mistake is.
-func at(n *onnx.Node, err error) error {
+// atOperator says at which operator a mistake is.
+func atOperator(n *onnx.Node, err error) error {
 	if err != nil {
 		err = fmt.Errorf("operator %s (node %q): %w", n.Op, n.Name, err)
 	}
@@ -298,19 +298,19 @@ func (r *onnxReader) notes() (all []string) {
 		}
 	}
 	if slices.Sort(shared); len(shared) > 0 {
-		all = append(all, "each of these is one parameter of several layers, trained by the sum of its gradients, also where the program that wrote the file only found equal numbers: "+some(shared))
+		all = append(all, "each of these is one parameter of several layers, trained by the sum of its gradients, also where the program that wrote the file only found equal numbers: "+firstFew(shared))
 	}
 	if len(r.renamed) > 0 {
-		all = append(all, "each of these has another name here, also in files of weights, since names of layers are letters, digits, '_', '-' and '.', and each layer has one: "+some(r.renamed))
+		all = append(all, "each of these has another name here, also in files of weights, since names of layers are letters, digits, '_', '-' and '.', and each layer has one: "+firstFew(r.renamed))
 	}
 	if apart := slices.Sorted(maps.Keys(r.apart)); len(apart) > 0 {
-		all = append(all, "each of these is running statistics and something else, of which each layer has its own copy: "+some(apart))
+		all = append(all, "each of these is running statistics and something else, of which each layer has its own copy: "+firstFew(apart))
 	}
 	return all
 }
 
-// some lists the first few names.
-func some(names []string) string {
+// firstFew lists the first few names.
+func firstFew(names []string) string {
 	const most = 4
 	if len(names) <= most {
 		return strings.Join(names, ", ")

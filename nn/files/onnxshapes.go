@@ -27,7 +27,7 @@ func (r *onnxReader) constants() error {
 		case n.Op == "Constant" && len(n.Outputs) == 1:
 			t, err := constantOf(n)
 			if err != nil {
-				return at(n, err)
+				return atOperator(n, err)
 			}
 			tensors[n.Outputs[0]] = t
 		case (n.Op == "Identity" || n.Op == "Cast") && len(n.Inputs) == 1 && len(n.Outputs) == 1 && tensors[n.Inputs[0]] != nil:
@@ -36,7 +36,7 @@ func (r *onnxReader) constants() error {
 				o.floats()
 			}
 			if o.err != nil {
-				return at(n, o.err)
+				return atOperator(n, o.err)
 			}
 			tensors[n.Outputs[0]] = tensors[n.Inputs[0]]
 		}

@@ -89,7 +89,7 @@ func TestFileErrors(t *testing.T) {
 		{"input = [1, 8, 8]\n", `f.toml:1: name is missing; write name = "lenet5"`},
 		{"name = 7\ninput = [7]\n", "f.toml:1: name = 7: want a text in quotes"},
 		{"name = \"m\"\ninput = [1, 0, 8]\n", "f.toml:2: input = [1 0 8]: write the shape"},
-		{"name = \"m\"\ninput = [1, 8]\n[[layer]]\nkind = \"relu\"\n", "f.toml:2: model \"m\": input: shape 1×8; want C×H×W"},
+		{"name = \"m\"\ninput = [1, 2, 3, 4, 5]\n[[layer]]\nkind = \"relu\"\n", "f.toml:2: model \"m\": input: shape 1×2×3×4×5; want 1 to 4 dimensions"},
 		{ok, "f.toml:1: layer is missing; write at least one [[layer]]"},
 		{ok + "colour = 3\n", "f.toml:3: colour: unknown key; known are name, input, [[layer]], [[block]], train"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[[layer]]\nkind = \"conv\"\n", `f.toml:6: layer 2: kind = "conv": write one of conv2d, dense,`},

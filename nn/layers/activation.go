@@ -65,8 +65,7 @@ func activations() (all []Info) {
 	for _, f := range kernels.Functions() {
 		kind := Info{
 			Kind: f.Name, Doc: f.Doc,
-			New:   func(s Settings) nn.Layer { return Activation{Function: f.Name, Setting: s[f.Setting]} },
-			Curve: Curve{Slope: f.Steepest, Bend: f.Bend, AtZero: f.AtZero},
+			New: func(s Settings) nn.Layer { return Activation{Function: f.Name, Setting: s[f.Setting]} },
 		}
 		if f.Setting != "" {
 			kind.Keys = []Key{{Name: f.Setting, Max: f.Most, Default: f.Default, Fraction: true, Doc: f.Doc}}

@@ -41,16 +41,6 @@ type Info struct {
 	// Keys are the numbers and flags of a model file. New reads them.
 	Keys []Key
 	New  func(s Settings) nn.Layer
-	// Curve describes a layer that applies one function to every element; zero for any other
-	// layer.
-	Curve Curve
-}
-
-// Curve bounds a function f, except at kinks. Tests derive from it how errors grow.
-type Curve struct {
-	Slope  float64 // |f(a) - f(b)| ≤ Slope·|a - b|
-	Bend   float64 // |f'(a) - f'(b)| ≤ Bend·|a - b|
-	AtZero float64 // |f(0)|
 }
 
 // Key is one setting of a layer in a model file: a whole number, a fraction, or a flag.
@@ -126,8 +116,7 @@ func All() []Info {
 		},
 		{
 			Kind: "relu", Doc: "max(x, 0), gradient 0 at 0",
-			New:   func(Settings) nn.Layer { return ReLU{} },
-			Curve: Curve{Slope: 1},
+			New: func(Settings) nn.Layer { return ReLU{} },
 		},
 		{
 			Kind: "batchnorm", Doc: "each channel less its mean, by its deviation, times a weight, plus a bias",
