@@ -115,7 +115,7 @@ func (p *point) short(r *certificate.Row, f *certificate.Form, step int) float64
 func TestPlansFulfilRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 14))
 	alone := []certificate.Family{certificate.Assign, certificate.Precede, certificate.Deliver, certificate.Finish, certificate.Area, certificate.Awake,
-		certificate.Span, certificate.Copy, certificate.Tail, certificate.Head, certificate.Between, certificate.Pool, certificate.PoolAwake,
+		certificate.Span, certificate.Copy, certificate.Tail, certificate.Head, certificate.Between, certificate.Pool,
 		certificate.Inflow, certificate.Engine, certificate.Spread}
 	among := []certificate.Family{certificate.Precede, certificate.Deliver, certificate.Between, certificate.Pool, certificate.Turn, certificate.Spread}
 	turns, engines := 0, 0

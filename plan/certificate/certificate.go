@@ -19,7 +19,7 @@ import (
 )
 
 // Format names the form of a certificate on disk.
-const Format = "dahl-certificate 2"
+const Format = "dahl-certificate 3"
 
 // Certificate is a lower bound of an objective over all plans of all choices of a space: sets of devices with
 // lowerings. Each leaf proves a bound of the plans of one choice, and of those choices whose plans it relaxes.

@@ -46,7 +46,6 @@ func (m *Model) Given(conditions []Condition) (*Model, error) {
 	given := *m
 	given.Conditions, given.excluded = slices.Concat(m.Conditions, conditions), make([]bool, m.ColumnStart(0))
 	copy(given.excluded, m.excluded)
-	given.wider, given.spreads = m, map[int32]int64{} // since both depend on the excluded columns
 	for i := range conditions {
 		if err := given.fulfil(&conditions[i]); err != nil {
 			return nil, err

@@ -29,14 +29,13 @@ type Model struct {
 	// LeastSpan is a known lower bound of T: it is no less.
 	LeastSpan float64
 
-	mostSpan  float64      // T is no more; 0: nothing is known
-	wider     *Model       // of more plans, of which the conditions leave these; nil: the model has all plans
-	excluded  []bool       // by column: shares that the conditions make 0; nil: none
-	shares    []int32      // by task: the column of its first option; and one past the last
-	edgesFrom [][]int32    // by task: its edges
-	after     [2][][]int32 // by how many steps later, and task: those that follow it at once
-	before    [2][][]int32 // and that it follows
-	pooled    map[poolKey]int64
+	mostSpan  float64         // T is no more; 0: nothing is known
+	excluded  []bool          // by column: shares that the conditions make 0; nil: none
+	shares    []int32         // by task: the column of its first option; and one past the last
+	edgesFrom [][]int32       // by task: its edges
+	after     [2][][]int32    // by how many steps later, and task: those that follow it at once
+	before    [2][][]int32    // and that it follows
+	pooled    map[int32]int64 // by task that a pool is around; -1: all
 	spreads   map[int32]int64 // by task that a spread is around; -1: all
 	periods   map[string]bool // by reference and length: whether they are refuted
 
@@ -259,7 +258,7 @@ func (m *Model) link() {
 func (m *Model) number() {
 	n := len(m.Tasks)
 	m.reached = make([]set, 4*n)
-	m.pooled, m.spreads, m.periods = map[poolKey]int64{}, map[int32]int64{}, map[string]bool{}
+	m.pooled, m.spreads, m.periods = map[int32]int64{}, map[int32]int64{}, map[string]bool{}
 	m.shares = make([]int32, n+1)
 	for t := range m.Tasks {
 		m.shares[t+1] = m.shares[t] + int32(len(m.Tasks[t].Options))

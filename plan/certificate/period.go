@@ -75,9 +75,9 @@ func (m *Model) refutes(around []int32, length int64) bool {
 // newPeriod makes the period of all tasks on all units.
 func (m *Model) newPeriod(around []int32, length int64) *period {
 	n := len(m.Tasks)
-	p := &period{length: length, nanos: m.nanosIn(-1), of: make([]int32, n), looks: mostLooks}
-	for d := range m.Devices {
-		p.units += int64(m.Devices[d].Units)
+	p := &period{units: int64(m.units()), length: length, nanos: make([]int64, n), of: make([]int32, n), looks: mostLooks}
+	for t := range n {
+		p.nanos[t] = m.LeastNanos(int32(t))
 	}
 	for t := range n {
 		for back := range m.after {

@@ -250,50 +250,37 @@ func (l *lengths) fits(jobs []job, length int64) bool {
 	return true
 }
 
-// poolKey names what takes so long at least: all tasks, or those between one and itself a step later; on all
-// units, or the kernels of those that can run nowhere else than on one device.
-type poolKey struct {
-	around int32 // -1: all
-	device int   // -1: all units
-}
-
-// least is how long a pool of tasks takes at least, with the one that it is around. It is 0 where there are too
-// many.
-func (m *Model) least(k poolKey) int64 {
-	if least, ok := m.pooled[k]; ok {
+// least is how long a pool takes at least: all tasks (-1), or one with the tasks between it and itself a step later. It is 0 where
+// there are too many.
+func (m *Model) least(around int32) int64 {
+	if least, ok := m.pooled[around]; ok {
 		return least
 	}
-	nanos := m.nanosIn(k.device)
-	p, least := m.poolOf(k, nanos), int64(0)
+	p, least := m.poolOf(around), int64(0)
 	if len(p.nanos) <= mostPooled {
-		if least = p.least(); k.around >= 0 {
-			least += nanos[k.around]
+		if least = p.least(); around >= 0 {
+			least += m.LeastNanos(around)
 		}
 	}
-	m.pooled[k] = least
+	m.pooled[around] = least
 	return least
 }
 
 // poolOf makes the pool. The later step's tasks come after the earlier step's.
-func (m *Model) poolOf(k poolKey, nanos []int64) *pool {
-	p, n, steps := &pool{}, len(m.Tasks), 1
-	for d := range m.Devices {
-		if k.device < 0 || k.device == d {
-			p.units += m.Devices[d].Units
-		}
-	}
-	if k.around >= 0 {
+func (m *Model) poolOf(around int32) *pool {
+	p, n, steps := &pool{units: m.units()}, len(m.Tasks), 1
+	if around >= 0 {
 		steps = 2
 	}
 	number := slices.Repeat([]int32{-1}, steps*n) // by step and task; -1: it is not in the pool
 	for i := range number {
 		t, step := int32(i%n), i/n
-		if k.around >= 0 && !(m.Precedes(k.around, t, step) && m.Precedes(t, k.around, 1-step)) {
+		if around >= 0 && !(m.Precedes(around, t, step) && m.Precedes(t, around, 1-step)) {
 			continue
 		}
 		at := int32(len(p.nanos))
 		number[i] = at
-		p.nanos, p.before, p.after = append(p.nanos, nanos[t]), append(p.before, nil), append(p.after, nil)
+		p.nanos, p.before, p.after = append(p.nanos, m.LeastNanos(t)), append(p.before, nil), append(p.after, nil)
 		for back := range step + 1 {
 			for _, u := range m.before[back][t] {
 				if from := number[(step-back)*n+int(u)]; from >= 0 {
@@ -305,22 +292,20 @@ func (m *Model) poolOf(k poolKey, nanos []int64) *pool {
 	return p
 }
 
-// nanosIn returns by task the least time on a unit of any device, or the least time awake for its kernel on one device. The
-// latter is 0 if the task may run elsewhere.
-func (m *Model) nanosIn(device int) []int64 {
-	nanos := make([]int64, len(m.Tasks))
-	for t := range m.Tasks {
-		for k, o := range m.Tasks[t].Options {
-			switch {
-			case device >= 0 && o.Device != device:
-				o.Nanos = 0
-			case device >= 0:
-				o.Nanos = o.AwakeNanos
-			}
-			if k == 0 || o.Nanos < nanos[t] {
-				nanos[t] = o.Nanos
-			}
-		}
+// units adds up the units of all devices.
+func (m *Model) units() (n int) {
+	for d := range m.Devices {
+		n += m.Devices[d].Units
 	}
-	return nanos
+	return n
+}
+
+// LeastNanos is the least time for which a task keeps a unit.
+func (m *Model) LeastNanos(t int32) int64 {
+	options := m.Tasks[t].Options
+	least := options[0].Nanos
+	for _, o := range options[1:] {
+		least = min(least, o.Nanos)
+	}
+	return least
 }

@@ -48,9 +48,6 @@ const (
 	// Pool: all tasks on equal units, or in a steady step one and what runs between it and itself in the next
 	// step, take as long as pool.go finds. T ≥ nanoseconds.
 	Pool Family = "pool"
-	// PoolAwake: so do the kernels that can run on one device only, if the times when none of them runs are
-	// cut out. A ≥ nanoseconds.
-	PoolAwake Family = "pool-awake"
 	// Period: no steady step is so short, as period.go finds with some tasks as its reference. T ≥ nanoseconds.
 	Period Family = "period"
 	// Spread: the same tasks as of Pool, at any memories between which data take time, take as long as spread.go
@@ -209,16 +206,13 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 		f.add(m.ColumnAwake(r.Where), -1)
 	case Pool:
 		f.add(m.ColumnSpan(), 1)
-		f.Least = float64(m.least(poolKey{m.around(r), -1}))
+		f.Least = float64(m.least(m.around(r)))
 	case Period:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(r.Nanos)
 	case Spread:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(m.spreadLeast(m.around(r)))
-	case PoolAwake:
-		f.add(m.ColumnAwake(r.Where), 1)
-		f.Least = float64(m.least(poolKey{m.around(r), r.Where}))
 	case Turn:
 		f.add(to, 1)
 		f.add(from, -1)
@@ -316,7 +310,7 @@ func (m *Model) has(r *Row) error {
 		ok = device && !m.Steady && task(r.To)
 	case Between:
 		ok = device && task(r.From) && task(r.To) && (r.Back == 0 || r.Back == 1) && m.Precedes(r.From, r.To, int(r.Back))
-	case Pool, PoolAwake, Spread:
+	case Pool, Spread:
 		ok = device && (!m.Steady || task(r.To) && m.Precedes(r.To, r.To, 1))
 	case Period:
 		around := append([]int32{r.To}, r.With...)

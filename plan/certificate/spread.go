@@ -206,9 +206,6 @@ func (m *Model) spreadLeast(around int32) int64 {
 			}
 		}
 	}
-	if m.wider != nil { // fewer options mean other weights, and these may find less
-		least = max(least, m.wider.spreadLeast(around))
-	}
 	m.spreads[around] = least
 	return least
 }
@@ -261,10 +258,7 @@ func (m *Model) spreadOf(around int32) *spread {
 // spreadNode is a task by the numbers that memories have in a spread.
 func (m *Model) spreadNode(t int32, memory []int, memories int) spreadNode {
 	n := spreadNode{nanos: slices.Repeat([]int64{nowhere}, memories)}
-	for k, o := range m.Tasks[t].Options {
-		if m.excluded != nil && m.excluded[m.ColumnShare(t)+k] {
-			continue
-		}
+	for _, o := range m.Tasks[t].Options {
 		at := memory[m.Devices[o.Device].Memory]
 		n.nanos[at] = min(n.nanos[at], o.Nanos)
 	}

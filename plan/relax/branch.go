@@ -8,7 +8,6 @@ import (
 
 	"dahl/plan/certificate"
 	"dahl/plan/lp"
-	"dahl/plan/problem"
 )
 
 // Branch proves a bound part by part, see [certificate.Condition]. It splits the part with the least bound by
@@ -71,8 +70,6 @@ const (
 	// effortPerNode is the price of a solved part in iterations times rows, so that large programs have fewer parts: each of those
 	// takes seconds.
 	effortPerNode = 3e5
-	// mostSpread bounds the tasks of a model. Up to there each part has a spread of its own, which takes milliseconds.
-	mostSpread = 64
 	// nearEnough, relative to the value, is how near a bound has to come for a part to be left alone.
 	nearEnough = 1e-9
 	// partRounds is how often rows are added for one part.
@@ -122,9 +119,8 @@ type branching struct {
 	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in its row makes up for
 	// the rest. These columns are there from the start, since one that is added
 	// later makes the solver begin anew.
-	turns  []placedTurn
-	spread int32 // the task around which a part has a spread of its own; -1: none has
-	spare  []int // columns, the turns' first
+	turns []placedTurn
+	spare []int // columns, the turns' first
 }
 
 // count is how many tasks of a colour run at a memory.
@@ -143,12 +139,6 @@ func newBranching(ctx context.Context, m *certificate.Model, value float64) *bra
 	b := &branching{ctx: ctx, q: q}
 	b.addCounts()
 	q.addFixed()
-	if b.spread = -1; len(m.Memories) > 1 && len(m.Tasks) <= mostSpread && m.Objective != problem.EDP {
-		b.spread = 0
-		if m.Steady {
-			b.spread = busiest(m)
-		}
-	}
 	for range spareTurns {
 		b.spare = append(b.spare, q.program.AddColumn(0, 0, math.Inf(1)))
 	}
@@ -195,7 +185,6 @@ func (b *branching) begin(p *part, most int) (given *certificate.Model, r *lp.Re
 	if given, err = b.q.m.Given(p.proof.Where); err == nil {
 		b.setBounds(given, p.proof.Where)
 		b.setSpan(given, p)
-		b.setSpread(given)
 		r, err = b.run(most)
 	}
 	if err != nil {
@@ -234,7 +223,7 @@ func (b *branching) solve(p *part, rounds int) error {
 		}
 		if bound := b.bound(given, p, r); bound > p.bound || p.proof.Rows == nil {
 			p.bound = max(p.bound, bound)
-			p.proof.Rows = append(b.rows(p, r.Y), b.spreadRow(r)...)
+			p.proof.Rows = b.rows(p, r.Y)
 		}
 		p.between = b.fractions(r.X)
 		if round+1 == rounds {
@@ -306,29 +295,6 @@ func (b *branching) separateTurns(given *certificate.Model, x []float64) (added 
 		}
 	}
 	return added
-}
-
-// setSpread bounds T by the time of the tasks on the devices of a part.
-func (b *branching) setSpread(given *certificate.Model) {
-	if b.spread < 0 {
-		return
-	}
-	f, err := given.Form(&certificate.Row{Family: certificate.Spread, To: b.spread})
-	if err != nil {
-		b.spread = -1 // the model has no such row
-		return
-	}
-	n := len(given.Tasks)
-	b.effort += float64(n * n * n)
-	b.q.program.SetBounds(b.span(), f.Least, math.Inf(1))
-}
-
-// spreadRow is the row that bounds T so.
-func (b *branching) spreadRow(r *lp.Result) []certificate.Multiplied {
-	if y := r.ReducedCosts[b.span()]; b.spread >= 0 && y > 0 {
-		return []certificate.Multiplied{{Row: certificate.Row{Family: certificate.Spread, To: b.spread}, Multiplier: y}}
-	}
-	return nil
 }
 
 // is reports whether a condition is about a count.

@@ -83,18 +83,9 @@ func around(m *certificate.Model, tasks []int32) (work float64) {
 		for t := range int32(len(m.Tasks)) {
 			follows := !slices.ContainsFunc(tasks, func(j int32) bool { return !m.Precedes(j, t, step) })
 			if follows && slices.ContainsFunc(tasks, func(j int32) bool { return step == 1 && j == t || m.Precedes(t, j, 1-step) }) {
-				work += leastNanos(m, t)
+				work += float64(m.LeastNanos(t))
 			}
 		}
 	}
 	return work
-}
-
-// leastNanos is the least time for which a task keeps a unit.
-func leastNanos(m *certificate.Model, t int32) float64 {
-	least := math.Inf(1)
-	for _, o := range m.Tasks[t].Options {
-		least = min(least, float64(o.Nanos))
-	}
-	return least
 }

@@ -199,13 +199,8 @@ func (q *quotient) addPools() {
 	if len(m.Memories) > 1 {
 		rows = append(rows, certificate.Row{Family: certificate.Spread, To: around})
 	}
-	for d := range m.Devices {
-		if m.Objective != problem.Time && m.Devices[d].AwakeWatts > 0 {
-			rows = append(rows, certificate.Row{Family: certificate.PoolAwake, To: around, Where: d})
-		}
-	}
 	for i := range rows {
-		q.add(fmt.Sprint(rows[i].Family, " ", rows[i].Where), rows[i:i+1])
+		q.add(string(rows[i].Family), rows[i:i+1])
 	}
 }
 
@@ -220,7 +215,7 @@ func (q *quotient) addPeriod(r *certificate.Row) {
 func busiest(m *certificate.Model) int32 {
 	least := make([]float64, len(m.Tasks))
 	for t := range least {
-		least[t] = leastNanos(m, int32(t))
+		least[t] = float64(m.LeastNanos(int32(t)))
 	}
 	sums := m.Sums(least)
 	found, most := int32(-1), -1.0
