@@ -69,23 +69,23 @@ func (m *model) lower(x *state, v *view) float64 {
 		a := &m.energyArea[i]
 		joules = max(joules, a.of(m, x, v)+float64((rest-float64(a.share*m.restOf(0)))*last))
 	}
-	joules = float64((x.joules + joules) * (1 - tolerance/10))
-	if m.objective == problem.EDP {
-		return float64(joules * last)
-	}
-	return joules
+	return m.score(last, float64((x.joules+joules)*(1-tolerance/10)))
 }
 
 // value returns the value of a complete plan in the model.
 func (m *model) value(x *state) float64 {
-	switch joules := x.joules + float64(m.restOf(x.used)*float64(x.last)); m.objective {
+	return m.score(float64(x.last), x.joules+float64(m.restOf(x.used)*float64(x.last)))
+}
+
+// score is the objective in the units of the search: nanoseconds, joules, or their product.
+func (m *model) score(nanos, joules float64) float64 {
+	switch m.objective {
 	case problem.Time:
-		return float64(x.last)
+		return nanos
 	case problem.EDP:
-		return float64(joules * float64(x.last))
-	default:
-		return joules
+		return float64(joules * nanos)
 	}
+	return joules
 }
 
 // shown is a value as the objective counts it: seconds instead of nanoseconds.

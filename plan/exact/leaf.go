@@ -6,7 +6,6 @@ import (
 
 	"dahl/dag"
 	"dahl/plan"
-	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/policy"
@@ -59,15 +58,7 @@ func (s *search) evaluate(made *schedule.Plan) (value float64, err error) {
 		return 0, err
 	}
 	r := Result{Plan: made, Makespan: step.Time, Joules: step.Joules, Value: s.objective.Of(step.Time, step.Joules)}
-	switch s.objective {
-	case problem.Time:
-		value = float64(r.Makespan)
-	case problem.Energy:
-		value = r.Joules
-	default:
-		value = float64(r.Joules * float64(r.Makespan))
-	}
-	if value < s.best {
+	if value = s.score(float64(r.Makespan), r.Joules); value < s.best {
 		s.best, s.result = value, r
 	}
 	return value, nil

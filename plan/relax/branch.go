@@ -173,7 +173,7 @@ func (b *branching) addCounts() {
 					terms = append(terms, lp.Term{Column: int(j), Coefficient: -n})
 				}
 				b.q.program.AddRow(0, 0, terms)
-				b.q.classes = append(b.q.classes, class{})
+				b.q.classes = append(b.q.classes, nil)
 			}
 			b.counts = append(b.counts, c)
 		}

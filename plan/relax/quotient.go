@@ -17,12 +17,9 @@ type quotient struct {
 	colours *colours
 	column  []int32 // by column of the model: of the program
 	program *lp.Problem
-	classes []class
-	has     map[string]bool // keys of classes
+	classes [][]certificate.Row // by row of the program: the rows of the model that it stands for
+	has     map[string]bool     // keys of classes
 }
-
-// class is rows of the model that are one row of the program.
-type class struct{ rows []certificate.Row }
 
 // newQuotient makes the columns.
 func newQuotient(m *certificate.Model, c *colours, horizon float64) *quotient {
@@ -110,7 +107,7 @@ func (q *quotient) add(key string, rows []certificate.Row) {
 		most = least / n
 	}
 	q.program.AddRow(least/n, most, terms)
-	q.classes = append(q.classes, class{rows})
+	q.classes = append(q.classes, rows)
 }
 
 // addFixed adds the rows that do not depend on a solution.
@@ -266,5 +263,5 @@ func (q *quotient) keepDeadline() {
 	const asDear = 10
 	late := q.program.AddColumn(asDear*all/most, 0, math.Inf(1))
 	q.program.AddRow(math.Inf(-1), most, []lp.Term{{Column: int(q.column[q.m.ColumnSpan()]), Coefficient: 1}, {Column: late, Coefficient: -1}})
-	q.classes = append(q.classes, class{})
+	q.classes = append(q.classes, nil)
 }

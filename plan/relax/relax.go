@@ -62,12 +62,12 @@ func Bound(ctx context.Context, m *certificate.Model, value float64) (*certifica
 
 // multiplied gives each row of a class its part of the multiplier, but for those that a check finds itself.
 func (q *quotient) multiplied(y []float64) (rows []certificate.Multiplied) {
-	for i, c := range q.classes {
+	for i, class := range q.classes {
 		if y[i] == 0 {
 			continue
 		}
-		part := y[i] / float64(len(c.rows))
-		for _, r := range c.rows {
+		part := y[i] / float64(len(class))
+		for _, r := range class {
 			if part > 0 && r.Family != certificate.Assign {
 				rows = append(rows, certificate.Multiplied{Row: r, Multiplier: part})
 			}

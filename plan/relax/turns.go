@@ -93,7 +93,7 @@ func (q *quotient) addTurn(t turn, spare int) {
 	}
 	q.program.AddRow(0, math.Inf(1), terms)
 	q.has[t.key()] = true
-	q.classes = append(q.classes, class{q.rowsOfTurn(t)})
+	q.classes = append(q.classes, q.rowsOfTurn(t))
 }
 
 // separateTurns adds the turns that a solution violates.
