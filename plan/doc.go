@@ -1,11 +1,9 @@
 // Package plan turns decisions into answers: the time and joules of a program on a machine, the best of several ways to run it,
 // and the causes of errors of a prediction.
 //
-// Read first: [Evaluate] and [Simulate]; they are the way from a program to a schedule. [Predict] adds a whole run up,
-// [Compare] compares it with a measured one, [CompareSets] looks for better ways, [Evaluate] keeps the results of a plan,
-// [CutCosts] prices cuts of single layers, and [Sample] tells how sure the answer is.
-// The lowerings that a search chooses from have names, see [Tilings]: a tiling or [Parts] of all layers, and then the numbers
-// of single ones.
+// Read first: [Evaluate], which keeps the results of a plan, and [Simulate]. [Predict] adds a whole run up, [Compare] compares it
+// with a measured one, [CompareSets] compares sets of devices, [CutCosts] prices cuts of single layers, and [Sample] tells how
+// sure the answer is.
 //
 // # Invariants
 //
