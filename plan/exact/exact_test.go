@@ -2,7 +2,6 @@ package exact
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -70,65 +69,6 @@ func TestPaper(t *testing.T) {
 		if got := c.objective.Of(time.Duration(math.Round(seconds*1e9)), joules); math.Abs(got-c.want) > 0.05 {
 			t.Errorf("%s: comes to %v, the least is %v", file, got, c.want)
 		}
-	}
-}
-
-// cholesky is the factorisation of a matrix of n by n tiles, on nine cores and three GPUs that are nearly
-// equal, with links that take no time worth mentioning.
-func cholesky(t *testing.T, n int) *schedule.Priced {
-	t.Helper()
-	p := &platform.Platform{Name: "mirage", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e15}},
-		Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU, Count: 9}}}
-	for i := range 3 {
-		name := fmt.Sprint("cuda", i)
-		p.Memories = append(p.Memories, platform.Memory{Name: name, BandwidthBytesPerSec: 1e15})
-		p.Devices = append(p.Devices, platform.Device{Name: name, Kind: "cuda", Count: 1, Memory: platform.MemoryID(i + 1)})
-		for from := range i + 1 {
-			p.Routes = append(p.Routes, platform.Route{From: platform.MemoryID(from), To: platform.MemoryID(i + 1), Links: []platform.LinkID{platform.LinkID(len(p.Links))}})
-			p.Links = append(p.Links, platform.Link{Name: fmt.Sprint(from, name), BandwidthBytesPerSec: 1e15, Sharing: platform.Fatpipe})
-		}
-	}
-	must.Do(t, p.Complete())
-	b := dag.NewBuilder("cholesky")
-	tiles := map[[2]int]dag.BufferID{}
-	for i := range n {
-		for j := range i + 1 {
-			tiles[[2]int{i, j}] = b.Buffer(dag.Buffer{Name: fmt.Sprint("a", i, j), Shape: []int{960, 960}, Type: dag.Float32, Role: dag.Parameter, Home: dag.HostHome})
-		}
-	}
-	add := func(op string, updates [2]int, reads ...[2]int) {
-		task := dag.Task{Name: fmt.Sprint(op, updates, reads), Accesses: []dag.Access{{Region: dag.Region{Buffer: tiles[updates]}, Mode: dag.ReadWrite}}}
-		for _, tile := range reads {
-			task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: tiles[tile]}, Mode: dag.Read})
-		}
-		for d, ns := range map[string][4]int64{"potrf": {18849690, 5366740, 5557011, 5500099}, "trsm": {45646760, 6393638, 6416842, 6409443}, "gemm": {87780200, 2805491, 2828590, 2828209}}[op] {
-			task.Costs = append(task.Costs, dag.Cost{Key: p.Devices[d].Name, Ns: ns})
-		}
-		b.Task(task)
-	}
-	for k := range n {
-		add("potrf", [2]int{k, k})
-		for i := k + 1; i < n; i++ {
-			add("trsm", [2]int{i, k}, [2]int{k, k})
-		}
-		for i := k + 1; i < n; i++ {
-			for j := k + 1; j < i; j++ {
-				add("gemm", [2]int{i, j}, [2]int{i, k}, [2]int{j, k})
-			}
-			add("gemm", [2]int{i, i}, [2]int{i, k})
-		}
-	}
-	g := must.Get(b.Build())(t)
-	return price(t, g, p)
-}
-
-// TestCholesky: the longest chain of 5 by 5 tiles has five potrf, and between two of them trsm and gemm. The
-// first GPU is the fastest at each, and 5·5.366740 + 4·(6.393638 + 2.805491) = 63.630216 ms. Copies take a
-// few nanoseconds if the chain changes its device.
-func TestCholesky(t *testing.T) {
-	r := must.Get(Search(t.Context(), cholesky(t, 5), Options{Objective: problem.Time, Nodes: 10_000}))(t)
-	if math.Abs(r.Value-63.630216e-3) > 1e-6 || !r.Proven {
-		t.Errorf("value %v, bound %v, proven %v; the least is 63.630 ms", r.Value, r.Bound, r.Proven)
 	}
 }
 
