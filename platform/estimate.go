@@ -45,8 +45,8 @@ func (m *Model) cacheTimes() CacheTimes {
 	return CacheTimes{roundUpNs(cmp.Or(m.WarmNs, m.MedianNs)), roundUpNs(m.MedianNs), roundUpNs(cmp.Or(m.FarNs, m.MedianNs))}
 }
 
-// Estimate answers at the clock in force, from the models of that clock and, for the calls that
-// have none, from those of the device's first clock, whose compute part it stretches. In this order:
+// Estimate answers at the clock in force, from the models of that clock. For calls without one it
+// stretches the compute part of models of the device's first clock. In this order:
 //
 //   - a measurement of the very shape, with the number of busy units nearest to the device's
 //     count: its mean inside real steps, else its median
@@ -94,9 +94,9 @@ func (p *Platform) fastest(q *Query, models []*Model) (e Estimate, ok bool) {
 	return e, false
 }
 
-// modelsFor returns the models that can answer a query at a clock, by variant, then shape. Each is
-// the one measured with a number of busy units nearest to that of units (the larger of two), at
-// that clock if any was. Models that name the device replace those that name its kind.
+// modelsFor returns the models that can answer a query at a clock, by variant, then shape. Each was
+// measured with the number of busy units nearest to units (the larger of two), at
+// that clock if any was. Models of the device by name replace models of its kind.
 func (p *Platform) modelsFor(q *Query, units int, clock ClockID) []*Model {
 	d := &p.Devices[q.Device]
 	answers := func(m *Model) bool {

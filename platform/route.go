@@ -129,7 +129,7 @@ func (p *Platform) pathAlong(hops []hop, from, to MemoryID, o orientation) path 
 	return way
 }
 
-// hop is the last step to a memory: from which one and by which route; -1: it is not reached.
+// hop is the last step to a memory: the memory before, and the route. Route -1 means that it is not reached.
 type hop struct {
 	from  MemoryID
 	route int32

@@ -16,11 +16,11 @@ const MaxMemories = 64
 // Platform is a machine.
 type Platform struct {
 	Name      string
-	HostPower Quantity // watts drawn all the time beside the devices
+	HostPower Quantity // watts drawn all the time, without the devices
 	CapWatts  float64  // of all of it at every instant, the host included; 0: none
-	// LeftOff names devices that Select left out and that are off; their OffWatts are the host's.
+	// LeftOff names the devices left out by Select that are off; their OffWatts are the host's.
 	LeftOff []string
-	// LeftAsleep names devices of which Select left out units that sleep; their watts are the host's.
+	// LeftAsleep names the devices with sleeping units left out by Select; their watts are the host's.
 	LeftAsleep []string
 
 	Memories []Memory
@@ -80,13 +80,13 @@ type Device struct {
 	Handoff         time.Duration
 	WakeAfter, Wake time.Duration
 	// HandoffToCPU is the time that a waiting unit needs, instead of its own Handoff, to learn of
-	// the end of a task or copy on this device, since the host has to see that first. Units of
-	// devices that have a HandoffToCPU themselves learn of it as of their own tasks. Zero: the
+	// the end of a task or copy on this device, since the host has to see the end first. Units of
+	// devices that have a HandoffToCPU themselves learn of it as of their own tasks. Zero means the
 	// waiting unit's own Handoff.
 	HandoffToCPU time.Duration
-	// Timing is how much longer a task takes in steps whose tasks are timed, on a device that is
+	// Timing is how much longer a task takes in steps with timed tasks, on a device that is
 	// no processor. The measured times of its models contain it; steps that are not recorded do
-	// without. Zero: nothing, or not measured.
+	// without. Zero means nothing, or not measured.
 	Timing time.Duration
 	// RunSpread is how far equal runs differ: the standard deviation of the time of a step from
 	// run to run, relative to the time. It moves all calls of a run together, unlike their
@@ -102,7 +102,7 @@ type Device struct {
 	// Ordinal is the number, from 0, that a driver of the system gives the device, if its kind is
 	// Numbered. If the ordinals of a platform are all 0, Complete numbers the devices in their order.
 	Ordinal int
-	// Fault is the failure that a device that IsEmulated is to have.
+	// Fault is the failure that an emulated device is to have.
 	Fault DeviceFault
 	// PlacedOnly keeps the units for tasks that are placed on them by name or kind.
 	PlacedOnly bool
@@ -129,7 +129,7 @@ type Device struct {
 	// file says it.
 	ClockHeld bool
 	// A clock changes while nothing runs in its domain: on the unit if UnitClocks, else on the whole
-	// device. Switch is what that takes.
+	// device. Switch is the time and the joules of such a change.
 	UnitClocks bool
 	Switch     Transition
 	// Sleeps are the sleep states of a unit, from light to deep.
@@ -174,8 +174,8 @@ type Clock struct {
 	Scale float64 // of speed, relative to the first clock
 	Idle  float64 // watts of one unit
 	Busy  BusyPower
-	// FrequencyHz is what a device that is not emulated is set to, see package
-	// [dahl/train/setclock]; 0: not said, so that nobody can set it.
+	// FrequencyHz is the frequency to set on a device that is not emulated, see package
+	// [dahl/train/setclock]. Zero means not said, so that nobody can set it.
 	FrequencyHz float64
 }
 
