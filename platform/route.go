@@ -62,11 +62,6 @@ func (p *Platform) RouteTime(from, to MemoryID, bytes int64) time.Duration {
 	return min(way.latency+roundUpNs(float64(secs*1e9)), Unreachable)
 }
 
-// LinkTime is how long bytes take through one otherwise idle link, without its latency.
-func (p *Platform) LinkTime(l LinkID, bytes int64) time.Duration {
-	return min(roundUpNs(float64(bytes)/p.Links[l].BandwidthBytesPerSec*1e9), Unreachable)
-}
-
 // path is the way between two memories; within one there is nothing on it.
 func (p *Platform) path(from, to MemoryID) path {
 	if p.paths != nil {

@@ -16,7 +16,7 @@ type forms struct {
 	names [2][2]string
 }
 
-// all are the forms of all loops, by the name of a loop: that of its functions without set and type.
+// all are the forms of all loops, by the name of a loop: its functions share it, but for set and type.
 var all = map[string]*forms{}
 
 // list adds a function to the forms of its loop.
