@@ -19,13 +19,13 @@ type Query struct {
 // Estimate is the answer.
 type Estimate struct {
 	Duration time.Duration // without Device.Dispatch
-	Joules   float64       // above idle; 0: not measured, the platform's busy power holds
+	Joules   float64       // above idle; zero means not measured, so that the platform's busy power holds
 	Variant  string
 	Source   string // how it was found: "measured", "fit" or "roofline"
 	// RelError is the error of a fit: two of three measured shapes, each predicted from the
 	// others, lie within it. 0: not known.
 	RelError float64
-	// First is the time in the first step of a run; 0: as Duration.
+	// First is the time in the first step of a run. Zero means as Duration.
 	First   time.Duration
 	InSteps bool // it was measured inside training steps, among neighbours
 	// Busy and Alone are times of a call measured by itself and not in steps: with all units of
@@ -159,7 +159,7 @@ func (p *Platform) measured(q *Query, models []*Model) (e Estimate, rankNs float
 	return Estimate{}, 0, false
 }
 
-// aloneOf is the model of a call while the other units rest; nil: not measured.
+// aloneOf is the model of a call while the other units rest. Nil means not measured.
 func (p *Platform) aloneOf(d *Device, m *Model) *Model {
 	for i := range p.Models {
 		o := &p.Models[i]

@@ -10,7 +10,7 @@ import "slices"
 // from the memory at its end backwards. If neither walk reaches a link, routes to a memory of
 // higher index cross it forwards. If such a route names the link again, it is crossed the other
 // way each time, as on the way up to a switch and down again.
-type orientation [][2]MemoryID // by link: its ends; -1: not known
+type orientation [][2]MemoryID // by link: its ends; -1 means not known
 
 // newOrientation finds the ends of the links from the routes.
 func newOrientation(p *Platform) orientation {

@@ -95,7 +95,7 @@ func (p *Platform) HostMemory() MemoryID {
 }
 
 // CopyEngines is how many copies the devices of a memory carry into it and out of it at
-// once; 0: not limited.
+// once. Zero means not limited.
 func (p *Platform) CopyEngines(m MemoryID) (in, out int) {
 	for i := range p.Devices {
 		if d := &p.Devices[i]; d.Memory == m {

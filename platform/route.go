@@ -20,7 +20,7 @@ type LinkUse struct {
 
 // path is the way from one memory to another.
 type path struct {
-	links       []LinkID // in order; nil: there is no way
+	links       []LinkID // in order; nil means that there is no way
 	uses        []LinkUse
 	via         []MemoryID // the memories between the two, the last one first
 	latency     time.Duration

@@ -89,7 +89,7 @@ func (d *Device) stateKeys(f *form) {
 	f.above0().quantity("power_cap", &wattsScale, &d.CapWatts)
 }
 
-// checkTransition returns what is wrong with a transition; empty: nothing.
+// checkTransition returns what is wrong with a transition. Empty means nothing.
 func checkTransition(t Transition) string {
 	switch {
 	case t.Takes < 0 || int64(t.Takes) > maxWhole:

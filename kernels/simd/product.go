@@ -237,7 +237,7 @@ func addRow[T Float](c, a, b []T, s *steps) {
 // gen/product.go knows the order of the fields.
 type productArgs struct {
 	a, b, c, start      unsafe.Pointer // start: initial values of the sums, nil for zero
-	where               unsafe.Pointer // nil: keep all
+	where               unsafe.Pointer // nil means keep all
 	aAt, bAt, cAt       int            // start of the present block and panel
 	startAt, whereAt    int
 	k, batch            int
@@ -264,8 +264,8 @@ type productArgs struct {
 	last                int     // 0 if the last vector is whole
 	_                   int     // batchLeft: the assembly counts the batch down here
 	outerLeft           int     // and outer here
-	aheadAt, aheadStep  int     // from the block of A to lines that are fetched, step by step; 0: none are
-	aheadPanel          int     // to lines that are fetched during the next panel; 0: the same during all
+	aheadAt, aheadStep  int     // from the block of A to lines that are fetched, step by step; zero means that none are
+	aheadPanel          int     // to lines that are fetched during the next panel; zero means the same during all
 	aheadBlock          int     // and block
 	aheadGroup          int     // and group
 }

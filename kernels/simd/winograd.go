@@ -278,10 +278,10 @@ type winogradArgs struct {
 	xRow, xPixel, xTile  int
 	position, domainTile int
 	rows, columns        int
-	bias                 unsafe.Pointer // nil: none
+	bias                 unsafe.Pointer // nil means none
 	floor                uint64         // bits of the value below which no result is
 	add                  int
-	where                unsafe.Pointer // nil: keep all
+	where                unsafe.Pointer // nil means keep all
 	whereRow, wherePixel int
 	whereTile            int
 	_                    int // whereAt
