@@ -36,7 +36,7 @@ func Written(op string, with calls.Attributes) string {
 type composition struct {
 	op      string
 	may     calls.Attributes                 // which it may have
-	offers  func(with calls.Attributes) bool // whether it has a combination of these; nil: it has each
+	offers  func(with calls.Attributes) bool // whether it has a combination of these; nil means that it has each
 	compose func(k Kernel) Kernel            // completes a kernel that has its names and attributes
 }
 

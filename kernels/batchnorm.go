@@ -53,7 +53,7 @@ var moments = Kernel{
 	Flops:    perElement(4, 2),
 	Variants: withRef("pixel by pixel", momentsRef[float32], momentsRef[float64],
 		atPixels(cpu.MomentsAt[float32], cpu.MomentsAt[float64], cpu.ChannelWorkspace(2)),
-		gpu.NormOnCUDA("moments", gpu.NormOperands{Images: []int{2}, S: 0, Q: 1, K: -1, Kd: -1}, false)),
+		gpu.Moments),
 }
 
 var batchNorm = Kernel{
@@ -65,7 +65,7 @@ var batchNorm = Kernel{
 	Params: []string{"relu"}, Check: checkFlag("relu"), Flops: perElement(4, 0),
 	Variants: withRef("element by element", batchNormRef[float32], batchNormRef[float64],
 		atPixels(cpu.BatchNormAt[float32], cpu.BatchNormAt[float64], nil),
-		gpu.NormOnCUDA("batchnorm", gpu.NormOperands{Images: []int{0, 1, 3}, S: -1, Q: -1, K: 2, Kd: -1}, true)),
+		gpu.BatchNorm),
 }
 
 var batchNormSums = Kernel{

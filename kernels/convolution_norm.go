@@ -110,7 +110,7 @@ func (n normed) onCUDA(v, plain *calls.Variant, scale insertion) {
 		x := c.Args[n.x]
 		e := x.Shape
 		to := calls.DeviceArg{Mode: dag.Write, Type: x.Type, Addr: c.Work, Shape: e, Stride: []int{e[1] * e[2] * e[3], e[2] * e[3], e[3], 1}}
-		first := gpu.BatchNormOnCUDA(&calls.DeviceCall{Type: c.Type, Args: []calls.DeviceArg{to, x, c.Args[n.x+1]}, Params: []float64{1}})
+		first := gpu.BatchNorm[0].Launches(&calls.DeviceCall{Type: c.Type, Args: []calls.DeviceArg{to, x, c.Args[n.x+1]}, Params: []float64{1}})
 		to.Mode = dag.Read
 		then := scale.withoutOn(c)
 		then.Args[n.x] = to
@@ -156,7 +156,7 @@ func withMoments(convolution Kernel) Kernel {
 		both := moments.variant(v, "; then moments", func(s *calls.Spec, own int64) int64 { return max(cpu.ChannelWorkspace(2)(s), own) })
 		if v.Code == calls.CUDACode {
 			both.Launches = func(c *calls.DeviceCall) []offload.Launch {
-				return append(v.Launches(moments.withoutOn(c)), gpu.MomentsOnCUDA(c)...)
+				return append(v.Launches(moments.withoutOn(c)), gpu.Moments[0].Launches(c)...)
 			}
 		} else {
 			both.Run32, both.Run64 = thenMoments[float32](v.Level, v.Run32, v.Name == "ref"), thenMoments[float64](v.Level, v.Run64, v.Name == "ref")

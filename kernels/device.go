@@ -42,7 +42,7 @@ func (k *Kernel) VariantFor(code string, t dag.DType, name string) (*calls.Varia
 type blockDims struct {
 	param string // their number
 	at    int    // of the parameter in Call.Params
-	dims  []int  // by operand: the dimension that falls into blocks; -1: none
+	dims  []int  // by operand: the dimension that falls into blocks; -1 means none
 }
 
 // blockDimsOf finds them in a statement; ok is false where there are none.

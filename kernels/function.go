@@ -22,7 +22,7 @@ type Function struct {
 	OfOutput bool
 	Flops    float64 // of a value
 
-	Setting       string // a number between 0 and Most on which f depends; "": there is none
+	Setting       string // a number between 0 and Most on which f depends; empty means none
 	Default, Most float64
 
 	// Bounds, except at kinks, from which tests derive how errors grow: |f'| is at most Steepest, the

@@ -20,7 +20,7 @@ type linear struct {
 	bias    int                         // adds terms of its own, which come last
 	total   int                         // becomes the sum of the first factor alone
 	gate    int                         // where it is not above 0, the result is 0
-	relu    func(params []float64) bool // whether negative results become 0; nil: they do not
+	relu    func(params []float64) bool // whether negative results become 0; nil means that they do not
 	hyper   int                         // makes of the sums a step of operand 0, and of the bias unless with has NoBias
 	with    calls.Attributes
 }

@@ -56,7 +56,7 @@ func ParamByName(name string) (p Param, ok bool) {
 }
 
 // IndexBound is one more than the greatest index that an operand of a valid call may hold, see
-// Values.Below; 0: any number of its type.
+// Values.Below. Zero means any number of its type.
 func (k *Kernel) IndexBound(s *calls.Spec, operand int) int {
 	text := k.Operands[operand].Values.Below
 	if text == "" {

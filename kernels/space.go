@@ -60,8 +60,8 @@ import (
 // block, or whole blocks. So a tile within a block is a call with one block.
 type Subscript struct {
 	Terms    []Term // none: a number, or "..."
-	Block    string // the loop over blocks; "": none
-	Offset   string // the parameter that is subtracted; "": none
+	Block    string // the loop over blocks; empty means none
+	Offset   string // the parameter that is subtracted; empty means none
 	Extent   int    // of a number
 	Reversed bool
 	Text     string

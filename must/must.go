@@ -1,4 +1,4 @@
-// Package must ends a test where a call fails that is no part of what the test tries, and says what a text lacks.
+// Package must ends a test where a call fails outside the subject of the test, and lists the parts that a text lacks.
 package must
 
 import (

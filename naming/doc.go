@@ -1,5 +1,5 @@
-// Package naming says in one way that a name is not known: what it is, which names there are, and
-// which of them was probably meant. [Count] says how many things there are.
+// Package naming has one form of the error for an unknown name: the kind of thing, the known names, and
+// the one probably meant. [Count] writes numbers of things.
 //
 // Read first: [Unknown]. It depends on nothing, so that packages with tables of names may use it.
 package naming

@@ -12,7 +12,7 @@ const (
 	maxLinks = 1 << 12 // of one route, and links, devices and routes of a platform
 )
 
-// fault is a mistake and its place. Path is that of the TOML form, such as "device[1].count";
+// fault is a mistake and its place. Path is the path in the TOML form, such as "device[1].count";
 // Parse turns it into a line.
 type fault struct {
 	path  string
@@ -223,7 +223,7 @@ func (p *Platform) checkRoutes() *fault {
 	return nil
 }
 
-// checkReach looks for devices that data cannot reach, or from which it cannot return. A plan
+// checkReach looks for devices without a way for data from the host's memory, or back. A plan
 // would silently leave them out.
 func (p *Platform) checkReach() *fault {
 	host := p.HostMemory()

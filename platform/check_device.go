@@ -111,7 +111,7 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 	return checkPower(i, "power", owner("device", d.Name), d.PowerSource, d.IdleWatts, d.Busy)
 }
 
-// checkFault returns what is wrong with a failure on purpose; empty: nothing.
+// checkFault returns what is wrong with a failure on purpose. Empty means nothing.
 func (d *Device) checkFault() string {
 	switch f := d.Fault; {
 	case f == DeviceFault{}:

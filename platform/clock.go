@@ -89,7 +89,7 @@ func (d *Device) FreeClocks() (all []ClockID) {
 }
 
 // WithClock returns a platform on which another clock of a device is in force. That clock sets
-// the device's powers and scales its speeds, and stretches or shortens what is known of its first
+// the device's powers and scales its speeds, and stretches or shortens the times at its first
 // clock. The receiver is not changed. Of some devices of a platform it is chosen before Select,
 // which adds the watts of units left out to the host's.
 func (p *Platform) WithClock(device, clock string) (*Platform, error) {
@@ -124,7 +124,7 @@ func (p *Platform) ClocksUsed() [][]ClockID {
 	return used
 }
 
-// AtClocks is the platform with a clock in force on the devices that have so many. InForce changes nothing.
+// AtClocks is the platform with a clock in force on all devices that have it. InForce changes nothing.
 func (p *Platform) AtClocks(clock ClockID) *Platform {
 	has := func(d Device) bool { return clock != InForce && clock < d.NumClocks() && d.AtClock != clock }
 	if !slices.ContainsFunc(p.Devices, has) {
@@ -165,9 +165,9 @@ func (d *Device) stretch(share float64) float64 {
 }
 
 // computeShare is the part of a call's time that follows the clock: the time of its flops at the
-// speed of the first clock, beside that of its bytes while so many units share the bandwidth of
-// the memory. It does not depend on which units are selected. Without work, a speed or a
-// bandwidth it is all of the time.
+// speed of the first clock, in relation to the sum of this and the time of its bytes while the busy
+// units share the bandwidth of the memory. It does not depend on which units are selected. Without
+// work, a speed or a bandwidth it is all of the time.
 func (p *Platform) computeShare(d *Device, elem string, flops float64, bytes int64, busy int) float64 {
 	speed, bandwidth := d.ownSpeed(elem), p.Memories[d.Memory].BandwidthBytesPerSec/float64(max(1, busy))
 	if flops <= 0 && bytes <= 0 || flops > 0 && speed <= 0 || bytes > 0 && bandwidth <= 0 {

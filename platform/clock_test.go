@@ -118,7 +118,7 @@ func TestClockInForceInFiles(t *testing.T) {
 		if again.Devices[0].ClockInForce() != p.Devices[0].ClockInForce() || again.Hash() != p.Hash() || strings.Contains(b.String(), clockInForceKey) != (clock != "base") {
 			t.Errorf("%s comes back as %+v from\n%s", clock, again.Devices[0], b.String())
 		}
-		if back, err := again.WithClock("cpu", "base"); err != nil || back.Hash() != clocked(t, "base").Hash() {
+		if back, err := again.WithClock("cpu", "base"); err != nil || back.Hash() != clocked(t, "base").Hash() || again.Hash() != p.Hash() {
 			t.Errorf("%s and back to base: another platform (%v)", clock, err)
 		}
 	}

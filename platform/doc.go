@@ -12,7 +12,7 @@
 //   - Every device has a memory. Given bandwidths, speeds and counts are positive. Powers,
 //     latencies and capacities are finite and not negative.
 //   - Every power has a source, or is absent.
-//   - The host's memory has a way to that of every device and back, unless the device is marked
+//   - The host's memory has a way to the memory of every device and back, unless the device is marked
 //     Unreachable. At most one memory is marked as the host's.
 //   - A route names existing links, in order. A pair of memories has at most one route; a pair
 //     without one exchanges data through other memories.

@@ -19,13 +19,13 @@ type Query struct {
 // Estimate is the answer.
 type Estimate struct {
 	Duration time.Duration // without Device.Dispatch
-	Joules   float64       // above idle; 0: not measured, the platform's busy power holds
+	Joules   float64       // above idle; zero means not measured, so that the platform's busy power holds
 	Variant  string
 	Source   string // how it was found: "measured", "fit" or "roofline"
 	// RelError is the error of a fit: two of three measured shapes, each predicted from the
 	// others, lie within it. 0: not known.
 	RelError float64
-	// First is the time in the first step of a run; 0: as Duration.
+	// First is the time in the first step of a run. Zero means as Duration.
 	First   time.Duration
 	InSteps bool // it was measured inside training steps, among neighbours
 	// Busy and Alone are times of a call measured by itself and not in steps: with all units of
@@ -45,8 +45,8 @@ func (m *Model) cacheTimes() CacheTimes {
 	return CacheTimes{roundUpNs(cmp.Or(m.WarmNs, m.MedianNs)), roundUpNs(m.MedianNs), roundUpNs(cmp.Or(m.FarNs, m.MedianNs))}
 }
 
-// Estimate answers at the clock in force, from the models of that clock and, for the calls that
-// have none, from those of the device's first clock, whose compute part it stretches. In this order:
+// Estimate answers at the clock in force, from the models of that clock. For calls without one it
+// stretches the compute part of models of the device's first clock. In this order:
 //
 //   - a measurement of the very shape, with the number of busy units nearest to the device's
 //     count: its mean inside real steps, else its median
@@ -94,9 +94,9 @@ func (p *Platform) fastest(q *Query, models []*Model) (e Estimate, ok bool) {
 	return e, false
 }
 
-// modelsFor returns the models that can answer a query at a clock, by variant, then shape. Each is
-// the one measured with a number of busy units nearest to that of units (the larger of two), at
-// that clock if any was. Models that name the device replace those that name its kind.
+// modelsFor returns the models that can answer a query at a clock, by variant, then shape. Each was
+// measured with the number of busy units nearest to units (the larger of two), at
+// that clock if any was. Models of the device by name replace models of its kind.
 func (p *Platform) modelsFor(q *Query, units int, clock ClockID) []*Model {
 	d := &p.Devices[q.Device]
 	answers := func(m *Model) bool {
@@ -159,7 +159,7 @@ func (p *Platform) measured(q *Query, models []*Model) (e Estimate, rankNs float
 	return Estimate{}, 0, false
 }
 
-// aloneOf is the model of a call while the other units rest; nil: not measured.
+// aloneOf is the model of a call while the other units rest. Nil means not measured.
 func (p *Platform) aloneOf(d *Device, m *Model) *Model {
 	for i := range p.Models {
 		o := &p.Models[i]

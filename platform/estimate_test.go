@@ -62,31 +62,6 @@ func TestEstimateInStep(t *testing.T) {
 	}
 }
 
-// Models of a clock that is not in force do not answer.
-func TestEstimateKeepsToTheClock(t *testing.T) {
-	p := twoKinds(model("go", "big", "a", 4, 100), model("go", "big", "a", 4, 250))
-	p.Models[0].Clock, p.Models[1].Clock = "fast", "slow"
-	p.Devices[0].Clocks = []Clock{{Name: "fast", Scale: 1}, {Name: "slow", Scale: 0.4, Idle: 3, Busy: BusyPower{UnitWatts: 5}}}
-	q := Query{Op: "dense", Type: "float32", Shape: "a", Flops: 40}
-	if e, _ := p.Estimate(q); e.Duration != 100 {
-		t.Errorf("fast: %v", e.Duration)
-	}
-	slow := must.Get(p.WithClock("big", "slow"))(t)
-	if e, _ := slow.Estimate(q); e.Duration != 250 {
-		t.Errorf("slow: %v", e.Duration)
-	}
-	d := slow.Devices[0]
-	if d.speed("float32") != 4e9 || d.ClockInForce().Idle != 3 || slow.Devices[0].Watts(slow.Devices[0].AtClock, 1) != 14 || d.Clocks[0].Name != "fast" {
-		t.Errorf("the slow clock is not in force: %+v", d)
-	}
-	if p.Devices[0].speed("float32") != 10e9 || p.Devices[0].ClockInForce().Name != "fast" {
-		t.Error("WithClock changed its receiver")
-	}
-	if _, err := p.WithClock("big", "warp"); err == nil {
-		t.Error("a clock that does not exist was put in force")
-	}
-}
-
 // One of four cores moves bytes at a quarter of 40 GB/s.
 func TestEstimateRoofline(t *testing.T) {
 	p := twoKinds(model("go", "cpu", "a", 4, 100))

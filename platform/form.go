@@ -134,7 +134,7 @@ func (f *form) size(key string, v *int64) {
 	f.key(key, *v == 0, func() { *v = int64(f.read(key, &bytesScale)) }, func() string { return quote(bytesScale.format(float64(*v))) })
 }
 
-// notZero is what to write instead of a zero.
+// notZero tells a person how to write a zero otherwise.
 const notZero = "want more than zero; leave the key out where it is not known or not limited"
 
 // read takes a number with a unit; 0 if absent.

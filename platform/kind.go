@@ -13,7 +13,7 @@ const (
 	Emulated = "emulated"
 )
 
-// What the kinds are driven and metered by, and the codes that they run.
+// Drivers and meters of kinds, and the codes that they run.
 const (
 	CUDADriver     = "cuda"
 	EmulatedDriver = "emulated"
@@ -24,16 +24,16 @@ const (
 	CUDACode = "cuda"
 )
 
-// Kind says what the devices of a kind are, and names what opens them, meters them and runs on
-// them. Package execute has drivers by their names, package energy the libraries of meters, and a
-// variant of package kernels says in which code it is written.
+// Kind describes the devices of a kind, and names their driver, their meter and their
+// code. Package execute has drivers by their names, package energy the libraries of meters, and a
+// variant of package kernels names its code.
 type Kind struct {
 	Name string
 	// Driver opens the devices. Empty means none: the threads of the program are the units.
 	Driver string
 	// Meter is the library that meters single devices and sets their clocks. Empty means none.
 	Meter string
-	// Code is what the devices run.
+	// Code is the code that the devices run.
 	Code string
 
 	// Processor: the units are cores of the host, and the program itself drives them. They learn
@@ -80,7 +80,7 @@ func (d *Device) Driver() string { return d.kind().Driver }
 // Meter is the library that meters the device. Empty means none.
 func (d *Device) Meter() string { return d.kind().Meter }
 
-// Code is what the device runs.
+// Code is the code that the device runs.
 func (d *Device) Code() string { return d.kind().Code }
 
 // IsEmulated reports whether the program makes the device from a core.

@@ -31,19 +31,6 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-func TestKindNames(t *testing.T) {
-	for want, holds := range map[string]func(Kind) bool{
-		"'cpu', 'cuda' or 'emulated'": func(Kind) bool { return true },
-		"'cuda' or 'emulated'":        func(k Kind) bool { return !k.Processor },
-		"'cuda'":                      func(k Kind) bool { return k.Numbered },
-		"":                            func(Kind) bool { return false },
-	} {
-		if got := kindNames("'", holds); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-}
-
 // Two devices at memory 0 say 3 and 2 engines into it and one of them 1 out of it; those of
 // memory 1 say one direction, and memory 2 has no device.
 func TestCopyEngines(t *testing.T) {

@@ -5,12 +5,12 @@ import "slices"
 // orientation knows which way a route crosses each of its links, so that the two
 // directions of a duplex link do not share their bandwidth.
 //
-// A link has no ends of its own. They come from the first route that consists of that link alone.
+// A link has no ends of its own. They come from the first route of that link alone.
 // On a longer route one walks from the memory at its start through links with known ends, and
 // from the memory at its end backwards. If neither walk reaches a link, routes to a memory of
 // higher index cross it forwards. If such a route names the link again, it is crossed the other
 // way each time, as on the way up to a switch and down again.
-type orientation [][2]MemoryID // by link: its ends; -1: not known
+type orientation [][2]MemoryID // by link: its ends; -1 means not known
 
 // newOrientation finds the ends of the links from the routes.
 func newOrientation(p *Platform) orientation {

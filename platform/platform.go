@@ -80,7 +80,7 @@ func (p *Platform) WorkerByName(name string) (WorkerID, bool) {
 func (p *Platform) MemoryOf(w WorkerID) MemoryID { return p.Devices[p.Workers[w].Device].Memory }
 
 // HostMemory is the memory where data and parameters start: the one marked as the host's, else
-// that of the first processor, else the first one.
+// the first processor's, else the first one.
 func (p *Platform) HostMemory() MemoryID {
 	if p.paths != nil {
 		return p.host
@@ -95,7 +95,7 @@ func (p *Platform) HostMemory() MemoryID {
 }
 
 // CopyEngines is how many copies the devices of a memory carry into it and out of it at
-// once; 0: not limited.
+// once. Zero means not limited.
 func (p *Platform) CopyEngines(m MemoryID) (in, out int) {
 	for i := range p.Devices {
 		if d := &p.Devices[i]; d.Memory == m {
@@ -106,8 +106,8 @@ func (p *Platform) CopyEngines(m MemoryID) (in, out int) {
 }
 
 // EnginesTaken says which of the limited copy engines a copy takes: one into its destination and
-// one out of its source. The host's memory has no engines. A copy between two devices whose route
-// does not pass the host's memory takes only the engine of its destination, if that is limited.
+// one out of its source. The host's memory has no engines. A copy between two devices that
+// does not pass the host's memory takes only the engine of its destination, if this is limited.
 func (p *Platform) EnginesTaken(from, to MemoryID) (in, out bool) {
 	way := p.path(from, to)
 	return way.engineIn, way.engineOut

@@ -20,7 +20,7 @@ type LinkUse struct {
 
 // path is the way from one memory to another.
 type path struct {
-	links       []LinkID // in order; nil: there is no way
+	links       []LinkID // in order; nil means that there is no way
 	uses        []LinkUse
 	via         []MemoryID // the memories between the two, the last one first
 	latency     time.Duration
@@ -60,11 +60,6 @@ func (p *Platform) RouteTime(from, to MemoryID, bytes int64) time.Duration {
 	}
 	secs := float64(bytes) / way.bytesPerSec
 	return min(way.latency+roundUpNs(float64(secs*1e9)), Unreachable)
-}
-
-// LinkTime is how long bytes take through one otherwise idle link, without its latency.
-func (p *Platform) LinkTime(l LinkID, bytes int64) time.Duration {
-	return min(roundUpNs(float64(bytes)/p.Links[l].BandwidthBytesPerSec*1e9), Unreachable)
 }
 
 // path is the way between two memories; within one there is nothing on it.
@@ -129,7 +124,7 @@ func (p *Platform) pathAlong(hops []hop, from, to MemoryID, o orientation) path 
 	return way
 }
 
-// hop is the last step to a memory: from which one and by which route; -1: it is not reached.
+// hop is the last step to a memory: the memory before, and the route. Route -1 means that it is not reached.
 type hop struct {
 	from  MemoryID
 	route int32

@@ -20,9 +20,9 @@ const AnyGPU = "gpu"
 //
 // It is still the same machine. Memories, links and routes stay. The watts of units left out
 // are added to HostPower, so that joules of two selections can be compared: a device without any
-// unit left is off if it may be, a unit that falls asleep by itself has slept for long, in the
-// last state that it comes to, and others idle. If no processor is
-// selected, one unit of the host's stays for tasks placed on it, such as those of the program
+// unit left is off if it may be, a unit that falls asleep by itself sleeps in its
+// last state, and others idle. If no processor is
+// selected, one unit of the host's stays for tasks placed on it, such as tasks of the program
 // itself (PlacedOnly). Every call keeps the variant that is fastest on the whole machine.
 // Selecting again by the same list changes nothing.
 func (p *Platform) Select(list string) (*Platform, error) {
@@ -69,7 +69,7 @@ func (p *Platform) WithCores(n int) (*Platform, error) {
 	return &q, q.Complete()
 }
 
-// ListName is the name of a kind in a list for Select: AnyGPU where it is that of all devices that are no processors.
+// ListName is the name of a kind in a list for Select: AnyGPU if all devices but processors have this kind.
 func (p *Platform) ListName(kind string) string {
 	gpu := func(d Device) bool { return d.Kind == kind && !d.IsProcessor() }
 	other := func(d Device) bool { return d.Kind != kind && !d.IsProcessor() }
@@ -79,7 +79,7 @@ func (p *Platform) ListName(kind string) string {
 	return kind
 }
 
-// Item is so many units of the device in a list for Select. Their number is left out where the whole machine has one.
+// Item writes some units of the device for a list for Select. Their number is left out where the whole machine has one.
 func (d *Device) Item(units int) string {
 	if d.Count == 1 && d.Whole <= 1 {
 		return d.Name
@@ -233,7 +233,7 @@ func (p *Platform) shrink(id DeviceID, n int) {
 	d.Count = n
 }
 
-// unusedWatts is what a unit draws that has had nothing to do for long, and whether it sleeps then.
+// unusedWatts are the watts of a unit after a long time without work. sleeps says that it sleeps then.
 func (d *Device) unusedWatts() (watts float64, sleeps bool) {
 	for _, s := range slices.Backward(d.Sleeps) {
 		if s.After > 0 {
@@ -249,7 +249,7 @@ func busyOfSome(b BusyPower, count, n int, idle float64) BusyPower {
 		return b
 	}
 	watts := func(busy int) float64 {
-		return max(0, b.of(count, busy, idle)-float64(float64(count-n)*idle))
+		return max(0, b.watts(count, busy, idle)-float64(float64(count-n)*idle))
 	}
 	if n == 1 {
 		return BusyPower{UnitWatts: watts(1)}

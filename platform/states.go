@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Transition is what a change of state takes. Nothing runs or moves meanwhile. The joules come
-// beside the idle watts of that time.
+// Transition is the time and the joules of a change of state. Nothing runs or moves meanwhile. The joules are added
+// to the idle watts of that time.
 type Transition struct {
 	Takes  time.Duration
 	Joules float64
 }
 
-// WattsAboveIdle is the mean power of the transition beside the idle watts.
+// WattsAboveIdle is the mean power of the transition above the idle watts.
 func (t Transition) WattsAboveIdle() float64 {
 	if t.Takes == 0 {
 		return 0
@@ -25,10 +25,10 @@ func (t Transition) WattsAboveIdle() float64 {
 type SleepState struct {
 	Name  string
 	Watts float64 // of one unit, or of the link
-	// After is the idle time after which it is entered without a plan that says so; 0: never.
+	// After is the idle time after which it is entered even if no plan asks for it. Zero means never.
 	After time.Duration
-	// Enter and Leave are paid on the way in and on the way out. What comes meanwhile waits, and
-	// an entry that has begun is completed.
+	// Enter and Leave are paid on the way in and on the way out. Work that comes meanwhile waits, and
+	// an entry is completed once begun.
 	Enter, Leave Transition
 }
 
@@ -89,7 +89,7 @@ func (d *Device) stateKeys(f *form) {
 	f.above0().quantity("power_cap", &wattsScale, &d.CapWatts)
 }
 
-// checkTransition returns what is wrong with a transition; empty: nothing.
+// checkTransition returns what is wrong with a transition. Empty means nothing.
 func checkTransition(t Transition) string {
 	switch {
 	case t.Takes < 0 || int64(t.Takes) > maxWhole:
@@ -182,8 +182,8 @@ func checkCap(path, who string, watts float64, power Source) *fault {
 // ParseWatts reads a power with its unit, such as "400 W".
 func ParseWatts(text string) (float64, error) { return wattsScale.parse(text) }
 
-// WithCap is the machine with another cap of its power. It refuses one that leaves nothing above what is drawn while
-// nothing runs, at the clocks in force.
+// WithCap is the machine with another cap of its power. It refuses one that leaves nothing above the watts of the idle machine,
+// at the clocks in force.
 func (p *Platform) WithCap(watts float64) (*Platform, error) {
 	q := *p
 	q.CapWatts = watts

@@ -16,11 +16,11 @@ const MaxMemories = 64
 // Platform is a machine.
 type Platform struct {
 	Name      string
-	HostPower Quantity // watts drawn all the time beside the devices
-	CapWatts  float64  // of all of it at every instant, the host included; 0: none
-	// LeftOff names devices that Select left out and that are off; their OffWatts are the host's.
+	HostPower Quantity // watts drawn all the time, without the devices
+	CapWatts  float64  // of all of it at every instant, the host included; zero means none
+	// LeftOff names the devices left out by Select that are off; their OffWatts are the host's.
 	LeftOff []string
-	// LeftAsleep names devices of which Select left out units that sleep; their watts are the host's.
+	// LeftAsleep names the devices with sleeping units left out by Select; their watts are the host's.
 	LeftAsleep []string
 
 	Memories []Memory
@@ -54,8 +54,8 @@ const (
 // Memory is a place where buffers live.
 type Memory struct {
 	Name                 string
-	CapacityBytes        int64   // 0: not limited
-	BandwidthBytesPerSec float64 // of its devices together; 0: not known, so no roofline
+	CapacityBytes        int64   // zero means not limited
+	BandwidthBytesPerSec float64 // of its devices together; zero means not known, so no roofline
 	Host                 bool    // marks the host's memory; at most one: see Platform.HostMemory
 }
 
@@ -64,7 +64,7 @@ type Device struct {
 	Name  string
 	Kind  string // CPU, CUDA or Emulated
 	Count int
-	// Whole is how many units the machine has, of which Count are selected; 0: Count. The
+	// Whole is how many units the machine has, of which Count are selected. Zero means Count. The
 	// variants of kernels are chosen for all of them, so that results do not depend on Count.
 	Whole  int
 	Memory MemoryID
@@ -80,13 +80,13 @@ type Device struct {
 	Handoff         time.Duration
 	WakeAfter, Wake time.Duration
 	// HandoffToCPU is the time that a waiting unit needs, instead of its own Handoff, to learn of
-	// the end of a task or copy on this device, since the host has to see that first. Units of
-	// devices that have a HandoffToCPU themselves learn of it as of their own tasks. Zero: the
+	// the end of a task or copy on this device, since the host has to see the end first. Units of
+	// devices that have a HandoffToCPU themselves learn of it as of their own tasks. Zero means the
 	// waiting unit's own Handoff.
 	HandoffToCPU time.Duration
-	// Timing is how much longer a task takes in steps whose tasks are timed, on a device that is
+	// Timing is how much longer a task takes in steps with timed tasks, on a device that is
 	// no processor. The measured times of its models contain it; steps that are not recorded do
-	// without. Zero: nothing, or not measured.
+	// without. Zero means nothing, or not measured.
 	Timing time.Duration
 	// RunSpread is how far equal runs differ: the standard deviation of the time of a step from
 	// run to run, relative to the time. It moves all calls of a run together, unlike their
@@ -96,13 +96,13 @@ type Device struct {
 	// contains it.
 	FirstUse FirstUse
 
-	CopyEnginesIn, CopyEnginesOut int // copies into and out of its memory at once; 0: not limited
-	Streams                       int // noted only: a unit runs one task at a time; 0: not said
+	CopyEnginesIn, CopyEnginesOut int // copies into and out of its memory at once; zero means not limited
+	Streams                       int // noted only: a unit runs one task at a time; zero means not said
 
 	// Ordinal is the number, from 0, that a driver of the system gives the device, if its kind is
 	// Numbered. If the ordinals of a platform are all 0, Complete numbers the devices in their order.
 	Ordinal int
-	// Fault is the failure that a device that IsEmulated is to have.
+	// Fault is the failure that an emulated device is to have.
 	Fault DeviceFault
 	// PlacedOnly keeps the units for tasks that are placed on them by name or kind.
 	PlacedOnly bool
@@ -112,10 +112,10 @@ type Device struct {
 
 	IdleWatts   float64   // one unit, idle
 	Busy        BusyPower // with n of Count units busy the device draws Watts(clock, n)
-	PowerSource Source    // empty: no power is known
-	PowerMeter  string    // that measured the power; empty: not said
-	PowerSpread float64   // of repeated measurements, largest minus smallest over the median; 0: not said
-	CapWatts    float64   // of the whole device at every instant; 0: none
+	PowerSource Source    // empty means that no power is known
+	PowerMeter  string    // that measured the power; empty means not said
+	PowerSpread float64   // of repeated measurements, largest minus smallest over the median; zero means not said
+	CapWatts    float64   // of the whole device at every instant; zero means none
 	// MayBeOff: all units together draw OffWatts in a run that does not use the device at all.
 	MayBeOff bool
 	OffWatts float64
@@ -129,14 +129,14 @@ type Device struct {
 	// file says it.
 	ClockHeld bool
 	// A clock changes while nothing runs in its domain: on the unit if UnitClocks, else on the whole
-	// device. Switch is what that takes.
+	// device. Switch is the time and the joules of such a change.
 	UnitClocks bool
 	Switch     Transition
 	// Sleeps are the sleep states of a unit, from light to deep.
 	Sleeps []SleepState
 }
 
-// FirstUse is the price paid once before a device works; zeros: nothing, or not measured.
+// FirstUse is the price paid once before a device works. Zeros mean nothing, or not measured.
 type FirstUse struct {
 	Context time.Duration // opening the device
 	// Kernels is the time to load all measured kernels, plus the excess of each first call over a
@@ -149,7 +149,7 @@ type FirstUse struct {
 
 // DeviceFault is a failure on purpose, to try out how a run survives it.
 type DeviceFault struct {
-	Kind  string // FaultLost or FaultMemory; empty: none
+	Kind  string // FaultLost or FaultMemory; empty means none
 	After int    // launches that succeed after the device was opened; the next one fails
 }
 
@@ -174,8 +174,8 @@ type Clock struct {
 	Scale float64 // of speed, relative to the first clock
 	Idle  float64 // watts of one unit
 	Busy  BusyPower
-	// FrequencyHz is what a device that is not emulated is set to, see package
-	// [dahl/train/setclock]; 0: not said, so that nobody can set it.
+	// FrequencyHz is the frequency to set on a device that is not emulated, see package
+	// [dahl/train/setclock]. Zero means not said, so that nobody can set it.
 	FrequencyHz float64
 }
 
@@ -219,7 +219,7 @@ type Route struct {
 type Model struct {
 	Op, Variant, Type string
 	Device            string // name or kind
-	Clock             string // "": the first of the device
+	Clock             string // empty means the first of the device
 	Shape             string
 	// Compute is the part of the time that follows the clock, up to 1. 0: by work and roofline.
 	Compute float64
@@ -235,13 +235,13 @@ type Model struct {
 	Distribution  Distribution
 	Unsteady      bool // the times never settled while it was measured
 
-	// StepNs is the mean inside real training steps, among neighbours; 0: not measured. Where
+	// StepNs is the mean inside real training steps, among neighbours. Zero means not measured. Where
 	// known, it is the expected time of a call. FirstNs is the mean in the first step of a run,
 	// which touches memory for the first time.
 	StepNs, FirstNs  float64
 	StepDistribution Distribution
 
-	Joules         float64 // per call above idle; 0: not measured
+	Joules         float64 // per call above idle; zero means not measured
 	WorkspaceBytes int64
 	Flops          float64 // of the call, for the fit through several shapes
 	MovedBytes     int64

@@ -3,14 +3,14 @@ package platform
 // The power of a device is linear in its busy units, from one to all. Three functions say it: of the whole
 // device, of one unit among some that are busy, and of the first one and each further one.
 
-// Watts is what the whole device draws at a clock while some of its units are busy and the others idle.
+// Watts are the watts of the whole device at a clock while some of its units are busy and the others idle.
 func (d *Device) Watts(clock ClockID, busyUnits int) float64 {
 	c := d.ClockAt(clock)
-	return c.Busy.of(d.Count, busyUnits, c.Idle)
+	return c.Busy.watts(d.Count, busyUnits, c.Idle)
 }
 
-// of is the watts of some units, of which so many are busy.
-func (b *BusyPower) of(units, busy int, idle float64) float64 {
+// watts are the watts of some units, some of them busy.
+func (b *BusyPower) watts(units, busy int, idle float64) float64 {
 	switch {
 	case busy <= 0:
 		return float64(float64(units) * idle)
@@ -23,18 +23,18 @@ func (b *BusyPower) of(units, busy int, idle float64) float64 {
 	return b.FirstWatts + float64((b.AllWatts-b.FirstWatts)*share)
 }
 
-// WattsAboveIdle is what one unit draws beside its idle watts while it runs at a clock and so many
+// WattsAboveIdle are the watts of one unit above its idle watts while it runs at a clock and busyUnits
 // units of the device are busy. The units of a device may be at different clocks: its power is the
-// idle watts of all units, each at its own clock, and these of the busy ones.
+// idle watts of all units, each at its own clock, and these watts of the busy ones.
 func (d *Device) WattsAboveIdle(clock ClockID, busyUnits int) float64 {
 	if busyUnits <= 0 {
 		return 0
 	}
 	c := d.ClockAt(clock)
-	return (c.Busy.of(d.Count, busyUnits, c.Idle) - float64(float64(d.Count)*c.Idle)) / float64(busyUnits)
+	return (c.Busy.watts(d.Count, busyUnits, c.Idle) - float64(float64(d.Count)*c.Idle)) / float64(busyUnits)
 }
 
-// BusyWatts splits what busy units draw at a clock beside idle watts: n of them draw n times each, and first once.
+// BusyWatts splits the watts of busy units at a clock above idle watts: n of them draw n times each, and first once.
 func (d *Device) BusyWatts(clock ClockID) (first, each float64) {
 	one := d.WattsAboveIdle(clock, 1)
 	if d.Count == 1 {
@@ -45,7 +45,7 @@ func (d *Device) BusyWatts(clock ClockID) (first, each float64) {
 	return one - each, each
 }
 
-// LeastWatts is the least that a unit or a link draws that does nothing: idle, or in one of its sleep states.
+// LeastWatts are the least watts of a unit or a link without work: idle, or in one of its sleep states.
 func LeastWatts(idle float64, sleeps []SleepState) float64 {
 	for i := range sleeps {
 		idle = min(idle, sleeps[i].Watts)
@@ -53,7 +53,7 @@ func LeastWatts(idle float64, sleeps []SleepState) float64 {
 	return idle
 }
 
-// MostWatts is the most that it draws.
+// MostWatts are the most watts of a unit or a link without work.
 func MostWatts(idle float64, sleeps []SleepState) float64 {
 	for i := range sleeps {
 		idle = max(idle, sleeps[i].Watts)
@@ -70,7 +70,7 @@ func (l *Link) JoulesPerByte() float64 {
 	return (l.BusyWatts - l.IdleWatts) / capacity
 }
 
-// RouteJoulesPerByte is that of all links between two memories.
+// RouteJoulesPerByte is the energy above idle of one byte that crosses all links between two memories.
 func (p *Platform) RouteJoulesPerByte(from, to MemoryID) (joules float64) {
 	for _, use := range p.LinkUses(from, to) {
 		joules += float64(p.Links[use.Link].JoulesPerByte() * float64(use.Times))

@@ -28,7 +28,7 @@ func (s *Spec) Volume(i int) float64 {
 type option struct {
 	Name   string
 	number float64
-	Other  string // "": the number
+	Other  string // empty means the number
 }
 
 // Options are the parameters that a call may leave out, in the order of Call.Params.

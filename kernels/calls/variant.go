@@ -19,35 +19,35 @@ type Variant struct {
 
 	// Launches are the launches of a call on a device with a memory of its own, one after the other
 	// on one stream. They depend on the call alone, so they are made once and used in every step.
-	// Types lists its types; nil: both float types. Capability is the least capability of the device, in the
+	// Types lists its types. Nil means both float types. Capability is the least capability of the device, in the
 	// numbers of the code; 80 is CUDA's 8.0. Zero means any.
 	Launches   func(c *DeviceCall) []offload.Launch
 	Types      []dag.DType
 	Capability int
 
 	// FactorBits is the number of significant bits to which the factors of products are rounded,
-	// TF32Bits or BF16Bits; 0: they are not rounded.
+	// TF32Bits or BF16Bits. Zero means that they are not rounded.
 	FactorBits int
 
 	// Transforms says that a convolution is computed by Winograd's algorithm. Package kerneltest has the bounds of its
 	// errors.
 	Transforms bool
 
-	// Library names the library that does the LibraryCall of a variant, before its Launches;
-	// "" and nil: none. Before are launches that come first, to lay operands out for the library;
-	// nil: none. A machine may lack the library, so such a variant is no default. It runs on
+	// Library names the library that does the LibraryCall of a variant, before its Launches.
+	// Empty means none. Before are launches that come first, to lay operands out for the library.
+	// Nil means none. A machine may lack the library, so such a variant is no default. It runs on
 	// request, or where its measured time is the best.
 	Library     string
 	LibraryCall func(c *DeviceCall) offload.LibraryCall
 	Before      func(c *DeviceCall) []offload.Launch
 
-	// Takes fails for calls that the variant cannot do, see Fits; nil: it takes all.
+	// Takes fails for calls that the variant cannot do, see Fits. Nil means that it takes all.
 	Takes func(s *Spec) error
 
-	// MostElements is the most elements that an operand may have, see Fits; 0: any number.
+	// MostElements is the most elements that an operand may have, see Fits. Zero means any number.
 	MostElements int64
 
-	// WorkspaceBytes is the scratch of one call that Fits; nil: none.
+	// WorkspaceBytes is the scratch of one call that Fits. Nil means none.
 	WorkspaceBytes func(s *Spec) int64
 }
 

@@ -10,28 +10,26 @@ import (
 // x and w, both contiguous along i; the gradients are products of columns.
 
 func DenseAt[T calls.Float](relu bool) func(simd.Level, *calls.Call) {
-	return func(l simd.Level, call *calls.Call) { denseDots[T](l, call, relu) }
-}
-
-func denseDots[T calls.Float](l simd.Level, call *calls.Call, relu bool) {
-	y, x, w := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[1]), calls.Map2Of[T](&call.Args[2])
-	d := simd.Dot[T]{
-		M: y.Rows, N: y.Columns, K: x.Columns, ReLU: relu,
-		A: x.Elems, ARow: x.Stride, B: w.Elems, BRow: w.Stride, C: y.Elems, CRow: y.Stride,
-	}
-	if len(call.Args) > 3 {
-		d.Bias = calls.Data[T](&call.Args[3])
-	}
-	if !call.Args[0].Accumulates() {
+	return func(l simd.Level, call *calls.Call) {
+		y, x, w := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[1]), calls.Map2Of[T](&call.Args[2])
+		d := simd.Dot[T]{
+			M: y.Rows, N: y.Columns, K: x.Columns, ReLU: relu,
+			A: x.Elems, ARow: x.Stride, B: w.Elems, BRow: w.Stride, C: y.Elems, CRow: y.Stride,
+		}
+		if len(call.Args) > 3 {
+			d.Bias = calls.Data[T](&call.Args[3])
+		}
+		if !call.Args[0].Accumulates() {
+			d.Run(l)
+			return
+		}
+		d.C, _ = calls.Scratch[T](call.Work, y.Rows*y.Columns)
+		d.CRow = y.Columns
 		d.Run(l)
-		return
-	}
-	d.C, _ = calls.Scratch[T](call.Work, y.Rows*y.Columns)
-	d.CRow = y.Columns
-	d.Run(l)
-	for n := range y.Rows {
-		for o, v := range d.C[n*y.Columns:][:y.Columns] {
-			y.Row(n)[o] += v
+		for n := range y.Rows {
+			for o, v := range d.C[n*y.Columns:][:y.Columns] {
+				y.Row(n)[o] += v
+			}
 		}
 	}
 }

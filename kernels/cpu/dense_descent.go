@@ -31,37 +31,35 @@ func DenseDescentWorkspace(s *calls.Spec) int64 {
 }
 
 func DenseDescentAt[T calls.Float](with calls.Attributes) func(simd.Level, *calls.Call) {
-	return func(l simd.Level, call *calls.Call) { denseDescentColumns[T](l, call, with) }
-}
-
-func denseDescentColumns[T calls.Float](l simd.Level, call *calls.Call, with calls.Attributes) {
-	d, dy, x := DescentOf[T](call, 3, with), calls.Map2Of[T](&call.Args[1]), calls.Map2Of[T](&call.Args[2])
-	w, vw := calls.Map2Of[T](d.W), calls.Map2Of[T](d.Vw)
-	part := gradientColumns(w.Rows, w.Columns, calls.SizeOf[T]())
-	g, _ := calls.Scratch[T](call.Work, w.Rows*(part+w.Columns%part))
-	for i := 0; i < w.Columns; {
-		n := part
-		if w.Columns-i < 2*part {
-			n = w.Columns - i
-		}
-		p := simd.Product[T]{
-			M: w.Rows, N: n, K: dy.Rows, Batch: 1,
-			A: dy.Elems, ARow: 1, AStep: dy.Stride, B: x.Elems[i:], BRow: x.Stride, C: g, CRow: n,
-		}
-		p.Run(l)
-		if n == w.Stride && n == vw.Stride {
-			d.step.Step(l, w.Elems, g[:w.Rows*n], vw.Elems)
-		} else {
-			for o := range w.Rows {
-				d.step.Step(l, w.Row(o)[i:], g[o*n:][:n], vw.Row(o)[i:])
+	return func(l simd.Level, call *calls.Call) {
+		d, dy, x := DescentOf[T](call, 3, with), calls.Map2Of[T](&call.Args[1]), calls.Map2Of[T](&call.Args[2])
+		w, vw := calls.Map2Of[T](d.W), calls.Map2Of[T](d.Vw)
+		part := gradientColumns(w.Rows, w.Columns, calls.SizeOf[T]())
+		g, _ := calls.Scratch[T](call.Work, w.Rows*(part+w.Columns%part))
+		for i := 0; i < w.Columns; {
+			n := part
+			if w.Columns-i < 2*part {
+				n = w.Columns - i
 			}
+			p := simd.Product[T]{
+				M: w.Rows, N: n, K: dy.Rows, Batch: 1,
+				A: dy.Elems, ARow: 1, AStep: dy.Stride, B: x.Elems[i:], BRow: x.Stride, C: g, CRow: n,
+			}
+			p.Run(l)
+			if n == w.Stride && n == vw.Stride {
+				d.step.Step(l, w.Elems, g[:w.Rows*n], vw.Elems)
+			} else {
+				for o := range w.Rows {
+					d.step.Step(l, w.Row(o)[i:], g[o*n:][:n], vw.Row(o)[i:])
+				}
+			}
+			i += n
 		}
-		i += n
-	}
-	if d.B != nil {
-		db := g[:w.Rows]
-		simd.ColumnSums(l, db, dy.Elems, dy.Rows, dy.Stride, false)
-		d.biases(l, db)
+		if d.B != nil {
+			db := g[:w.Rows]
+			simd.ColumnSums(l, db, dy.Elems, dy.Rows, dy.Stride, false)
+			d.biases(l, db)
+		}
 	}
 }
 
@@ -73,40 +71,38 @@ func MappedDescentWorkspace(s *calls.Spec) int64 {
 }
 
 func MappedDescentAt[T calls.Float](with calls.Attributes) func(simd.Level, *calls.Call) {
-	return func(l simd.Level, call *calls.Call) { mappedDescentRows[T](l, call, with) }
-}
+	return func(l simd.Level, call *calls.Call) {
+		d, dy, x := DescentOf[T](call, 3, with), calls.Map2Of[T](&call.Args[1]), calls.Map4Of[T](&call.Args[2])
+		e := [4]int(d.W.Shape)
+		inputs := e[1] * e[2] * e[3]
+		g, rest := calls.Scratch[T](call.Work, wholeLines(e[0]*inputs))
+		db, rest := calls.Scratch[T](rest, wholeLines(e[0]))
+		turned, _ := calls.Scratch[T](rest, inputs)
 
-func mappedDescentRows[T calls.Float](l simd.Level, call *calls.Call, with calls.Attributes) {
-	d, dy, x := DescentOf[T](call, 3, with), calls.Map2Of[T](&call.Args[1]), calls.Map4Of[T](&call.Args[2])
-	e := [4]int(d.W.Shape)
-	inputs := e[1] * e[2] * e[3]
-	g, rest := calls.Scratch[T](call.Work, wholeLines(e[0]*inputs))
-	db, rest := calls.Scratch[T](rest, wholeLines(e[0]))
-	turned, _ := calls.Scratch[T](rest, inputs)
-
-	// Pixels that follow each other are columns of one product.
-	rows, columns, run := e[2], e[3], e[1]
-	if x.Stride[2] == run {
-		columns, run = 1, run*columns
-		if x.Stride[1] == run {
-			rows, run = 1, run*rows
-		}
-	}
-	for i := range rows {
-		for j := range columns {
-			p := simd.Product[T]{
-				M: e[0], N: run, K: dy.Rows, Batch: 1, A: dy.Elems, ARow: 1, AStep: dy.Stride,
-				B: x.Elems[x.At(0, i, j, 0):], BRow: x.Stride[0], C: g[(i*columns+j)*run:], CRow: inputs,
+		// Pixels that follow each other are columns of one product.
+		rows, columns, run := e[2], e[3], e[1]
+		if x.Stride[2] == run {
+			columns, run = 1, run*columns
+			if x.Stride[1] == run {
+				rows, run = 1, run*rows
 			}
-			p.Run(l)
 		}
-	}
-	if d.B != nil {
-		simd.ColumnSums(l, db[:e[0]], dy.Elems, dy.Rows, dy.Stride, false)
-		d.biases(l, db[:e[0]])
-	}
-	for o := range e[0] {
-		MoveTo(l, &calls.NchwTiles, calls.Packed4(turned, [4]int{1, e[1], e[2], e[3]}), calls.Packed4(g[o*inputs:], [4]int{1, e[2], e[3], e[1]}))
-		d.outputs(l, o, 1, turned)
+		for i := range rows {
+			for j := range columns {
+				p := simd.Product[T]{
+					M: e[0], N: run, K: dy.Rows, Batch: 1, A: dy.Elems, ARow: 1, AStep: dy.Stride,
+					B: x.Elems[x.At(0, i, j, 0):], BRow: x.Stride[0], C: g[(i*columns+j)*run:], CRow: inputs,
+				}
+				p.Run(l)
+			}
+		}
+		if d.B != nil {
+			simd.ColumnSums(l, db[:e[0]], dy.Elems, dy.Rows, dy.Stride, false)
+			d.biases(l, db[:e[0]])
+		}
+		for o := range e[0] {
+			MoveTo(l, &calls.NchwTiles, calls.Packed4(turned, [4]int{1, e[1], e[2], e[3]}), calls.Packed4(g[o*inputs:], [4]int{1, e[2], e[3], e[1]}))
+			d.outputs(l, o, 1, turned)
+		}
 	}
 }

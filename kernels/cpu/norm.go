@@ -8,7 +8,7 @@ import (
 // norm normalises data on their way into a convolution.
 type norm[T calls.Float] struct {
 	normalising[T]
-	room []T // nil: data are taken as they are
+	room []T // nil means that data are taken as they are
 }
 
 func normOf[T calls.Float](call *calls.Call) (n norm[T]) {

@@ -93,15 +93,11 @@ func normLaunch(symbol string, params []byte, threads int) offload.Launch {
 	}
 }
 
-// BatchNormOnCUDA is batchnorm.nhwc.
-func BatchNormOnCUDA(c *calls.DeviceCall) []offload.Launch {
-	return NormOnCUDA("batchnorm", NormOperands{Images: []int{0, 1, 3}, S: -1, Q: -1, K: 2, Kd: -1}, true)[0].Launches(c)
-}
-
-// MomentsOnCUDA takes the moments of operand 2.
-func MomentsOnCUDA(c *calls.DeviceCall) []offload.Launch {
-	return NormOnCUDA("moments", NormOperands{Images: []int{2}, S: 0, Q: 1, K: -1, Kd: -1}, false)[0].Launches(c)
-}
+// BatchNorm is the variant of batchnorm.nhwc, and Moments of moments.nhwc.
+var (
+	BatchNorm = NormOnCUDA("batchnorm", NormOperands{Images: []int{0, 1, 3}, S: -1, Q: -1, K: 2, Kd: -1}, true)
+	Moments   = NormOnCUDA("moments", NormOperands{Images: []int{2}, S: 0, Q: 1, K: -1, Kd: -1}, false)
+)
 
 // statsParams mirrors StatsParams of cuda/norm.cu.
 type statsParams struct {

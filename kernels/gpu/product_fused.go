@@ -16,10 +16,10 @@ import (
 
 // fusedParts are the operations that the library does for a product after its sums.
 type fusedParts struct {
-	bias    uint64 // added to each row; 0: nothing
+	bias    uint64 // added to each row; zero means nothing
 	relu    bool
-	rowSums uint64         // address for the sums of the rows of the first factor; 0: not summed
-	sums    *productParams // the product that follows these sums; nil: nothing follows
+	rowSums uint64         // address for the sums of the rows of the first factor; zero means not summed
+	sums    *productParams // the product that follows these sums; nil means that nothing follows
 }
 
 // fuse gives the library the further operations that it can do.

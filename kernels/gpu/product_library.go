@@ -30,13 +30,13 @@ type libraryProduct struct {
 	family *productFamily
 	of     products
 	params []string
-	maps   int  // the operand that is a factor with a row for each sample, if it has no gaps; 0: none
+	maps   int  // the operand that is a factor with a row for each sample, if it has no gaps; zero means none
 	fuses  bool // whether the library does some of the following operations
 }
 
 // LibraryVariants are the variants by libraries of an operation that is one product of the
 // family, with named parameters. maps is the operand, a map, that is a factor with a row for each
-// sample; 0: none.
+// sample. Zero means none.
 func (f *productFamily) LibraryVariants(maps int, of products, params ...string) []calls.Variant {
 	l := libraryProduct{family: f, of: of, params: params, maps: maps}
 	lt := l
@@ -90,7 +90,7 @@ func (l *libraryProduct) before(call *calls.DeviceCall) []offload.Launch {
 type productParts struct {
 	main   productParams  // without a column of ones; the library computes its sums, and the rest of it follows them
 	fused  fusedParts     // operations that the library also does
-	column *productParams // our own product for the column or row of ones, the gradient of biases; nil: none
+	column *productParams // our own product for the column or row of ones, the gradient of biases; nil means none
 }
 
 // parts divides a gapless call's product among library and kernels.

@@ -51,71 +51,7 @@ func TestDivideBy(t *testing.T) {
 	}
 }
 
-// field is a scalar of a kernel's parameter.
-type field struct{ name, kind string }
-
-// goFields flattens a struct into its scalars in order, inner ones after their struct's name.
-func goFields(prefix string, s reflect.Type) []field {
-	switch s.Kind() {
-	case reflect.Struct:
-		var all []field
-		for i := range s.NumField() {
-			f := s.Field(i)
-			all = append(all, goFields(prefix+"."+strings.ToLower(f.Name), f.Type)...)
-		}
-		return all
-	case reflect.Array:
-		var all []field
-		for range s.Len() {
-			all = append(all, goFields(prefix, s.Elem())...)
-		}
-		return all
-	}
-	return []field{{prefix, s.Kind().String()}}
-}
-
-var (
-	comments  = regexp.MustCompile(`//.*`)
-	structure = regexp.MustCompile(`(?s)struct (\w+) \{(.*?)\n\};`)
-	member    = regexp.MustCompile(`^\s*(uint64_t|int32_t|uint32_t|double|float|[A-Z]\w+) ([\w, \[\]]+)$`)
-	declared  = regexp.MustCompile(`(\w+)(?:\[(\d+)\])?`)
-	scalars   = map[string]string{"uint64_t": "uint64", "int32_t": "int32", "uint32_t": "uint32", "double": "float64", "float": "float32"}
-)
-
-// cudaFields does the same for a struct of the sources, whose data members are one
-// declaration per statement.
-func cudaFields(t *testing.T, sources, name, prefix string) []field {
-	for _, s := range structure.FindAllStringSubmatch(sources, -1) {
-		if s[1] != name {
-			continue
-		}
-		var all []field
-		for _, statement := range strings.Split(s[2], ";") {
-			m := member.FindStringSubmatch(strings.TrimSpace(statement))
-			if m == nil {
-				continue // a function
-			}
-			for _, d := range strings.Split(m[2], ",") {
-				v := declared.FindStringSubmatch(d)
-				count := 1
-				if v[2] != "" {
-					count, _ = strconv.Atoi(v[2])
-				}
-				at := prefix + "." + strings.ReplaceAll(v[1], "_", "")
-				for range count {
-					if kind, ok := scalars[m[1]]; ok {
-						all = append(all, field{at, kind})
-					} else {
-						all = append(all, cudaFields(t, sources, m[1], at)...)
-					}
-				}
-			}
-		}
-		return all
-	}
-	t.Fatalf("the sources have no struct %s", name)
-	return nil
-}
+var comments = regexp.MustCompile(`//.*`)
 
 func cudaSources(t *testing.T, names ...string) string {
 	var all strings.Builder
@@ -124,21 +60,6 @@ func cudaSources(t *testing.T, names ...string) string {
 		all.Write(text)
 	}
 	return comments.ReplaceAllString(all.String(), "")
-}
-
-// TestProductParamsMirror compares the parameters in Go with those of the sources: names,
-// types and order of all their scalars, which makes them lie alike (see [offload.Params]).
-func TestProductParamsMirror(t *testing.T) {
-	sources := cudaSources(t, "division.h", "product_operand.h", "product.h", "conv2d_nhwc_pool.cu")
-	for _, c := range []struct {
-		name   string
-		mirror any
-	}{{"ProductParams", productParams{}}, {"PooledScan", pooledScan{}}} {
-		got, want := goFields("", reflect.TypeOf(c.mirror)), cudaFields(t, sources, c.name, "")
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: in Go %v,\nin the sources %v", c.name, got, want)
-		}
-	}
 }
 
 // TestProductSymbols compares the products that are compiled with those that can be launched,
@@ -151,7 +72,7 @@ func TestProductSymbols(t *testing.T) {
 		columns, _ := strconv.Atoi(m[3])
 		tiles[m[1]+" "+m[4]] = productTile{rows: rows, columns: columns}
 	}
-	depths := map[string]func(productMath, productTile) int{}
+	depths := map[string]func(productMath) int{}
 	for key := range tiles {
 		depths[strings.Fields(key)[0]] = depthOf(t, strings.SplitN(key, " ", 2)[1])
 	}
@@ -181,7 +102,7 @@ func TestProductSymbols(t *testing.T) {
 					if !strings.HasSuffix(alias, tile.String()) {
 						t.Errorf("%s is compiled with %s", symbol, alias)
 					}
-					if want := depths[alias](math, tile); real == dag.Float32 && math.depth(tile) != want {
+					if want := depths[alias](math); real == dag.Float32 && math.depth(tile) != want {
 						t.Errorf("%s takes %d steps at a time, %s %d", symbol, math.depth(tile), alias, want)
 					}
 				}
@@ -196,7 +117,7 @@ func TestProductSymbols(t *testing.T) {
 }
 
 // depthOf evaluates the depth of a tile as product_entries.h writes it, for float32.
-func depthOf(t *testing.T, expression string) func(productMath, productTile) int {
+func depthOf(t *testing.T, expression string) func(productMath) int {
 	base, packed := strings.CutSuffix(expression, " * Math::pack")
 	base, sized := strings.CutSuffix(base, " / sizeof(typename Math::Real)")
 	depth, err := strconv.Atoi(base)
@@ -206,7 +127,7 @@ func depthOf(t *testing.T, expression string) func(productMath, productTile) int
 	if sized {
 		depth /= 4
 	}
-	return func(m productMath, _ productTile) int {
+	return func(m productMath) int {
 		if packed {
 			return depth * m.pack
 		}

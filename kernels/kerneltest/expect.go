@@ -32,7 +32,7 @@ type Expected struct {
 	ref      *Case
 	terms    int         // N; 0 where there is no sum
 	sums     *Case       // its values are Σ|a||b|
-	absolute [][]float64 // bounds by operand that do not depend on the variant; nil: none
+	absolute [][]float64 // bounds by operand that do not depend on the variant; nil means none
 }
 
 // Expect runs the reference.
@@ -98,7 +98,7 @@ func firstDifference(got, want []float64) error {
 	return fmt.Errorf(" is written outside its region")
 }
 
-// bound is the greatest difference by element of operand i; nil: none is allowed.
+// bound is the greatest difference by element of operand i. Nil means that none is allowed.
 func (e *Expected) bound(v *calls.Variant, i int) func(j int) float64 {
 	bound := e.sumBound(v, i)
 	if v.Transforms {

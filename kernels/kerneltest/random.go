@@ -131,7 +131,7 @@ type drawing struct {
 	options   map[string]string // substitutes of parameters that the call leaves out
 	given     []string          // those that it does not leave out
 	free      []int             // extents that no loop has yet
-	wide      string            // the loop whose extent is longer than two vectors; "": none is
+	wide      string            // the loop whose extent is longer than two vectors; empty means none
 	symmetric bool              // windows have the same padding on all sides
 	extents   map[string]int    // of loops by name, of windows' indices by text
 	rest      []int             // the extents of "..."
@@ -198,7 +198,7 @@ func (d *drawing) rows() []string {
 	return loops
 }
 
-// windowOf is the index of windows that has a loop; nil: none has it.
+// windowOf is the index of windows that has a loop. Nil means that none has it.
 func (d *drawing) windowOf(loop string) *kernels.Subscript {
 	for _, indices := range d.indices {
 		for i := range indices {

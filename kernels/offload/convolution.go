@@ -10,7 +10,7 @@ type Convolution struct {
 	Window      int32  // k
 	Pad, Stride int32
 
-	Bias uint64 // Forward: address of biases to add to Y; 0: none
+	Bias uint64 // Forward: address of biases to add to Y; zero means none
 	ReLU bool   // Forward: take the positive part of the result
 	Add  bool   // of a gradient: add to the old contents of the result
 

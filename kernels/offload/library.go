@@ -32,9 +32,9 @@ func (p Product) Workspace() (address uint64, bytes int64) { return p.Work, p.Wo
 // for each row of the product. A product has a bias or row sums, or neither.
 type FusedProduct struct {
 	Product
-	Bias    uint64 // address, as many elements as the product has columns; 0: none
+	Bias    uint64 // address, as many elements as the product has columns; zero means none
 	ReLU    bool
-	RowSums uint64 // address, as many elements as the product has rows; 0: none
+	RowSums uint64 // address, as many elements as the product has rows; zero means none
 }
 
 // Matrix is the layout of a factor or the result of a product: rows that are Stride elements

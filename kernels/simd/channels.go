@@ -27,20 +27,8 @@ type channelArgs struct {
 	flags         uint64
 }
 
-// channelLoop is one of the loops over pixels and channels.
-type channelLoop uint8
-
-const (
-	channelSumsLoop channelLoop = iota
-	channelSquaresLoop
-	channelNormaliseLoop
-	channelGradientSumsLoop
-	channelGateLoop
-	channelGradientLoop
-)
-
 // vectors runs the assembly of a loop over some images and rows, and reports whether there is one.
-func (c *Channels[T]) vectors(l Level, k channelLoop, images, rows int) bool {
+func (c *Channels[T]) vectors(l Level, loop *forms[channelArgs], images, rows int) bool {
 	if c.Pixels < 1 || c.Count < 1 {
 		return true
 	}
@@ -50,7 +38,7 @@ func (c *Channels[T]) vectors(l Level, k channelLoop, images, rows int) bool {
 	}
 	if c.Add {
 		a.flags |= 2
-	} else if k == channelNormaliseLoop || k == channelGateLoop {
+	} else if loop == &channelNormalise || loop == &channelGate {
 		images-- // r is the last one
 	}
 	for i := range images {
@@ -65,7 +53,7 @@ func (c *Channels[T]) vectors(l Level, k channelLoop, images, rows int) bool {
 		}
 		a.rows[i] = pointer(c.Rows[i])
 	}
-	return a.run(k, l, c.Count, size(c.Rows[0]))
+	return a.run(loop, l, c.Count, size(c.Rows[0]))
 }
 
 // pixel is the channels of a pixel of an image.
@@ -73,7 +61,7 @@ func (c *Channels[T]) pixel(image, p int) []T { return c.Images[image][p*c.Steps
 
 // Sums adds x to s. Images: x. Rows: s.
 func (c *Channels[T]) Sums(l Level) {
-	if c.vectors(l, channelSumsLoop, 1, 1) {
+	if c.vectors(l, &channelSums, 1, 1) {
 		return
 	}
 	s := c.Rows[0][:c.Count]
@@ -86,7 +74,7 @@ func (c *Channels[T]) Sums(l Level) {
 
 // Squares adds (x - mean)² to q. Images: x. Rows: q, mean.
 func (c *Channels[T]) Squares(l Level) {
-	if c.vectors(l, channelSquaresLoop, 1, 2) {
+	if c.vectors(l, &channelSquares, 1, 2) {
 		return
 	}
 	q, mean := c.Rows[0][:c.Count], c.Rows[1]
@@ -101,7 +89,7 @@ func (c *Channels[T]) Squares(l Level) {
 // Normalise computes y = (x - mean)·scale + shift, with Add plus r, and with ReLU not below 0. Images: y, x, r. Rows: mean,
 // scale, shift.
 func (c *Channels[T]) Normalise(l Level) {
-	if c.vectors(l, channelNormaliseLoop, 3, 3) {
+	if c.vectors(l, &channelNormalise, 3, 3) {
 		return
 	}
 	mean, scale, shift := c.Rows[0], c.Rows[1], c.Rows[2]
@@ -123,7 +111,7 @@ func (c *Channels[T]) Normalise(l Level) {
 // GradientSums adds dy to s and dy·(x - mean) to q, with ReLU only where Normalise without Add gives a positive
 // number. Images: dy, x. Rows: mean, scale, shift, s, q.
 func (c *Channels[T]) GradientSums(l Level) {
-	if c.vectors(l, channelGradientSumsLoop, 2, 5) {
+	if c.vectors(l, &channelGradientSums, 2, 5) {
 		return
 	}
 	mean, scale, shift, s, q := c.Rows[0], c.Rows[1], c.Rows[2], c.Rows[3], c.Rows[4]
@@ -143,7 +131,7 @@ func (c *Channels[T]) GradientSums(l Level) {
 // Gate makes dy, with Add plus r, 0 where y is not positive, and adds it to s, and dy·(x - mean) to q. Images: dy, y, x, r. Rows:
 // mean, s, q.
 func (c *Channels[T]) Gate(l Level) {
-	if c.vectors(l, channelGateLoop, 4, 3) {
+	if c.vectors(l, &channelGate, 4, 3) {
 		return
 	}
 	mean, s, q := c.Rows[0], c.Rows[1], c.Rows[2]
@@ -166,7 +154,7 @@ func (c *Channels[T]) Gate(l Level) {
 // Gradient computes dx = a·dy + b·(x - mean) + e, with ReLU with 0 for dy where GradientSums has none. Images: dx, dy, x. Rows:
 // mean, scale, shift, a, b, e.
 func (c *Channels[T]) Gradient(l Level) {
-	if c.vectors(l, channelGradientLoop, 3, 6) {
+	if c.vectors(l, &channelGradient, 3, 6) {
 		return
 	}
 	mean, scale, shift, a, b, e := c.Rows[0], c.Rows[1], c.Rows[2], c.Rows[3], c.Rows[4], c.Rows[5]
@@ -180,4 +168,20 @@ func (c *Channels[T]) Gradient(l Level) {
 			dx[i] = T(a[i]*g) + T(b[i]*d) + e[i]
 		}
 	}
+}
+
+// run calls the assembly of a loop for n channels and reports whether there is one.
+func (a *channelArgs) run(loop *forms[channelArgs], l Level, n, size int) bool {
+	if l == Go {
+		return false
+	}
+	lanes := l.bytes() / size
+	a.vectors, a.tail = n/lanes, n%lanes
+	if a.tail > 0 {
+		a.mask = l.mask(a.tail, size)
+	} else {
+		a.mask = l.mask(lanes, size)
+	}
+	loop.call(l, size, a)
+	return true
 }

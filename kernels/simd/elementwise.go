@@ -15,19 +15,6 @@ type runArgs struct {
 	scalars       [10]uint64 // bits of scalars of the elements' type
 }
 
-// loop is one of the loops over runs of elements.
-type loop uint8
-
-const (
-	reluLoop loop = iota
-	reluGradientLoop
-	addLoop
-	divideBytesLoop
-	sgdLoop
-	adamLoop
-	functionLoops // and the gradient of each behind it
-)
-
 // bits is a scalar in the form that the assembly reads.
 func bits[T Float](v T) uint64 {
 	if unsafe.Sizeof(v) == 8 {
@@ -51,7 +38,7 @@ func size[T Float](s []T) int {
 func Add[T Float](l Level, dst, src []T) {
 	dst = dst[:len(src)]
 	a := runArgs{operands: [4]unsafe.Pointer{pointer(dst), pointer(src)}}
-	if a.run(addLoop, l, len(src), size(src)) {
+	if a.run(&add, l, len(src), size(src)) {
 		return
 	}
 	for i, v := range src {
@@ -65,7 +52,7 @@ func DivideBytes[T Float](l Level, y []T, bytes []uint8, divisor T) {
 	y = y[:len(bytes)]
 	a := runArgs{operands: [4]unsafe.Pointer{pointer(y), pointer(bytes)}}
 	a.scalars[0] = bits(divisor)
-	if a.run(divideBytesLoop, l, len(bytes), size(y)) {
+	if a.run(&divideBytes, l, len(bytes), size(y)) {
 		return
 	}
 	for i, v := range bytes {
@@ -80,7 +67,7 @@ func ReLU[T Float](l Level, y []T, mask []uint8, x []T) {
 	a := runArgs{operands: [4]unsafe.Pointer{pointer(y), pointer(mask), pointer(x)}}
 	a.scalars[0] = 1
 	switch {
-	case a.run(reluLoop, l, len(x), size(x)):
+	case a.run(&relu, l, len(x), size(x)):
 	case size(x) == 8:
 		reluGo(bitsOf[uint64](y), mask, bitsOf[uint64](x), 0x7ff0000000000000)
 	default:
@@ -94,7 +81,7 @@ func ReLUGradient[T Float](l Level, dx, dy []T, mask []uint8) {
 	dx, mask = dx[:len(dy)], mask[:len(dy)]
 	a := runArgs{operands: [4]unsafe.Pointer{pointer(dx), pointer(dy), pointer(mask)}}
 	switch {
-	case a.run(reluGradientLoop, l, len(dy), size(dy)):
+	case a.run(&reluGradient, l, len(dy), size(dy)):
 	case size(dy) == 8:
 		reluGradientGo(bitsOf[uint64](dx), bitsOf[uint64](dy), mask)
 	default:
@@ -167,7 +154,7 @@ func (s *SGD[T]) Step(l Level, w, g, v []T) {
 	for i, c := range [...]T{s.Rate, s.Momentum, s.Decay, s.Factor} {
 		a.scalars[i] = bits(c)
 	}
-	if !a.run(sgdLoop, l, len(g), size(g)) {
+	if !a.run(&sgd, l, len(g), size(g)) {
 		s.stepGo(w, g, v)
 	}
 }
@@ -215,7 +202,7 @@ func (s *Adam[T]) Step(l Level, w, g, m, v []T) {
 	for i, c := range [...]T{s.Beta1, s.Gain1, s.Beta2, s.Gain2, s.Rate, s.Root, s.Eps, s.Decay, s.Keep, s.Factor} {
 		a.scalars[i] = bits(c)
 	}
-	if a.run(adamLoop, l, len(g), size(g)) {
+	if a.run(&adam, l, len(g), size(g)) {
 		return
 	}
 	for i, grad := range g {
@@ -228,4 +215,16 @@ func (s *Adam[T]) Step(l Level, w, g, m, v []T) {
 		w[i] = T(s.Keep * w[i])
 		w[i] -= T(s.Rate*m[i]) / (T(math.Sqrt(float64(v[i])))/s.Root + s.Eps)
 	}
+}
+
+// run calls the assembly of a loop for n elements and reports whether there is one.
+func (a *runArgs) run(loop *forms[runArgs], l Level, n, size int) bool {
+	if l == Go {
+		return false
+	}
+	lanes := l.bytes() / size
+	a.vectors, a.tail = n/lanes, n%lanes
+	a.mask = l.mask(a.tail, size)
+	loop.call(l, size, a)
+	return true
 }

@@ -8,7 +8,7 @@ import (
 // Function is one of the functions of kernels.Functions that have assembly.
 type Function uint8
 
-// The functions, in the order of the loops.
+// The functions.
 const (
 	Tanh Function = iota
 	Sigmoid
@@ -24,19 +24,25 @@ const (
 // computed as by normal in cuda/device_math.h, with the same polynomial.
 func Values[T Float](f Function, l Level, y, x []T, setting float64) {
 	y = y[:len(x)]
-	function(f, 0, l, setting, len(x), size(x), pointer(y), pointer(x), nil)
+	function(functions[f][0], l, setting, len(x), size(x), pointer(y), pointer(x), nil)
 }
 
 // Gradients is described at [Values].
 func Gradients[T Float](f Function, l Level, dx, dy, v []T, setting float64) {
 	dx, dy = dx[:len(v)], dy[:len(v)]
-	function(f, 1, l, setting, len(v), size(v), pointer(dx), pointer(dy), pointer(v))
+	function(functions[f][1], l, setting, len(v), size(v), pointer(dx), pointer(dy), pointer(v))
 }
 
-func function(f Function, gradient loop, l Level, setting float64, n, size int, operands ...unsafe.Pointer) {
+// functions are the loops of values and of gradients.
+var functions = [...][2]*forms[runArgs]{
+	Tanh: {&tanh, &tanhGradient}, Sigmoid: {&sigmoid, &sigmoidGradient}, LeakyReLU: {&leakyReLU, &leakyReLUGradient},
+	GELU: {&gelu, &geluGradient}, GELUTanh: {&geluTanh, &geluTanhGradient},
+}
+
+func function(loop *forms[runArgs], l Level, setting float64, n, size int, operands ...unsafe.Pointer) {
 	a := runArgs{operands: [4]unsafe.Pointer{operands[0], operands[1], operands[2], pointer(constants[0][:])}}
 	a.scalars[0] = bits(setting)
-	if !a.run(functionLoops+2*loop(f)+gradient, l, n, size) {
+	if !a.run(loop, l, n, size) {
 		panic("simd: no vector instructions")
 	}
 }

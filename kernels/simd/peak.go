@@ -32,3 +32,11 @@ func peakGo[T Float](rounds int) float64 {
 	}
 	return 16 * float64(rounds)
 }
+
+// peakArgs is known to gen/peak.go.
+type peakArgs struct{ rounds int }
+
+func peakVectors(l Level, size, rounds int) (flops float64) {
+	peak.call(l, size, &peakArgs{rounds})
+	return 2 * 24 * float64(l.bytes()/size) * float64(rounds)
+}

@@ -1,5 +1,7 @@
 package simd
 
+import "unsafe"
+
 // Pixels is products of pixels of some channels, as in a depthwise convolution:
 //
 //	C[p,n] += A[p,n]·B[p,n]     p < Pixels, n < N
@@ -19,7 +21,8 @@ func (p *Pixels[T]) Run(l Level) {
 		last(p.CPixel) > len(p.C) || last(p.APixel) > len(p.A) || last(p.BPixel) > len(p.B) {
 		panic("simd: products of no pixels, or of pixels beyond their operand")
 	}
-	if l != Go && p.runVectors(l) {
+	if l != Go {
+		p.runVectors(l)
 		return
 	}
 	for i := range p.Pixels {
@@ -27,5 +30,29 @@ func (p *Pixels[T]) Run(l Level) {
 		for n, v := range a {
 			c[n] += v * b[n]
 		}
+	}
+}
+
+// pixelArgs is one call of the assembly. The order of the fields is known to gen/pixels.go.
+type pixelArgs struct {
+	c, a, b                unsafe.Pointer
+	pixels                 int
+	cPixel, aPixel, bPixel int // in bytes
+	mask                   uintptr
+}
+
+// runVectors takes a vector of channels at a time.
+func (p *Pixels[T]) runVectors(l Level) {
+	size, loop := size(p.C), &multiplyAdd
+	if p.CPixel == 0 {
+		loop = &multiplySum
+	}
+	lanes := l.bytes() / size
+	for n := 0; n < p.N; n += lanes {
+		a := pixelArgs{
+			pointer(p.C[n:]), pointer(p.A[n:]), pointer(p.B[n:]), p.Pixels,
+			p.CPixel * size, p.APixel * size, p.BPixel * size, l.mask(min(p.N-n, lanes), size),
+		}
+		loop.call(l, size, &a)
 	}
 }

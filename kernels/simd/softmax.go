@@ -1,5 +1,7 @@
 package simd
 
+import "unsafe"
+
 // Softmax computes softmax of rows of logits, as kernels.softmaxXent defines it. It takes some
 // rows at a time, one in each element of a vector. It gives the first maximum m and its class,
 // the sum s of exp(z - m), and on request the gradient (exp(z - m)/s - Share - Keep·[class = label])/Batch.
@@ -48,4 +50,34 @@ func (s *Softmax[T]) Block(l Level, dz, z []T, labels []int32) (most, class, sum
 		out.Run(l)
 	}
 	return rest[:rows], rest[lanes:][:rows], rest[2*lanes:][:rows]
+}
+
+// softmaxArgs is one call of the assembly. The order of the fields is known to
+// gen/softmax.go.
+type softmaxArgs struct {
+	block, rest unsafe.Pointer // vectors of classes, and behind them
+	classes     int
+	gradient    int
+	batch, one  uint64
+	keep, share uint64
+	constants   unsafe.Pointer
+}
+
+// SoftmaxRows is the number of rows of a block, 0 where there is no assembly.
+func SoftmaxRows[T Float](l Level) int {
+	if l == Go {
+		return 0
+	}
+	return l.bytes() / size[T](nil)
+}
+
+func (s *Softmax[T]) run(l Level, block, rest []T, gradient bool) {
+	a := softmaxArgs{
+		block: pointer(block), rest: pointer(rest), classes: s.Classes,
+		batch: bits(s.Batch), one: bits(T(1)), keep: bits(s.Keep), share: bits(s.Share), constants: pointer(constants[0][:]),
+	}
+	if gradient {
+		a.gradient = 1
+	}
+	softmax.call(l, size(block), &a)
 }

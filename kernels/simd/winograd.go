@@ -1,6 +1,9 @@
 package simd
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // Winograd is tiles of a channels-last map of float32, and the same in the domain in which a
 // convolution by 3×3 filters is a product at each of 36 positions: F(4×4,3×3) of Winograd (1980), as
@@ -72,50 +75,42 @@ type winogradLine struct {
 	out       bool
 	line      func(d winogradValues) winogradValues
 	constants [7]float32
+	vectors   *forms[winogradArgs]
 }
 
 // Data takes 6×6 pixels of X to the domain.
-func (w *Winograd) Data(l Level) { w.run(l, winogradData) }
+func (w *Winograd) Data(l Level) { w.run(l, &dataLine) }
 
 // Gradient takes 4×4 pixels of the gradient of results, X, to the domain.
-func (w *Winograd) Gradient(l Level) { w.run(l, winogradGradient) }
+func (w *Winograd) Gradient(l Level) { w.run(l, &gradientLine) }
 
 // Filter takes 3×3 filters X to the domain.
-func (w *Winograd) Filter(l Level) { w.run(l, winogradFilter) }
+func (w *Winograd) Filter(l Level) { w.run(l, &filterLine) }
 
 // Result takes results out of the domain to 4×4 pixels of X.
-func (w *Winograd) Result(l Level) { w.run(l, winogradResult) }
+func (w *Winograd) Result(l Level) { w.run(l, &resultLine) }
 
 // FilterGradient takes gradients of filters out of the domain to X.
-func (w *Winograd) FilterGradient(l Level) { w.run(l, winogradFilterGradient) }
+func (w *Winograd) FilterGradient(l Level) { w.run(l, &filterGradientLine) }
 
-// winogradTransform names a line of the table of transforms.
-type winogradTransform int
-
-const (
-	winogradData winogradTransform = iota
-	winogradGradient
-	winogradFilter
-	winogradResult
-	winogradFilterGradient
-)
-
-var winogradLines = [...]winogradLine{
-	winogradData: {
-		side: WinogradData, line: winogradDataLine,
+var (
+	dataLine = winogradLine{
+		side: WinogradData, line: winogradDataLine, vectors: &winogradData,
 		constants: [7]float32{winogradA * winogradB, winogradA + winogradB, winogradA, winogradB, winogradP, winogradQ},
-	},
-	winogradGradient: {
-		side: WinogradSide, line: winogradGradientLine,
+	}
+	gradientLine = winogradLine{
+		side: WinogradSide, line: winogradGradientLine, vectors: &winogradGradient,
 		constants: [7]float32{winogradA, winogradB, winogradP, winogradQ},
-	},
-	winogradFilter: {side: 3, line: winogradFilterLine, constants: filterConstants},
-	winogradResult: {
-		side: WinogradSide, out: true, line: winogradResultLine,
+	}
+	filterLine = winogradLine{side: 3, line: winogradFilterLine, vectors: &winogradFilter, constants: filterConstants}
+	resultLine = winogradLine{
+		side: WinogradSide, out: true, line: winogradResultLine, vectors: &winogradResult,
 		constants: [7]float32{winogradA, winogradB, winogradP, winogradQ, winogradA * winogradP, winogradB * winogradQ},
-	},
-	winogradFilterGradient: {side: 3, out: true, line: winogradFilterGradientLine, constants: filterConstants},
-}
+	}
+	filterGradientLine = winogradLine{
+		side: 3, out: true, line: winogradFilterGradientLine, vectors: &winogradFilterGradient, constants: filterConstants,
+	}
+)
 
 var filterConstants = [7]float32{
 	1 / (winogradA * winogradB),
@@ -123,10 +118,10 @@ var filterConstants = [7]float32{
 	winogradV, winogradV * winogradB, winogradV * winogradQ,
 }
 
-func (w *Winograd) run(l Level, t winogradTransform) {
-	w.check(&winogradLines[t], t == winogradResult)
+func (w *Winograd) run(l Level, t *winogradLine) {
+	w.check(t, t == &resultLine)
 	if l == Go {
-		w.runGo(&winogradLines[t], t == winogradResult)
+		w.runGo(t, t == &resultLine)
 		return
 	}
 	w.runVectors(l, t)
@@ -269,4 +264,43 @@ func winogradFilterGradientLine(d winogradValues) winogradValues {
 	const a, b, p, q, u, v = winogradA, winogradB, winogradP, winogradQ, winogradU, winogradV
 	e, f, g, h := d[1]+d[2], d[1]-d[2], d[3]+d[4], d[3]-d[4]
 	return winogradValues{1/(a*b)*d[0] + u*e + v*g, u*p*f + v*q*h, u*a*e + v*b*g + d[5]}
+}
+
+// winogradArgs is the argument of one call of the assembly. Distances are in bytes. gen/winograd.go knows
+// the order of the fields.
+type winogradArgs struct {
+	x, domain            unsafe.Pointer
+	_                    [2]int // xAt, domainAt: the assembly notes where the present tile begins
+	tiles                int
+	vectors, tail        int // whole vectors of channels, and channels beyond them
+	mask                 uintptr
+	constants            unsafe.Pointer
+	xRow, xPixel, xTile  int
+	position, domainTile int
+	rows, columns        int
+	bias                 unsafe.Pointer // nil means none
+	floor                uint64         // bits of the value below which no result is
+	add                  int
+	where                unsafe.Pointer // nil means keep all
+	whereRow, wherePixel int
+	whereTile            int
+	_                    int // whereAt
+}
+
+func (w *Winograd) runVectors(l Level, t *winogradLine) {
+	const size = 4
+	lanes := l.bytes() / size
+	tail := w.Channels % lanes
+	a := winogradArgs{
+		x: pointer(w.X), domain: pointer(w.Domain), tiles: w.Tiles,
+		vectors: w.Channels / lanes, tail: tail, mask: l.mask(tail, size), constants: pointer(t.constants[:]),
+		xRow: w.XRow * size, xPixel: w.XPixel * size, xTile: w.XTile * size,
+		position: w.Position * size, domainTile: w.DomainTile * size,
+		rows: w.Rows, columns: w.Columns, bias: pointer(w.Bias), floor: uint64(math.Float32bits(w.floor())),
+		where: pointer(w.Where), whereRow: w.WhereRow * size, wherePixel: w.WherePixel * size, whereTile: w.WhereTile * size,
+	}
+	if w.Accumulate {
+		a.add = 1
+	}
+	t.vectors.call(l, size, &a)
 }

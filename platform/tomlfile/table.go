@@ -24,7 +24,7 @@ const (
 	maxNesting     = 64
 )
 
-// Read reads a file for Parse, which refuses what is too long.
+// Read reads a file for Parse. Parse refuses a file that is too long.
 func Read(path string) ([]byte, error) {
 	f, err := durable.Open(path)
 	if err != nil {
@@ -34,8 +34,8 @@ func Read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxSourceBytes+1))
 }
 
-// File is a TOML file that is read. Its methods and those of its tables keep the first
-// error; what they return after it is meaningless.
+// File is a TOML file that is read. Its methods and its tables' methods keep the first
+// error; results after it are meaningless.
 type File struct {
 	Name  string
 	Err   error
@@ -144,7 +144,7 @@ func (t *Table) Take(key string) (any, bool) {
 	return v, ok
 }
 
-// Need reports a key that must be there and is not. example is what to write.
+// Need reports a key that must be there and is not. example shows its value.
 func (t *Table) Need(key, example string) {
 	if _, ok := t.Keys[key]; !ok {
 		t.File.FailAt(t.Path, t.Owner, fmt.Sprintf("%s is missing; write %s = %s", key, key, example))

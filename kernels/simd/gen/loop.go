@@ -30,6 +30,7 @@ func (m machine) begin(name, structName, doc string, fields ...string) loop {
 	param := types.NewParam(token.NoPos, nil, "args", types.NewPointer(named))
 	m.Signature(gotypes.NewSignature(nil, types.NewSignatureType(nil, nil, nil, types.NewTuple(param), nil, false)))
 	m.Load(m.Param("args"), args)
+	m.list(name, structName)
 	return loop{machine: m, names: fields}
 }
 

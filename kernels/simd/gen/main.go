@@ -34,18 +34,23 @@ func main() {
 		name string
 		wide bool
 	}{{"avx2", false}, {"avx512", true}} {
-		var all ir.File
+		var functions ir.File
 		for _, l := range families {
 			c := build.NewContext()
 			for _, f64 := range []bool{false, true} {
 				l.write(machine{c, set.wide, f64})
 			}
 			f := compiled(c, l.name)
-			all.Sections = append(all.Sections, f.Sections...)
+			functions.Sections = append(functions.Sections, f.Sections...)
 			write(filepath.Join(*dir, l.name+"_"+set.name+"_amd64.s"), printer.NewGoAsm(config), f)
 		}
 		// Declarations of all functions of an instruction set are one file.
-		write(filepath.Join(*dir, set.name+"_amd64.go"), printer.NewStubs(config), &all)
+		write(filepath.Join(*dir, set.name+"_amd64.go"), printer.NewStubs(config), &functions)
+	}
+	for name, empty := range map[string]bool{"forms_amd64.go": false, "forms_other.go": true} {
+		if err := writeForms(filepath.Join(*dir, name), empty); err != nil {
+			log.Fatalf("%s: %v", name, err)
+		}
 	}
 }
 

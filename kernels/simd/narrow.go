@@ -86,11 +86,6 @@ func (t *narrowTable) put(table *[16]uint32, l Level, words, i, from int) {
 	}
 }
 
-var (
-	narrowMax    = forms[narrowArgs]{AVX2: {maxPoolNarrowAVX2F32, maxPoolNarrowAVX2F64}, AVX512: {maxPoolNarrowAVX512F32, maxPoolNarrowAVX512F64}}
-	narrowSpread = forms[narrowArgs]{AVX2: {unpoolNarrowAVX2F32, unpoolNarrowAVX2F64}, AVX512: {unpoolNarrowAVX512F32, unpoolNarrowAVX512F64}}
-)
-
 // narrow is the level at which windows of 2×2 side by side, without gaps between pixels,
 // are computed two or more in a vector, or Go if they are not such: the narrower one if
 // a row of windows has no more.
