@@ -11,7 +11,7 @@ func Unknown(what, name string, known []string) error {
 	return fmt.Errorf("%s %q is not one of %s%s", what, name, strings.Join(known, ", "), DidYouMean(name, known))
 }
 
-// DidYouMean suggests the known name that is nearest to one that is not known, for the end
+// DidYouMean suggests the known name nearest to an unknown one, for the end
 // of a message; empty where none is near.
 func DidYouMean(name string, known []string) string {
 	if best := Nearest(name, known); best != "" {
