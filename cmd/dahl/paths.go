@@ -14,7 +14,7 @@ import (
 	"dahl/rundir/experiment"
 )
 
-// writtenPaths are the flags whose values name what a command writes, with the endings of files; none means a directory.
+// writtenPaths are the flags that name outputs of a command, with the endings of their files; none means a directory.
 var writtenPaths = map[string][]string{
 	"out": nil, "save": {".npz"}, "export": {".json", ".dot", ".txt", ".toml"},
 	"calibrate.out": {".toml"}, "import.out": {".json"}, "report.out": {".html"},
