@@ -72,7 +72,7 @@ func gathered(s *calls.Spec) int64 {
 	return int64(s.Volume(0))*(out.Type.SizeBytes()+from.Type.SizeBytes()) + int64(s.Volume(2))*index.Type.SizeBytes()
 }
 
-// gather visits contiguous elements of x and those of the data set that they come from.
+// gather visits contiguous elements of x together with their sources in the data set.
 func gather[T, S calls.Element](call *calls.Call, visit func(x []T, samples []S)) {
 	x, samples := &call.Args[0], &call.Args[1]
 	outer, rows, run := calls.RunsFrom(1, x, samples)

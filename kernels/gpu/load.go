@@ -32,7 +32,7 @@ func LoadRowsOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	return load(c, symbol, 1)
 }
 
-// load takes so many samples at a time that they have no more than CUDAMost elements.
+// load cuts the batch into launches of at most CUDAMost elements each.
 func load(c *calls.DeviceCall, symbol string, divisor float64) []offload.Launch {
 	x, samples := c.Args[0], c.Args[1]
 	each := 1
