@@ -208,7 +208,7 @@ func TestCheckRefusesEvictions(t *testing.T) {
 		"not of buffer":            func(s *schedule.Schedule) { s.Evictions[0].Atoms = s.Transfers[3].Atoms },
 		"from memory 7":            func(s *schedule.Schedule) { s.Evictions[0].Memory = 7 },
 		"has room for everything":  func(s *schedule.Schedule) { s.Evictions[0].Memory = 0 },
-		"2 copies into memory":     func(s *schedule.Schedule) { s.Transfers[1].End = 111 },
+		"2 transfers into memory":  func(s *schedule.Schedule) { s.Transfers[1].End = 111 },
 		"peaks of":                 func(s *schedule.Schedule) { s.Evictions[0].At = 111 },
 		"eviction 0 drops it at 0": func(s *schedule.Schedule) { s.Evictions[0].At = 0 },
 	} {
