@@ -44,7 +44,7 @@ type account struct {
 
 	traces    []PowerTrace // host, devices, links
 	spanJ     []float64    // by span: joules of running it
-	spanCallJ []float64    // by span: joules given for the call; 0: none
+	spanCallJ []float64    // by span: joules given for the call; zero means none
 	transferJ []float64    // by transfer: joules of its links above idle
 	devices   []Entry      // with the joules of waiting units
 	links     []Entry
@@ -107,7 +107,7 @@ func (a *account) integrateDevices() {
 // piece is a device between two moments at which anything begins or ends there.
 type piece struct {
 	d        *platform.Device
-	units    []unitNow // nil: nothing ever changes
+	units    []unitNow // nil means nothing ever changes
 	running  []int     // calls on each unit
 	modelled []int     // without joules of their own
 

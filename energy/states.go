@@ -13,7 +13,7 @@ import (
 // above idle.
 type stretch struct {
 	interval
-	unit  int32 // -1: all
+	unit  int32 // -1 means all
 	kind  stretchKind
 	state int32
 	watts float64
@@ -61,7 +61,7 @@ func (a *account) stretchesOf(of func(c *schedule.Change) bool) (all []stretch) 
 // unitNow is the state of a unit at a time.
 type unitNow struct {
 	clock    platform.ClockID
-	sleep    int32   // 0: awake, else the index of the state plus 1
+	sleep    int32   // zero means awake, else the index of the state plus 1
 	changing float64 // watts above idle
 }
 

@@ -42,7 +42,7 @@ type Work struct {
 // Time is the time of all tasks.
 func (w *Work) Time() time.Duration { return w.Forward + w.Backward + w.Sums }
 
-// add counts the tasks of a layer on a device some times; "": of all layers.
+// add counts the tasks of a layer on a device some times; "" means of all layers.
 func (w *Work) add(times int, of *schedule.Priced, d platform.DeviceID, layer string) {
 	g, costs, device := of.Program.Graphs[0], of.Costs(0), &of.Platform.Devices[d]
 	watts := device.WattsAboveIdle(device.AtClock, device.Count)

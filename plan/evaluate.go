@@ -49,7 +49,7 @@ func Evaluate(priced *schedule.Priced, choice schedule.Choice) (*Evaluated, erro
 	return &Evaluated{Decision: d, runs: map[graphRun]Accounted{}, steps: map[stepRun]Step{}}, nil
 }
 
-// Plan is the plan of the first graph; nil: a policy decides while it runs.
+// Plan is the plan of the first graph; nil means a policy decides while it runs.
 func (e *Evaluated) Plan() *schedule.Plan { return e.Decision.Graphs[0].Plan }
 
 // Simulate runs steps of a graph and integrates their power. Timed says that the tasks are timed as in an execution. The
@@ -168,7 +168,7 @@ func (v *Evaluator) Plan(priced *schedule.Priced, plan *schedule.Plan) (*Evaluat
 // onlineSteps is how many steady steps of a policy that decides while it runs are simulated: [schedule.PlanFrom] takes the one in the middle.
 const onlineSteps = 5
 
-// Policy evaluates the plan that a policy makes of the first graph of a program; nil: it makes none. For a policy that decides
+// Policy evaluates the plan that a policy makes of the first graph of a program; nil means it makes none. For a policy that decides
 // while it runs, the plan comes from a run.
 func (v *Evaluator) Policy(ctx context.Context, priced *schedule.Priced, policy schedule.Policy, steady bool) (*Evaluated, error) {
 	name := policy.Doc().Name

@@ -61,7 +61,7 @@ func Sample(ctx context.Context, d *schedule.Decision, seg dag.Segment, count in
 	return &Samples{Count: count, Seed: seed, Makespan: NewInterval(makespan), Step: NewInterval(step), Energy: NewInterval(joules)}, nil
 }
 
-// Draw is a draw of the durations of a graph, for [simulate.Options]; nil: nothing can be drawn. Equal seeds and
+// Draw is a draw of the durations of a graph, for [simulate.Options]; nil means nothing can be drawn. Equal seeds and
 // samples draw the same for a device of one name, whatever other devices the problem has, so that plans
 // on unlike sets of devices can be compared draw by draw.
 func Draw(p *schedule.Problem, seed, sample uint64) func(dag.Instance, platform.WorkerID) float64 {

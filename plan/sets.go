@@ -177,7 +177,7 @@ func (c *SetComparison) least(world string, of func(*StepFigures) float64) strin
 // StepFigures are the numbers of a training step, in the mean over a run.
 type StepFigures struct {
 	StepS           float64      `json:"step_s"`
-	SamplesPerS     float64      `json:"images_per_s,omitempty"` // 0: of a graph that no model made
+	SamplesPerS     float64      `json:"images_per_s,omitempty"` // zero means of a graph that no model made
 	JoulesPerStep   float64      `json:"joules_per_step"`
 	JoulesPerSample float64      `json:"joules_per_image,omitempty"`
 	Basis           energy.Basis `json:"basis"`             // of the joules

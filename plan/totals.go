@@ -21,7 +21,7 @@ type Piece struct {
 	Recorded bool
 	// First says that the piece begins with the first step of its graph in the run. This step warms up, and [Totals].Counted leaves it out.
 	First   bool
-	Samples int // that a step trains on; 0: it evaluates, or no model made it
+	Samples int // that a step trains on; zero means it evaluates, or no model made it
 }
 
 // counts reports whether the steps of a piece count for the run: they train, or there are no others.

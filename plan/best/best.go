@@ -72,9 +72,9 @@ import (
 type Options struct {
 	problem.Aim
 	Nodes int
-	// Time bounds the search and its explanation, in addition to the nodes; what they find then depends on the machine. 0: it does not.
+	// Time bounds the search and its explanation, in addition to the nodes; what they find then depends on the machine. Zero means that it does not.
 	Time time.Duration
-	// Progress is told how many passes of a search have ended, of how many, and the best value so far; nil: nobody is.
+	// Progress is told how many passes of a search have ended, of how many, and the best value so far; nil means nobody is.
 	Progress func(passes, of int, value float64)
 	// Quick compares choices by HEFT's plans, goes on with the best of them only, and proves nothing.
 	Quick bool
@@ -85,10 +85,10 @@ type Options struct {
 	Policy schedule.Policy
 	// Begun is when the time began, which may be before the search; zero: with it.
 	Begun time.Time
-	// Known is the result of another search of the same graph on sets of devices of the same machine; nil: there was none. What
+	// Known is the result of another search of the same graph on sets of devices of the same machine; nil means there was none. What
 	// is found is no worse than its plan.
 	Known *Result
-	// Evaluator keeps the plans that are evaluated, for searches in one space; nil: the search has one of its own.
+	// Evaluator keeps the plans that are evaluated, for searches in one space; nil means the search has one of its own.
 	Evaluator *plan.Evaluator
 }
 
@@ -98,7 +98,7 @@ type Result struct {
 	Evaluated    *plan.Evaluated
 	space.Choice                          // for which the plan is
 	Covered      Covered                  // by Bound
-	Certificate  *certificate.Certificate // of Bound; nil: the search has looked at all plans
+	Certificate  *certificate.Certificate // of Bound; nil means the search has looked at all plans
 	Tried        []Attempt                // the best plan of each choice, the best first
 	Refused      []Refused                // choices without a plan
 	Simulated    []Attempt                // all different plans of the simulations, the shortest first, see [Front]
@@ -153,7 +153,7 @@ type finder struct {
 	*Options
 	space      *space.Space
 	candidates []*candidate
-	best       *candidate // nil: none yet
+	best       *candidate // nil means none yet
 	begun      time.Time
 	left       int                // nodes
 	nodesEach  int                // of branch and bound
@@ -179,7 +179,7 @@ type candidate struct {
 	parts    int        // in how many
 	stuck    bool       // more parts raise it no more
 	graph    string     // hash
-	origin   *candidate // from which the search went on to this one; nil: it belongs to the space
+	origin   *candidate // from which the search went on to this one; nil means it belongs to the space
 	dropped  bool       // it is not of the space, and others are better: the certificate does without
 	err      error
 }
@@ -187,7 +187,7 @@ type candidate struct {
 // pass is a part of a search.
 type pass struct {
 	run  func(context.Context) error
-	part float64 // of the time after the first plan, at whose end the pass stops with its results so far; 0: it is needed
+	part float64 // of the time after the first plan, at whose end the pass stops with its results so far; zero means it is needed
 }
 
 func (f *finder) passes() []pass {

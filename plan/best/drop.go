@@ -101,7 +101,7 @@ func (c *candidate) tasksOf() map[string]int {
 	return count
 }
 
-// onFewer is a choice of fewer devices with the same tiles; nil: its program is another one.
+// onFewer is a choice of fewer devices with the same tiles; nil means its program is another one.
 func (f *finder) onFewer(ctx context.Context, c *candidate, keep func(*platform.Device) bool) (*candidate, error) {
 	kept := slices.DeleteFunc(c.units(), func(d *platform.Device) bool { return !keep(d) })
 	if len(kept) == 0 {
@@ -191,7 +191,7 @@ func (f *finder) admit(ctx context.Context, o, of *candidate) error {
 }
 
 // planOnFewer is the plan of a choice on fewer devices: each task of a missing device goes to the worker with the least work among
-// those that can run it, in the order of starts. Nil: none can run some task.
+// those that can run it, in the order of starts. Nil means none can run some task.
 func (f *finder) planOnFewer(ctx context.Context, c, o *candidate) (*schedule.Plan, error) {
 	e, err := f.Evaluator.Plan(c.priced, c.Plan)
 	if err != nil {

@@ -164,7 +164,7 @@ func (c *candidate) root() *candidate {
 	return c
 }
 
-// next is a copy of the best but the chosen plan; nil: there is none. The chosen plan does not count under another name, such
+// next is a copy of the best but the chosen plan; nil means there is none. The chosen plan does not count under another name, such
 // as on more devices than it uses. Neither do plans from the search's way to the chosen one, or from its neighbourhood.
 func (f *finder) next(others []*candidate) *candidate {
 	var next *candidate
@@ -206,7 +206,7 @@ func (u units) total() (n int) {
 }
 
 // change says how a set differs from another: in the units of a device, or of several of one kind, all of
-// which it has more of, or fewer. False: otherwise, or not at all.
+// which it has more of, or fewer. False means otherwise, or not at all.
 func (u units) change(to units) (of string, more, ok bool) {
 	kind := ""
 	for _, x := range slices.Concat(u, to) {

@@ -78,7 +78,7 @@ func (f *finder) inherit(ctx context.Context) error {
 	})
 }
 
-// planOn is the plan of a choice on the devices of another one; nil: it has no such workers, or another graph.
+// planOn is the plan of a choice on the devices of another one; nil means it has no such workers, or another graph.
 func (c *candidate) planOn(other *candidate) *schedule.Plan {
 	if c.graph != other.graph {
 		return nil
@@ -98,7 +98,7 @@ func (c *candidate) planOn(other *candidate) *schedule.Plan {
 	return &plan
 }
 
-// worker is the number of a worker by its name; -1: there is none.
+// worker is the number of a worker by its name; -1 means there is none.
 func (c *candidate) worker(name string) int {
 	return slices.IndexFunc(c.priced.Platform.Workers, func(w platform.Worker) bool { return w.Name == name })
 }

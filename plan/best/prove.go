@@ -115,7 +115,7 @@ const (
 type proving struct {
 	group  []*candidate
 	by     int     // byWork and so on
-	parts  int     // in which to prove; 0: in one
+	parts  int     // in which to prove; zero means in one
 	effort float64 // that parts took
 
 	leaf  *certificate.Leaf  // what came of it

@@ -331,7 +331,7 @@ func (f *finder) spread(ctx context.Context, next *candidate, seed uint64) (*Spr
 	if !some {
 		return &Spread{Seed: seed, Missing: plan.NoDistributions}, nil
 	}
-	drawn := make([][]float64, draws) // by draw and plan; nil: there was no time
+	drawn := make([][]float64, draws) // by draw and plan; nil means there was no time
 	err := parallel.Do(ctx, draws, func(k int) error {
 		values := make([]float64, len(plans))
 		for i, e := range of {

@@ -27,7 +27,7 @@ type Certificate struct {
 	Format    string            `json:"format"`
 	Objective problem.Objective `json:"objective"`
 	Steady    bool              `json:"steady"` // of a step among many; else of one that runs alone
-	// Deadline is how long a step of the plans may take of which it is a bound; 0: no matter.
+	// Deadline is how long a step of the plans may take of which it is a bound; zero means no matter.
 	Deadline time.Duration   `json:"deadline_ns,omitempty"`
 	Devices  []string        `json:"devices"` // the sets that it covers
 	Tiles    []tiling.Tiling `json:"tiles"`   // the lowerings that it covers

@@ -82,7 +82,7 @@ func (m *Model) fulfil(c *Condition) error {
 	return nil
 }
 
-// Within restricts a model to the plans with at most this T; 0: of all.
+// Within restricts a model to the plans with at most this T; zero means of all.
 func (m *Model) Within(deadline time.Duration) *Model {
 	m.mostSpan = float64(max(0, deadline))
 	return m

@@ -29,17 +29,17 @@ type Model struct {
 	// LeastSpan is a known lower bound of T: it is no less.
 	LeastSpan float64
 
-	mostSpan  float64         // T is no more; 0: nothing is known
-	excluded  []bool          // by column: shares that the conditions make 0; nil: none
+	mostSpan  float64         // T is no more; zero means nothing is known
+	excluded  []bool          // by column: shares that the conditions make 0; nil means none
 	shares    []int32         // by task: the column of its first option; and one past the last
 	edgesFrom [][]int32       // by task: its edges
 	after     [2][][]int32    // by how many steps later, and task: those that follow it at once
 	before    [2][][]int32    // and that it follows
-	pooled    map[int32]int64 // by task that a pool is around; -1: all
-	spreads   map[int32]int64 // by task that a spread is around; -1: all
+	pooled    map[int32]int64 // by task that a pool is around; -1 means all
+	spreads   map[int32]int64 // by task that a spread is around; -1 means all
 	periods   map[string]bool // by reference and length: whether they are refuted
 
-	reached []set // by steps, direction and task, as of reachKey; nil: nobody has asked
+	reached []set // by steps, direction and task, as of reachKey; nil means nobody has asked
 }
 
 // Task is the ways to run a task.
@@ -63,9 +63,9 @@ type Device struct {
 
 // Memory is how fast bytes get into a memory at best.
 type Memory struct {
-	BytesPerNano      float64 // all links into it together; 0: not limited
+	BytesPerNano      float64 // all links into it together; zero means not limited
 	NanojoulesPerByte float64 // of links above idle
-	Engines           int     // copies into it at once; 0: not limited
+	Engines           int     // copies into it at once; zero means not limited
 }
 
 // Edge orders two tasks of one step, or of steps Back apart, and holds the bytes that the later one reads.
@@ -78,7 +78,7 @@ type Edge struct {
 
 // Version is contents that tasks read, written by one task or there before the step.
 type Version struct {
-	Writer  int32 // -1: Home has them before the step
+	Writer  int32 // -1 means Home has them before the step
 	Home    int
 	Bytes   int64
 	Readers []int32

@@ -21,7 +21,7 @@ func (m *Model) all(yield func(int32) bool) {
 	}
 }
 
-// edge returns the edge between two tasks some steps apart; nil: it does not follow it.
+// edge returns the edge between two tasks some steps apart; nil means it does not follow it.
 func (m *Model) edge(from, to, back int32) *Edge {
 	if from < 0 || int(from) >= len(m.Tasks) {
 		return nil

@@ -98,7 +98,7 @@ func (m *Model) newPeriod(around []int32, length int64) *period {
 	return p
 }
 
-// ways are, by steps later and task, the least of the longest ways to it from the ends of some tasks; -1: it does not
+// ways are, by steps later and task, the least of the longest ways to it from the ends of some tasks; -1 means it does not
 // follow all of them.
 func (m *Model) ways(from []int32, nanos []int64) []int64 {
 	n := len(m.Tasks)
@@ -151,7 +151,7 @@ func (p *period) refuted() bool {
 	return false
 }
 
-// follow narrows windows by the orders; false: they have a cycle that takes too long, or no window is left.
+// follow narrows windows by the orders; false means they have a cycle that takes too long, or no window is left.
 func (p *period) follow() bool {
 	for range len(p.nanos) + 1 {
 		narrowed := false

@@ -79,7 +79,7 @@ func turned(lists [][]int32) [][]int32 {
 func (p *pool) heads(l *lengths) []int64 {
 	heads := make([]int64, len(p.nanos))
 	var jobs []job
-	way := make([]int64, len(p.nanos)) // by task: from its end to the start of the one that is looked at; -1: it is not before it
+	way := make([]int64, len(p.nanos)) // by task: from its end to the start of the one that is looked at; -1 means it is not before it
 	for t := range heads {
 		jobs = jobs[:0]
 		for u := range way[:t] {
@@ -272,7 +272,7 @@ func (m *Model) poolOf(around int32) *pool {
 	if around >= 0 {
 		steps = 2
 	}
-	number := slices.Repeat([]int32{-1}, steps*n) // by step and task; -1: it is not in the pool
+	number := slices.Repeat([]int32{-1}, steps*n) // by step and task; -1 means it is not in the pool
 	for i := range number {
 		t, step := int32(i%n), i/n
 		if around >= 0 && !(m.Precedes(around, t, step) && m.Precedes(t, around, 1-step)) {

@@ -75,7 +75,7 @@ func (p *Proof) Bound(m *Model) (float64, error) {
 	return bound, nil
 }
 
-// cheapest is the least of the reduced costs of a task's options; nil: the conditions leave it none.
+// cheapest is the least of the reduced costs of a task's options; nil means the conditions leave it none.
 func (m *Model) cheapest(t int32, reduced []dyadic, s *scratch) (least *dyadic) {
 	for k := range m.Tasks[t].Options {
 		j := m.ColumnShare(t) + k
@@ -114,7 +114,7 @@ func (p *Proof) add(m *Model) (sum *dyadic, reduced []dyadic, err error) {
 }
 
 // leastOver returns the least of rest + slope·T, or of T times that, for T between two numbers. The second number may be
-// infinite. Nil: nothing is known.
+// infinite. Nil means nothing is known.
 //
 // The product rest·T + slope·T² is least at one of the ends, or where its derivative rest + 2·slope·T is 0 if it
 // opens upwards.

@@ -53,7 +53,7 @@ func sameVersion(a, b Version) bool {
 	return a.Writer == b.Writer && a.Home == b.Home && a.Bytes == b.Bytes && slices.Equal(a.Readers, b.Readers) && slices.Equal(a.Nanos, b.Nanos)
 }
 
-// deviceAs is the device with the name and memory of another model's, and no fewer units; -1: there is none.
+// deviceAs is the device with the name and memory of another model's, and no fewer units; -1 means there is none.
 func (m *Model) deviceAs(other *Device) int {
 	return slices.IndexFunc(m.Devices, func(d Device) bool {
 		return d.Name == other.Name && d.Memory == other.Memory && d.Units >= other.Units

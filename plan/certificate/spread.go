@@ -29,7 +29,7 @@ type spread struct {
 	units    []float64    // by memory
 	weights  [2][]float64 // by memory
 	nodes    []spreadNode // in an order that edges follow
-	distance [][][]int64  // by the later node and the earlier: by memory of the earlier, then of the later; nil: no order
+	distance [][][]int64  // by the later node and the earlier: by memory of the earlier, then of the later; nil means no order
 	byHead   [][]int      // by node and its memory: those that come after it, the greatest least head first
 }
 
@@ -42,7 +42,7 @@ type spreadNode struct {
 // spreadEdge says that a node follows another.
 type spreadEdge struct {
 	node  int32
-	nanos []int64 // by memory: for what it reads to get there from another; nil: it reads nothing
+	nanos []int64 // by memory: for what it reads to get there from another; nil means it reads nothing
 }
 
 func (e *spreadEdge) move(from, to int) int64 {

@@ -39,9 +39,9 @@ type task struct {
 	after    uint64  // tasks that wait for it
 	reads    []int32 // pieces
 	settings []setting
-	least    []int64 // by device: dispatch and call; -1: it cannot run there
+	least    []int64 // by device: dispatch and call; -1 means it cannot run there
 	allowed  []bool  // by worker
-	group    int     // -1: none
+	group    int     // -1 means none
 }
 
 // setting is a device and a clock of it, for a task.
@@ -55,10 +55,10 @@ type setting struct {
 // piece is all that one task wrote of one storage for the same readers, or contents from before the run.
 // It goes to another memory once.
 type piece struct {
-	writer  int32             // -1: it was there
+	writer  int32             // -1 means it was there
 	home    platform.MemoryID // where it was then
 	readers uint64            // tasks
-	ways    [][]int64         // by memories: how long it takes; -1: no way
+	ways    [][]int64         // by memories: how long it takes; -1 means no way
 	hops    [][]float64       // by memories that are next to each other: joules
 }
 

@@ -24,7 +24,7 @@ type evaluator struct {
 	repeated int32               // steps that were as the one before, the last ones timed
 	mixed    bool                // some device has tasks at several clocks
 	in       []platform.MemoryID // by task
-	copies   *transfers          // nil: all is in one memory
+	copies   *transfers          // nil means all is in one memory
 	busy     []busyUnits         // by device
 }
 

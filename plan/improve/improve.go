@@ -22,7 +22,7 @@ type Options struct {
 	Clocks [][]platform.ClockID // by device: the clocks that tasks may run at; nil, or a nil entry: all
 	Seed   uint64               // of the random numbers
 	// Versions is how many copies there are at least of each buffer that a step writes anew, so that a step
-	// may begin before the one before has read them; 0: as many as the plan says. Bounds of a machine of one memory hold for plans
+	// may begin before the one before has read them; zero means as many as the plan says. Bounds of a machine of one memory hold for plans
 	// with the versions of the graph.
 	Versions int32
 }
@@ -86,7 +86,7 @@ type search struct {
 	options    Options
 	random     *rand.Rand
 	evaluator  *evaluator
-	copies     []int32 // by buffer; nil: one of each
+	copies     []int32 // by buffer; nil means one of each
 	factors    factors
 }
 

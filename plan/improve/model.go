@@ -20,7 +20,7 @@ type model struct {
 	slot       []int32  // by device: of its first clock
 	devices    []device
 	workers    []worker
-	data       *problem.Data // nil: all is in one memory
+	data       *problem.Data // nil means all is in one memory
 	manyClocks bool
 	rest       float64 // watts of the host and of links that idle
 }

@@ -68,7 +68,7 @@ func (s *search) exchange(x *point, t int32) {
 	}
 }
 
-// exchangeTails gives two workers of a device what the other one runs from some place of the sequence on; false: the task's
+// exchangeTails gives two workers of a device what the other one runs from some place of the sequence on; false means the task's
 // device has no other.
 func (s *search) exchangeTails(x *point, t int32) bool {
 	a, b := x.worker[t], pick(s.random, s.workersOf(t, s.deviceOf(x.worker[t])))

@@ -51,7 +51,7 @@ type rules struct {
 	graph     *dag.Graph
 	places    [][][]platform.WorkerID // by task, and by device: the workers that may run it; one list for like tasks
 	clocks    [][]platform.ClockID    // by device: those allowed
-	group     [][]int32               // by task: those that share its worker, itself included; nil: it stands alone
+	group     [][]int32               // by task: those that share its worker, itself included; nil means it stands alone
 	sameCalls [][]int32               // by task: tasks of its class of costs, and tasks of its layer and phase
 	layer     [][]int32
 }

@@ -93,7 +93,7 @@ func (r *rest) pays() (states []form) {
 	return states
 }
 
-// saves is how many joules less the unit draws than idle if it enters a state at once, as an index plus 1; 0: if it does
+// saves is how many joules less the unit draws than idle if it enters a state at once, as an index plus 1; zero means if it does
 // what it does by itself.
 func (r *rest) saves(planned int32) (joules float64) {
 	if r.takes <= 0 {

@@ -17,7 +17,7 @@ type transfers struct {
 	memories int
 	host     platform.MemoryID
 	at       []int64   // by step, piece and memory: when it is there; pending: an engine has not begun with it
-	next     []int32   // by step, piece and memory: the entry of another piece that moves with it; -1: none
+	next     []int32   // by step, piece and memory: the entry of another piece that moves with it; -1 means none
 	links    []int64   // by link and direction: when it is free
 	engines  [][]int64 // into each memory and then out of it: when each is free
 	queue    ready.Heap[copying]

@@ -62,7 +62,7 @@ func (s *Solver) stopped() (bool, error) {
 }
 
 // leaving is the row whose variable lies furthest outside its bounds, measured along the
-// edge of the dual polyhedron (steepest edge), -1: none does.
+// edge of the dual polyhedron (steepest edge), -1 means none does.
 func (s *Solver) leaving() int32 {
 	best, most := int32(-1), 0.0
 	for i, v := range s.violation {
@@ -110,7 +110,7 @@ func (s *Solver) multiplyRow() {
 }
 
 // enter makes entering B⁻¹ times a variable's column. It reports whether the pivot at a row, if
-// one is known already (-1: not yet), is large enough and agrees with the pivot row.
+// one is known already (-1 means not yet), is large enough and agrees with the pivot row.
 func (s *Solver) enter(q, row int32) bool {
 	s.entering.empty(s.rows)
 	s.subtractColumn(s.entering.value, -1, q)

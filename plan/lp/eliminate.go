@@ -208,9 +208,9 @@ func (e *eliminator) subtract(slot int32, x float64, rows []int32, factors []flo
 
 // byCount holds members in doubly linked lists, one for each number of entries.
 type byCount struct {
-	first      []int32 // by number of entries, -1: none
+	first      []int32 // by number of entries, -1 means none
 	next, prev []int32 // by member
-	count      []int32 // by member, -1: in no list
+	count      []int32 // by member, -1 means in no list
 }
 
 func (b *byCount) reset(members, most int) {

@@ -23,7 +23,7 @@ type factor struct {
 	spike    sparse
 	unstable bool
 
-	rowOf                []int32 // pivot row by slot, -1: depends on other columns
+	rowOf                []int32 // pivot row by slot, -1 means depends on other columns
 	upperRows, upperCols []int32 // U as it comes about, columns as slots
 	upperValues          []float64
 	byColumn             lists // memory of upper

@@ -71,7 +71,7 @@ func (s *Solver) choose(first bool) int32 {
 }
 
 // primalRatio is how far variable q can go in a direction, and the row of the variable that
-// stops it, -1: its own other bound. Among the rows that stop it within the tolerance it takes the largest pivot (Harris), or
+// stops it, -1 means its own other bound. Among the rows that stop it within the tolerance it takes the largest pivot (Harris), or
 // on demand the least variable among the nearest.
 func (s *Solver) primalRatio(q int32, direction float64, least bool) (int32, float64) {
 	limit := math.Inf(1)

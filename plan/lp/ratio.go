@@ -18,7 +18,7 @@ func (c *candidate) ratio() float64 { return max(c.cost, 0) / c.size }
 // relaxed is the step at which the reduced cost is wrong by half the tolerance (Harris).
 func (c *candidate) relaxed() float64 { return (max(c.cost, 0) + dualTolerance/2) / c.size }
 
-// dualRatio chooses the variable that enters for one outside its bounds by an amount, -1: none does. The dual objective grows
+// dualRatio chooses the variable that enters for one outside its bounds by an amount, -1 means none does. The dual objective grows
 // with the step at a rate of this amount. The rate falls after each passed candidate, which then moves to its other bound. So
 // candidates
 // are passed, in groups whose reduced costs become 0 within the tolerance, as long as the rate

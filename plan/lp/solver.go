@@ -52,7 +52,7 @@ type Solver struct {
 	shifted                []float64 // costs with perturbation and shifts
 	value, reduced         []float64 // by variable
 	head                   []int32   // by row: the basic variable that stands there
-	position               []int32   // by variable: the row where it stands, -1: not basic
+	position               []int32   // by variable: the row where it stands, -1 means not basic
 	weight                 []float64 // by row: squared norm of the row of B⁻¹ (steepest edge)
 	violation              []float64 // by row: squared distance of its variable from its bounds
 	reference              []float64 // by variable: weights of the primal simplex (Devex)

@@ -25,11 +25,11 @@ import (
 type Problem struct {
 	Platform *platform.Platform
 	Workers  [][]platform.WorkerID // by task: those that may run it; equal lists are one
-	Groups   []int32               // by task: the number of those that are to share a worker; -1: it stands alone
+	Groups   []int32               // by task: the number of those that are to share a worker; -1 means it stands alone
 	Clocks   [][]platform.ClockID  // by device: those that tasks may run at
 	AtClock  []*schedule.Costs     // by clock: of devices that have it
 
-	*Data // nil: nobody asked
+	*Data // nil means nobody asked
 }
 
 // New is the problem of the first graph of a priced program. Calls run by some variants. Nil means the variants of the price.

@@ -7,7 +7,7 @@ type Way struct {
 	PassesHost    bool    // they go by way of the host's memory
 	JoulesPerByte float64 // above the power of idle links
 	LatencyNs     int64
-	Engine        int32   // copy engines that they need: 2m into memory m, 2m + 1 out of it; -1: none
+	Engine        int32   // copy engines that they need: 2m into memory m, 2m + 1 out of it; -1 means none
 	Shares        []Share // links whose bandwidth copies share
 
 	platform *platform.Platform

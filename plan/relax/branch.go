@@ -128,7 +128,7 @@ type count struct {
 	tasks   []int32
 	devices []int
 	shares  []int32 // columns of the program, of one task
-	column  int     // of the count; -1: the colour has one task, and the shares say it all
+	column  int     // of the count; -1 means the colour has one task, and the shares say it all
 
 	raised [2]float64 // by side of a split: by how much bounds rose for each task that the count moved, in all
 	tried  [2]float64 // and how often

@@ -18,7 +18,7 @@ const (
 	apartEnough = 0.9
 )
 
-// period returns the row that excludes steps of a length between a known and a sufficient one; nil: there is none.
+// period returns the row that excludes steps of a length between a known and a sufficient one; nil means there is none.
 func period(m *certificate.Model, known, enough float64) *certificate.Row {
 	tries := min(24, mostLengths/len(m.Tasks)) / references
 	const longest = 1e15 // more may be infinite, where nothing draws power for the sake of time

@@ -51,7 +51,7 @@ func (b *branching) setSpan(given *certificate.Model, p *part) {
 
 func (b *branching) span() int { return int(b.q.column[b.q.m.ColumnSpan()]) }
 
-// freeSpan lets T be anything in its interval, where it was fixed to what cannot be; false: it was not fixed.
+// freeSpan lets T be anything in its interval, where it was fixed to what cannot be; false means it was not fixed.
 func (b *branching) freeSpan(given *certificate.Model, p *part) bool {
 	if given.Objective != problem.EDP || p.free {
 		return false

@@ -208,7 +208,7 @@ func (q *quotient) addPeriod(r *certificate.Row) {
 	}
 }
 
-// busiest is the task with the most work between itself and the next step's; -1: no task waits for its last step.
+// busiest is the task with the most work between itself and the next step's; -1 means no task waits for its last step.
 func busiest(m *certificate.Model) int32 {
 	least := make([]float64, len(m.Tasks))
 	for t := range least {

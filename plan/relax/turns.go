@@ -72,7 +72,7 @@ func (q *quotient) rowsOfTurn(t turn) (rows []certificate.Row) {
 }
 
 // addTurn adds the one row that stands for all pairs of a turn. Where the turn need not hold, a spare column makes up for the
-// difference; -1: it holds always.
+// difference; -1 means it holds always.
 func (q *quotient) addTurn(t turn, spare int) {
 	from, to := q.colours.tasks[t.from][0], q.colours.tasks[t.to][0]
 	sums := map[int32]float64{}

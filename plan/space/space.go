@@ -16,7 +16,7 @@ import (
 	"dahl/schedule"
 )
 
-// Choice is a set of devices, as [platform.Platform.Select] takes it ("": all of the machine), and how the layers of a
+// Choice is a set of devices, as [platform.Platform.Select] takes it ("" means all of the machine), and how the layers of a
 // network are cut. Zero tiles mean that there is one lowering.
 type Choice struct {
 	Devices string        `json:"devices,omitempty"`
@@ -41,11 +41,11 @@ type Space struct {
 	// Price is the program of a choice on its devices. It fails where the choice cannot run. Equal choices
 	// give equal results, and goroutines may call it at one time.
 	Price func(Choice) (*schedule.Priced, error)
-	// Skips are choices of a set and a lowering that the space does not list, though Price knows them; nil: there are none.
+	// Skips are choices of a set and a lowering that the space does not list, though Price knows them; nil means there are none.
 	Skips func(Choice) bool
 	// Neighbourhoods are neighbourhoods, those that promise most first.
 	Neighbourhoods []Neighbourhood
-	// Mixed is another one, of choices in which a layer is in parts along another dimension; nil: there are none.
+	// Mixed is another one, of choices in which a layer is in parts along another dimension; nil means there are none.
 	Mixed Neighbourhood
 }
 
@@ -156,7 +156,7 @@ func previous(like []int, d int) int {
 	}
 }
 
-// setText is a set as a list; false: it is empty.
+// setText is a set as a list; false means it is empty.
 func setText(p *platform.Platform, taken []int) (string, bool) {
 	var items []string
 	whole := true

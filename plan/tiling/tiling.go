@@ -50,9 +50,9 @@ func InParts(number int, along dag.Dimension) Tiling {
 
 // change is a number in which a tiling differs from its base.
 type change struct {
-	layer string // "": the number of micro-batches of the network
+	layer string // "" means the number of micro-batches of the network
 	number
-	value int // 0: all
+	value int // zero means all
 }
 
 // changes are a list in the order of layers and numbers, packed so that it can be compared.
