@@ -11,6 +11,7 @@ import (
 var (
 	sentenceEnd = regexp.MustCompile(`[.;:!?]\)?\s+|[.;:]\)?$|\n\s*\n`)
 	soThat      = regexp.MustCompile(`(?i)\bso that\b`) // a purpose, and no relative clause
+	nilColon    = regexp.MustCompile(`\bnil:\s`)
 	relative    = regexp.MustCompile(`(?i)\b(that|which|what|whose|who|whom)\b`)
 	hiddenNoun  = regexp.MustCompile(`(?i)\bso many\b|\b(is|are) what\b|\bwhat (a|an|the) \w+ (is|are|has|have) of\b|\bbeside\b|\bthose of\b|\bthat of\b|\b(is|are) of\b|\botherwise than\b|\bnone that\b`)
 )
@@ -35,6 +36,9 @@ func TestWords(t *testing.T) {
 
 // unreadable are the sentences of a text that break the rule of words, each with the reason.
 func unreadable(text string) (found []string) {
+	if nilColon.MatchString(text) {
+		found = append(found, `"nil means" in place of "nil:"`)
+	}
 	for _, s := range sentenceEnd.Split(text, -1) {
 		s = strings.Join(strings.Fields(s), " ")
 		if words := relative.FindAllString(soThat.ReplaceAllString(s, ""), -1); len(words) > 1 {
@@ -58,6 +62,7 @@ func TestUnreadable(t *testing.T) {
 		"A task that waits for a buffer that moves.":                                             1,
 		"The layer whose\nweights are those\n\tthat others share. It is what\nit was.":           2,
 		"Beside the kernel a task (what it reads.) is what it costs.":                            2,
+		"Costs of the task; nil: by the models.":                                                 1,
 		"Axes are what the dimensions are of.":                                                   1,
 	} {
 		if got := unreadable(text); len(got) != want {

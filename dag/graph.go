@@ -27,7 +27,7 @@ type Graph struct {
 	storageAtom []AtomID // first atom of each storage and one past the last; views repeat their owner's
 	isCarried   []bool   // by storage
 	isWritten   []bool   // by storage
-	copies      []int32  // by storage; nil: one of each
+	copies      []int32  // by storage; nil means one of each
 
 	rank          []int32    // position of each task in the order of names
 	byName        []TaskID   // the tasks in that order
@@ -88,7 +88,7 @@ func (g *Graph) Versions(b BufferID) int32 {
 	return g.copies[g.Storage(b)]
 }
 
-// AllVersions is how many times each storage exists, by buffer; nil: once. The list is the graph's own.
+// AllVersions is how many times each storage exists, by buffer; nil means once. The list is the graph's own.
 func (g *Graph) AllVersions() []int32 { return g.copies }
 
 // WithVersions is the graph with other numbers of versions of its storages, by buffer. It keeps the

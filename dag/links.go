@@ -115,7 +115,7 @@ type linker struct {
 	*Links
 	hazards
 	task                        int32
-	copies                      []int32 // by storage; nil: one of each
+	copies                      []int32 // by storage; nil means one of each
 	carries, written, readFirst []bool  // by storage
 }
 

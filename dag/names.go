@@ -7,7 +7,7 @@ import "hash/maphash"
 // in it, and a task costs it less than a map would. The caller compares the name itself.
 type nameTable struct {
 	seed  maphash.Seed
-	slots []uint64 // hash<<32 | 1+id; 0: free; a power of two of them
+	slots []uint64 // hash<<32 | 1+id; 0 means free; a power of two of them
 	used  int
 }
 

@@ -234,7 +234,7 @@ type Cost struct {
 	// a device.
 	Key    string
 	Ns     int64
-	Joules float64 // 0: take the platform's power
+	Joules float64 // 0 means take the platform's power
 }
 
 // AnyDevice is the device of a cost that holds everywhere.
@@ -276,8 +276,8 @@ type Task struct {
 	MovedBytes int64
 
 	After     []TaskID   // tasks it follows without data
-	Costs     []Cost     // durations given by the graph, by key; nil: the platform's models
-	Placement *Placement // nil: anywhere
+	Costs     []Cost     // durations given by the graph, by key; nil means the platform's models
+	Placement *Placement // nil means anywhere
 }
 
 // Instance is one execution of a task: the task and its step.

@@ -63,9 +63,9 @@
 // All lanes wait in the way of the workers below. Worker u counts the tasks it has ended since
 // the run began and publishes the count with one atomic store after each. In step s, the task at
 // position p of its list of n has ended exactly when the count is at least s·n + p + 1. A task
-// that follows it by d steps (0: same step, 1: carried storage, as many as there are copies: reused
-// storage) therefore waits for the count s·n + (p + 1 − d·n). Only the largest such number per
-// worker matters, because the count never falls. A wait is dropped if an earlier task of the same
+// that follows it by d steps therefore waits for the count s·n + (p + 1 − d·n). Only the largest such number per
+// worker matters, because the count never falls. Here d is 0 within a step, 1 for a carried storage, and
+// the number of versions for a storage in turn. A wait is dropped if an earlier task of the same
 // list, or the last pass over the list, has already made it.
 //
 // Go's atomics are sequentially consistent and synchronise: a load that sees a store sees

@@ -31,7 +31,7 @@ type member struct {
 	count atomic.Int64
 	_     [120]byte
 
-	// While parked: whose count it waits for (1 + worker; 0: nobody's), and for which count.
+	// While parked: whose count it waits for (1 + worker; 0 means nobody's), and for which count.
 	waitsFor atomic.Int32
 	target   atomic.Int64
 	parker   host.Parker

@@ -145,7 +145,7 @@ type tiling struct {
 	shifts dag.Params // what is added to the offsets of the call
 }
 
-// Tile is the tile that writes a box of the first operand (nil: all of it) from ranges of loops
+// Tile writes a box of the first operand (nil means all of it) from ranges of loops
 // that are reduced. A loop without a range is whole.
 func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
 	t := tiling{Space: p, ranges: map[string]dag.Range{}}

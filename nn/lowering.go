@@ -30,7 +30,7 @@ const (
 )
 
 // DefaultLowering chooses a granularity for every layer. It uses
-// the shapes, the batch and the size of the second-level cache (0: 1 MiB). It estimates a task by
+// the shapes, the batch and the size of the second-level cache (0 means 1 MiB). It estimates a task by
 // its operations and the activations that it reads and writes:
 //
 //   - Where activations are larger than weights, a tile is some samples of all outputs. If it has
@@ -73,7 +73,7 @@ func forCache(m *Model, batch, l2Bytes, reuse int, t dag.DType) dag.Lowering {
 
 // WholeLowering chooses layers that are not split. It is for one device that
 // spreads each task over all of itself, as a GPU does, so fewer tasks are better. It splits a
-// task only if its operands would take more than half of the device's memory (0: not limited), as
+// task only if its operands would take more than half of the device's memory (0 means not limited), as
 // [DefaultLowering] does for a cache.
 func WholeLowering(m *Model, batch int, memoryBytes int64, t dag.DType) dag.Lowering {
 	if memoryBytes <= 0 {

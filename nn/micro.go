@@ -83,7 +83,7 @@ type learned struct {
 	weights, grads []dag.BufferID // as Stage.Params
 	running        []dag.BufferID // as Stage.Running
 	sums           dag.BufferID   // in which weight gradients are summed
-	packing        *packing       // of the weight, nil: the parameter itself
+	packing        *packing       // of the weight, nil means the parameter itself
 	turned         *weight        // in which the input gradient reads the weight; nil until it exists
 }
 

@@ -28,7 +28,7 @@ type TransferComparison struct {
 	Reason place.Reason `json:"reason"`
 	Bytes  int64        `json:"bytes"` // of each
 	Count  float64      `json:"count_per_step"`
-	Median Pair         `json:"median_s"` // predicted 0: a policy moved it in one world only
+	Median Pair         `json:"median_s"` // predicted 0 means a policy moved it in one world only
 	MeanS  float64      `json:"measured_mean_s"`
 	P95S   float64      `json:"measured_p95_s"`
 	Share  float64      `json:"share"` // of the measured time of all copies

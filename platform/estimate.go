@@ -23,7 +23,7 @@ type Estimate struct {
 	Variant  string
 	Source   string // how it was found: "measured", "fit" or "roofline"
 	// RelError is the error of a fit: two of three measured shapes, each predicted from the
-	// others, lie within it. 0: not known.
+	// others, lie within it. 0 means not known.
 	RelError float64
 	// First is the time in the first step of a run. Zero means as Duration.
 	First   time.Duration

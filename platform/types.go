@@ -221,7 +221,7 @@ type Model struct {
 	Device            string // name or kind
 	Clock             string // empty means the first of the device
 	Shape             string
-	// Compute is the part of the time that follows the clock, up to 1. 0: by work and roofline.
+	// Compute is the part of the time that follows the clock, up to 1. 0 means by work and roofline.
 	Compute float64
 	Active  int // units of the device that were busy while it was measured
 
@@ -229,7 +229,7 @@ type Model struct {
 	// second-level cache has lost.
 	MedianNs, P95Ns float64
 	// WarmNs and FarNs are times with the operands of the previous call, and with operands that
-	// all caches have lost. 0: not measured.
+	// all caches have lost. 0 means not measured.
 	WarmNs, FarNs float64
 	Count         int
 	Distribution  Distribution

@@ -52,7 +52,7 @@ func surely(ns float64) time.Duration {
 type bound struct {
 	settings  [][][]setting // by class of costs and device of the whole machine
 	follows   follows
-	least     []time.Duration // by task; nil: there is no schedule
+	least     []time.Duration // by task; nil means there is no schedule
 	serialNs  float64         // the sum of least
 	oneWorker time.Duration   // of a step: the most that some worker has to run
 	areaNs    float64         // of a step
@@ -172,7 +172,7 @@ func (b *bound) path(steps int) time.Duration {
 			again = other
 		}
 	})
-	cycles := []time.Duration{0} // by steps; 0: there is none
+	cycles := []time.Duration{0} // by steps; 0 means there is none
 	b.unroll(first-1, again, never, func(ends []time.Duration) { cycles = append(cycles, max(0, ends[again])) })
 	left := steps - first
 	for k := 1; k < len(cycles); k++ {

@@ -15,7 +15,7 @@ import (
 type setting struct {
 	from, to int           // units
 	takes    time.Duration // with from units, and no less with more; dispatch included
-	shareNs  float64       // takes over units is no less; 0: not known
+	shareNs  float64       // takes over units is no less; 0 means not known
 }
 
 // settingsOf lists the settings of the tasks of each class, by device.

@@ -67,11 +67,11 @@ type Cost struct {
 	Joules   float64 // per call; zero means the platform's busy power over Duration
 	Variant  string  // "": the machine's default
 	Source   CostSource
-	RelError float64 // of the fit, as a fraction; 0: not known
+	RelError float64 // of the fit, as a fraction; 0 means not known
 
 	WorkspaceBytes int64 // scratch of one call
 
-	First   time.Duration // in the first step of a run; 0: as Duration
+	First   time.Duration // in the first step of a run; 0 means as Duration
 	InSteps bool          // Duration was measured inside training steps, among neighbours
 	// Busy and Alone are times of a call measured by itself and not in steps, by where its
 	// operands are: with all units of the device busy, and with one. All zero: as Duration.
@@ -109,7 +109,7 @@ func (c *Costs) LeastKnown() (worst int) {
 // Tasks of equal operation, type, shape, work, given costs and placement share a class.
 type Costs struct {
 	Class   []int32  // by task
-	ByClass [][]Cost // by class and device; Duration < 0: cannot run there
+	ByClass [][]Cost // by class and device; Duration < 0 means cannot run there
 }
 
 // Of returns the cost of a task on a device; ok is false where it cannot run.

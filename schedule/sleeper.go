@@ -15,7 +15,7 @@ type Sleeper struct {
 	Changes []Change
 
 	since time.Duration // the end of its last work
-	in    int           // the state it is in or enters: 0: awake, else its index plus 1
+	in    int           // the state it is in or enters: 0 means awake, else its index plus 1
 	from  time.Duration // when it is in that state
 }
 

@@ -102,7 +102,7 @@ func (p *Problem) SleepModelled() (names []string) {
 // Work is a time in which a unit or a link is busy.
 type Work struct {
 	Start, End time.Duration
-	Span       *Span // nil: a transfer
+	Span       *Span // nil means a transfer
 }
 
 // Works lists when each worker, and then each link, is busy.

@@ -28,7 +28,7 @@ type draw struct {
 type call struct {
 	admitted bool
 	clock    platform.ClockID
-	watts    float64 // of a call with joules of its own, above idle; 0: the device's power
+	watts    float64 // of a call with joules of its own, above idle; 0 means the device's power
 }
 
 // extra is the watts of a change above idle.

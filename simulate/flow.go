@@ -34,7 +34,7 @@ type network struct {
 	p        *platform.Platform
 	at       time.Duration // to which the classes have been served
 	classes  []*class
-	byRoute  []*class // by pair of memories; nil: none yet
+	byRoute  []*class // by pair of memories; nil means none yet
 	capacity []float64
 
 	room  []float64 // by resource, while filling: capacity that no stopped flow uses

@@ -69,7 +69,7 @@ type simulation struct {
 	pace    *schedule.Pace
 	busy    []time.Duration // by worker: until when
 	network *network
-	states  *states // nil: nothing ever changes
+	states  *states // nil means nothing ever changes
 	now     time.Duration
 	events  ready.Heap[event]
 	out     *schedule.Schedule

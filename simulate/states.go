@@ -34,7 +34,7 @@ type states struct {
 	clocks  []platform.ClockID // by domain: its clock
 	settled []time.Duration    // by domain: when its clock has changed
 	running []int32            // by domain
-	draw    *draw              // nil: no cap
+	draw    *draw              // nil means no cap
 	waiting []request
 	// servedAt is the last time at which requests are served because a change is over.
 	servedAt time.Duration

@@ -52,7 +52,7 @@ type Key struct {
 	Flag     bool
 	Fraction bool // any number between the limits
 	// Sides is how many numbers a list may have that stands in place of one: 2 for rows and columns,
-	// or 4 for top, left, bottom and right, of which it may then also have 2. 0: there is no list.
+	// or 4 for top, left, bottom and right, of which it may then also have 2. 0 means there is no list.
 	Sides int
 	Doc   string
 }

@@ -7,7 +7,7 @@ import (
 	"dahl/dag"
 )
 
-// Columns are the numbers of windows along columns, where they are others than along rows. 0: as
+// Columns are the numbers of windows along columns, where they are others than along rows. 0 means as
 // along rows.
 type Columns struct{ Size, Stride, Dilation int }
 

@@ -36,7 +36,7 @@ type Fact struct {
 type Cell struct {
 	Name   string   `json:"name"`
 	Text   string   `json:"text"`
-	Number *float64 `json:"number,omitempty"` // to sort by; nil: the text is no number
+	Number *float64 `json:"number,omitempty"` // to sort by; nil means the text is no number
 }
 
 // MarshalJSON writes a pair.

@@ -89,7 +89,7 @@ func takeAll(made map[schedule.TransferKey][]*schedule.Transfer, pg *place.Graph
 	return nil
 }
 
-// take removes the first transfer of a key that starts at a time or later; nil: none does.
+// take removes the first transfer of a key that starts at a time or later; nil means none does.
 func take(made map[schedule.TransferKey][]*schedule.Transfer, key schedule.TransferKey, from time.Duration) *schedule.Transfer {
 	list := made[key]
 	i := slices.IndexFunc(list, func(t *schedule.Transfer) bool { return t.Start >= from })

@@ -61,7 +61,7 @@ func (c *audit) change(ch *schedule.Change) error {
 // unitHistory is the state of one unit or link while its history is replayed.
 type unitHistory struct {
 	clock     platform.ClockID
-	sleep     int // 0: awake, else the state plus 1
+	sleep     int // 0 means awake, else the state plus 1
 	since     time.Duration
 	settled   time.Duration // the end of its last change
 	planned   int32         // the sleep state that the plan wants now, plus 1

@@ -143,7 +143,7 @@ func (r *SpillPlan) limits(p *platform.Platform) (map[platform.MemoryID]int64, e
 // started is the listed order of the tasks of the placed graph without evictions. The list must
 // have each task once, keep the dependences, and keep the order of each worker in the plan.
 func (r *SpillPlan) started(pg *Graph) ([]dag.TaskID, error) {
-	position := make([]int, pg.NumTasks()) // from 1 on; 0: not listed
+	position := make([]int, pg.NumTasks()) // from 1 on; 0 means not listed
 	order := make([]dag.TaskID, 0, len(r.Order))
 	copies := pg.copiesByName()
 	for i, name := range r.Order {

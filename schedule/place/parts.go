@@ -45,7 +45,7 @@ func partBytes(p *platform.Platform) int64 {
 }
 
 // staged marks the atoms of a writer that go in parts, since they pass the host memory on their way
-// to a reader; nil: there are none.
+// to a reader; nil means there are none.
 func (t *traffic) staged(to []push, writer dag.TaskID) map[int32]bool {
 	if t.partBytes <= 0 || writer < 0 {
 		return nil

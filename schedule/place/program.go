@@ -71,11 +71,11 @@ type Graph struct {
 	Orders func() [][]dag.Edge
 
 	*traffic
-	replicas        *replicas       // nil: nothing moves
+	replicas        *replicas       // nil means nothing moves
 	carries, writes []bool          // by replica: it keeps its contents from step to step, a task writes it
 	streamed        map[string]bool // names of replicas that are not kept, and share room with others
 	buffers         func() *writtenOut
-	spillPlan       *SpillPlan // nil: nothing leaves a memory and comes back
+	spillPlan       *SpillPlan // nil means nothing leaves a memory and comes back
 }
 
 // Move is one movement from one memory to another.

@@ -27,7 +27,7 @@ type traffic struct {
 	// The tasks in program order, each followed by the moves after its end. With evictions the order is an
 	// estimate's. Nil means that nothing moves, and nothing is used or at home outside the host memory.
 	taskOf []dag.TaskID // -1: a move
-	moves  []*Move      // nil: a task
+	moves  []*Move      // nil means a task
 	at     []int32      // by task: where it is
 	spills []itemSpill  // nil without evictions
 

@@ -31,7 +31,7 @@ type Options struct {
 	Model    string `json:"model,omitempty"`
 	Graph    string `json:"graph,omitempty"`
 	Lowering string `json:"lowering,omitempty"`
-	Tile     int    `json:"tile,omitempty"` // samples per task of the busiest layer; 0: the default
+	Tile     int    `json:"tile,omitempty"` // samples per task of the busiest layer; 0 means the default
 	Plan     string `json:"plan,omitempty"`
 	Policy   string `json:"policy"`
 	Variant  string `json:"variant,omitempty"`
@@ -52,7 +52,7 @@ type Options struct {
 	Budget     int           `json:"budget_nodes,omitempty"`
 	BudgetTime time.Duration `json:"budget_ns,omitempty"`
 	Deadline   time.Duration `json:"deadline_ns,omitempty"`     // of a step
-	PowerCap   float64       `json:"power_cap_watts,omitempty"` // of the machine; 0: the platform's
+	PowerCap   float64       `json:"power_cap_watts,omitempty"` // of the machine; 0 means the platform's
 
 	Data    string `json:"data,omitempty"`
 	Epochs  int    `json:"epochs,omitempty"`
@@ -98,10 +98,10 @@ type Options struct {
 
 	Args []string `json:"-"` // the command line, for the manifest
 
-	Bar   *cli.ProgressBar `json:"-"` // of a search; nil: none
+	Bar   *cli.ProgressBar `json:"-"` // of a search; nil means none
 	Begun time.Time        `json:"-"` // when its time began; zero: with it
 
-	Announce func() `json:"-"` // says how long searches may take, once; nil: a terminal shows it
+	Announce func() `json:"-"` // says how long searches may take, once; nil means a terminal shows it
 
 	AnyClock bool `json:"-"` // the clocks of processors and GPUs are set, or not asked for
 

@@ -172,7 +172,7 @@ type KernelTime struct {
 	Active  int    `json:"active,omitempty"` // busy units of a calibration
 
 	Count   int     `json:"count"`
-	MeanS   float64 `json:"mean_s,omitempty"` // 0: a calibration does not keep it
+	MeanS   float64 `json:"mean_s,omitempty"` // 0 means a calibration does not keep it
 	MedianS float64 `json:"median_s"`
 	P95S    float64 `json:"p95_s"`
 

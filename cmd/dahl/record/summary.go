@@ -65,7 +65,7 @@ type Summary struct {
 
 	MachineClocks *MachineClocks `json:"machine_clocks,omitempty"` // of a training
 
-	Recorded *RecordSummary      `json:"recorded,omitempty"` // of a training; nil: all of it
+	Recorded *RecordSummary      `json:"recorded,omitempty"` // of a training; nil means all of it
 	Losses   []train.DeviceLoss  `json:"losses,omitempty"`   // what a training went on without; totals include all legs
 	Diverged *train.Divergence   `json:"diverged,omitempty"`
 	Load     *LoadSummary        `json:"load,omitempty"`   // of a training
@@ -162,7 +162,7 @@ type ShownSteps struct {
 	Steps int `json:"steps"`
 	Of    int `json:"of"` // training steps in the run
 
-	Epoch  int `json:"epoch,omitempty"` // 0: of a simulated run
+	Epoch  int `json:"epoch,omitempty"` // 0 means of a simulated run
 	Epochs int `json:"of_epochs,omitempty"`
 	First  int `json:"first_step,omitempty"` // from 1, as in steps.csv
 
@@ -280,7 +280,7 @@ func (s *TileSearch) Of(tiles tiling.Tiling) *TileTry {
 type ChosenDevices struct {
 	Devices     string  `json:"devices,omitempty"`       // as --devices takes them; empty: all
 	Of          string  `json:"of,omitempty"`            // likewise
-	TimesAsFast float64 `json:"times_as_fast,omitempty"` // as the plan on all of them; 0: none is known
+	TimesAsFast float64 `json:"times_as_fast,omitempty"` // as the plan on all of them; 0 means none is known
 	Skipped     string  `json:"skipped,omitempty"`       // why sets were not compared
 	Plain       int     `json:"plain,omitempty"`         // tasks of a step, where their number allowed to compare plain sets only
 }
