@@ -14,7 +14,6 @@ import (
 	"dahl/execute/driver"
 	"dahl/kernels"
 	"dahl/kernels/calls"
-	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 	"dahl/platform"
 	"dahl/schedule"
@@ -47,7 +46,7 @@ func TestCUDALibrary(t *testing.T) {
 	prog := testProgram(t)
 	one := how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go", Options: Options{Hooks: testHooks(nil)}}
 	want := trainedWeights(t, prog, one, steps, true)
-	for _, library := range []string{gpu.CuBLAS, gpu.CuBLASLt} {
+	for _, library := range []string{offload.CuBLAS, offload.CuBLASLt} {
 		t.Run(library, func(t *testing.T) {
 			p := libraryNode(t, library, 1, 2)
 			opt := how{Platform: p, Plans: spreadPlans(prog, 3, bySamples(3)), Variant: library, Options: Options{Hooks: testHooks(nil)}}
@@ -75,7 +74,7 @@ func (b binding) Bind(c *driver.Call) (driver.LaunchID, error) {
 // TestCUDALibraryIsCalled: with the variant asked for, the device's calls begin with those of
 // the library; without, none does.
 func TestCUDALibraryIsCalled(t *testing.T) {
-	p := libraryNode(t, gpu.CuBLASLt, 1, 1)
+	p := libraryNode(t, offload.CuBLASLt, 1, 1)
 	prog := testProgram(t)
 	for _, variant := range []string{"cublas", "cublaslt", ""} {
 		var bound []*calls.Variant
@@ -94,7 +93,7 @@ func TestCUDALibraryIsCalled(t *testing.T) {
 // TestCUDALibraryRefuses: a call that a library does not do, of operands that are not aligned to
 // their elements, is an error of one line that says what it was and can be told from others.
 func TestCUDALibraryRefuses(t *testing.T) {
-	d := openDriver(t, libraryNode(t, gpu.CuBLASLt, 1, 1))
+	d := openDriver(t, libraryNode(t, offload.CuBLASLt, 1, 1))
 	if !strings.HasPrefix(d.Properties().Name, "Test device") {
 		t.Skip("what a GPU's library refuses is not known")
 	}

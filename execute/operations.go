@@ -28,7 +28,7 @@ func tableOf(d *schedule.Decision) *kernels.Table {
 	return cmp.Or(t.Kernels, builtin())
 }
 
-// LibraryFile is the file of a library of kernels, such as [dahl/kernels/gpu.CuBLAS], that a driver has found;
+// LibraryFile is the file of a library of kernels, such as [dahl/kernels/offload.CuBLAS], that a driver has found;
 // the error says why there is none.
 func LibraryFile(name string) (file string, err error) {
 	for _, b := range eachBackend {

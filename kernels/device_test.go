@@ -6,7 +6,6 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels/calls"
-	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 )
 
@@ -17,7 +16,7 @@ func TestVariantsByCode(t *testing.T) {
 	k := &Kernel{Variants: []calls.Variant{
 		{Name: "ref", Run32: run, Run64: run}, {Name: "go", Run32: run, Run64: run},
 		{Name: "tf32", Code: calls.CUDACode, Launches: launches, Types: []dag.DType{dag.Float32}, Capability: 80},
-		{Name: "blas", Code: calls.CUDACode, Launches: launches, Library: gpu.CuBLAS},
+		{Name: "blas", Code: calls.CUDACode, Launches: launches, Library: offload.CuBLAS},
 		{Name: "cuda", Code: calls.CUDACode, Launches: launches},
 	}}
 	for _, c := range []struct{ code, fallback string }{{"go", "go"}, {"cuda", "cuda"}} {

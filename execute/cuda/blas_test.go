@@ -10,7 +10,6 @@ import (
 
 	"dahl/kernels"
 	"dahl/kernels/calls"
-	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 )
 
@@ -46,11 +45,11 @@ func TestLibraryFiles(t *testing.T) {
 		version int
 		want    []string
 	}{
-		{gpu.CuBLAS, 13010, []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}},
-		{gpu.CuBLAS, 12000, []string{"libcublas.so.12", "libcublas.so.11"}},
-		{gpu.CuBLAS, 10020, nil},
-		{gpu.CuBLASLt, 13010, []string{"libcublasLt.so.13", "libcublasLt.so.12"}},
-		{gpu.CuBLASLt, 11080, nil},
+		{offload.CuBLAS, 13010, []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}},
+		{offload.CuBLAS, 12000, []string{"libcublas.so.12", "libcublas.so.11"}},
+		{offload.CuBLAS, 10020, nil},
+		{offload.CuBLASLt, 13010, []string{"libcublasLt.so.13", "libcublasLt.so.12"}},
+		{offload.CuBLASLt, 11080, nil},
 	} {
 		if got := sources[c.library].files(c.version); !slices.Equal(got, c.want) {
 			t.Errorf("driver %d: %v, want %v", c.version, got, c.want)
@@ -100,12 +99,12 @@ func libraryBench(t *testing.T, name string) (*bench, LibraryHandle) {
 // TestLibrariesAllocateNothing: issuing a call of a library takes nothing from Go's heap.
 func TestLibrariesAllocateNothing(t *testing.T) {
 	for name, call := range map[string]func(b *bench) offload.LibraryCall{
-		gpu.CuBLAS: func(b *bench) offload.LibraryCall {
+		offload.CuBLAS: func(b *bench) offload.LibraryCall {
 			m := func(i int) offload.Matrix { return offload.Matrix{Addr: uint64(b.operands[i]), Stride: 7} }
 			return offload.Product{Rows: 3, Columns: 5, Depth: 7, A: m(0), B: m(1), C: m(2)}
 		},
-		gpu.CuBLASLt: func(b *bench) offload.LibraryCall { return fusedProduct(b, fusedForm{bias: true, relu: true}) },
-		gpu.CuDNN:    func(b *bench) offload.LibraryCall { return smallConvolution(b, offload.WeightGradient) },
+		offload.CuBLASLt: func(b *bench) offload.LibraryCall { return fusedProduct(b, fusedForm{bias: true, relu: true}) },
+		offload.CuDNN:    func(b *bench) offload.LibraryCall { return smallConvolution(b, offload.WeightGradient) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, h := libraryBench(t, name)
@@ -126,7 +125,7 @@ func TestLibrariesAllocateNothing(t *testing.T) {
 
 // TestBlasRefuses: what the library refuses is an error that names the call and the status.
 func TestBlasRefuses(t *testing.T) {
-	b, h := libraryBench(t, gpu.CuBLAS)
+	b, h := libraryBench(t, offload.CuBLAS)
 	m := offload.Matrix{Addr: uint64(b.operands[0]), Stride: 2}
 	p, err := h.Prepare(offload.Product{Rows: 3, Columns: 5, Depth: 7, A: m, B: m, C: m})
 	must(t, err)
@@ -162,7 +161,7 @@ func TestBlasError(t *testing.T) {
 func TestLibraryVariants(t *testing.T) {
 	for _, op := range []string{"dense", "dense.relu", "dense.dx", "dense.dx.relu", "dense.dw", "dense.dw.sgd", "dense.dw.sgd.nobias", "dense.nhwc.dw.sgd", "dense.nhwc.dw.sgd.nobias"} {
 		k, _ := kernels.KernelByName(op)
-		for _, library := range []string{gpu.CuBLAS, gpu.CuBLASLt} {
+		for _, library := range []string{offload.CuBLAS, offload.CuBLASLt} {
 			for _, name := range []string{library, library + "-tf32"} {
 				if v, ok := k.Variant(name); !ok || v.Library != library {
 					t.Errorf("%s has no variant %s of %s", op, name, library)

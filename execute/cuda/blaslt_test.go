@@ -9,7 +9,6 @@ import (
 	"slices"
 	"testing"
 
-	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 )
 
@@ -46,7 +45,7 @@ func fusedProduct(b *bench, f fusedForm) offload.FusedProduct {
 
 // TestBlasLtRepeats: sums that are split have the same bits each time, of terms whose order matters.
 func TestBlasLtRepeats(t *testing.T) {
-	b, h := libraryBench(t, gpu.CuBLASLt)
+	b, h := libraryBench(t, offload.CuBLASLt)
 	for i := range 2 {
 		for j := range view[float32](b.at(i)) {
 			view[float32](b.at(i))[j] = float32(math.Sin(float64(j*(i+3)))) * float32(math.Exp2(float64(j%13)))
@@ -75,7 +74,7 @@ func TestBlasLtRepeats(t *testing.T) {
 // the former tf32 keeps 11: it is 1 there. A library may compute more exactly than it is asked to,
 // which that of the tests does not.
 func TestBlasLtArithmetic(t *testing.T) {
-	b, h := libraryBench(t, gpu.CuBLASLt)
+	b, h := libraryBench(t, offload.CuBLASLt)
 	for i, v := range []float32{1 + 0x1p-12, 1} {
 		for j := range view[float32](b.at(i)) {
 			view[float32](b.at(i))[j] = v
@@ -104,7 +103,7 @@ func TestBlasLtArithmetic(t *testing.T) {
 
 // TestBlasLtRefuses: what there is no algorithm for is told from what makes no sense.
 func TestBlasLtRefuses(t *testing.T) {
-	b, h := libraryBench(t, gpu.CuBLASLt)
+	b, h := libraryBench(t, offload.CuBLASLt)
 	emulated(t, b.device)
 	for _, c := range []struct {
 		name    string
@@ -133,7 +132,7 @@ func TestBlasLtRefuses(t *testing.T) {
 // TestBlasLtWorkspace: with no workspace there is an algorithm, too, and one that was chosen with one
 // gets it: where it is not aligned to 256 bytes, issuing fails.
 func TestBlasLtWorkspace(t *testing.T) {
-	b, h := libraryBench(t, gpu.CuBLASLt)
+	b, h := libraryBench(t, offload.CuBLASLt)
 	emulated(t, b.device)
 	for _, c := range []struct {
 		work  uint64

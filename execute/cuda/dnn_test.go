@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 )
 
@@ -30,7 +29,7 @@ func smallConvolution(b *bench, kind offload.ConvolutionKind) offload.Convolutio
 // its kernels at the first call, which is refused in a capture.
 func TestDnnConvolution(t *testing.T) {
 	for _, kind := range []offload.ConvolutionKind{offload.Forward, offload.InputGradient, offload.WeightGradient} {
-		b, h := libraryBench(t, gpu.CuDNN)
+		b, h := libraryBench(t, offload.CuDNN)
 		c := smallConvolution(b, kind)
 		c.Add = kind != offload.Forward
 		ready, err := h.Prepare(c)
@@ -82,7 +81,7 @@ func TestDnnConvolution(t *testing.T) {
 // TestDnnRefuses: cuDNN of the test driver has no algorithm that needs no workspace for gradients, which is a refusal.
 // Extents that are none are an error that names the call and the status.
 func TestDnnRefuses(t *testing.T) {
-	b, h := libraryBench(t, gpu.CuDNN)
+	b, h := libraryBench(t, offload.CuDNN)
 	if strings.HasPrefix(b.device.Name, "Test device") {
 		cramped := smallConvolution(b, offload.WeightGradient)
 		cramped.WorkBytes = 63
@@ -99,7 +98,7 @@ func TestDnnRefuses(t *testing.T) {
 
 // TestDnnOutOfMemory: what both versions answer where they got no memory is the driver's error.
 func TestDnnOutOfMemory(t *testing.T) {
-	_, h := libraryBench(t, gpu.CuDNN)
+	_, h := libraryBench(t, offload.CuDNN)
 	d := &h.(*dnnHandle).dnn
 	for _, c := range []struct {
 		err  error

@@ -15,7 +15,6 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"dahl/kernels/gpu"
 	"dahl/kernels/offload"
 )
 
@@ -50,9 +49,9 @@ type source struct {
 // gradient of a bias wrong where they split a sum. cuDNN has version numbers of its own: a file that is
 // too new for the driver fails when a handle is made.
 var sources = map[string]*source{
-	gpu.CuBLAS:   {title: "cuBLAS", file: "cublas", majors: []int{13, 12, 11}, functions: blasFunctions, newHandle: newBlasHandle},
-	gpu.CuBLASLt: {title: "cuBLASLt", file: "cublasLt", majors: []int{13, 12}, functions: ltFunctions, newHandle: newLtHandle},
-	gpu.CuDNN:    {title: "cuDNN", file: "cudnn", majors: []int{9, 8}, functions: dnnFunctions, newHandle: newDnnHandle},
+	offload.CuBLAS:   {title: "cuBLAS", file: "cublas", majors: []int{13, 12, 11}, functions: blasFunctions, newHandle: newBlasHandle},
+	offload.CuBLASLt: {title: "cuBLASLt", file: "cublasLt", majors: []int{13, 12}, functions: ltFunctions, newHandle: newLtHandle},
+	offload.CuDNN:    {title: "cuDNN", file: "cudnn", majors: []int{9, 8}, functions: dnnFunctions, newHandle: newDnnHandle},
 }
 
 // Load loads the newest version of a variant's library that the driver serves, at the first call;

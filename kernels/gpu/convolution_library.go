@@ -14,9 +14,6 @@ import (
 // adds bias and results and takes the positive part itself. The mask of a ReLU and the gradient
 // of the bias are kernels of ours. cuDNN has no float64 there.
 
-// CuDNN is the library's name in Variant.Library.
-const CuDNN = "cudnn"
-
 // convolutionWorkBytes is the least of cuDNN's own workspace. It also gets the room of operands
 // that need no copy, since it turns operands round where it does not compute in their layout.
 // The call alone decides which algorithms fit, and with it the bits.
@@ -48,7 +45,7 @@ func (l LibraryConvolution) Variants(params ...string) []calls.Variant {
 
 func (l *LibraryConvolution) variant(name, doc string, tf32 bool, of shareOut, workspace func(*calls.Spec) int64) calls.Variant {
 	v := calls.Variant{
-		Name: name, Code: calls.CUDACode, Types: []dag.DType{dag.Float32}, Doc: doc, Library: CuDNN, MostElements: mostCounted, WorkspaceBytes: workspace, Takes: l.takes,
+		Name: name, Code: calls.CUDACode, Types: []dag.DType{dag.Float32}, Doc: doc, Library: offload.CuDNN, MostElements: mostCounted, WorkspaceBytes: workspace, Takes: l.takes,
 		Before:      func(c *calls.DeviceCall) []offload.Launch { return of(c, tf32).before },
 		LibraryCall: func(c *calls.DeviceCall) offload.LibraryCall { return of(c, tf32).part },
 		Launches:    func(c *calls.DeviceCall) []offload.Launch { return of(c, tf32).after },

@@ -14,12 +14,6 @@ import (
 // (product_fused.go). If nothing follows, the library leaves the product in the result. Otherwise
 // it leaves the product in the workspace, and product_follow completes it as our kernels do.
 
-// The libraries' names in Variant.Library, and their variants'.
-const (
-	CuBLAS   = "cublas"
-	CuBLASLt = "cublaslt"
-)
-
 // libraryWorkBytes is the library's own workspace. cuBLAS itself takes as much from Hopper on,
 // for kernels of this generation, and an eighth before. It is the same on all devices, since the plan
 // knows no device, and since the choice of a kernel, and so the bits, may depend on it.
@@ -41,7 +35,7 @@ func (f *productFamily) LibraryVariants(maps int, of products, params ...string)
 	l := libraryProduct{family: f, of: of, params: params, maps: maps}
 	lt := l
 	lt.fuses = true
-	return slices.Concat(l.variants(CuBLAS, "cuBLAS"), lt.variants(CuBLASLt, "cuBLASLt with bias, ReLU (of NaN perhaps 0) and gradients of biases"))
+	return slices.Concat(l.variants(offload.CuBLAS, "cuBLAS"), lt.variants(offload.CuBLASLt, "cuBLASLt with bias, ReLU (of NaN perhaps 0) and gradients of biases"))
 }
 
 // variants are one in the type's own arithmetic and one on tensor cores.

@@ -34,7 +34,7 @@ type axes struct {
 
 // together returns the dimensions of operands with equal extents except before keep. From keep
 // on, extents of 1 are left out. Dimensions that follow each other without a gap in all operands
-// become one, of at most CUDAMost elements. The last has stride 1.
+// become one, of at most cudaMost elements. The last has stride 1.
 func together(args []*calls.DeviceArg, keep int) axes {
 	a := axes{stride: make([][]int, len(args))}
 	last := func() int { return len(a.extent) - 1 }

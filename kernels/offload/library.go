@@ -6,6 +6,13 @@ import "errors"
 // Another variant has to do it there.
 var ErrRefused = errors.New("the library does not do this")
 
+// Names of libraries, in Variant.Library and in names of variants.
+const (
+	CuBLAS   = "cublas"
+	CuBLASLt = "cublaslt"
+	CuDNN    = "cudnn"
+)
+
 // LibraryCall is a call of a library in place of a kernel, complete except for the stream: a
 // [Product], a [FusedProduct] or a [Convolution].
 type LibraryCall interface {

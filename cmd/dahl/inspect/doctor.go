@@ -20,7 +20,7 @@ import (
 	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/execute/driver"
-	"dahl/kernels/gpu"
+	"dahl/kernels/offload"
 	"dahl/kernels/simd"
 	"dahl/naming"
 	"dahl/platform"
@@ -150,7 +150,7 @@ func (h *examined) examineGPUs(all *Findings) {
 	if err != nil {
 		all.add("GPUs", "", err)
 	}
-	for _, name := range []string{gpu.CuBLAS, gpu.CuBLASLt, gpu.CuDNN} {
+	for _, name := range []string{offload.CuBLAS, offload.CuBLASLt, offload.CuDNN} {
 		file, err := h.library(name)
 		all.add("library "+name, file+"; calibrate measures its kernels", err)
 	}

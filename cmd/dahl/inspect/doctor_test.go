@@ -14,7 +14,7 @@ import (
 	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/execute/driver"
-	"dahl/kernels/gpu"
+	"dahl/kernels/offload"
 	"dahl/must"
 	"dahl/train/setclock"
 )
@@ -151,7 +151,7 @@ func TestDoctorNamesGPUs(t *testing.T) {
 		return []driver.GPU{{Name: "H100", MemoryBytes: 80e9, Capability: 90}}, nil
 	}
 	h.library = func(name string) (string, error) {
-		if name == gpu.CuDNN {
+		if name == offload.CuDNN {
 			return "", errors.New("the library was not found: libcudnn.so.9, libcudnn.so.8")
 		}
 		return "lib" + name + ".so.12", nil
