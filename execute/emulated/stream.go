@@ -13,6 +13,9 @@ import (
 // queueLength is how many unfinished operations a stream holds. Issuing more waits.
 const queueLength = 1024
 
+// fullPause is the time between two looks at a stream that is full.
+const fullPause = 50 * time.Microsecond
+
 // stream does operations in their order, on a goroutine of its own. Only one goroutine
 // issues them.
 type stream struct {
@@ -58,7 +61,7 @@ func (s *stream) push(op operation) {
 		if s.device.failed.Load() != nil {
 			return
 		}
-		time.Sleep(50 * time.Microsecond)
+		time.Sleep(fullPause)
 	}
 	s.ops[n%int64(len(s.ops))] = op
 	s.issued.Store(n + 1)
