@@ -182,7 +182,7 @@ var badInputs = []struct{ line, want string }{
 	{"simulate --platform laptop --model mlp --steps 0", "--steps 0"},
 	{"simulate --platform laptop --model mlp --steps 99999999999", "--steps"},
 	{"simulate --platform laptop --model mlp --data nope", "nope"},
-	{"simulate --platform laptop --model mlp --data synthetic:1x2", "1x2"},
+	{"simulate --platform laptop --model mlp --data synthetic:1x0", "1x0"},
 	{"simulate --platform laptop --model mlp --offset 999999", "offset"},
 	{"simulate --platform laptop --model mlp --optimizer lion", "sgd, adam or adamw"},
 	{"simulate --platform laptop --model mlp --optimizer adamw --momentum 0.5", "the optimiser is adamw"},
