@@ -103,9 +103,9 @@ func TestCheckRefusesParts(t *testing.T) {
 			last := &s.Transfers[7]
 			last.Share, last.Bytes, last.Start = place.Share{Part: 1, Of: 2}, 8e6, last.Start-4e6
 		},
-		"its pieces have":      func(s *schedule.Schedule) { s.Transfers[0].Bytes++ },
-		"of 4000000 bytes":     func(s *schedule.Schedule) { s.Transfers[0].Share = place.Share{} },
-		"2 copies into memory": func(s *schedule.Schedule) { s.Transfers[2].End++ },
+		"its pieces have":         func(s *schedule.Schedule) { s.Transfers[0].Bytes++ },
+		"of 4000000 bytes":        func(s *schedule.Schedule) { s.Transfers[0].Share = place.Share{} },
+		"2 transfers into memory": func(s *schedule.Schedule) { s.Transfers[2].End++ },
 	} {
 		p, plan := byWayOfRAM(t, 444_444, []int{16e6}, 1)
 		s := must.Get(run(p, how{plan: plan}))(t)
