@@ -110,23 +110,16 @@ func TestCopiesOfABuffer(t *testing.T) {
 	}
 }
 
-// TestCopiesCount: two copies of x, 64 bytes each, are live when stage 1 writes the second and stage 2 reads
-// the first. A memory of 128 bytes holds them; in one of 127 every policy and plan is refused.
+// TestCopiesCount: two versions of x, 64 bytes each, are live when stage 1 writes the second and stage 2 reads
+// the first. A memory of 128 bytes holds them; in one of 127 every policy is refused before the run.
 func TestCopiesCount(t *testing.T) {
-	for _, capacity := range []int64{128, 127} {
+	for capacity, fits := range map[int64]bool{128: true, 127: false} {
 		pl := oneMemory(t, 2)
 		pl.Memories[0].CapacityBytes = capacity
 		must.Do(t, pl.Complete())
-		p := problem(t, stages(t, 2, 100, 2, 1), pl, 3)
-		free := *p
-		free.Platform = oneMemory(t, 2)
+		priced := must.Get(priceOf(problem(t, stages(t, 2, 100, 2, 1), pl, 3)))(t)
 		for _, info := range policy.All() {
-			h := byPolicy(t, &free, info)
-			s, err := run(p, h)
-			if capacity == 128 && err == nil {
-				err = audit.Check(s, p)
-			}
-			if capacity == 128 && err != nil || capacity == 127 && (err == nil || !strings.Contains(err.Error(), "128")) {
+			if _, err := priced.Decide(schedule.Choice{Policy: info}); (err == nil) != fits || err != nil && !strings.Contains(err.Error(), "would hold 128 B") {
 				t.Errorf("%s in %d bytes: %v", info.Doc().Name, capacity, err)
 			}
 		}
