@@ -202,11 +202,8 @@ func TestExpandRefuses(t *testing.T) {
 		for i, m := range c.modes {
 			b.Task(Task{Name: fmt.Sprintf("t%d", i), Accesses: []Access{{Region{g, c.boxes[i]}, m}}})
 		}
-		graph, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = Expand(graph)
+		graph := must.Get(b.Build())(t)
+		_, err := Expand(graph)
 		if c.want == "" && err != nil {
 			t.Errorf("%s: %v", c.what, err)
 		}

@@ -140,7 +140,7 @@ func (a openSpan) Before(b openSpan) bool {
 // the end of its last use in the step, until a kernel starts to write it elsewhere, or until it
 // is evicted. A storage that keeps its contents from step to step stays.
 func (s *Schedule) setMemory(p *Problem) error {
-	r, err := NewResidency(p)
+	r, err := newResidency(p)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (s *Schedule) setMemory(p *Problem) error {
 }
 
 // pass applies a moment to the residency.
-func (s *Schedule) pass(p *Problem, r *Residency, m moment) {
+func (s *Schedule) pass(p *Problem, r *residency, m moment) {
 	switch m.kind {
 	case transferStarts:
 		t := &s.Transfers[m.index]
@@ -202,6 +202,6 @@ func (s *Schedule) pass(p *Problem, r *Residency, m moment) {
 		r.occupy(i, p.Platform.MemoryOf(span.Worker))
 	}
 	if m.kind != spanStarts {
-		r.End(i)
+		r.end(i)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -21,9 +22,7 @@ func mixed(t *testing.T) *platform.Platform {
 		Models: []platform.Model{{Op: "f", Variant: "ref", Type: "float32", Device: "cpu", Shape: "3", MedianNs: 200, P95Ns: 200, Count: 5, Active: 1},
 			{Op: "f", Variant: "go", Type: "float32", Device: "cpu", Shape: "3", MedianNs: 100, P95Ns: 100, Count: 5, Active: 1}},
 	}
-	if err := p.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Complete())
 	return p
 }
 
@@ -32,10 +31,7 @@ func oneTask(t *testing.T, task dag.Task) *dag.Graph {
 	b := dag.NewBuilder("one")
 	task.Name = "task"
 	b.Task(task)
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	return g
 }
 
@@ -80,10 +76,7 @@ func TestGivenCostsAtAClock(t *testing.T) {
 	base := mixed(t)
 	base.Devices[2].Clocks = append(base.Devices[2].Clocks, platform.Clock{Name: "slow", Scale: 0.5}, platform.Clock{Name: "turbo", Scale: 2})
 	base.Devices[2].FlopsPerSec = map[string]float64{"float32": 1e9}
-	p, err := base.WithClock("e1", "slow")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(base.WithClock("e1", "slow"))(t)
 	for _, c := range []struct {
 		words  string
 		costs  []dag.Cost
@@ -100,10 +93,7 @@ func TestGivenCostsAtAClock(t *testing.T) {
 		{"not of a third clock", []dag.Cost{{Key: "e1@turbo", Ns: 20}, {Key: "cpu", Ns: 1}}, 0, 0, -1},
 		{"10 operations at 1 per ns, 30 bytes at 1 per ns: a quarter follows the clock", []dag.Cost{{Key: "e1", Ns: 20}}, 30, 0, 25},
 	} {
-		costs, err := newCosts(oneTask(t, dag.Task{Op: "f", Type: dag.Float32, Flops: 10, MovedBytes: c.moves, Costs: c.costs}), p, costOptions{target: Unbound})
-		if err != nil {
-			t.Fatal(err)
-		}
+		costs := must.Get(newCosts(oneTask(t, dag.Task{Op: "f", Type: dag.Float32, Flops: 10, MovedBytes: c.moves, Costs: c.costs}), p, costOptions{target: Unbound}))(t)
 		if got, _ := costs.Of(0, 2); got.Duration != c.want || got.Joules != c.joules {
 			t.Errorf("%s: %v and %g J, want %d and %g", c.words, got.Duration, got.Joules, c.want, c.joules)
 		}
@@ -127,10 +117,7 @@ func TestModelCosts(t *testing.T) {
 		{"g", "ref", 50, "ref", FromRoofline},
 	} {
 		g := oneTask(t, dag.Task{Op: c.op, Type: dag.Float32, Shape: "3", Flops: 50, MovedBytes: 1})
-		costs, err := newCosts(g, p, costOptions{target: oneOffer{c.pinned}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		costs := must.Get(newCosts(g, p, costOptions{target: oneOffer{c.pinned}}))(t)
 		got, ok := costs.Of(0, 0)
 		if !ok || got.Duration != c.want || got.Source != c.source || c.source == FromMeasured && got.Variant != c.variant {
 			t.Errorf("%s, pinned %q: %+v, want %v of variant %q, %s", c.op, c.pinned, got, c.want, c.variant, c.source)
@@ -166,10 +153,7 @@ func TestCostsWithoutTiming(t *testing.T) {
 	} {
 		c.task.Type = dag.Float32
 		for recorded, want := range map[bool]Cost{true: c.timed, false: c.want} {
-			costs, err := newCosts(oneTask(t, c.task), p, costOptions{target: Unbound, timed: recorded})
-			if err != nil {
-				t.Fatal(err)
-			}
+			costs := must.Get(newCosts(oneTask(t, c.task), p, costOptions{target: Unbound, timed: recorded}))(t)
 			got, ok := costs.Of(0, c.device)
 			if !ok || got.Duration != want.Duration || got.First != want.First || got.Alone != want.Alone || got.Busy != want.Alone {
 				t.Errorf("%s, recorded %v: %+v, want %+v", c.words, recorded, got, want)
@@ -193,14 +177,8 @@ func TestClasses(t *testing.T) {
 		task.Name = string(rune('a' + i))
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	costs, err := unboundCosts(g, mixed(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
+	costs := must.Get(unboundCosts(g, mixed(t)))(t)
 	if costs.Class[0] != costs.Class[1] || len(costs.ByClass) != 6 {
 		t.Errorf("classes %v", costs.Class)
 	}
@@ -219,15 +197,9 @@ func TestNowhereToRun(t *testing.T) {
 	b := dag.NewBuilder("apart")
 	b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "cpu", Ns: 1}}, Placement: &dag.Placement{Colocate: "k"}})
 	b.Task(dag.Task{Name: "b", Costs: []dag.Cost{{Key: "e0", Ns: 1}}, Placement: &dag.Placement{Colocate: "k"}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := mixed(t)
-	costs, err := unboundCosts(g, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	costs := must.Get(unboundCosts(g, p))(t)
 	if _, err := NewFit(&Problem{Graph: g, Platform: p, Costs: costs, Steps: 1}); err == nil || !strings.Contains(err.Error(), `colocate "k"`) {
 		t.Errorf("error %v", err)
 	}
@@ -245,10 +217,7 @@ func TestPlacedOnly(t *testing.T) {
 		if placed != "" {
 			task.Placement = &dag.Placement{Device: placed}
 		}
-		costs, err := unboundCosts(oneTask(t, task), p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		costs := must.Get(unboundCosts(oneTask(t, task), p))(t)
 		for d, want := range want {
 			if got, ok := costs.Of(0, platform.DeviceID(d)); ok != (want >= 0) || ok && got.Duration != want {
 				t.Errorf("placed on %q, device %d: %v %v, want %v", placed, d, got.Duration, ok, want)

@@ -220,6 +220,9 @@ func layOutHost(d *Decision, _ *Choice) error {
 	if err != nil {
 		return err
 	}
+	if _, err := place.Overflow(d.Priced.Program, &d.Priced.Platform.Memories[d.Priced.Platform.HostMemory()], home); err != nil {
+		return err
+	}
 	for i := range d.Graphs {
 		decided := &d.Graphs[i]
 		buffers := len(decided.Problem.Graph.Buffers)

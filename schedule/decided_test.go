@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 )
 
@@ -31,14 +32,8 @@ func TestDecideAgain(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		b.Task(dag.Task{Name: name, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}, Placement: &dag.Placement{Colocate: "both"}})
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := Price(&dag.Program{Graphs: []*dag.Graph{g}}, mixed(t), Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
+	priced := must.Get(Price(&dag.Program{Graphs: []*dag.Graph{g}}, mixed(t), Unbound))(t)
 	for _, order := range [][][]dag.TaskID{{{0, 1}}, {nil, {0, 1}}, {{0}, {1}}, {nil, nil, {0, 1}}} {
 		plan := &Plan{Order: order}
 		own := fixed{plan: plan}

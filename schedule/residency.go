@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -10,16 +9,16 @@ import (
 	"dahl/schedule/place"
 )
 
-// Residency knows the memories with valid contents of every atom, and the live bytes of every memory.
+// residency knows the memories with valid contents of every atom, and the live bytes of every memory.
 // A set of memories is a word, one bit for each.
 //
 // An atom of a storage that keeps its contents from step to step stays live until a write
 // elsewhere makes it invalid. An atom of any other storage is freed after its last use in the
 // step. An input without a home is everywhere and costs nothing.
-type Residency struct {
+type residency struct {
 	p      *Problem
 	copies []int32  // by storage: number of versions; nil means one of each
-	valid  []uint64 // by atom and version ([Residency.of]): memories that have it
+	valid  []uint64 // by atom and version ([residency.of]): memories that have it
 	uses   []int32  // by atom: number of accesses in a step after which it is freed; zero means never
 	left   []int32  // by atom and version: number of those accesses still to come
 	live   []int64  // bytes by memory
@@ -27,10 +26,10 @@ type Residency struct {
 
 const Everywhere = ^uint64(0)
 
-func NewResidency(p *Problem) (*Residency, error) {
+func newResidency(p *Problem) (*residency, error) {
 	g := p.Graph
 	memories := len(p.Platform.Memories)
-	r := &Residency{p: p, copies: g.AllVersions(), valid: make([]uint64, g.NumAtoms()*int(g.Reach())),
+	r := &residency{p: p, copies: g.AllVersions(), valid: make([]uint64, g.NumAtoms()*int(g.Reach())),
 		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories)}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
@@ -64,7 +63,7 @@ func NewResidency(p *Problem) (*Residency, error) {
 }
 
 // of is the number of an atom in a step, in lists by atom and version.
-func (r *Residency) of(atom, step int32) int32 {
+func (r *residency) of(atom, step int32) int32 {
 	if r.copies == nil {
 		return atom
 	}
@@ -73,7 +72,7 @@ func (r *Residency) of(atom, step int32) int32 {
 
 // displace frees an atom's contents of an earlier step, if a step takes their version's place in a memory with fewer
 // versions than another.
-func (r *Residency) displace(atom, step int32, m platform.MemoryID) {
+func (r *residency) displace(atom, step int32, m platform.MemoryID) {
 	if r.p.Versions == nil {
 		return
 	}
@@ -101,14 +100,8 @@ func InitialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64
 	return 0, false, nil
 }
 
-// Begin makes room for the results of a task. It fails when the memory is too small.
-func (r *Residency) Begin(i dag.Instance, m platform.MemoryID) error {
-	r.occupy(i, m)
-	return r.Overfull(m)
-}
-
 // occupy makes room for the results of a task and makes them invalid in all other memories.
-func (r *Residency) occupy(i dag.Instance, m platform.MemoryID) {
+func (r *residency) occupy(i dag.Instance, m platform.MemoryID) {
 	g, t, here := r.p.Graph, i.Task, uint64(1)<<m
 	for k, a := range g.Tasks[t].Accesses {
 		if !a.Mode.Writes() {
@@ -126,8 +119,8 @@ func (r *Residency) occupy(i dag.Instance, m platform.MemoryID) {
 	}
 }
 
-// End frees atoms that no later task of the step uses.
-func (r *Residency) End(i dag.Instance) {
+// end frees atoms that no later task of the step uses.
+func (r *residency) end(i dag.Instance) {
 	g := r.p.Graph
 	for k := range g.Tasks[i.Task].Accesses {
 		for _, atom := range g.Atoms(i.Task, k) {
@@ -145,22 +138,13 @@ func (r *Residency) End(i dag.Instance) {
 }
 
 // take counts an atom in a memory from now on.
-func (r *Residency) take(atom int32, m platform.MemoryID) {
+func (r *residency) take(atom int32, m platform.MemoryID) {
 	r.live[m] += r.p.Graph.AtomBytes(dag.AtomID(atom))
 }
 
 // drop stops counting an atom in a set of memories.
-func (r *Residency) drop(atom int32, set uint64) {
+func (r *residency) drop(atom int32, set uint64) {
 	for ; set != 0; set &= set - 1 {
 		r.live[bits.TrailingZeros64(set)] -= r.p.Graph.AtomBytes(dag.AtomID(atom))
 	}
-}
-
-// Overfull fails when a memory holds more than its capacity.
-func (r *Residency) Overfull(m platform.MemoryID) error {
-	mem := &r.p.Platform.Memories[m]
-	if mem.CapacityBytes == 0 || r.live[m] <= mem.CapacityBytes {
-		return nil
-	}
-	return fmt.Errorf("memory %q would hold %s and has %s: %s too many", mem.Name, platform.ShortBytes(r.live[m]), platform.ShortBytes(mem.CapacityBytes), platform.ShortBytes(r.live[m]-mem.CapacityBytes))
 }

@@ -17,58 +17,6 @@ import (
 	"dahl/schedule/policy"
 )
 
-// TestBoundKnowsNoLayout: a and b run on the gpu and pass x on, c and d on the cpu and pass z on;
-// y goes from b to c in 10 + 4 ns. d takes 20, the others 10.
-//
-// A policy that decides at run time has one layout of the host's memory, in which z has the bytes
-// of x, since c and d come after a and b. So d holds up a of the next step, and four steps take
-// at least 4 · 50. No memory of a plan has both, and steps overlap: b starts at 10 and c at
-// 10 + 10 + 14; when c has read y, at 44, b of the next step writes it. So the steps follow each
-// other every 34, and end 3 · 34 after the first, which takes 34 + 10 + 20. A bound that counts
-// the order of the layout, as it once did, is beaten. What holds is the path of one step, 50, and
-// the work of the cpu, 4 · 30.
-func TestBoundKnowsNoLayout(t *testing.T) {
-	b := dag.NewBuilder("pipeline")
-	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{16}, Type: dag.Float32})
-	y := b.Buffer(dag.Buffer{Name: "y", Shape: []int{1}, Type: dag.Float32})
-	z := b.Buffer(dag.Buffer{Name: "z", Shape: []int{16}, Type: dag.Float32})
-	gpu, cpu := []dag.Cost{{Key: "gpu", Ns: 10}}, []dag.Cost{{Key: "cpu", Ns: 10}}
-	long := []dag.Cost{{Key: "cpu", Ns: 20}}
-	b.Task(dag.Task{Name: "a", Costs: gpu, Accesses: []dag.Access{whole(x, dag.Write)}})
-	b.Task(dag.Task{Name: "b", Costs: gpu, Accesses: []dag.Access{whole(x, dag.Read), whole(y, dag.Write)}})
-	b.Task(dag.Task{Name: "c", Costs: cpu, Accesses: []dag.Access{whole(y, dag.Read), whole(z, dag.Write)}})
-	b.Task(dag.Task{Name: "d", Costs: long, Accesses: []dag.Access{whole(z, dag.Read)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, twoMemories(t), schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const steps = 4
-	for _, info := range policy.All() {
-		d, err := priced.Decide(schedule.Choice{Policy: info})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := Run(context.Background(), d, 0, steps, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, online := info.(policy.Online)
-		if !d.Priced.DecidesLater(info) && !online && s.Makespan != 3*34+34+10+20 {
-			t.Errorf("%s takes %d, want 166", info.Doc().Name, s.Makespan)
-		}
-		if d.Priced.DecidesLater(info) && s.Makespan < 4*50 {
-			t.Errorf("%s takes %d, less than the orders of its layout: 200", info.Doc().Name, s.Makespan)
-		}
-		if bound := d.Priced.LowerBound(0, steps); bound != 4*30 {
-			t.Errorf("%s: the bound is %d, want 120", info.Doc().Name, bound)
-		}
-	}
-}
-
 // TestNoScheduleBeatsTheBound: on random graphs and machines every policy, and plans by chance
 // with variants by chance, take no less than the bound, on the whole machine and on parts of it,
 // which is one number for all of them.

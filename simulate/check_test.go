@@ -35,10 +35,7 @@ func pingPong(t testing.TB) *dag.Graph {
 	b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "cpu", Ns: 5}}, Accesses: []dag.Access{use(w, dag.Read), use(x, dag.Write)}})
 	b.Task(dag.Task{Name: "b", Costs: []dag.Cost{{Key: "gpu", Ns: 7}}, Accesses: []dag.Access{use(w, dag.Read), use(x, dag.Read), use(y, dag.Write)}})
 	b.Task(dag.Task{Name: "c", Costs: []dag.Cost{{Key: "cpu", Ns: 3}}, Accesses: []dag.Access{use(w, dag.ReadWrite), use(y, dag.Read)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	return g
 }
 
@@ -53,17 +50,9 @@ func pingPong(t testing.TB) *dag.Graph {
 // waits for c, and w moves again, as c wrote it.
 func TestPingPong(t *testing.T) {
 	p := problem(t, pingPong(t), twoMemories(t), 2)
-	plan, err := policy.HEFT.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := run(p, how{plan: plan})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := audit.Check(s, p); err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(policy.HEFT.Plan(p))(t)
+	s := must.Get(run(p, how{plan: plan}))(t)
+	must.Do(t, audit.Check(s, p))
 	type row struct {
 		name       string
 		start, end time.Duration
@@ -98,10 +87,7 @@ func TestPingPong(t *testing.T) {
 // TestCheckRefuses breaks a sound schedule in every way that Check knows.
 func TestCheckRefuses(t *testing.T) {
 	p := problem(t, pingPong(t), twoMemories(t), 3)
-	plan, err := policy.HEFT.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(policy.HEFT.Plan(p))(t)
 	breaks := map[string]func(s *schedule.Schedule){
 		"a span is missing":            func(s *schedule.Schedule) { s.Spans = s.Spans[1:] },
 		"a task runs twice":            func(s *schedule.Schedule) { s.Spans[1].Task = s.Spans[0].Task },
@@ -128,22 +114,14 @@ func TestCheckRefuses(t *testing.T) {
 		"the occupancy is wrong":             func(s *schedule.Schedule) { s.Memory = s.Memory[:1] },
 	}
 	for name, spoil := range breaks {
-		s, err := run(p, how{plan: plan})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := audit.Check(s, p); err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(run(p, how{plan: plan}))(t)
+		must.Do(t, audit.Check(s, p))
 		spoil(s)
 		if err := audit.Check(s, p); err == nil {
 			t.Errorf("%s, and Check says nothing", name)
 		}
 	}
-	s, err := run(p, how{plan: plan})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(run(p, how{plan: plan}))(t)
 	p.Platform.Memories[1].CapacityBytes = 119
 	if audit.Check(s, p) == nil {
 		t.Error("120 bytes in a memory of 119, and Check says nothing")
@@ -161,10 +139,7 @@ func TestStealing(t *testing.T) {
 		pl := randomPlatform(t, r)
 		tasks := randomGraph(r, pl)
 		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 3)
-		s, err := run(p, how{policy: by(&thief{})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(run(p, how{policy: by(&thief{})}))(t)
 		if err := audit.Check(s, p); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

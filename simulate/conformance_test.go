@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/must"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 	"dahl/schedule/policy"
@@ -26,10 +27,7 @@ func byPolicy(t *testing.T, p *schedule.Problem, info schedule.Policy) how {
 	if online, ok := info.(policy.Online); ok {
 		return how{policy: online}
 	}
-	plan, err := info.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(info.Plan(p))(t)
 	return how{plan: plan}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/schedule"
 	"dahl/schedule/policy"
 )
@@ -37,10 +38,7 @@ func layers(t *testing.T, layer, update []dag.Cost, placed string) *dag.Graph {
 	for i := range 4 {
 		task(fmt.Sprint("u", i), update, whole(y, dag.Read), row(w, i, 1000, dag.Write))
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	return g
 }
 
@@ -65,10 +63,7 @@ func TestDataParallel(t *testing.T) {
 	} {
 		g := layers(t, c.layer, both(10, 5000), c.placed)
 		p := problem(t, g, twoMemories(t), 1)
-		plan, err := policy.DataParallel.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(policy.DataParallel.Plan(p))(t)
 		runPlan(t, p, plan)
 		on := map[dag.TaskID]int{}
 		for w, list := range plan.Order {
@@ -101,19 +96,13 @@ func TestDataParallelAlongOutputs(t *testing.T) {
 		b.Task(dag.Task{Name: fmt.Sprint("y", i), Costs: []dag.Cost{{Key: "cpu", Ns: 100}, {Key: "gpu", Ns: 100}},
 			Accesses: []dag.Access{{Region: dag.Region{Buffer: y, Box: part}, Mode: dag.Write}, whole(x, dag.Read)}})
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := problem(t, g, twoMemories(t), 1)
 	for _, c := range []struct {
 		by    schedule.Policy
 		onGPU int
 	}{{policy.HEFT, 0}, {policy.DataParallel, 2}} {
-		plan, err := c.by.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(c.by.Plan(p))(t)
 		if got := plan.Order[1]; len(got) != c.onGPU || c.onGPU == 2 && (min(got[0], got[1]) != 2 || max(got[0], got[1]) != 3) {
 			t.Errorf("%s: tasks %v on the gpu", plan.Policy, got)
 		}
@@ -127,14 +116,8 @@ func TestDataParallelOfOneMemory(t *testing.T) {
 		pl := oneMemory(t, 3)
 		tasks := randomGraph(r, pl)
 		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 1)
-		heft, err := policy.HEFT.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := policy.DataParallel.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		heft := must.Get(policy.HEFT.Plan(p))(t)
+		plan := must.Get(policy.DataParallel.Plan(p))(t)
 		if !reflect.DeepEqual(plan.Order, heft.Order) {
 			t.Errorf("seed %d: tasks %v, HEFT has %v", seed, plan.Order, heft.Order)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/policy"
@@ -58,39 +59,27 @@ func priceOf(p *schedule.Problem) (*schedule.Priced, error) {
 // mustDecide is a decision that has to be possible.
 func mustDecide(t *testing.T, p *schedule.Problem, plan *schedule.Plan) *schedule.Decision {
 	t.Helper()
-	d, err := decided(p, how{plan: plan})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(decided(p, how{plan: plan}))(t)
 	return d
 }
 
 func problem(t testing.TB, g *dag.Graph, p *platform.Platform, steps int) *schedule.Problem {
 	t.Helper()
-	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	priced := must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
 	return priced.Problem(0, steps)
 }
 
 // lowerBound is that of what the problem is about, whatever orders it has.
 func lowerBound(t testing.TB, p *schedule.Problem) time.Duration {
 	t.Helper()
-	priced, err := priceOf(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	priced := must.Get(priceOf(p))(t)
 	return priced.LowerBound(0, p.Steps)
 }
 
 // dynamic is a policy of the table that decides at run time.
 func dynamic(t testing.TB, name string) policy.Online {
 	t.Helper()
-	found, err := policy.ByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(policy.ByName(name))(t)
 	return found.(policy.Online)
 }
 

@@ -14,24 +14,6 @@ import (
 	"dahl/schedule/explain"
 )
 
-// TestOneEngine: two tasks on the gpu read what enters before the first step. A copy
-// takes 50 ns. With one engine the second starts when the first has ended, and b, which
-// would have its operand at 90 if both shared the link, has it at 100.
-func TestOneEngine(t *testing.T) {
-	pl := twoMemories(t)
-	p := problem(t, onGPU(t, "x", "y"), pl, 1)
-	for engines, want := range map[int]string{
-		0: "x enter 0-90, y enter 0-90",
-		1: "x enter 0-50, y enter 50-100",
-		2: "x enter 0-90, y enter 0-90",
-	} {
-		pl.Devices[1].CopyEnginesIn = engines
-		if got := moves(p, runChecked(t, p, dynamic(t, "dmda"))); got != want {
-			t.Errorf("%d engines: %s, want %s", engines, got, want)
-		}
-	}
-}
-
 // TestEnginesByDirection: an engine for each direction. While y comes for the last task of the
 // gpu, which alone can run it, the cpu fetches v: the two copies do not wait for each other. With
 // the same engines, two copies out of the gpu do.
@@ -46,10 +28,7 @@ func TestEnginesByDirection(t *testing.T) {
 	first := b.Task(dag.Task{Name: "a", Costs: gpu, Accesses: []dag.Access{whole(v, dag.Write), whole(w, dag.Write)}})
 	b.Task(dag.Task{Name: "b", Costs: cpu, Accesses: []dag.Access{whole(v, dag.Read), whole(w, dag.Read)}})
 	b.Task(dag.Task{Name: "c", Costs: gpu, Accesses: []dag.Access{whole(y, dag.Read)}, After: []dag.TaskID{first}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := problem(t, g, pl, 1)
 	want := "y enter 0-50, v prefetch 10-60, w prefetch 60-110"
 	if got := moves(p, runChecked(t, p, dynamic(t, "eager"))); got != want {
@@ -86,10 +65,7 @@ func TestPeerCopies(t *testing.T) {
 		x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "g1.mem"})
 		b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "cpu", Ns: 10}}, Accesses: []dag.Access{whole(x, dag.Read)}})
 		b.Task(dag.Task{Name: "b", Costs: []dag.Cost{{Key: "g2", Ns: 10}}, Accesses: []dag.Access{whole(x, dag.Read)}})
-		g, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(b.Build())(t)
 		p := problem(t, g, pl, 1)
 		if got := moves(p, runChecked(t, p, dynamic(t, "eager"))); got != want {
 			t.Errorf("direct %v: %s, want %s", direct, got, want)
@@ -114,15 +90,9 @@ func TestCopiesToSecondProcessor(t *testing.T) {
 	}{{"g1", dag.Write}, {"cpu", dag.Read}, {"g2", dag.Read}} {
 		b.Task(dag.Task{Name: "on " + task.device, Costs: []dag.Cost{{Key: task.device, Ns: 10}}, Accesses: []dag.Access{whole(x, task.mode)}})
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := problem(t, g, pl, 1)
-	planned, err := run(p, how{plan: &schedule.Plan{Order: [][]dag.TaskID{{1}, {0}, {2}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	planned := must.Get(run(p, how{plan: &schedule.Plan{Order: [][]dag.TaskID{{1}, {0}, {2}}}}))(t)
 	for _, s := range []*schedule.Schedule{planned, runChecked(t, p, dynamic(t, "eager"))} {
 		if err := audit.Check(s, p); err != nil || s.Makespan != 10+2*50+10 {
 			t.Errorf("%s in %v, want 120ns (%v)", moves(p, s), s.Makespan, err)
@@ -147,16 +117,10 @@ func TestEntryBesideTheFirstStep(t *testing.T) {
 	b.Task(dag.Task{Name: "make", Costs: cpu, Accesses: []dag.Access{whole(x, dag.Write)}})
 	b.Task(dag.Task{Name: "a", Costs: gpu, Accesses: []dag.Access{whole(v, dag.Read), whole(x, dag.Read)}})
 	b.Task(dag.Task{Name: "b", Costs: gpu, Accesses: []dag.Access{whole(w, dag.Read)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	for steps, want := range map[int]string{1: "v enter 0-50, x prefetch 50-100, w enter 100-310", 2: "v enter 0-50, x prefetch 50-100, w enter 100-310, x prefetch 310-360"} {
 		p := problem(t, g, pl, steps)
-		s, err := run(p, how{plan: &schedule.Plan{Order: [][]dag.TaskID{{0}, {1, 2}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(run(p, how{plan: &schedule.Plan{Order: [][]dag.TaskID{{0}, {1, 2}}}}))(t)
 		if err := audit.Check(s, p); err != nil || moves(p, s) != want || s.FirstStep != 320 {
 			t.Errorf("%d steps: %s, the first in %v; want %s, 320ns (%v)", steps, moves(p, s), s.FirstStep, want, err)
 		}
@@ -212,13 +176,8 @@ func TestCheckRefusesEvictions(t *testing.T) {
 		"peaks of":                 func(s *schedule.Schedule) { s.Evictions[0].At = 111 },
 		"eviction 0 drops it at 0": func(s *schedule.Schedule) { s.Evictions[0].At = 0 },
 	} {
-		s, err := run(p, how{plan: &schedule.Plan{Order: [][]dag.TaskID{nil, {0, 1, 2}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := audit.Check(s, p); err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(run(p, how{plan: &schedule.Plan{Order: [][]dag.TaskID{nil, {0, 1, 2}}}}))(t)
+		must.Do(t, audit.Check(s, p))
 		spoil(s)
 		if err := audit.Check(s, p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: Check says %v (%s)", want, err, moves(p, s))
@@ -237,10 +196,7 @@ func TestPathThroughAnEngine(t *testing.T) {
 	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "g1.mem"})
 	y := b.Buffer(dag.Buffer{Name: "y", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "ram"})
 	b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "g2", Ns: 10}}, Accesses: []dag.Access{whole(x, dag.Read), whole(y, dag.Read)}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := problem(t, g, pl, 1)
 	s := runChecked(t, p, dynamic(t, "eager"))
 	if got, want := moves(p, s), "x enter 0-50, y enter 50-100"; got != want {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/must"
 	"dahl/schedule/audit"
 	"dahl/schedule/policy"
 )
@@ -19,17 +20,9 @@ func TestHandOffToCPU(t *testing.T) {
 		pl := twoMemories(t)
 		pl.Devices[1].HandoffToCPU = 1000
 		p := problem(t, pingPong(t), withEngines(t, pl, engines), 2)
-		plan, err := policy.HEFT.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := run(p, how{plan: plan})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := audit.Check(s, p); err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(policy.HEFT.Plan(p))(t)
+		s := must.Get(run(p, how{plan: plan}))(t)
+		must.Do(t, audit.Check(s, p))
 		var arrived, starts, ends [2]time.Duration // of y, of c, by step
 		for i := range s.Transfers {
 			if tr := &s.Transfers[i]; p.Graph.Buffers[tr.Buffer].Name == "y" {

@@ -13,10 +13,7 @@ import (
 func plannedOn(t *testing.T, pl *platform.Platform, g *dag.Graph, task string) string {
 	t.Helper()
 	p := problem(t, g, pl, 1)
-	plan, err := policy.HEFT.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(policy.HEFT.Plan(p))(t)
 	runPlan(t, p, plan)
 	for w, list := range plan.Order {
 		for _, id := range list {
@@ -89,9 +86,6 @@ func readers(t *testing.T, bytes map[string]int, homes map[string]string, tasks 
 		}
 		b.Task(dag.Task{Name: task.name, Costs: costs, Accesses: accesses})
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	return g
 }

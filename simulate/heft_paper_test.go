@@ -20,10 +20,7 @@ import (
 // one second, one unit of communication cost is one byte at one byte per second.
 func paperProblem(t *testing.T) *schedule.Problem {
 	t.Helper()
-	file, err := os.Open("../schedule/policy/testdata/heft10.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open("../schedule/policy/testdata/heft10.csv"))(t)
 	defer file.Close()
 	type edge struct {
 		from, to string
@@ -39,17 +36,11 @@ func paperProblem(t *testing.T) *schedule.Problem {
 		case len(f) == 4:
 			names = append(names, f[0])
 			for p, s := range f[1:] {
-				seconds, err := strconv.Atoi(s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				seconds := must.Get(strconv.Atoi(s))(t)
 				costs[f[0]] = append(costs[f[0]], dag.Cost{Key: "P" + strconv.Itoa(p+1), Ns: int64(seconds) * 1e9})
 			}
 		case len(f) == 3:
-			cost, err := strconv.Atoi(f[2])
-			if err != nil {
-				t.Fatal(err)
-			}
+			cost := must.Get(strconv.Atoi(f[2]))(t)
 			edges = append(edges, edge{f[0], f[1], cost})
 		}
 	}
@@ -70,10 +61,7 @@ func paperProblem(t *testing.T) *schedule.Problem {
 		}
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	return problem(t, g, paperPlatform(t), 1)
 }
 
@@ -100,14 +88,8 @@ func paperPlatform(t *testing.T) *platform.Platform {
 // the placement given there (and in the last lines of the data file).
 func TestHEFTPaper(t *testing.T) {
 	p := paperProblem(t)
-	plan, err := policy.HEFT.Plan(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := run(p, how{plan: plan})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(policy.HEFT.Plan(p))(t)
+	s := must.Get(run(p, how{plan: plan}))(t)
 	if s.Makespan != 80*time.Second {
 		t.Errorf("makespan %v, the paper has 80", s.Makespan)
 	}

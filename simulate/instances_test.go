@@ -44,10 +44,7 @@ func stages(t testing.TB, n int, each time.Duration, copies, others int) *dag.Gr
 		}
 		fmt.Fprintf(&b, " costs d%d=%d\n", i, each)
 	}
-	g, err := dag.ParseText(strings.NewReader(b.String()), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(dag.ParseText(strings.NewReader(b.String()), "test"))(t)
 	return g
 }
 
@@ -87,9 +84,7 @@ func TestCopiesOfABuffer(t *testing.T) {
 		{6, 1, 600 * ms, 1 + 2}, {6, 2, 300 * ms, 0}, {6, 3, 200 * ms, 0}, {6, 4, 150 * ms, 0}, {6, 5, 120 * ms, 0}, {6, 6, 100 * ms, 6 + 5*2}, {6, 8, 100 * ms, 6 + 5*2},
 	} {
 		p := problem(t, stages(t, c.stages, 100*ms, c.copies, 2), oneMemory(t, c.stages), steps)
-		if err := p.Graph.Check(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Graph.Check())
 		fewer := *p
 		fewer.Steps = steps - 60
 		if grows := lowerBound(t, p) - lowerBound(t, &fewer); grows != 60*c.period {
@@ -115,25 +110,16 @@ func TestCopiesOfABuffer(t *testing.T) {
 	}
 }
 
-// TestCopiesCount: two copies of x, 64 bytes each, are live when stage 1 writes the second and stage 2 reads
-// the first. A memory of 128 bytes holds them; in one of 127 every policy and plan is refused.
+// TestCopiesCount: two versions of x, 64 bytes each, are live when stage 1 writes the second and stage 2 reads
+// the first. A memory of 128 bytes holds them; in one of 127 every policy is refused before the run.
 func TestCopiesCount(t *testing.T) {
-	for _, capacity := range []int64{128, 127} {
+	for capacity, fits := range map[int64]bool{128: true, 127: false} {
 		pl := oneMemory(t, 2)
 		pl.Memories[0].CapacityBytes = capacity
-		if err := pl.Complete(); err != nil {
-			t.Fatal(err)
-		}
-		p := problem(t, stages(t, 2, 100, 2, 1), pl, 3)
-		free := *p
-		free.Platform = oneMemory(t, 2)
+		must.Do(t, pl.Complete())
+		priced := must.Get(priceOf(problem(t, stages(t, 2, 100, 2, 1), pl, 3)))(t)
 		for _, info := range policy.All() {
-			h := byPolicy(t, &free, info)
-			s, err := run(p, h)
-			if capacity == 128 && err == nil {
-				err = audit.Check(s, p)
-			}
-			if capacity == 128 && err != nil || capacity == 127 && (err == nil || !strings.Contains(err.Error(), "128")) {
+			if _, err := priced.Decide(schedule.Choice{Policy: info}); (err == nil) != fits || err != nil && !strings.Contains(err.Error(), "would hold 128 B") {
 				t.Errorf("%s in %d bytes: %v", info.Doc().Name, capacity, err)
 			}
 		}
@@ -204,15 +190,9 @@ func TestCopiesInTwoMemories(t *testing.T) {
 			each = 97 * ms
 		}
 		p := problem(t, stages(t, c.stages, each, c.copies, 3), twoMemoriesOf(t, c.stages), steps)
-		plan, err := policy.HEFT.Plan(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(policy.HEFT.Plan(p))(t)
 		plan.Versions = planned(c.stages, c.planned)
-		priced, err := priceOf(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		priced := must.Get(priceOf(p))(t)
 		d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
@@ -223,10 +203,7 @@ func TestCopiesInTwoMemories(t *testing.T) {
 				t.Fatalf("%+v: %v", c, err)
 			}
 		}
-		s, err := Run(context.Background(), d, 0, steps, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(Run(context.Background(), d, 0, steps, Options{}))(t)
 		if err := audit.Check(s, d.Problem(0, steps, false)); err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}

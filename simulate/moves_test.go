@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 	"dahl/schedule/policy"
@@ -55,10 +56,7 @@ func onGPU(t *testing.T, tasks ...string) *dag.Graph {
 		}
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	return g
 }
 
@@ -77,12 +75,7 @@ func runPlan(t *testing.T, p *schedule.Problem, plan *schedule.Plan) *schedule.S
 
 func runChecked(t *testing.T, p *schedule.Problem, policy policy.Online) *schedule.Schedule {
 	t.Helper()
-	s, err := run(p, how{policy: policy})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := audit.Check(s, p); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(run(p, how{policy: policy}))(t)
+	must.Do(t, audit.Check(s, p))
 	return s
 }

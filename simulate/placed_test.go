@@ -268,10 +268,7 @@ func TestPlacedOneEngine(t *testing.T) {
 		makespan time.Duration
 	}{{1, 10 + 2*1002 + 5}, {2, 10 + 1002 + 5}} {
 		p := problem(t, g, withEngines(t, pl, c.engines), 1)
-		s, err := run(p, how{plan: plan})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(run(p, how{plan: plan}))(t)
 		if s.Makespan != c.makespan {
 			t.Errorf("with %d engines %v, want %v", c.engines, s.Makespan, c.makespan)
 		}
@@ -280,7 +277,7 @@ func TestPlacedOneEngine(t *testing.T) {
 		for i, d := range []time.Duration{70, 110} {
 			told[s.Transfers[i].Key()] = d
 		}
-		s, err = run(p, how{plan: plan, Options: Options{Moving: func(t *schedule.Transfer) (time.Duration, bool) {
+		s, err := run(p, how{plan: plan, Options: Options{Moving: func(t *schedule.Transfer) (time.Duration, bool) {
 			d, ok := told[t.Key()]
 			return d, ok
 		}}})

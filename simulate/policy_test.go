@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/must"
 	"dahl/platforms/testmachine"
 	"dahl/schedule/policy"
 )
@@ -19,15 +20,9 @@ func TestDMDAWeighsTransfers(t *testing.T) {
 		b := dag.NewBuilder("one")
 		x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{bytes}, Type: dag.Uint8, Role: dag.Input, Home: "host"})
 		b.Task(dag.Task{Name: "t", Accesses: []dag.Access{whole(x, dag.Read)}, Costs: []dag.Cost{{Key: "cpu", Ns: 80}, {Key: "gpu", Ns: 10}}})
-		g, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(b.Build())(t)
 		p := problem(t, g, twoMemories(t), 1)
-		s, err := run(p, how{policy: dynamic(t, "dmda")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(run(p, how{policy: dynamic(t, "dmda")}))(t)
 		if got := p.Platform.Workers[s.Spans[0].Worker].Name; got != want {
 			t.Errorf("%d bytes: on %s, want %s", bytes, got, want)
 		}
@@ -42,15 +37,9 @@ func TestDMDAQueues(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		b.Task(dag.Task{Name: name, Costs: []dag.Cost{{Key: "cpu", Ns: 10}}})
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := problem(t, g, testmachine.Node(t, testmachine.CPU(2)), 1)
-	s, err := run(p, how{policy: dynamic(t, "dmda")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(run(p, how{policy: dynamic(t, "dmda")}))(t)
 	got := ""
 	for _, span := range s.Spans {
 		got += fmt.Sprint(g.Tasks[span.Task].Name, " ", span.Worker, " ", int64(span.Start), "; ")
@@ -68,15 +57,9 @@ func TestEagerOrder(t *testing.T) {
 		task.Costs = []dag.Cost{{Key: "cpu", Ns: 1}}
 		b.Task(task)
 	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	p := problem(t, g, testmachine.Node(t, testmachine.CPU(1)), 2)
-	s, err := run(p, how{policy: dynamic(t, "eager")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(run(p, how{policy: dynamic(t, "eager")}))(t)
 	got := ""
 	for _, span := range s.Spans {
 		got += g.Tasks[span.Task].Name
@@ -92,10 +75,7 @@ func TestDispatch(t *testing.T) {
 	b := dag.NewBuilder("chain")
 	first := b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "cpu", Ns: 5}}})
 	b.Task(dag.Task{Name: "b", Costs: []dag.Cost{{Key: "cpu", Ns: 7}}, After: []dag.TaskID{first}})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(b.Build())(t)
 	pl := testmachine.Node(t, testmachine.CPU(1))
 	pl.Devices[0].Dispatch = 2
 	p := problem(t, g, pl, 1)
@@ -104,28 +84,6 @@ func TestDispatch(t *testing.T) {
 		a, b := s.Spans[0], s.Spans[1]
 		if got, want := [6]time.Duration{a.Ready, a.Start, a.End, b.Ready, b.Start, b.End}, [6]time.Duration{0, 2, 7, 7, 9, 16}; got != want {
 			t.Errorf("%s: %d, want %d", info.Doc().Name, got, want)
-		}
-	}
-}
-
-// TestSharedCopies: two tasks on the gpu read one operand of 40 bytes from ram. It
-// moves once, for the first by name, and the copy is kept for the next step, as
-// nothing writes it.
-func TestSharedCopies(t *testing.T) {
-	b := dag.NewBuilder("shared")
-	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "ram"})
-	for _, name := range []string{"b", "a"} {
-		b.Task(dag.Task{Name: name, Accesses: []dag.Access{whole(x, dag.Read)}, Costs: []dag.Cost{{Key: "gpu", Ns: 10}}})
-	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := problem(t, g, twoMemories(t), 3)
-	for _, info := range policy.All() {
-		s := runPolicy(t, p, info)
-		if len(s.Transfers) != 1 || s.Transfers[0].Bytes != 40 || g.Tasks[s.Transfers[0].For].Name != "a" {
-			t.Errorf("%s: transfers %+v, want one of 40 bytes for a", info.Doc().Name, s.Transfers)
 		}
 	}
 }

@@ -223,10 +223,7 @@ func (g *randomTasks) build(t *testing.T, order []int) *dag.Graph {
 	for _, i := range order {
 		b.Task(g.tasks[i])
 	}
-	graph, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := must.Get(b.Build())(t)
 	return graph
 }
 
@@ -276,10 +273,7 @@ func TestRandomStates(t *testing.T) {
 		tasks := randomGraph(r, pl)
 		g := tasks.build(t, inOrder(len(tasks.tasks)))
 		prob := problem(t, g, pl, 1+r.IntN(4))
-		plan, err := policy.HEFT.Plan(prob)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(policy.HEFT.Plan(prob))(t)
 		randomStates(r, plan, g, pl)
 		d := mustDecide(t, prob, plan)
 		s, err := Run(context.Background(), d, 0, prob.Steps, Options{})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
 )
 
 // BenchmarkPlace splits 64 layers of 32 tiles, each of which reads three neighbours of the
@@ -31,10 +32,7 @@ func BenchmarkPlace(b *testing.B) {
 		}
 		last = y
 	}
-	g, err := build.Build()
-	if err != nil {
-		b.Fatal(err)
-	}
+	g := must.Get(build.Build())(b)
 	for b.Loop() {
 		if _, err := placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{plan}, nil); err != nil {
 			b.Fatal(err)

@@ -24,7 +24,11 @@ func (placed *Program) layOut() (layouts [][]*layout.Layout, excess map[platform
 		return nil, nil, err
 	}
 	for m := range placed.Platform.Memories {
-		if over, tooLarge := placed.overflow(platform.MemoryID(m), layouts); over > 0 {
+		var here []*layout.Layout
+		for i := range layouts {
+			here = append(here, layouts[i][m])
+		}
+		if over, tooLarge := Overflow(placed.Origin, &placed.Platform.Memories[m], here); over > 0 {
 			if excess == nil {
 				excess = map[platform.MemoryID]int64{}
 			}
@@ -102,20 +106,19 @@ func (pg *Graph) keepsBytes() []bool {
 	return moved
 }
 
-// overflow is the number of bytes that a memory lacks for the layouts of all graphs. They share its arenas. The
-// error names the largest graph, if that alone is too large.
-func (placed *Program) overflow(m platform.MemoryID, layouts [][]*layout.Layout) (most int64, err error) {
+// Overflow is the number of bytes that a memory lacks for the layouts of all graphs of a program there. They share its
+// arenas. The error names the largest graph, if that alone is too large.
+func Overflow(prog *dag.Program, m *platform.Memory, layouts []*layout.Layout) (most int64, err error) {
 	var whole layout.Layout
-	for i := range layouts {
-		l := layouts[i][m]
+	for i, l := range layouts {
 		for a, bytes := range l.ArenaBytes {
 			whole.ArenaBytes[a] = max(whole.ArenaBytes[a], bytes)
 		}
-		if over, tooLarge := overflow(l, &placed.Platform.Memories[m]); over > most {
-			most, err = over, fmt.Errorf("graph %q: %w", placed.Graphs[i].Origin.Name, tooLarge)
+		if over, tooLarge := overflow(l, m); over > most {
+			most, err = over, fmt.Errorf("graph %q: %w", prog.Graphs[i].Name, tooLarge)
 		}
 	}
-	over, tooLarge := overflow(&whole, &placed.Platform.Memories[m])
+	over, tooLarge := overflow(&whole, m)
 	if err == nil && over > 0 {
 		err = fmt.Errorf("all graphs together: %w", tooLarge)
 	}

@@ -41,8 +41,7 @@ type Engine struct {
 	ahead     []uint64 // set of workers that run a task and may be given another
 	fit       *schedule.Fit
 
-	resident *schedule.Residency // nil where the memory can hold everything, and in a plan for several memories
-	moves    *heftTransfers      // of a plan for several memories; nil in one memory
+	moves *heftTransfers // of a plan for several memories; nil in one memory
 }
 
 // Command tells the driver of the Engine to run an instance on a worker, after those commanded before.
@@ -77,29 +76,9 @@ type workerState struct {
 	ends   time.Duration  // when the last assigned task should end
 }
 
-// NewEngine prepares a run in one memory. It fails when the problem is not complete, when a task can run
-// nowhere, or when the home of a buffer does not exist.
+// NewEngine prepares a run in one memory. It fails when the problem is not complete, or when a task can run
+// nowhere.
 func NewEngine(p *schedule.Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
-	e, err := newEngine(p, policy, now)
-	if err != nil {
-		return nil, err
-	}
-	resident, err := schedule.NewResidency(p)
-	if err != nil {
-		return nil, err
-	}
-	for m := range p.Platform.Memories {
-		if err := resident.Overfull(platform.MemoryID(m)); err != nil {
-			return nil, fmt.Errorf("before the first task: %w", err)
-		}
-	}
-	if mayOverflow(p) {
-		e.resident = resident
-	}
-	return e, nil
-}
-
-func newEngine(p *schedule.Problem, policy Scheduler, now func() time.Duration) (*Engine, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -125,17 +104,6 @@ func newEngine(p *schedule.Problem, policy Scheduler, now func() time.Duration) 
 	return e, nil
 }
 
-// mayOverflow reports whether the storages together exceed the memory in which all tasks run.
-func mayOverflow(p *schedule.Problem) bool {
-	total, limit := int64(0), p.Platform.Memories[p.Platform.HostMemory()].CapacityBytes
-	for i := range p.Graph.Buffers {
-		if p.Graph.Buffers[i].ViewOf == dag.None {
-			total += p.Graph.Buffers[i].Bytes() * int64(p.Graph.Versions(dag.BufferID(i)))
-		}
-	}
-	return limit > 0 && total > limit
-}
-
 // Start begins the run.
 func (e *Engine) Start(cmds []Command) []Command {
 	e.at = e.now()
@@ -154,9 +122,6 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	state.runs = slices.Delete(state.runs, 0, 1)
 	e.asks(w)
 	e.instances[e.steps.Slot(i)].phase = blocked // the slot is free for a later step
-	if e.resident != nil {
-		e.resident.End(i)
-	}
 	e.moves.wrote(i.Task, e.p.Platform.MemoryOf(w), e.at)
 	e.steps.End(i)
 	return e.settle(cmds)
@@ -165,7 +130,7 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 // Finished reports whether every task of every step has ended.
 func (e *Engine) Finished() bool { return e.steps.Finished() }
 
-// Err returns the error that stopped the run: too small a memory, a missing route, or a scheduler against the rules.
+// Err returns the error that stopped the run: a missing route, or a scheduler against the rules.
 // No commands follow an error.
 func (e *Engine) Err() error { return e.err }
 
@@ -296,12 +261,6 @@ func (e *Engine) handOut(w platform.WorkerID, i dag.Instance, cmds []Command) []
 	x.phase = taken
 	e.ready--
 	e.begun = max(e.begun, i.Step)
-	if e.resident != nil {
-		if err := e.resident.Begin(i, e.p.Platform.MemoryOf(w)); err != nil {
-			e.err = fmt.Errorf("task %q: %w", e.p.Graph.Tasks[i.Task].Name, err)
-			return cmds
-		}
-	}
 	state, takes := &e.workers[w], e.fit.Occupies(i.Task, w)
 	state.queued -= takes
 	state.until = e.startsAt(w, i) + takes

@@ -24,7 +24,7 @@ func (o *online) Plan(p *schedule.Problem) (*schedule.Plan, error) {
 	moves := newHEFTTransfers(several)
 	for range plannedSteps {
 		var err error
-		if r.engine, err = newEngine(several, o.start(several), func() time.Duration { return r.now }); err != nil {
+		if r.engine, err = NewEngine(several, o.start(several), func() time.Duration { return r.now }); err != nil {
 			return nil, err
 		}
 		r.engine.moves, r.order = moves, make([][]dag.TaskID, len(p.Platform.Workers))
