@@ -361,7 +361,7 @@ func TestNewRefuses(t *testing.T) {
 		{`policy "chance"`, func(o *how) { o.Policy = "chance" }},
 		{`no variant "abacus"`, func(o *how) { o.Plans = []*schedule.Plan{abacus} }},
 		{"000000000000…", func(o *how) { o.Plans = []*schedule.Plan{other} }},
-		{`memory "ram" of 1000 bytes`, func(o *how) { o.Platform = small }},
+		{`memory "ram" has 1 kB`, func(o *how) { o.Platform = small }},
 		{"3 workers", func(o *how) { o.Plans = []*schedule.Plan{randomPlan(prog.Graphs[0], 3, 0)} }},
 	} {
 		opt := how{Platform: machine(t, 2), Options: Options{Hooks: testHooks(nil)}}

@@ -85,7 +85,7 @@ func TestMeasureProcessors(t *testing.T) {
 		if err != nil || !ok {
 			t.Fatalf("%v, %v", ok, err)
 		}
-		if math.Abs(e.Watts-46) > 46*4.0/667 || math.Abs(e.IdleWatts-15) > 15*4.0/333 || e.Meter != "RAPL (2 packages)" || math.Abs(e.Seconds-0.007) > 1e-9 {
+		if math.Abs(e.Watts-46) > 46*4.0/667 || math.Abs(e.IdleWatts-15) > 15*4.0/333 || e.Meter != "RAPL (2 packages)" || math.Abs(e.Seconds/float64(e.Calls)-0.007) > 1e-9 {
 			t.Errorf("got %+v, want 46 W, 15 W idle and calls of 7 ms", e)
 		}
 		for _, device := range []string{"gpu0", "none"} {
