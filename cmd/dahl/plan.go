@@ -23,13 +23,12 @@ import (
 	"dahl/schedule"
 )
 
-var planHelp = `plan lets a policy decide where and in which order the tasks of a step run, and
-writes the decisions as plan.json into a run directory, beside the schedule that
-the simulator predicts for them. With several memories they are also what every copy
-engine moves in which order, what leaves a memory and comes back, and where everything
-lies. simulate and execute replay the file with --plan, to the letter; they refuse one
-that contradicts itself or the graph. eager, dmda and dmdar decide at run time where all
-tasks run in one memory; the file then has the order that they came to. For several
+var planHelp = `plan lets a policy choose the place and the order of the tasks of a step. It writes the decisions
+as plan.json into a run directory, with the schedule predicted by the simulator. With several
+memories plan.json also has the transfers of every copy engine in their order, the evictions and
+reloads, and the offsets of all buffers. simulate and execute replay the file with --plan, to the
+letter; they refuse a plan that contradicts itself or the graph. eager, dmda and dmdar decide at
+run time where all tasks run in one memory; the file then has the resulting order. For several
 memories they plan before the run, over expected times, and the plan is replayed. For the
 shortest step, --policy best compares plans of all policies.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
@@ -50,40 +49,40 @@ Both are states that the platform file describes.
 
 ` + flags.BestPolicyHelp + `
 
-With --objective it looks for the plan of a step that takes the least time, joules or
-joules times seconds, and says whether that is proven, or how far the value may be above
-the least. The step is one that runs alone (--steps 1), or a steady one: what one step
-more adds to a long run. It chooses devices and how many units of each, the samples per
-task of a network's layers, or with several GPUs one part for each of the batch, or of the
-outputs, inputs, rows or columns of the layers, where and
-when each task runs, and its clock. All policies plan for the choices that may be best.
-From the best in parts it goes on to layers in parts along different dimensions, and near
-the best of all it cuts single layers otherwise: first in samples and outputs, and in parts
-of the weight gradient and its accumulators; then the forward pass and both gradients along
-any dimension; and the batch in micro-batches. Tiles named "4 samples per task; fc1: 60
-inputs; fc1: 2 accumulators" are those of 4 samples, and fc1 has 60 inputs per task, whose
-sums two accumulators take. Of the gradients it says "fc1: 30 gradient outputs" (of the
-weight) and "conv2: 7 input-gradient rows". Beside tiles that the platform file has measured,
-only such are tried as it has measured too. Others are estimated, and the line of the step
-says how much of it is. Local search improves the best plans. Of a step alone of up to 64
-tasks it looks at all plans, as far as --budget goes. Where it has not,
+With --objective it looks for the plan of a step with the least time, joules or joules times
+seconds. It proves the plan optimal, or bounds its distance from the optimum. The step runs
+alone (--steps 1), or it is a steady step: the time or the joules that one more step adds to a
+long run. The search chooses devices and numbers of their units, tilings of a network's layers,
+and the place, order and clock of every task. A tiling has one number of samples per task for
+all layers. With several GPUs it may also divide the batch, or the outputs, inputs, rows or
+columns of the layers, into one part for each GPU. All policies plan for the most promising
+choices. From the best tiling in parts the search goes on to layers in parts along different
+dimensions. Near the best tiling of all it changes single layers: first samples and outputs,
+parts of the weight gradient and its accumulators; then the forward pass and both gradients
+along any dimension; and micro-batches. A tiling named "4 samples per task; fc1: 60 inputs;
+fc1: 2 accumulators" has 4 samples per task, except that tasks of fc1 have 60 inputs, and two
+accumulators take their sums. "fc1: 30 gradient outputs" speaks of the weight gradient, and
+"conv2: 7 input-gradient rows" of the input gradient. Where the platform file has measured
+calls, the search tries tilings with measured calls only. Other times are estimated, and the
+line of the step says how much of it is. Local search improves the best plans. For a single step
+of up to 64 tasks the search visits all plans, as far as --budget goes. Where it has not,
 certificate.json proves a bound for all choices: sets of devices (up to exchange of equal
 ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of one kind)
-with each of the tiles of all layers, the plan's own tiles, and any number of copies of
-buffers. dahl verify adds it up again in exact arithmetic. --devices, --lowering, --tile and --clock
-are fences. Devices that the plan gives no task leave the set that is chosen.
-It says in words what it chose and why; what the next best plan, spare devices and
-leaving out chosen ones would cost, if local search has looked there as well; and where the
-objective lies when durations are drawn from the distributions of a calibrated platform
-(with --seed).
+with each of the tilings of all layers, the plan's own tiling, and any number of versions of
+buffers. dahl verify checks it again in exact arithmetic. --devices, --lowering, --tile and --clock
+restrict the choices. Devices without tasks leave the chosen set.
+The command explains its choice in words. It gives the cost of the next best plan, of spare
+devices, and of leaving out chosen ones, if local search has looked there as well. On a
+calibrated platform it also gives the range of the objective for durations drawn from the
+measured distributions (with --seed).
 
 A signal (Ctrl-C) or a lost terminal ends the search: the best plan so far is written with
 the bound that is proved by then, and the exit code is 128 + the signal's number; rerun
 does not repeat it. A SIGINT or SIGTERM after that ends it at once and writes nothing.
 
---deadline leaves out plans whose step takes longer; --power-cap lets tasks wait while the
-machine would draw more. front.csv and front.svg show all plans that were simulated by time
-and energy, and which of them no other beats in both.
+--deadline excludes plans with a longer step; --power-cap lets tasks wait while the
+machine would draw more. front.csv and front.svg show all simulated plans by time
+and energy, and mark the plans that no other beats in both.
 
 dahl experiment run plans for several machines, graphs or networks: command = "plan" in [run], and
 lists of them in [grid], such as platform = ["laptop", "server"] or graph = ["graphs/*.stg"].

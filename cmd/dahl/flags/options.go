@@ -198,12 +198,12 @@ func (o *Options) setPolicy() error {
 }
 
 // BestPolicyHelp is the paragraph about it in the help of the commands that have it.
-var BestPolicyHelp = fmt.Sprintf(`Without --policy the run has the devices, of those of --devices, on which a step is predicted
-to be fastest, and one line says which and how much faster than all. Each set of devices
-has the lowering that it has by default, so weights may differ in their last bits from those
-on all, as they do with --devices; on processors of one kind they do not. Of steps of more than
+var BestPolicyHelp = fmt.Sprintf(`Without --policy the run takes the set of devices with the fastest predicted step, among the
+sets of --devices. One line names the set, and its advantage over all devices. Each set of devices
+has its own default lowering, as with --devices, so weights may differ in their last bits from
+the weights on all; on processors of one kind they do not. For steps of more than
 %d tasks only plain sets are compared: all, each kind of device alone, and one device that is no
-processor. Of a machine that is detected, whose rates are guesses, none are:
+processor. A detected machine has guessed rates, and is not searched:
 --policy %s plans for all.`, BestTasks, ListPolicy)
 
 // BestPolicy is the --policy that chooses among the plans of all policies on sets of the devices.
@@ -231,9 +231,9 @@ two, a step is simulated with each, and the run has the fastest; the plan and th
 manifest record the lowering. Where a layer is whole by default, smaller tiles are tried
 with its weight gradient split like them and with it whole. With several GPUs all layers
 are also cut in parts along one dimension: samples, outputs, inputs, rows or columns. From
-the fastest it goes on to cut single layers otherwise along any dimension, as far as tiles
-are measured as well. Those of all layers that the platform file
-has not measured are predicted from others, within the error bars that simulate prints:
+the fastest tiling it goes on to change single layers along any dimension, as far as their tiles
+are measured as well. Times of tilings of all layers that the platform file
+has not measured are predicted from measured ones, within the error bars of simulate:
 to choose by measured times, calibrate with --lowering best first. Weights depend on the
 lowering, so with best they may differ between machines and numbers of workers.`
 
