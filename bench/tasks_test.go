@@ -101,7 +101,7 @@ func compile(b *testing.B, shape int, name string) (r *execute.Runner, tasks int
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := plan.Decide(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}, p, execute.Target{Here: true}, schedule.Choice{Policy: info})
+	d, err := plan.Decide(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}, p, execute.Target{ThisMachine: true}, schedule.Choice{Policy: info})
 	if err == nil {
 		r, err = execute.New(d, execute.Options{})
 	}

@@ -221,7 +221,7 @@ func (n *network) execute(t testing.TB, h how) *training {
 func (tr *training) open(t testing.TB, h how, hooks map[string]execute.Hook) {
 	t.Helper()
 	h.platform = must.Get(execute.Runnable(h.platform))(t)
-	tr.decision = h.decide(t, tr.prog, execute.Target{Variant: h.variant, Here: true})
+	tr.decision = h.decide(t, tr.prog, execute.Target{Variant: h.variant, ThisMachine: true})
 	tr.runner = must.Get(execute.New(tr.decision, execute.Options{Hooks: hooks, Poison: h.poison}))(t)
 	tr.fill()
 }

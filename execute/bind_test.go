@@ -48,7 +48,7 @@ func TestOffers(t *testing.T) {
 	}{
 		{Target{}, "cpu", schedule.Offer{WorkspaceBytes: greatest}},
 		{Target{}, "emulated", schedule.Offer{WorkspaceBytes: onDevice}},
-		{Target{Here: true}, "cpu", schedule.Offer{Variant: k.Default().Name, WorkspaceBytes: bytes[k.Default().Name]}},
+		{Target{ThisMachine: true}, "cpu", schedule.Offer{Variant: k.Default().Name, WorkspaceBytes: bytes[k.Default().Name]}},
 		{Target{Variant: "ref"}, "cpu", schedule.Offer{Variant: "ref", WorkspaceBytes: sums}},
 		{Target{Variant: "cuda"}, "cpu", schedule.Offer{WorkspaceBytes: greatest}}, // which is for other devices
 	} {

@@ -59,7 +59,7 @@ func runPlan(g *dag.Graph, p *platform.Platform, plan *schedule.Plan) (*Runner, 
 	if err != nil {
 		return nil, err
 	}
-	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}, p, Target{Here: true})
+	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}, p, Target{ThisMachine: true})
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func decided(prog *dag.Program, h how) (*schedule.Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	priced, err := schedule.Price(prog, p, Target{Variant: h.Variant, Here: true})
+	priced, err := schedule.Price(prog, p, Target{Variant: h.Variant, ThisMachine: true})
 	if err != nil {
 		return nil, err
 	}

@@ -344,7 +344,7 @@ func TestNewRefuses(t *testing.T) {
 	cuda := machine(t, 2)
 	cuda.Devices[0].Kind = "cuda"
 	abacus := randomPlan(prog.Graphs[0], 2, 0)
-	abacus.Variants = priced(t, prog, machine(t, 2), Target{Here: true}).Costs(0).Variants(prog.Graphs[0], machine(t, 2))
+	abacus.Variants = priced(t, prog, machine(t, 2), Target{ThisMachine: true}).Costs(0).Variants(prog.Graphs[0], machine(t, 2))
 	for call := range abacus.Variants["cpu"] {
 		abacus.Variants["cpu"][call] = "abacus"
 	}

@@ -18,10 +18,10 @@ type Target struct {
 	// Variant is asked for by name: each operation uses it on every kind of device that has it.
 	// Empty means that no variant is asked for.
 	Variant string
-	// Here names the default variants of this machine's processor, for a program that will be
+	// ThisMachine names the default variants of this machine's processor, for a program that will be
 	// executed. Otherwise they stay open, so that a prediction does not depend on the machine
 	// that makes it.
-	Here bool
+	ThisMachine bool
 	// Kernels are the operations. Nil means the table of package kernels. A network with layers of its
 	// own brings another one, see nn.Model.Kernels.
 	Kernels *kernels.Table
@@ -63,17 +63,17 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 		return []schedule.Offer{offer(asked)}
 	}
 	offers := []schedule.Offer{{}}
-	if t.Here {
+	if t.ThisMachine {
 		offers[0] = offer(standard)
 	}
 	for i := range k.Variants {
 		v := &k.Variants[i]
-		if !v.RunsOn(of.Code) || t.Here && v == standard || valid && v != standard && v.Fits(spec) != nil {
+		if !v.RunsOn(of.Code) || t.ThisMachine && v == standard || valid && v != standard && v.Fits(spec) != nil {
 			continue
 		}
 		o := offer(v)
 		offers = append(offers, o)
-		if !t.Here && v.Library == "" && (v == standard || v.Takes == nil) { // any of these may be the default
+		if !t.ThisMachine && v.Library == "" && (v == standard || v.Takes == nil) { // any of these may be the default
 			offers[0].WorkspaceBytes = max(offers[0].WorkspaceBytes, o.WorkspaceBytes)
 		}
 	}

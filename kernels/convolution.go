@@ -37,13 +37,13 @@ func convolutionWith(k Kernel) Kernel {
 	k.Check = checkReLU
 	k.PerPoint = 2
 	k.Flops = func(s *calls.Spec) float64 { return s.Param("relu")*s.Volume(0) + biasFlops(s, 3, 0) }
-	k = linear{factors: []int{1, 2}, bias: 3, relu: calls.Rectifies}.of(k,
+	k = linear{factors: []int{1, 2}, bias: 3, relu: calls.Rectifies}.kernelOf(k,
 		atLevels("a product per zone of pixels, straight from the image", cpu.Conv2dNHWCAt[float32], cpu.Conv2dNHWCAt[float64], cpu.Conv2dNHWCWorkspace),
 		cpu.WinogradVariants(cpu.WinogradDoc, cpu.Conv2dNHWCWinograd, cpu.WinogradTaken(2, 0), cpu.WinogradWorkspace(1, 0)),
 		gpu.ConvolutionLast.Maps.Variants(gpu.ConvolutionLast.ForwardProducts, calls.WithOptions(calls.ReLUParams...)...),
 		gpu.LibraryConvolution{Convolution: &gpu.ConvolutionLast, Kind: offload.Forward, X: 1, Y: 0, W: 2}.Variants(calls.WithOptions(calls.ReLUParams...)...))
 	if k.With.Has(calls.Norm) {
-		k = normed{x: 1, filters: 3}.of(k)
+		k = normed{x: 1, filters: 3}.kernelOf(k)
 	}
 	if k.With.Has(calls.Moments) {
 		k = withMoments(k)
@@ -67,7 +67,7 @@ func convolutionDxWith(k Kernel) Kernel {
 		return nil
 	}
 	k.PerPoint = 2
-	return linear{factors: []int{1, 2}, gate: 3}.of(k,
+	return linear{factors: []int{1, 2}, gate: 3}.kernelOf(k,
 		atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", cpu.Conv2dNHWCDxAt[float32], cpu.Conv2dNHWCDxAt[float64], cpu.Conv2dNHWCDxWorkspace),
 		cpu.WinogradVariants(cpu.WinogradDoc, cpu.Conv2dNHWCDxWinograd, cpu.WinogradTaken(2, 0), cpu.WinogradWorkspace(1, 0)),
 		gpu.ConvolutionLast.Maps.Variants(gpu.ConvolutionLast.InputProducts, calls.WithOptions(calls.SlidingParams...)...),

@@ -35,9 +35,9 @@ func convolutionDwWith(k Kernel) Kernel {
 	} else {
 		l.totals(&k, "g:f")
 	}
-	k = l.of(k, gradientVariants(&k)...)
+	k = l.kernelOf(k, gradientVariants(&k)...)
 	if k.With.Has(calls.Norm) {
-		k = normed{x: 2, filters: 0}.of(k)
+		k = normed{x: 2, filters: 0}.kernelOf(k)
 	}
 	return k
 }

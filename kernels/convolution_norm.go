@@ -23,8 +23,8 @@ import (
 // normed is which operands of such an operation are the image and the filters.
 type normed struct{ x, filters int }
 
-// of is the operation that normalises the image of another one.
-func (n normed) of(plain Kernel) Kernel {
+// kernelOf is the operation that normalises the image of another one.
+func (n normed) kernelOf(plain Kernel) Kernel {
 	scale := insertion{n.x + 1, []Operand{reads("k", Real, "4 g:c")}}
 	k := scale.into(plain, perElement(4, n.x))
 	k.Doc += ", with max(0, (x - k0)·k1 + k2) for x"

@@ -31,7 +31,7 @@ func denseWith(k Kernel) Kernel {
 		k.Flops = func(s *calls.Spec) float64 { return s.Volume(0) + biasFlops(s, 3, 0) }
 		l.relu = func([]float64) bool { return true }
 	}
-	return l.of(k,
+	return l.kernelOf(k,
 		atLevels("four dot products at a time, in blocks of the inputs", cpu.DenseAt[float32](rectifies), cpu.DenseAt[float64](rectifies), cpu.DenseWorkspace),
 		gpu.DenseTiles.Variants(gpu.DenseForward(rectifies)), gpu.DenseTiles.LibraryVariants(0, gpu.DenseForward(rectifies)))
 }
@@ -50,7 +50,7 @@ func denseDxWith(k Kernel) Kernel {
 		k.Operands = append(k.Operands, reads("x", Real, "n c"))
 		k.Flops, l.gate = perElement(1, 0), 3
 	}
-	return l.of(k,
+	return l.kernelOf(k,
 		atLevels("rank-1 updates of several rows, added in place or masked before they are stored", cpu.DenseDxAt[float32], cpu.DenseDxAt[float64], nil),
 		gpu.DenseDxTiles.Variants(gpu.DenseDxProducts), gpu.DenseDxTiles.LibraryVariants(0, gpu.DenseDxProducts))
 }
@@ -68,7 +68,7 @@ func denseDwWith(k Kernel) Kernel {
 		return denseDescent(l, k)
 	}
 	l.totals(&k, "f")
-	return l.of(k,
+	return l.kernelOf(k,
 		atLevels("rank-1 updates of several rows, added in place", cpu.DenseDwAt[float32], cpu.DenseDwAt[float64], nil),
 		gpu.DenseDwTiles.Variants(gpu.DenseDwProducts), gpu.DenseDwTiles.LibraryVariants(0, gpu.DenseDwProducts))
 }
@@ -93,13 +93,13 @@ func denseDescent(l linear, k Kernel) Kernel {
 		k.Operands[2].Dims = "n h w c"
 		l.descend(&k, "f c h w", "f")
 		k.Doc += "; x is a map with channels last"
-		return l.of(k,
+		return l.kernelOf(k,
 			atLevels("dense.dw in the workspace, then sgd by one output at a time", cpu.MappedDescentAt[float32](k.With), cpu.MappedDescentAt[float64](k.With), cpu.MappedDescentWorkspace),
 			gpu.ConvolutionLast.Weights.Variants(gpu.MappedDescent(k.With), calls.SgdParamNames...),
 			gpu.ConvolutionLast.Weights.LibraryVariants(2, gpu.MappedDescent(k.With), calls.SgdParamNames...))
 	}
 	l.descend(&k, "f c", "f")
-	return l.of(k,
+	return l.kernelOf(k,
 		atLevels("dense.dw and sgd by some columns at a time", cpu.DenseDescentAt[float32](k.With), cpu.DenseDescentAt[float64](k.With), cpu.DenseDescentWorkspace),
 		gpu.DenseDwTiles.Variants(gpu.DenseDescentProducts(k.With), calls.SgdParamNames...),
 		gpu.DenseDwTiles.LibraryVariants(0, gpu.DenseDescentProducts(k.With), calls.SgdParamNames...))

@@ -25,8 +25,8 @@ type linear struct {
 	with    calls.Attributes
 }
 
-// of is an operation with the reference and other variants.
-func (l linear) of(k Kernel, others ...[]calls.Variant) Kernel {
+// kernelOf is an operation with the reference and other variants.
+func (l linear) kernelOf(k Kernel, others ...[]calls.Variant) Kernel {
 	var err error
 	if k.statement, err = k.parse(); err != nil {
 		panic("kernels: " + k.Op + ": " + err.Error())

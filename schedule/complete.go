@@ -182,7 +182,7 @@ func (s *Schedule) pass(p *Problem, r *residency, m moment) {
 		t := &s.Transfers[m.index]
 		for _, a := range t.Atoms {
 			r.displace(a, t.Step, t.To)
-			if is, set := r.of(a, t.Step), uint64(1)<<t.To; r.valid[is]&set == 0 {
+			if is, set := r.versionOf(a, t.Step), uint64(1)<<t.To; r.valid[is]&set == 0 {
 				r.valid[is] |= set
 				r.take(a, t.To)
 			}

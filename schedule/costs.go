@@ -105,7 +105,7 @@ func costRow(g *dag.Graph, t dag.TaskID, p *platform.Platform, opt costOptions) 
 		if _, known := offers[kind]; !known {
 			offers[kind] = opt.target.Offers(g, t, kind)
 		}
-		if cost, ok := costOn(task, p, platform.DeviceID(d), offers[kind], opt.variants.of(p.Devices[d].Name, task), opt.timed); ok {
+		if cost, ok := costOn(task, p, platform.DeviceID(d), offers[kind], opt.variants.nameOf(p.Devices[d].Name, task), opt.timed); ok {
 			row[d], runs = cost, true
 		}
 	}

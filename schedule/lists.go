@@ -103,7 +103,7 @@ func (l *Lists) Start(items []ListItem) []ListItem {
 			items = append(items, ListItem{noLane, dag.Instance{}, int32(i)})
 		}
 	}
-	return l.settle(0, items)
+	return l.startItems(0, items)
 }
 
 // Ended takes the end of an item, and appends the items that start.
@@ -114,7 +114,7 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 	}
 	if was.Enter < 0 {
 		l.steps.End(was.Task)
-		return l.settle(now, items)
+		return l.startItems(now, items)
 	}
 	for _, next := range l.entry.after[was.Enter] {
 		if l.entry.stages[next]--; l.entry.stages[next] == 0 && l.unlaned(l.pg.Enter[next]) {
@@ -127,11 +127,11 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 	for lane := l.workers; lane < len(l.busy); lane++ {
 		l.touched = append(l.touched, lane)
 	}
-	return l.settle(now, items)
+	return l.startItems(now, items)
 }
 
-// settle starts items: on lanes in their order, then items without a lane in the order of steps and names.
-func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
+// startItems starts items: on lanes in their order, then items without a lane in the order of steps and names.
+func (l *Lists) startItems(now time.Duration, items []ListItem) []ListItem {
 	l.released = l.steps.TakeReleased(l.released)
 	unlaned := l.released[:0]
 	for _, i := range l.released {

@@ -62,8 +62,8 @@ func newResidency(p *Problem) (*residency, error) {
 	return r, nil
 }
 
-// of is the number of an atom in a step, in lists by atom and version.
-func (r *residency) of(atom, step int32) int32 {
+// versionOf is the number of an atom in a step, in lists by atom and version.
+func (r *residency) versionOf(atom, step int32) int32 {
 	if r.copies == nil {
 		return atom
 	}
@@ -77,7 +77,7 @@ func (r *residency) displace(atom, step int32, m platform.MemoryID) {
 		return
 	}
 	if before := step - r.p.copiesIn(r.p.Graph.AtomStorage(dag.AtomID(atom)), m); before >= 0 {
-		if old := r.of(atom, before); old != r.of(atom, step) {
+		if old := r.versionOf(atom, before); old != r.versionOf(atom, step) {
 			r.drop(atom, r.valid[old]&(1<<m))
 			r.valid[old] &^= 1 << m
 		}
@@ -109,7 +109,7 @@ func (r *residency) occupy(i dag.Instance, m platform.MemoryID) {
 		}
 		for _, atom := range g.Atoms(t, k) {
 			r.displace(atom, i.Step, m)
-			is := r.of(atom, i.Step)
+			is := r.versionOf(atom, i.Step)
 			r.drop(atom, r.valid[is]&^here)
 			if r.valid[is]&here == 0 {
 				r.take(atom, m)
@@ -127,7 +127,7 @@ func (r *residency) end(i dag.Instance) {
 			if r.uses[atom] == 0 {
 				continue
 			}
-			is := r.of(atom, i.Step)
+			is := r.versionOf(atom, i.Step)
 			if r.left[is]--; r.left[is] == 0 {
 				r.left[is] = r.uses[atom]
 				r.drop(atom, r.valid[is])

@@ -16,8 +16,8 @@ type Variants map[string]map[string]string
 // CallName is the name of the call of a task in [Variants].
 func CallName(t *dag.Task) string { return t.Op + " " + t.Type.String() + " " + t.Shape }
 
-// of is the variant of a task on a device, "" where it is left open.
-func (v Variants) of(device string, t *dag.Task) string {
+// nameOf is the variant of a task on a device, "" where it is left open.
+func (v Variants) nameOf(device string, t *dag.Task) string {
 	if len(v) == 0 {
 		return ""
 	}

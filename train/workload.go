@@ -169,7 +169,7 @@ func (w *Workload) Choose() (err error) {
 
 // Target says by which kernels the workload can run.
 func (w *Workload) Target() execute.Target {
-	t := execute.Target{Variant: w.Options.Variant, Here: !w.Options.Elsewhere}
+	t := execute.Target{Variant: w.Options.Variant, ThisMachine: !w.Options.Elsewhere}
 	if w.Model != nil {
 		t.Kernels = w.Model.Kernels()
 	}

@@ -32,7 +32,7 @@ type LibraryConvolution struct {
 
 // Variants are "cudnn" and "cudnn-tf32" of an operation with named parameters.
 func (l LibraryConvolution) Variants(params ...string) []calls.Variant {
-	of, workBytes := l.of, l.workBytes
+	of, workBytes := l.callOf, l.workBytes
 	if l.With.Has(calls.Pool) {
 		of, workBytes = l.ofPooled, l.pooledWorkBytes
 	}
@@ -107,8 +107,8 @@ type convolutionCall struct {
 // shareOut shares a call out between cuDNN and our kernels.
 type shareOut func(c *calls.DeviceCall, tf32 bool) *convolutionCall
 
-// of is a [shareOut].
-func (l *LibraryConvolution) of(c *calls.DeviceCall, tf32 bool) *convolutionCall {
+// callOf is a [shareOut].
+func (l *LibraryConvolution) callOf(c *calls.DeviceCall, tf32 bool) *convolutionCall {
 	to := &convolutionCall{work: c.Work, real: c.Type, part: offload.Convolution{
 		Kind: l.Kind, TF32: tf32,
 		Pad: c.Param(5), Stride: c.Param(4), Add: c.Args[0].Accumulates() && !l.With.Has(calls.SGD),

@@ -34,7 +34,7 @@ func (l *LibraryConvolution) whole(c *calls.DeviceCall) *calls.DeviceCall {
 // ofPooled is a [shareOut].
 func (l *LibraryConvolution) ofPooled(c *calls.DeviceCall, tf32 bool) *convolutionCall {
 	plain := l.whole(c)
-	to := l.of(plain, tf32)
+	to := l.callOf(plain, tf32)
 	z := &plain.Args[l.Y]
 	if l.Kind == offload.Forward {
 		to.after = append(to.after, scanLaunch(c, z.Pixels()))

@@ -32,10 +32,10 @@ type axes struct {
 	stride [][]int // by operand
 }
 
-// together returns the dimensions of operands with equal extents except before keep. From keep
+// mergedAxes returns the dimensions of operands with equal extents except before keep. From keep
 // on, extents of 1 are left out. Dimensions that follow each other without a gap in all operands
 // become one, of at most cudaMost elements. The last has stride 1.
-func together(args []*calls.DeviceArg, keep int) axes {
+func mergedAxes(args []*calls.DeviceArg, keep int) axes {
 	a := axes{stride: make([][]int, len(args))}
 	last := func() int { return len(a.extent) - 1 }
 	for d, e := range args[0].Shape {
@@ -79,7 +79,7 @@ func elementwise(args []*calls.DeviceArg, keep int, launch func(rowsParams, []st
 	for i, a := range args {
 		first[i] = a.Addr
 	}
-	return rowLaunches(args, together(args, keep), keep, first, launch)
+	return rowLaunches(args, mergedAxes(args, keep), keep, first, launch)
 }
 
 func rowLaunches(args []*calls.DeviceArg, a axes, keep int, first []uint64, launch func(rowsParams, []stridedParams) offload.Launch) []offload.Launch {

@@ -127,7 +127,7 @@ func TestTogether(t *testing.T) {
 		{[]*calls.DeviceArg{boxIn(dag.Float32, []int{1, 1}, 0, 0)}, 0, []int{1}},
 		{[]*calls.DeviceArg{boxIn(dag.Float32, []int{1, 3}, 1, 0)}, 1, []int{1, 3}},
 	} {
-		a := together(c.args, c.keep)
+		a := mergedAxes(c.args, c.keep)
 		if len(a.extent) != len(c.extent) {
 			t.Errorf("%v from dimension %d on: %v, want %v", c.args[0].Shape, c.keep, a.extent, c.extent)
 			continue

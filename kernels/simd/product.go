@@ -98,7 +98,7 @@ func (p *Product[T]) runGo() {
 		p.startGo(c)
 		for first := 0; first < all; first += goRows {
 			if g == 0 || all > goRows {
-				p.take(&s, first)
+				p.stepsFrom(&s, first)
 			}
 			for j := 0; j < p.N; j += goColumns {
 				p.blockGo(c[j:], a, p.B[j:], min(goColumns, p.N-j), &s)
@@ -108,8 +108,8 @@ func (p *Product[T]) runGo() {
 	}
 }
 
-// take sets s to the steps from first, at most goRows.
-func (p *Product[T]) take(s *steps, first int) {
+// stepsFrom sets s to the steps from first, at most goRows.
+func (p *Product[T]) stepsFrom(s *steps, first int) {
 	s.count = min(goRows, max(p.Outer, 1)*p.Batch*p.K-first)
 	o, b, q := first/(p.K*p.Batch), first/p.K%p.Batch, first%p.K
 	for i := range s.count {

@@ -34,11 +34,11 @@ func onnxOperators() map[string]func(*onnxNode) nn.Layer {
 			return layers.Activation{Function: "gelu"}
 		},
 		"LeakyRelu": func(n *onnxNode) nn.Layer {
-			return layers.Activation{Function: "leaky_relu", Setting: n.take("alpha", onnx.Attribute{Float: 0.01}).Float}
+			return layers.Activation{Function: "leaky_relu", Setting: n.useAttribute("alpha", onnx.Attribute{Float: 0.01}).Float}
 		},
 		"MaxPool": func(n *onnxNode) nn.Layer { return n.window() },
 		"AveragePool": func(n *onnxNode) nn.Layer {
-			included, w := n.take("count_include_pad", onnx.Attribute{}).Int, n.window()
+			included, w := n.useAttribute("count_include_pad", onnx.Attribute{}).Int, n.window()
 			if w.Pads != (layers.Pads{}) {
 				n.want("count_include_pad", included, 1)
 			}
@@ -89,8 +89,8 @@ func (n *onnxNode) fail(format string, args ...any) {
 	}
 }
 
-// take uses an attribute up.
-func (n *onnxNode) take(name string, otherwise onnx.Attribute) onnx.Attribute {
+// useAttribute uses an attribute up.
+func (n *onnxNode) useAttribute(name string, otherwise onnx.Attribute) onnx.Attribute {
 	a, given := n.Attributes[name]
 	if !given {
 		return otherwise
@@ -100,7 +100,7 @@ func (n *onnxNode) take(name string, otherwise onnx.Attribute) onnx.Attribute {
 }
 
 func (n *onnxNode) text(name, otherwise string) string {
-	return n.take(name, onnx.Attribute{Text: otherwise}).Text
+	return n.useAttribute(name, onnx.Attribute{Text: otherwise}).Text
 }
 
 // want refuses a value other than the one that the layer has.
@@ -112,7 +112,7 @@ func (n *onnxNode) want(name string, got, want int64) {
 
 // channels takes the attribute axis, and refuses all but the axis of channels or features. A negative one counts from the last.
 func (n *onnxNode) channels(otherwise int64) {
-	axis := n.take("axis", onnx.Attribute{Int: otherwise}).Int
+	axis := n.useAttribute("axis", onnx.Attribute{Int: otherwise}).Int
 	if shape := n.shape(); axis < 0 && shape != nil {
 		axis += int64(len(shape) + 1)
 	}
@@ -121,10 +121,10 @@ func (n *onnxNode) channels(otherwise int64) {
 
 // floats takes the type of a cast, which has to be one of floating point.
 func (n *onnxNode) floats() {
-	if to := n.take("to", onnx.Attribute{}).Int; !slices.Contains([]int64{1, 10, 11, 16}, to) {
+	if to := n.useAttribute("to", onnx.Attribute{}).Int; !slices.Contains([]int64{1, 10, 11, 16}, to) {
 		n.fail("to is %d; dahl casts to float32, float64, float16 and bfloat16, which changes nothing", to)
 	}
-	n.take("saturate", onnx.Attribute{})
+	n.useAttribute("saturate", onnx.Attribute{})
 }
 
 // shape is the shape of the samples of the first operand. Nil means that it is not known.
@@ -132,7 +132,7 @@ func (n *onnxNode) shape() []int { return n.reader.shapes[n.reader.layerOf[n.Inp
 
 // numbers is an attribute with as many numbers as its default.
 func (n *onnxNode) numbers(name string, otherwise ...int64) []int {
-	given := n.take(name, onnx.Attribute{Ints: otherwise}).Ints
+	given := n.useAttribute(name, onnx.Attribute{Ints: otherwise}).Ints
 	if len(given) != len(otherwise) || slices.Min(given) < 0 || slices.Max(given) > layers.MaxExtent {
 		n.fail("%s are %v; want %d numbers of at least 0", name, given, len(otherwise))
 		given = otherwise
@@ -163,9 +163,9 @@ func (n *onnxNode) batchNorm() nn.Layer {
 		n.param(n.Inputs[1+i], name, 1)
 	}
 	n.operands = n.Inputs[:1]
-	n.take("training_mode", onnx.Attribute{})
-	n.want("spatial", n.take("spatial", onnx.Attribute{Int: 1}).Int, 1)
-	b := layers.BatchNorm{Eps: decimal(n.take("epsilon", onnx.Attribute{Float: 1e-5}).Float), Momentum: decimal(1 - n.take("momentum", onnx.Attribute{Float: 0.9}).Float)}
+	n.useAttribute("training_mode", onnx.Attribute{})
+	n.want("spatial", n.useAttribute("spatial", onnx.Attribute{Int: 1}).Int, 1)
+	b := layers.BatchNorm{Eps: decimal(n.useAttribute("epsilon", onnx.Attribute{Float: 1e-5}).Float), Momentum: decimal(1 - n.useAttribute("momentum", onnx.Attribute{Float: 0.9}).Float)}
 	if b.Eps == 0 || b.Momentum == 0 {
 		n.fail("epsilon %g and momentum %g; want more than 0 and less than 1", b.Eps, 1-b.Momentum)
 	}
@@ -183,8 +183,8 @@ func decimal(v float64) float64 {
 
 // dropout has its probability as an operand, or in older files as an attribute.
 func (n *onnxNode) dropout() nn.Layer {
-	p := n.take("ratio", onnx.Attribute{Float: layers.DefaultP}).Float
-	n.take("seed", onnx.Attribute{})
+	p := n.useAttribute("ratio", onnx.Attribute{Float: layers.DefaultP}).Float
+	n.useAttribute("seed", onnx.Attribute{})
 	if len(n.Inputs) > 1 && n.Inputs[1] != "" {
 		t := n.reader.graph.Tensors[n.Inputs[1]]
 		if t == nil || len(t.Floats) != 1 {

@@ -136,7 +136,7 @@ func (r *onnxReader) vector(operand string) ([]int64, bool) {
 var shapeOperators = map[string]func(n *onnxNode, in [][]int64) ([]int64, bool){
 	"Shape": func(n *onnxNode, in [][]int64) ([]int64, bool) {
 		end := int64(len(in[0]))
-		return between(in[0], n.take("start", onnx.Attribute{}).Int, n.take("end", onnx.Attribute{Int: end}).Int)
+		return between(in[0], n.useAttribute("start", onnx.Attribute{}).Int, n.useAttribute("end", onnx.Attribute{Int: end}).Int)
 	},
 	"Gather": func(n *onnxNode, in [][]int64) (out []int64, ok bool) {
 		for _, i := range in[len(in)-1] {
@@ -151,7 +151,7 @@ var shapeOperators = map[string]func(n *onnxNode, in [][]int64) ([]int64, bool){
 		return out, true
 	},
 	"Slice": func(n *onnxNode, in [][]int64) ([]int64, bool) {
-		starts, ends := n.take("starts", onnx.Attribute{}).Ints, n.take("ends", onnx.Attribute{}).Ints
+		starts, ends := n.useAttribute("starts", onnx.Attribute{}).Ints, n.useAttribute("ends", onnx.Attribute{}).Ints
 		if len(in) > 2 {
 			starts, ends = in[1], in[2]
 		}
@@ -198,7 +198,7 @@ func between(v []int64, from, to int64) ([]int64, bool) {
 // reshape is a flatten where it keeps the batch and joins the rest. A reshape of samples to the shape that they have is no
 // layer.
 func (n *onnxNode) reshape() nn.Layer {
-	copies := n.take("allowzero", onnx.Attribute{}).Int != 1 // an extent of 0 means the extent of the input
+	copies := n.useAttribute("allowzero", onnx.Attribute{}).Int != 1 // an extent of 0 means the extent of the input
 	shape := n.shape()
 	var to []int64
 	if len(n.Inputs) == 2 {
@@ -258,7 +258,7 @@ func (n *onnxNode) extents(to []int64, shape []int, copies bool) (want []int) {
 
 // squeeze is a flatten where the image has one pixel.
 func (n *onnxNode) squeeze() nn.Layer {
-	axes := n.take("axes", onnx.Attribute{}).Ints
+	axes := n.useAttribute("axes", onnx.Attribute{}).Ints
 	if len(n.Inputs) == 2 {
 		axes, _ = n.reader.vector(n.Inputs[1])
 	}

@@ -40,7 +40,7 @@ func (n *onnxNode) weighted(dims int) (weight *onnx.Tensor, noBias bool) {
 	}
 	n.operands = n.Inputs[:1]
 	weight = n.param(n.Inputs[1], "weight", dims)
-	if dims == 2 && n.take("transB", onnx.Attribute{}).Int == 0 {
+	if dims == 2 && n.useAttribute("transB", onnx.Attribute{}).Int == 0 {
 		weight = n.turn()
 	}
 	if len(n.Inputs) == 3 && n.Inputs[2] != "" {
@@ -111,7 +111,7 @@ func (n *onnxNode) conv() nn.Layer {
 	c.Stride, c.Columns.Stride = n.positive("strides", 1, 1)
 	c.Dilation, c.Columns.Dilation = n.positive("dilations", 1, 1)
 	c.Pads = n.pads(c.Windows())
-	groups := n.take("group", onnx.Attribute{Int: 1}).Int
+	groups := n.useAttribute("group", onnx.Attribute{Int: 1}).Int
 	if groups < 1 || groups > int64(w.Shape[0]) {
 		n.fail("group is %d; want 1 to %d, the filters", groups, w.Shape[0])
 	}
@@ -123,11 +123,11 @@ func (n *onnxNode) conv() nn.Layer {
 func (n *onnxNode) gemm() nn.Layer {
 	w, noBias := n.weighted(2)
 	for _, name := range []string{"alpha", "beta"} {
-		if n.take(name, onnx.Attribute{Float: 1}).Float != 1 {
+		if n.useAttribute(name, onnx.Attribute{Float: 1}).Float != 1 {
 			n.fail("%s is not 1", name)
 		}
 	}
-	n.want("transA", n.take("transA", onnx.Attribute{}).Int, 0)
+	n.want("transA", n.useAttribute("transA", onnx.Attribute{}).Int, 0)
 	return layers.Dense{Outputs: w.Shape[0], NoBias: noBias}
 }
 
@@ -136,12 +136,12 @@ func (n *onnxNode) window() layers.MaxPool {
 	for _, d := range n.numbers("dilations", 1, 1) {
 		n.want("dilations", int64(d), 1)
 	}
-	n.want("storage_order", n.take("storage_order", onnx.Attribute{}).Int, 0)
+	n.want("storage_order", n.useAttribute("storage_order", onnx.Attribute{}).Int, 0)
 	p := layers.MaxPool{}
 	p.Size, p.Columns.Size = n.positive("kernel_shape", 0, 0)
 	p.Stride, p.Columns.Stride = n.positive("strides", 1, 1)
 	p.Pads = n.pads(p.Windows())
-	if n.take("ceil_mode", onnx.Attribute{}).Int != 0 {
+	if n.useAttribute("ceil_mode", onnx.Attribute{}).Int != 0 {
 		n.wholeWindows(p.Windows())
 	}
 	return p

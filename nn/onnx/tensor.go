@@ -102,11 +102,11 @@ func tensorOf(message []byte) (*Tensor, error) {
 		return t, nil
 	}
 	t.Type = e.name
-	return t, t.take(&e, elems, data)
+	return t, t.readFields(&e, elems, data)
 }
 
-// take takes the numbers of a tensor out of the fields that hold any.
-func (t *Tensor) take(e *elementType, elems int64, data map[uint64][]field) error {
+// readFields takes the numbers of a tensor out of the fields that hold any.
+func (t *Tensor) readFields(e *elementType, elems int64, data map[uint64][]field) error {
 	for _, id := range []uint64{floatData, int32Data, stringData, int64Data, doubleData, uint64Data} {
 		switch {
 		case data[id] == nil:

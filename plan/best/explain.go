@@ -191,7 +191,7 @@ func (c *candidate) units() units { return c.priced.Platform.Usable() }
 // String is the set as a list for [platform.Platform.Select].
 func (u units) String() string { return platform.List(u) }
 
-func (u units) of(name string) int {
+func (u units) count(name string) int {
 	if i := slices.IndexFunc(u, func(of *platform.Device) bool { return of.Name == name }); i >= 0 {
 		return u[i].Count
 	}
@@ -210,7 +210,7 @@ func (u units) total() (n int) {
 func (u units) change(to units) (of string, more, ok bool) {
 	kind := ""
 	for _, x := range slices.Concat(u, to) {
-		have, now := u.of(x.Name), to.of(x.Name)
+		have, now := u.count(x.Name), to.count(x.Name)
 		switch {
 		case have == now || of == x.Name:
 			continue

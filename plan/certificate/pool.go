@@ -60,7 +60,7 @@ func (p *pool) least() int64 {
 	for t := range jobs {
 		jobs[t] = job{heads[t], p.nanos[t], tails[n-1-t]}
 	}
-	return l.of(jobs)
+	return l.leastLength(jobs)
 }
 
 // turned are lists of tasks by task, with all numbers counted from the last.
@@ -97,7 +97,7 @@ func (p *pool) heads(l *lengths) []int64 {
 				way[v] = max(way[v], way[u]+p.nanos[u])
 			}
 		}
-		heads[t] = l.of(jobs)
+		heads[t] = l.leastLength(jobs)
 	}
 	return heads
 }
@@ -109,8 +109,8 @@ type lengths struct {
 	looks int                         // that are left
 }
 
-// of sorts the jobs, the greatest tail first.
-func (l *lengths) of(jobs []job) int64 {
+// leastLength is a lower bound of the makespan of the jobs. It sorts them, the greatest tail first.
+func (l *lengths) leastLength(jobs []job) int64 {
 	slices.SortFunc(jobs, func(a, b job) int {
 		return cmp.Or(cmp.Compare(b.tail, a.tail), cmp.Compare(a.head, b.head), cmp.Compare(a.nanos, b.nanos))
 	})

@@ -51,7 +51,7 @@ func TestPools(t *testing.T) {
 // units have 4 ns there, and these are 2 + 2 + 1. Area and packing say 7: (1 + 2 + 9 + 0 + 1)/2 rounded up, and the third job alone.
 func TestEnergeticReasoning(t *testing.T) {
 	jobs := []job{{head: 3, nanos: 2, tail: 1}, {head: 1, nanos: 4, tail: 0}, {head: 2, nanos: 3, tail: 2}}
-	if got := (&lengths{units: 2, known: map[[sha256.Size]byte]int64{}, looks: mostLooks}).of(jobs); got != 8 {
+	if got := (&lengths{units: 2, known: map[[sha256.Size]byte]int64{}, looks: mostLooks}).leastLength(jobs); got != 8 {
 		t.Errorf("%d, want 8", got)
 	}
 }

@@ -58,7 +58,7 @@ func (m *model) lower(x *state, v *view) float64 {
 	m.lookAhead(x, v)
 	last := float64(v.last)
 	for i := range m.timeAreas {
-		last = max(last, math.Ceil(float64(m.timeAreas[i].of(m, x, v)*(1-1e-9))))
+		last = max(last, math.Ceil(float64(m.timeAreas[i].bound(m, x, v)*(1-1e-9))))
 	}
 	if m.objective == problem.Time {
 		return last
@@ -67,7 +67,7 @@ func (m *model) lower(x *state, v *view) float64 {
 	joules := 0.0
 	for i := range m.energyArea {
 		a := &m.energyArea[i]
-		joules = max(joules, a.of(m, x, v)+float64((rest-float64(a.share*m.restOf(0)))*last))
+		joules = max(joules, a.bound(m, x, v)+float64((rest-float64(a.share*m.restOf(0)))*last))
 	}
 	return m.score(last, float64((x.joules+joules)*(1-tolerance/10)))
 }
@@ -96,8 +96,8 @@ func (m *model) shown(value float64) float64 {
 	return value / 1e9
 }
 
-// of is the bound of a part of a plan, without the share of the makespan that is no area.
-func (a *area) of(m *model, x *state, v *view) (sum float64) {
+// bound is the bound of a part of a plan, without the share of the makespan that is no area.
+func (a *area) bound(m *model, x *state, v *view) (sum float64) {
 	for d := range m.devices {
 		busy := int64(0)
 		for _, w := range m.devices[d].workers {

@@ -21,15 +21,15 @@ type Network struct {
 	OfBatch func(parts int) dag.Lowering
 }
 
-// of is the samples per task of the layer by default.
-func (n *Network) of() int { return n.Default.Layers[n.Layer].Forward.Samples }
+// samplesPerTask is the number of samples per task of the layer by default.
+func (n *Network) samplesPerTask() int { return n.Default.Layers[n.Layer].Forward.Samples }
 
 // All lists the default, the whole, those samples per task that are neither, and parts along each dimension: one for each device
 // with a memory of its own, and the powers of two below that.
 func (n *Network) All() []Tiling {
 	all := []Tiling{Of(Base{Kind: Default}), Of(Base{Kind: Whole})}
 	for _, b := range n.Scaled() {
-		if b.Number != n.Batch && b != (Base{Kind: Samples, Number: n.of()}) {
+		if b.Number != n.Batch && b != (Base{Kind: Samples, Number: n.samplesPerTask()}) {
 			all = append(all, Of(b))
 		}
 	}
@@ -41,7 +41,7 @@ func (n *Network) All() []Tiling {
 
 // Scaled lists the samples per task of every size, ascending, and those that differ from them by their sums.
 func (n *Network) Scaled() (all []Base) {
-	for _, samples := range tileSizes(n.of(), n.Batch) {
+	for _, samples := range tileSizes(n.samplesPerTask(), n.Batch) {
 		split, whole := Base{Kind: Samples, Number: samples}, Base{Kind: Samples, Number: samples, WholeSums: true}
 		all = append(all, split)
 		if !maps.Equal(n.scaled(split).Layers, n.scaled(whole).Layers) {
@@ -126,7 +126,7 @@ func microBatches(of *dag.Lowering, number int) []change {
 
 // scaled is the default with other samples per task.
 func (n *Network) scaled(b Base) dag.Lowering {
-	l := Scale(&n.Default, b.Number, n.of(), n.Batch)
+	l := Scale(&n.Default, b.Number, n.samplesPerTask(), n.Batch)
 	for name, ll := range n.Default.Layers {
 		if of := l.Layers[name]; b.WholeSums && ll.WeightGradient.Samples >= n.Batch {
 			of.WeightGradient.Samples = ll.WeightGradient.Samples

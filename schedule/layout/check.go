@@ -53,7 +53,7 @@ func (l *Layout) Check(g *dag.Graph) error {
 			if l.Arena[x] != StepArena || keep(x) || keep(y) {
 				return fmt.Errorf("buffers %q and %q share bytes, and one of them keeps its contents", bx.Name, by.Name)
 			}
-			if !apart(reach, users[x], users[y], len(g.Tasks)) && !apart(reach, users[y], users[x], len(g.Tasks)) {
+			if !separated(reach, users[x], users[y], len(g.Tasks)) && !separated(reach, users[y], users[x], len(g.Tasks)) {
 				return fmt.Errorf("buffers %q and %q share bytes and may be in use at once", bx.Name, by.Name)
 			}
 		}
@@ -61,9 +61,9 @@ func (l *Layout) Check(g *dag.Graph) error {
 	return nil
 }
 
-// apart reports whether each use of one storage reaches each use of the other in
+// separated reports whether each use of one storage reaches each use of the other in
 // the same step, and those reach each use of the first in the next step.
-func apart(reach [][]bool, first, second []int, n int) bool {
+func separated(reach [][]bool, first, second []int, n int) bool {
 	for _, a := range first {
 		for _, b := range second {
 			if !reach[a][b] || !reach[b][n+a] {

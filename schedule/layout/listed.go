@@ -19,9 +19,9 @@ type Place struct {
 	Offset int64
 }
 
-// of is the offset of a storage in the arena to which it belongs; ok is false where
+// offsetOf is the offset of a storage in the arena to which it belongs; ok is false where
 // nothing is listed at all.
-func (p *Listed) of(name string, arena Arena) (offset int64, ok bool, err error) {
+func (p *Listed) offsetOf(name string, arena Arena) (offset int64, ok bool, err error) {
 	if p == nil {
 		return 0, false, nil
 	}

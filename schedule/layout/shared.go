@@ -62,7 +62,7 @@ func placeShared(m platform.MemoryID, graphs []*Graph) (*sharedStorages, error) 
 
 // add enters a storage of one graph, which may be in others too.
 func (s *sharedStorages) add(b *dag.Buffer, p sharedPlace, listed *Listed, graph string) error {
-	at, ok, err := listed.of(b.Name, p.arena)
+	at, ok, err := listed.offsetOf(b.Name, p.arena)
 	if err != nil {
 		return err
 	}

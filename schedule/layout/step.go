@@ -18,7 +18,7 @@ func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, 
 	}
 	rest := make([]int, 0, len(storages)) // indices into storages that no plan lists
 	for k, id := range storages {
-		at, ok, err := listed.of(g.Buffers[id].Name, StepArena)
+		at, ok, err := listed.offsetOf(g.Buffers[id].Name, StepArena)
 		if err != nil {
 			return err
 		}

@@ -26,8 +26,8 @@ type pushes struct {
 	all   []push
 }
 
-// of lists the pushes of a task. The number past the last task stands for the contents before the first step.
-func (p *pushes) of(writer int) []push { return p.all[p.start[writer]:p.start[writer+1]] }
+// byWriter lists the pushes of a task. The number past the last task stands for the contents before the first step.
+func (p *pushes) byWriter(writer int) []push { return p.all[p.start[writer]:p.start[writer+1]] }
 
 // findPushes finds the readers of every value.
 func (t *traffic) findPushes() *pushes {
@@ -46,7 +46,7 @@ func (t *traffic) findPushes() *pushes {
 		p.all[p.start[writer]] = is
 	})
 	for w := range n + 1 {
-		list := p.of(w)
+		list := p.byWriter(w)
 		slices.Reverse(list)
 		if before := func(a, b push) int { return cmp.Compare(a.order, b.order) }; !slices.IsSortedFunc(list, before) {
 			slices.SortStableFunc(list, before)

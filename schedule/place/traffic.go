@@ -65,7 +65,7 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 	for writer := range n {
 		t.at[writer] = int32(len(t.moves))
 		t.moves = append(t.moves, nil)
-		if t.moves, err = t.distribute(t.moves, pushes.of(writer), Move{Writer: dag.TaskID(writer), Reason: ReasonPrefetch}); err != nil {
+		if t.moves, err = t.distribute(t.moves, pushes.byWriter(writer), Move{Writer: dag.TaskID(writer), Reason: ReasonPrefetch}); err != nil {
 			return nil, err
 		}
 		t.taskOf = append(t.taskOf, dag.TaskID(writer))
@@ -73,7 +73,7 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 			t.taskOf = append(t.taskOf, -1)
 		}
 	}
-	if t.enter, err = t.distribute(nil, pushes.of(n), Move{Writer: -1, Reason: ReasonEnter}); err != nil {
+	if t.enter, err = t.distribute(nil, pushes.byWriter(n), Move{Writer: -1, Reason: ReasonEnter}); err != nil {
 		return nil, err
 	}
 	t.reached = nil
