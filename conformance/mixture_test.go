@@ -124,7 +124,7 @@ outputs = 10
 func TestMixture(t *testing.T) {
 	p := must.Get(platform.Parse([]byte(twoGPUs), "two-gpus.toml"))(t)
 	m := must.Get(files.ParseModel([]byte(convThenDense), "conv-then-dense.toml"))(t)
-	w := &train.Workload{Samples: train.Samples{Train: 64}, Options: train.Options{Elsewhere: true, Batch: 64}, Model: m, Platform: p}
+	w := &train.Workload{Samples: train.Samples{Train: 64}, Options: train.Options{OtherMachine: true, Batch: 64}, Model: m, Platform: p}
 	must.Do(t, w.Lower())
 	// find looks for the best plan on both GPUs. It ends when one takes less than a time.
 	find := func(enough float64, o best.Options, tiles ...tiling.Tiling) (*best.Result, *train.Space) {

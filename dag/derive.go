@@ -37,10 +37,10 @@ func (g *Graph) derive() error {
 	}
 	for i := range g.Buffers {
 		if n := g.Buffers[i].Versions; n > 1 {
-			if g.copies == nil {
-				g.copies = slices.Repeat([]int32{1}, len(g.Buffers))
+			if g.versions == nil {
+				g.versions = slices.Repeat([]int32{1}, len(g.Buffers))
 			}
-			g.copies[i] = int32(n)
+			g.versions[i] = int32(n)
 		}
 	}
 	g.Links, g.isCarried, g.isWritten = g.Body().Link()
@@ -132,7 +132,7 @@ func (g *Graph) checkTaskAliases() error {
 
 // Body is the graph as far as the order of its tasks depends on it.
 func (g *Graph) Body() *Body {
-	body := &Body{Tasks: len(g.Tasks), Atoms: g.NumAtoms(), Keeps: make([]bool, len(g.Buffers)), Copies: g.copies, Edges: g.expectedEdges(),
+	body := &Body{Tasks: len(g.Tasks), Atoms: g.NumAtoms(), Keeps: make([]bool, len(g.Buffers)), Versions: g.versions, Edges: g.expectedEdges(),
 		Each: func(t TaskID, use Use) {
 			for i, a := range g.Tasks[t].Accesses {
 				use(g.Storage(a.Buffer), a.Mode, g.Atoms(t, i), 0)

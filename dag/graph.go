@@ -27,7 +27,7 @@ type Graph struct {
 	storageAtom []AtomID // first atom of each storage and one past the last; views repeat their owner's
 	isCarried   []bool   // by storage
 	isWritten   []bool   // by storage
-	copies      []int32  // by storage; nil means one of each
+	versions    []int32  // by storage; nil means one of each
 
 	rank          []int32    // position of each task in the order of names
 	byName        []TaskID   // the tasks in that order
@@ -82,26 +82,26 @@ func (g *Graph) WrittenStorages() []bool { return g.isWritten }
 
 // Versions is how many times a buffer's storage exists ([Buffer.Versions]).
 func (g *Graph) Versions(b BufferID) int32 {
-	if g.copies == nil {
+	if g.versions == nil {
 		return 1
 	}
-	return g.copies[g.Storage(b)]
+	return g.versions[g.Storage(b)]
 }
 
 // AllVersions is how many times each storage exists, by buffer; nil means once. The list is the graph's own.
-func (g *Graph) AllVersions() []int32 { return g.copies }
+func (g *Graph) AllVersions() []int32 { return g.versions }
 
 // WithVersions is the graph with other numbers of versions of its storages, by buffer. It keeps the
 // buffers as they were declared, and with them its hash.
-func (g *Graph) WithVersions(copies []int32) (*Graph, error) {
-	for b, n := range copies {
+func (g *Graph) WithVersions(versions []int32) (*Graph, error) {
+	for b, n := range versions {
 		if n < 1 || n > MaxVersions {
 			return nil, fmt.Errorf("buffer %q has %d versions; write a number from 1 to %d", g.Buffers[b].Name, n, MaxVersions)
 		}
 	}
 	with := *g
-	if with.copies = copies; mostCopies(copies) == 1 {
-		with.copies = nil
+	if with.versions = versions; mostVersions(versions) == 1 {
+		with.versions = nil
 	}
 	with.Links, with.isCarried, with.isWritten = with.Body().Link()
 	return &with, with.checkVersions()
@@ -109,7 +109,7 @@ func (g *Graph) WithVersions(copies []int32) (*Graph, error) {
 
 // checkVersions refuses several versions of a storage that cannot have them.
 func (g *Graph) checkVersions() error {
-	for i, n := range g.copies {
+	for i, n := range g.versions {
 		b := &g.Buffers[i]
 		switch {
 		case n == 1:

@@ -53,7 +53,7 @@ func (l *Links) PredsBack(t TaskID, back int32) [2][]int32 {
 type Body struct {
 	Tasks, Atoms int
 	Keeps        []bool  // by storage: it keeps its contents from step to step whatever the tasks do
-	Copies       []int32 // by storage: number of versions, which steps use in turn; nil means one of each
+	Versions     []int32 // by storage: number of versions, which steps use in turn; nil means one of each
 	Edges        int     // about how many there will be within a step
 	// Each passes on the uses of atoms by a task, access by access. The numbers of a list count on from shift.
 	// No task names an atom twice with a write among the two.
@@ -70,7 +70,7 @@ type Use func(storage BufferID, mode Mode, atoms []int32, shift int32)
 // are carried. For storages that are rewritten in every step they order the reuse of one version. The second step is
 // then the next one with the same version.
 func (b *Body) Link() (l *Links, carried, written []bool) {
-	k := &linker{Links: &Links{tasks: b.Tasks, reuse: make([]Rows, mostCopies(b.Copies))}, copies: b.Copies, carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
+	k := &linker{Links: &Links{tasks: b.Tasks, reuse: make([]Rows, mostVersions(b.Versions))}, versions: b.Versions, carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
 	k.hazards = hazards{writer: slices.Repeat([]int32{unwritten}, b.Atoms), readers: slices.Repeat([]int32{-1}, b.Atoms), free: -1}
 	for _, e := range []*Rows{&k.preds, &k.carried} {
 		e.start = append(make([]int32, 0, b.Tasks+1), 0)
@@ -107,15 +107,15 @@ func (b *Body) Link() (l *Links, carried, written []bool) {
 	return k.Links, k.carries, k.written
 }
 
-// mostCopies is the greatest number of versions of a storage.
-func mostCopies(copies []int32) int32 { return slices.Max(append([]int32{1}, copies...)) }
+// mostVersions is the greatest number of versions of a storage.
+func mostVersions(copies []int32) int32 { return slices.Max(append([]int32{1}, copies...)) }
 
 // linker is the state of Link.
 type linker struct {
 	*Links
 	hazards
 	task                        int32
-	copies                      []int32 // by storage; nil means one of each
+	versions                    []int32 // by storage; nil means one of each
 	carries, written, readFirst []bool  // by storage
 }
 
@@ -146,8 +146,8 @@ func (k *linker) across(storage BufferID, mode Mode, atoms []int32, shift int32)
 	switch {
 	case k.carries[storage]:
 		into = &k.carried
-	case k.copies != nil:
-		into = &k.reuse[k.copies[storage]-1]
+	case k.versions != nil:
+		into = &k.reuse[k.versions[storage]-1]
 	}
 	for _, atom := range atoms {
 		atom += shift

@@ -148,7 +148,7 @@ type touch struct {
 }
 
 func newCaches(p *Problem, body *dag.Body) *caches {
-	c := &caches{p: p, body: body, byWorker: make([]int64, len(p.Platform.Workers)), byDevice: make([]int64, len(p.Platform.Devices)), last: make([]touch, body.Atoms*int(slices.Max(append([]int32{1}, body.Copies...))))}
+	c := &caches{p: p, body: body, byWorker: make([]int64, len(p.Platform.Workers)), byDevice: make([]int64, len(p.Platform.Devices)), last: make([]touch, body.Atoms*int(slices.Max(append([]int32{1}, body.Versions...))))}
 	for i := range c.last {
 		c.last[i].worker = -1
 	}
@@ -172,10 +172,10 @@ func (c *caches) touch(i dag.Instance, w platform.WorkerID) (second, third float
 
 // turn is the offset of an atom's number for the version of its storage in the step.
 func (c *caches) turn(storage dag.BufferID) int32 {
-	if c.body.Copies == nil {
+	if c.body.Versions == nil {
 		return 0
 	}
-	return int32(c.body.Atoms) * (c.step % c.body.Copies[storage])
+	return int32(c.body.Atoms) * (c.step % c.body.Versions[storage])
 }
 
 // find counts the bytes of an access that caches have.

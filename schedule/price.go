@@ -53,7 +53,7 @@ func (c *Priced) Target() Target { return c.target }
 type pricedGraph struct {
 	untimed, timed *Costs    // one and the same where timing takes no time
 	scratchBytes   []int64   // by memory: for each worker that computes there the greatest workspace of a call
-	copies         [][]int32 // by memory and buffer: the plan's number of versions there; nil means as many as the graph says
+	versions       [][]int32 // by memory and buffer: the plan's number of versions there; nil means as many as the graph says
 	checked        func() error
 	fit            func() (*Fit, error) // where no task is given to a worker yet
 }
@@ -161,10 +161,10 @@ func (c *Priced) fixing(plans []*Plan) (_ *Priced, err error) {
 			}
 		}
 		if plan.Versions != nil {
-			if fixed.graphs[i].copies, err = plan.VersionsIn(g, c.Platform); err != nil {
+			if fixed.graphs[i].versions, err = plan.VersionsIn(g, c.Platform); err != nil {
 				return nil, err
 			}
-			if prog.Graphs[i], err = withMost(g, fixed.graphs[i].copies); err != nil {
+			if prog.Graphs[i], err = withMost(g, fixed.graphs[i].versions); err != nil {
 				return nil, err
 			}
 			fixed.Program = &prog
@@ -252,7 +252,7 @@ func (c *Priced) Timed(graph int) *Costs { return c.graphs[graph].timed }
 
 // Problem is a number of steps of one graph, without the orders and places of a decision.
 func (c *Priced) Problem(graph, steps int) *Problem {
-	return &Problem{Graph: c.Program.Graphs[graph], Platform: c.Platform, Costs: c.graphs[graph].untimed, Steps: steps, Versions: c.graphs[graph].copies}
+	return &Problem{Graph: c.Program.Graphs[graph], Platform: c.Platform, Costs: c.graphs[graph].untimed, Steps: steps, Versions: c.graphs[graph].versions}
 }
 
 // scratchBytes is the scratch arena of each memory, by graph.

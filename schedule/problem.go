@@ -53,8 +53,8 @@ func (p *Problem) WithWholeStorages() *Problem {
 // Orders are Reuse and ReuseNext, by the number of steps between the two tasks.
 func (p *Problem) Orders() [][]dag.Edge { return [][]dag.Edge{p.Reuse, p.ReuseNext} }
 
-// copiesIn is the number of versions of a storage in a memory.
-func (p *Problem) copiesIn(storage dag.BufferID, m platform.MemoryID) int32 {
+// versionsIn is the number of versions of a storage in a memory.
+func (p *Problem) versionsIn(storage dag.BufferID, m platform.MemoryID) int32 {
 	if p.Versions == nil {
 		return p.Graph.Versions(storage)
 	}

@@ -16,12 +16,12 @@ import (
 // elsewhere makes it invalid. An atom of any other storage is freed after its last use in the
 // step. An input without a home is everywhere and costs nothing.
 type residency struct {
-	p      *Problem
-	copies []int32  // by storage: number of versions; nil means one of each
-	valid  []uint64 // by atom and version ([residency.of]): memories that have it
-	uses   []int32  // by atom: number of accesses in a step after which it is freed; zero means never
-	left   []int32  // by atom and version: number of those accesses still to come
-	live   []int64  // bytes by memory
+	p        *Problem
+	versions []int32  // by storage: number of versions; nil means one of each
+	valid    []uint64 // by atom and version ([residency.versionOf]): memories that have it
+	uses     []int32  // by atom: number of accesses in a step after which it is freed; zero means never
+	left     []int32  // by atom and version: number of those accesses still to come
+	live     []int64  // bytes by memory
 }
 
 const Everywhere = ^uint64(0)
@@ -29,7 +29,7 @@ const Everywhere = ^uint64(0)
 func newResidency(p *Problem) (*residency, error) {
 	g := p.Graph
 	memories := len(p.Platform.Memories)
-	r := &residency{p: p, copies: g.AllVersions(), valid: make([]uint64, g.NumAtoms()*int(g.Reach())),
+	r := &residency{p: p, versions: g.AllVersions(), valid: make([]uint64, g.NumAtoms()*int(g.Reach())),
 		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories)}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
@@ -64,10 +64,10 @@ func newResidency(p *Problem) (*residency, error) {
 
 // versionOf is the number of an atom in a step, in lists by atom and version.
 func (r *residency) versionOf(atom, step int32) int32 {
-	if r.copies == nil {
+	if r.versions == nil {
 		return atom
 	}
-	return atom + step%r.copies[r.p.Graph.AtomStorage(dag.AtomID(atom))]*int32(len(r.uses))
+	return atom + step%r.versions[r.p.Graph.AtomStorage(dag.AtomID(atom))]*int32(len(r.uses))
 }
 
 // displace frees an atom's contents of an earlier step, if a step takes their version's place in a memory with fewer
@@ -76,7 +76,7 @@ func (r *residency) displace(atom, step int32, m platform.MemoryID) {
 	if r.p.Versions == nil {
 		return
 	}
-	if before := step - r.p.copiesIn(r.p.Graph.AtomStorage(dag.AtomID(atom)), m); before >= 0 {
+	if before := step - r.p.versionsIn(r.p.Graph.AtomStorage(dag.AtomID(atom)), m); before >= 0 {
 		if old := r.versionOf(atom, before); old != r.versionOf(atom, step) {
 			r.drop(atom, r.valid[old]&(1<<m))
 			r.valid[old] &^= 1 << m

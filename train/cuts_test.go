@@ -14,7 +14,7 @@ import (
 func TestUniform(t *testing.T) {
 	const batch, parts = 7, 3
 	m := must.Get(models.ByName("lenet5"))(t)
-	w := &Workload{Options: Options{Batch: batch, Type: dag.Float32, Elsewhere: true}, Model: m, Platform: load(t, "nvlink")}
+	w := &Workload{Options: Options{Batch: batch, Type: dag.Float32, OtherMachine: true}, Model: m, Platform: load(t, "nvlink")}
 	tilings := must.Get(w.tilings())(t)
 	for along := range dag.NumDimensions {
 		priced := must.Get(w.PriceAs(tilings.Uniform(parts, along)))(t)

@@ -39,7 +39,7 @@ func (w *Workload) planNeeds() []budget.Need {
 // any of it is taken. Data that do not fit with the rest are streamed, and the program is lowered
 // and decided anew. A training that is too large even so is refused.
 func (w *Workload) Afford() error {
-	if w.Options.Elsewhere {
+	if w.Options.OtherMachine {
 		return nil
 	}
 	if budget.Check(w.needs(), budget.Available()) == nil {

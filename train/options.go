@@ -31,9 +31,9 @@ type Options struct {
 	// Devices is the list by which the platform was chosen from another one, as
 	// [dahl/platform.Platform.Select] takes it. Empty means that it is whole.
 	Devices string
-	// Elsewhere says that the platform is another machine: its predictions do not depend on
+	// OtherMachine says that the platform is another machine: its predictions do not depend on
 	// this one, and it cannot train.
-	Elsewhere bool
+	OtherMachine bool
 
 	// AnyClock sets the option of the same name in [dahl/execute.Options].
 	AnyClock bool

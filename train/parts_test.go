@@ -23,7 +23,7 @@ func TestPartsOfBatch(t *testing.T) {
 		parts    []int
 	}{{"server", 64, []int{2, 4}}, {"server", 3, []int{2, 3}}, {"server", 1, nil}, {"emulated", 64, nil}, {"manycore", 64, nil}} {
 		p := load(t, c.platform)
-		w := &Workload{Samples: Samples{Train: c.batch}, Options: Options{Batch: c.batch, Elsewhere: true}, Model: m, Platform: p}
+		w := &Workload{Samples: Samples{Train: c.batch}, Options: Options{Batch: c.batch, OtherMachine: true}, Model: m, Platform: p}
 		must.Do(t, w.Lower())
 		tiles := must.Get(w.Tiles())(t)
 		var parts []int

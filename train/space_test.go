@@ -16,7 +16,7 @@ func spaceOf(t *testing.T, tiles ...tiling.Tiling) *Space {
 	t.Helper()
 	m := must.Get(models.ByName("lenet5"))(t)
 	p := node(t)
-	w := &Workload{Samples: Samples{Train: 16}, Options: Options{Elsewhere: true, Batch: 16}, Model: m, Platform: p}
+	w := &Workload{Samples: Samples{Train: 16}, Options: Options{OtherMachine: true, Batch: 16}, Model: m, Platform: p}
 	must.Do(t, w.Lower())
 	return must.Get(w.Space(p, "", tiles...))(t)
 }

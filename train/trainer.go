@@ -70,7 +70,7 @@ type Trainer struct {
 
 // Start compiles the program and fills parameters and data. Close ends what it starts.
 func (w *Workload) Start() (*Trainer, error) {
-	if w.Options.Elsewhere {
+	if w.Options.OtherMachine {
 		return nil, inputErrorf("platform %q is not this machine: its trainings are predicted only", w.Platform.Name)
 	}
 	method := w.Method()

@@ -43,7 +43,7 @@ func New(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, error
 	if err != nil {
 		return nil, err
 	}
-	if !o.Elsewhere {
+	if !o.OtherMachine {
 		if p, err = execute.Runnable(p); err != nil {
 			return nil, asInput(err)
 		}
@@ -79,7 +79,7 @@ func lowered(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, e
 func (w *Workload) Lower() (err error) {
 	o := &w.Options
 	o.Batch, o.Epochs, o.Type = cmp.Or(o.Batch, w.Model.Defaults.Batch), max(1, o.Epochs), cmp.Or(o.Type, dag.Float32)
-	if !o.Elsewhere {
+	if !o.OtherMachine {
 		left := budget.Available()
 		if err := w.least(left); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (w *Workload) CheckVariant() error {
 	if err := kernels.CheckVariant(name); err != nil {
 		return inputErrorf("variant %w", err)
 	}
-	if w.Options.Elsewhere || !HasVariant(w.Platform, name) {
+	if w.Options.OtherMachine || !HasVariant(w.Platform, name) {
 		return nil
 	}
 	return asInput(execute.CheckVariant(name))
@@ -169,7 +169,7 @@ func (w *Workload) Choose() (err error) {
 
 // Target says by which kernels the workload can run.
 func (w *Workload) Target() execute.Target {
-	t := execute.Target{Variant: w.Options.Variant, ThisMachine: !w.Options.Elsewhere}
+	t := execute.Target{Variant: w.Options.Variant, ThisMachine: !w.Options.OtherMachine}
 	if w.Model != nil {
 		t.Kernels = w.Model.Kernels()
 	}
@@ -178,7 +178,7 @@ func (w *Workload) Target() execute.Target {
 
 // Predict simulates the program as it will run.
 func (w *Workload) Predict(ctx context.Context) (*plan.Totals, error) {
-	return plan.Predict(ctx, w.Decision, w.pieces(), !w.Options.Elsewhere)
+	return plan.Predict(ctx, w.Decision, w.pieces(), !w.Options.OtherMachine)
 }
 
 // RecordedByDefault is how many steps of every graph are recorded in an epoch where some
@@ -211,7 +211,7 @@ func (w *Workload) pieces() (pieces []plan.Piece) {
 			clear(recorded)
 		}
 		n := seg.Steps
-		if !w.Options.Elsewhere {
+		if !w.Options.OtherMachine {
 			n = min(n, max(0, w.RecordedSteps()-recorded[seg.Graph]))
 		}
 		recorded[seg.Graph] += n

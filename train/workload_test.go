@@ -55,7 +55,7 @@ func TestPredictTimedSteps(t *testing.T) {
 		{"all", true, 5, 270 * us, 27 * us, 27 * us, 0},
 		{"simulated", false, 0, 210 * us, 21 * us, 21 * us, 0},
 	} {
-		w := &Workload{Options: Options{Epochs: 2, Record: c.record, Elsewhere: !c.executed}, Platform: p,
+		w := &Workload{Options: Options{Epochs: 2, Record: c.record, OtherMachine: !c.executed}, Platform: p,
 			Program: &dag.Program{Name: "chain", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 5}, {Steps: 5}}}}
 		must.Do(t, w.Choose())
 		o := must.Get(w.Predict(t.Context()))(t)
@@ -77,7 +77,7 @@ func TestNewRefuses(t *testing.T) {
 		`variant "fast": no kernel has it`:        func() error { return newError(m, d, core, Options{Variant: "fast"}) },
 		"cores of one memory are executed":        func() error { return newError(m, d, server, Options{}) },
 		"is not this machine": func() error {
-			w, err := New(m, d, server, Options{Elsewhere: true})
+			w, err := New(m, d, server, Options{OtherMachine: true})
 			if err != nil {
 				t.Error(err)
 				return nil
@@ -108,7 +108,7 @@ func TestNewDefaults(t *testing.T) {
 	m := must.Get(models.ByName("digits-cnn"))(t)
 	for _, c := range []struct{ samples, batch, want int }{{13, 0, 13}, {997, 0, m.Defaults.Batch}, {13, 5, 5}} {
 		d := must.Get(OpenData(fmt.Sprintf("synthetic:1x8x8:%d:10", c.samples), 0, 0))(t)
-		w := must.Get(New(m, d, load(t, "emulated"), Options{Batch: c.batch, Elsewhere: true}))(t)
+		w := must.Get(New(m, d, load(t, "emulated"), Options{Batch: c.batch, OtherMachine: true}))(t)
 		if o := &w.Options; o.Batch != c.want || nn.BatchOf(w.Program.Graphs[0]) != c.want || o.Epochs != 1 || o.Type != dag.Float32 {
 			t.Errorf("%d samples: batch %d, %d epochs, %v; want %d", c.samples, o.Batch, o.Epochs, o.Type, c.want)
 		}

@@ -61,7 +61,7 @@ func (w *workload) quickSearch(ctx context.Context, within time.Duration) (*trai
 	if err != nil {
 		return nil, nil, err
 	}
-	o := best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: !w.Options.Elsewhere || w.opts.Steps > 1}, Nodes: flags.BestNodes, Quick: true, Time: within}
+	o := best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: !w.Options.OtherMachine || w.opts.Steps > 1}, Nodes: flags.BestNodes, Quick: true, Time: within}
 	if w.tasks() > flags.BestTasks {
 		o.Plain = true
 		s.Devices = slices.DeleteFunc(s.Devices, func(set string) bool {
@@ -84,7 +84,7 @@ func (w *workload) workloadAt(s *train.Space, choice space.Choice, e *plan.Evalu
 	if next.Options.Plan = e.Plan(); choice.Devices == "" {
 		next.Options.Devices = w.Options.Devices
 	}
-	if w.Options.Elsewhere {
+	if w.Options.OtherMachine {
 		program := *next.Program // which other choices share
 		program.Order = w.Program.Order
 		next.Program, next.Decision = &program, e.Decision

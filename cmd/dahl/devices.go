@@ -141,7 +141,7 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 			return nil, err
 		}
 	}
-	if w.Options.Elsewhere {
+	if w.Options.OtherMachine {
 		other.Program.Graphs, other.Program.Order = other.Program.Graphs[:1], w.Program.Order
 	}
 	_, err = other.choosePlan(ctx)

@@ -187,7 +187,7 @@ func mainGraph(ctx context.Context, o *flags.Options, p, whole *platform.Platfor
 	if err != nil {
 		return nil, err
 	}
-	w := &workload{opts: o, Workload: train.Workload{Options: train.Options{Elsewhere: true}, Platform: p}}
+	w := &workload{opts: o, Workload: train.Workload{Options: train.Options{OtherMachine: true}, Platform: p}}
 	if o.Model != "" {
 		if w.Model, w.Samples, err = flags.FittedModel(o); err != nil {
 			return nil, err

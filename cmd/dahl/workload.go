@@ -108,7 +108,7 @@ func (w *workload) buildProgram() error {
 		return err
 	}
 	w.Model = m
-	options.Elsewhere = w.Options.Elsewhere
+	options.OtherMachine = w.Options.OtherMachine
 	w.Options = options
 	if err := w.CheckVariant(); err != nil {
 		return err

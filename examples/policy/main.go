@@ -48,7 +48,7 @@ func main() {
 	data := must(train.OpenData("digits", 0, 0))
 	machine := must(platforms.Load("laptop"))
 	for _, policy := range append(policy.All(), schedule.Policy(leastWork{})) {
-		w := must(train.New(model, data, machine, train.Options{Policy: policy, Elsewhere: true}))
+		w := must(train.New(model, data, machine, train.Options{Policy: policy, OtherMachine: true}))
 		predicted := must(w.Predict(context.Background()))
 		fmt.Printf("%-13s a step takes %v\n", policy.Doc().Name, predicted.Counted.PerStep())
 	}

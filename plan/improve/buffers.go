@@ -35,7 +35,7 @@ func (s *search) withVersions() (*dag.Graph, error) {
 	if listed == nil && s.options.Versions < 2 {
 		return s.graph, nil
 	}
-	s.copies = counts
+	s.versions = counts
 	with, err := s.graph.WithVersions(counts)
 	if err != nil {
 		return nil, fmt.Errorf("copies of buffers of graph %q: %w", s.graph.Name, err)
@@ -45,7 +45,7 @@ func (s *search) withVersions() (*dag.Graph, error) {
 
 // plannedVersions lists the copies of buffers in the memories where tasks use them.
 func (s *search) plannedVersions(x *point) (list []place.PlannedVersions) {
-	if s.copies == nil {
+	if s.versions == nil {
 		return nil
 	}
 	g, p := s.graph, s.priced.Platform
@@ -53,7 +53,7 @@ func (s *search) plannedVersions(x *point) (list []place.PlannedVersions) {
 	for t, w := range x.worker {
 		for _, a := range g.Tasks[t].Accesses {
 			b := g.Storage(a.Buffer)
-			c := place.PlannedVersions{Memory: p.Memories[p.MemoryOf(platform.WorkerID(w))].Name, Buffer: g.Buffers[b].Name, Versions: int(s.copies[b])}
+			c := place.PlannedVersions{Memory: p.Memories[p.MemoryOf(platform.WorkerID(w))].Name, Buffer: g.Buffers[b].Name, Versions: int(s.versions[b])}
 			if c.Versions > 1 && !listed[c] {
 				listed[c] = true
 				list = append(list, c)

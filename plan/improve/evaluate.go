@@ -14,18 +14,18 @@ const unrolled = 8
 // evaluator estimates what plans are worth.
 type evaluator struct {
 	*model
-	x        *point
-	step     int32
-	start    []int64 // by step and task
-	end      []int64
-	ends     [unrolled]int64     // by step: when all tasks so far have ended
-	free     []int64             // by worker: when its last task ended
-	domain   []domain            // by worker: the first worker of each stands for all
-	repeated int32               // steps that were as the one before, the last ones timed
-	mixed    bool                // some device has tasks at several clocks
-	in       []platform.MemoryID // by task
-	copies   *transfers          // nil means all is in one memory
-	busy     []busyUnits         // by device
+	x         *point
+	step      int32
+	start     []int64 // by step and task
+	end       []int64
+	ends      [unrolled]int64     // by step: when all tasks so far have ended
+	free      []int64             // by worker: when its last task ended
+	domain    []domain            // by worker: the first worker of each stands for all
+	repeated  int32               // steps that were as the one before, the last ones timed
+	mixed     bool                // some device has tasks at several clocks
+	in        []platform.MemoryID // by task
+	transfers *transfers          // nil means all is in one memory
+	busy      []busyUnits         // by device
 }
 
 func newEvaluator(m *model) *evaluator {
@@ -36,7 +36,7 @@ func newEvaluator(m *model) *evaluator {
 		e.busy[d].tally, e.busy[d].running = make([]float64, len(m.devices[d].idle)), make([]int, len(m.devices[d].idle))
 	}
 	if m.data != nil {
-		e.copies = newTransfers(e, int(steps))
+		e.transfers = newTransfers(e, int(steps))
 	}
 	return e
 }
@@ -140,8 +140,8 @@ func (e *evaluator) time() (last int64) {
 	if e.step > 0 {
 		last = e.ends[e.step-1]
 	}
-	if e.copies != nil {
-		e.copies.begin()
+	if e.transfers != nil {
+		e.transfers.begin()
 	}
 	for _, t := range e.x.sequence {
 		w := e.x.worker[t]
@@ -154,8 +154,8 @@ func (e *evaluator) time() (last int64) {
 		}
 		end := e.run(t, int32(w), from, ready, byCPU)
 		last = max(last, end)
-		if e.copies != nil {
-			e.copies.send(t, end)
+		if e.transfers != nil {
+			e.transfers.send(t, end)
 		}
 	}
 	return last
@@ -198,8 +198,8 @@ func (e *evaluator) ready(t int32, own *worker, d *device) (at int64, byCPU bool
 		}
 		at, byCPU = end, d.toCPU == 0 || e.devices[e.workers[e.x.worker[w.task]].device].toCPU > 0
 	}
-	if e.copies != nil {
-		if arrived := e.copies.arrived(t); arrived > at {
+	if e.transfers != nil {
+		if arrived := e.transfers.arrived(t); arrived > at {
 			at, byCPU = arrived, false
 		}
 	}

@@ -86,7 +86,7 @@ type search struct {
 	options    Options
 	random     *rand.Rand
 	evaluator  *evaluator
-	copies     []int32 // by buffer; nil means one of each
+	versions   []int32 // by buffer; nil means one of each
 	factors    factors
 }
 
@@ -241,7 +241,7 @@ func (s *search) accept(x *point, moves int, r *Result) {
 // sorted sorts the sequence of the last estimated point by time, and returns its estimate. Copies may change the estimate: of
 // copies ready at one time, the copy with the first reader in the sequence goes first.
 func (s *search) sorted(x *point, estimate float64) float64 {
-	if s.evaluator.sortByStart(x) && s.evaluator.copies != nil {
+	if s.evaluator.sortByStart(x) && s.evaluator.transfers != nil {
 		return s.estimate(x)
 	}
 	return estimate

@@ -24,8 +24,8 @@ func (e *evaluator) joules(span int64) float64 {
 			e.busy[own.device].add(e.start[base+t], e.end[base+t], span, e.x.clock[t])
 		}
 	}
-	if e.copies != nil {
-		sum += e.copies.joules
+	if e.transfers != nil {
+		sum += e.transfers.joules
 	}
 	for i := range e.devices {
 		if d := &e.devices[i]; d.MayBeOff && used&(1<<i) == 0 && !e.reached(d.Memory) {
@@ -39,7 +39,7 @@ func (e *evaluator) joules(span int64) float64 {
 
 // reached reports whether something moves to a memory or from it.
 func (e *evaluator) reached(m platform.MemoryID) bool {
-	return e.copies != nil && m != e.platform.HostMemory() && e.copies.reached&(1<<m) != 0
+	return e.transfers != nil && m != e.platform.HostMemory() && e.transfers.reached&(1<<m) != 0
 }
 
 // busyUnits adds up what the first busy unit of a device draws beyond the others.

@@ -138,8 +138,8 @@ func (c *audit) dependences() error {
 	return nil
 }
 
-// copies is the greatest number of versions of a storage in any memory, by the plan or by the graph.
-func (c *audit) copies(storage dag.BufferID) (most int) {
+// versions is the greatest number of versions of a storage in any memory, by the plan or by the graph.
+func (c *audit) versions(storage dag.BufferID) (most int) {
 	if c.p.Versions == nil {
 		return int(c.p.Graph.Versions(storage))
 	}
@@ -166,10 +166,10 @@ func (c *audit) rewrites() error {
 		if len(uses) == 0 || !uses[0].writes || g.Carried(storage) {
 			continue
 		}
-		for step := c.copies(storage); step < c.s.Steps; step++ {
+		for step := c.versions(storage); step < c.s.Steps; step++ {
 			writer := c.span(int(uses[0].task), step)
 			for _, u := range uses {
-				if user := c.span(int(u.task), step-c.copies(storage)); user.End > writer.Start {
+				if user := c.span(int(u.task), step-c.versions(storage)); user.End > writer.Start {
 					return fmt.Errorf("task %s overwrites buffer %q at %v, where %s uses it until %v", c.name(writer.Task, writer.Step),
 						g.Buffers[storage].Name, writer.Start, c.name(user.Task, user.Step), user.End)
 				}

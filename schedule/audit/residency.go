@@ -64,14 +64,14 @@ type stay struct {
 // evictions, by time, that no version has claimed yet.
 type atomAudit struct {
 	*audit
-	id     dag.AtomID
-	share  int32
-	copies int     // of its storage
-	all    []int32 // the transfers that bring the share
-	moves  []int32
-	drops  []int32
-	open   []stay // by memory: stay of the current version; it ends when it is displaced, and begins at never if it is not in the memory
-	stays  []stay // ended stays of the current version
+	id       dag.AtomID
+	share    int32
+	versions int     // of its storage
+	all      []int32 // the transfers that bring the share
+	moves    []int32
+	drops    []int32
+	open     []stay // by memory: stay of the current version; it ends when it is displaced, and begins at never if it is not in the memory
+	stays    []stay // ended stays of the current version
 }
 
 func (c *audit) residency() error {
@@ -101,7 +101,7 @@ func (c *audit) residency() error {
 			shares = max(shares, c.s.Transfers[i].Share.Of)
 		}
 		for share := range shares {
-			a.id, a.share, a.drops, a.copies = dag.AtomID(atom), share, drops[atom], c.copies(storage)
+			a.id, a.share, a.drops, a.versions = dag.AtomID(atom), share, drops[atom], c.versions(storage)
 			err := a.movesOf(moves[atom], shares)
 			if err == nil {
 				err = a.walkInTurn(uses, written[storage])
@@ -135,8 +135,8 @@ func (a *atomAudit) movesOf(all []int32, shares int32) error {
 
 // walkInTurn walks through the steps that use one version of the atom's storage, for each version.
 func (a *atomAudit) walkInTurn(uses []use, written bool) error {
-	for first := range a.copies {
-		a.moves = slices.DeleteFunc(slices.Clone(a.all), func(i int32) bool { return int(a.s.Transfers[i].Step)%a.copies != first })
+	for first := range a.versions {
+		a.moves = slices.DeleteFunc(slices.Clone(a.all), func(i int32) bool { return int(a.s.Transfers[i].Step)%a.versions != first })
 		if err := a.walk(uses, written, first); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (a *atomAudit) walk(uses []use, written bool, first int) error {
 	}
 	freed := written && !a.p.Graph.Carried(storage) && len(uses) > 0
 	v := version{from: home}
-	for step := first; step < a.s.Steps; step += a.copies {
+	for step := first; step < a.s.Steps; step += a.versions {
 		var lastEnd time.Duration
 		for _, u := range uses {
 			span := a.span(int(u.task), step)
@@ -241,7 +241,7 @@ func (a *atomAudit) close(v *version, gone, until time.Duration) error {
 // than another.
 func (a *atomAudit) displaced(m platform.MemoryID, step int) time.Duration {
 	at := never
-	if a.copies == 1 || a.p.Versions == nil {
+	if a.versions == 1 || a.p.Versions == nil {
 		return at
 	}
 	step += int(a.p.Versions[m][a.p.Graph.AtomStorage(a.id)])

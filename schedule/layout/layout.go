@@ -65,7 +65,7 @@ func (l *Layout) TotalBytes() (total int64) {
 type Graph struct {
 	Name             string
 	Buffers          []dag.Buffer
-	Copies           []int32 // by buffer: number of versions; nil means one of each
+	Versions         []int32 // by buffer: number of versions; nil means one of each
 	Links            *dag.Links
 	Carried, Written []bool // by storage
 	Each             func(t dag.TaskID, use dag.Use)
@@ -80,7 +80,7 @@ type Graph struct {
 
 // inOneMemory is a graph with all buffers in memory 0.
 func inOneMemory(g *dag.Graph) *Graph {
-	return &Graph{Name: g.Name, Buffers: g.Buffers, Copies: g.AllVersions(), Links: g.Links, Carried: g.CarriedStorages(), Written: g.WrittenStorages(), Each: g.Body().Each,
+	return &Graph{Name: g.Name, Buffers: g.Buffers, Versions: g.AllVersions(), Links: g.Links, Carried: g.CarriedStorages(), Written: g.WrittenStorages(), Each: g.Body().Each,
 		TaskName: func(t dag.TaskID) string { return g.Tasks[t].Name }, Memory: make([]platform.MemoryID, len(g.Buffers)), Listed: make([]*Listed, 1)}
 }
 
@@ -184,15 +184,15 @@ func (l *Layout) place(m platform.MemoryID, g *Graph, shared *sharedStorages, o 
 
 // bytes is the size of a storage in a layout, with all its versions.
 func (g *Graph) bytes(storage dag.BufferID) int64 {
-	return Align(g.Buffers[storage].Bytes()) * int64(g.copies(storage))
+	return Align(g.Buffers[storage].Bytes()) * int64(g.versions(storage))
 }
 
-// copies is the number of versions of a storage.
-func (g *Graph) copies(storage dag.BufferID) int32 {
-	if g.Copies == nil {
+// versions is the number of versions of a storage.
+func (g *Graph) versions(storage dag.BufferID) int32 {
+	if g.Versions == nil {
 		return 1
 	}
-	return g.Copies[storage]
+	return g.Versions[storage]
 }
 
 // storage is the buffer that owns the storage of another.

@@ -58,7 +58,7 @@ func (pg *Graph) newBuffer(w *writtenOut, replica dag.BufferID) (dag.Buffer, pla
 		owner := pg.replicas.id(location{of.ViewOf, m}, n)
 		buf = w.list[owner]
 		buf.ViewOf, buf.Layout, buf.Versions = owner, "", 0
-	} else if buf.Versions = int(pg.copiesIn(location{b, m})); m != pg.host {
+	} else if buf.Versions = int(pg.versionsIn(location{b, m})); m != pg.host {
 		buf.Home = ""
 	} else if buf.Home != "" {
 		buf.Home = dag.HostHome // of the placed graph, whose memories are a matter of its own

@@ -177,7 +177,7 @@ func (e *estimate) takeReleased() {
 			e.start(noLane, i, e.p.RouteTime(m.From, m.To, m.Bytes))
 			continue
 		}
-		is := readyCopy{estimate: e, Instance: i, since: e.now, readerStep: i.Step, readerAt: e.position[m.For]}
+		is := readyTransfer{estimate: e, Instance: i, since: e.now, readerStep: i.Step, readerAt: e.position[m.For]}
 		if m.NextStep {
 			is.readerStep++
 		}
@@ -222,7 +222,7 @@ func (e *estimate) dispatch() {
 // engineQueue is the transfers that wait for the same engines.
 type engineQueue struct {
 	lanes  []int
-	copies ready.Heap[readyCopy]
+	copies ready.Heap[readyTransfer]
 }
 
 // freeEngine is the free engine of a queue that has the fewest transfers in its list.
@@ -264,8 +264,8 @@ func (a laneEnd) Before(b laneEnd) bool {
 	return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.instance.Step, b.instance.Step), cmp.Compare(a.instance.Task, b.instance.Task)) < 0
 }
 
-// readyCopy is a transfer that waits for an engine since some time.
-type readyCopy struct {
+// readyTransfer is a transfer that waits for an engine since some time.
+type readyTransfer struct {
 	*estimate
 	dag.Instance
 	since      time.Duration
@@ -274,7 +274,7 @@ type readyCopy struct {
 }
 
 // Before is the order in which an engine takes transfers.
-func (a readyCopy) Before(b readyCopy) bool {
+func (a readyTransfer) Before(b readyTransfer) bool {
 	if a.since != b.since {
 		return a.since < b.since
 	}

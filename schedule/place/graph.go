@@ -129,10 +129,10 @@ func (pg *Graph) Body() *dag.Body {
 		body.Keeps[i] = (role == dag.Parameter || role == dag.State) && !pg.streams(dag.BufferID(i))
 	}
 	if g.AllVersions() != nil {
-		body.Copies = make([]int32, len(pg.replicas.of))
+		body.Versions = make([]int32, len(pg.replicas.of))
 		for i, b := range pg.replicas.of {
 			m, _ := pg.replicas.memoryOf(dag.BufferID(i))
-			body.Copies[i] = pg.copiesIn(location{g.Storage(b), m})
+			body.Versions[i] = pg.versionsIn(location{g.Storage(b), m})
 		}
 	}
 	body.Each = func(t dag.TaskID, use dag.Use) {

@@ -71,7 +71,7 @@ func (pg *Graph) mostBytes() []int64 {
 		default:
 			for set := pg.replicas.use[b]; set != 0; set &= set - 1 {
 				m := platform.MemoryID(bits.TrailingZeros64(set))
-				bytes[m] += layout.Align(buf.Bytes()) * int64(pg.copiesIn(location{dag.BufferID(b), m}))
+				bytes[m] += layout.Align(buf.Bytes()) * int64(pg.versionsIn(location{dag.BufferID(b), m}))
 			}
 		}
 	}
@@ -81,11 +81,11 @@ func (pg *Graph) mostBytes() []int64 {
 // toLayOut describes the placed graph for its layouts.
 func (pg *Graph) toLayOut() *layout.Graph {
 	w, body := pg.buffers(), pg.Body()
-	carried, written, copies := pg.carries, pg.writes, body.Copies
+	carried, written, copies := pg.carries, pg.writes, body.Versions
 	if pg.moves == nil {
 		carried, written = pg.Origin.CarriedStorages(), pg.Origin.WrittenStorages()
 	}
-	return &layout.Graph{Name: pg.Origin.Name, Buffers: w.list, Copies: copies, Links: pg.Links, Carried: carried, Written: written, Each: body.Each, TaskName: pg.Name,
+	return &layout.Graph{Name: pg.Origin.Name, Buffers: w.list, Versions: copies, Links: pg.Links, Carried: carried, Written: written, Each: body.Each, TaskName: pg.Name,
 		Order: pg.Order, Memory: w.memory, Keeps: pg.keepsBytes(), ScratchBytes: pg.plan.ScratchBytes}
 }
 

@@ -170,7 +170,7 @@ func (s *spill) bytes(at location) int64 {
 	if r, ok := s.rows[at]; ok {
 		bytes = bytes / int64(buf.Shape[0]) * int64(r.Len())
 	}
-	return layout.Align(bytes) * int64(s.copiesIn(at))
+	return layout.Align(bytes) * int64(s.versionsIn(at))
 }
 
 // choose walks along the items until it finds no further storage that has to come back

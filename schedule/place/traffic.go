@@ -22,7 +22,7 @@ type traffic struct {
 	worker   []platform.WorkerID // by task
 	position []int32             // by task: in the list of its worker
 	homes    []platform.MemoryID // by storage
-	copies   [][]int32           // by memory and storage: the number of versions, where the plan says so
+	versions [][]int32           // by memory and storage: the number of versions, where the plan says so
 
 	// The tasks in program order, each followed by the moves after its end. With evictions the order is an
 	// estimate's. Nil means that nothing moves, and nothing is used or at home outside the host memory.
@@ -49,7 +49,7 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 	t := &traffic{g: g, p: p, lanes: lanes, plan: plan, host: p.HostMemory(), partBytes: partBytes, evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
 	t.worker, t.position = plan.placement(n)
 	var err error
-	if t.copies, err = plan.VersionsIn(g, p); err != nil {
+	if t.versions, err = plan.VersionsIn(g, p); err != nil {
 		return nil, err
 	}
 	if err := t.findHomes(); err != nil {
@@ -92,12 +92,12 @@ func (t *traffic) nothingMoves() bool {
 
 func (t *traffic) memoryOf(task dag.TaskID) platform.MemoryID { return t.p.MemoryOf(t.worker[task]) }
 
-// copiesIn is the number of versions of a storage in a memory.
-func (t *traffic) copiesIn(at location) int32 {
-	if t.copies == nil {
+// versionsIn is the number of versions of a storage in a memory.
+func (t *traffic) versionsIn(at location) int32 {
+	if t.versions == nil {
 		return t.g.Versions(at.storage)
 	}
-	return t.copies[at.memory][at.storage]
+	return t.versions[at.memory][at.storage]
 }
 
 // findHomes finds where the contents of every storage are kept between runs.

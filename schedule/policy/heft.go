@@ -65,14 +65,14 @@ func byRank(p *schedule.Problem, memories []platform.MemoryID) (*schedule.Plan, 
 }
 
 type heft struct {
-	p        *schedule.Problem
-	fit      *schedule.Fit
-	memories []platform.MemoryID // by task: its memory, or anywhere; nil means anywhere for all
-	flow     *flow
-	reuse    dag.Rows // predecessors by Problem.Reuse
-	mean     meanTransfer
-	copies   *heftTransfers
-	ready    []readyIn // by memory, for the task at hand
+	p         *schedule.Problem
+	fit       *schedule.Fit
+	memories  []platform.MemoryID // by task: its memory, or anywhere; nil means anywhere for all
+	flow      *flow
+	reuse     dag.Rows // predecessors by Problem.Reuse
+	mean      meanTransfer
+	transfers *heftTransfers
+	ready     []readyIn // by memory, for the task at hand
 
 	worker    []platform.WorkerID // by task
 	end       []time.Duration     // by task
@@ -88,7 +88,7 @@ type readyIn struct {
 func newHEFT(p *schedule.Problem, fit *schedule.Fit) *heft {
 	n := len(p.Graph.Tasks)
 	return &heft{p: p, fit: fit, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
-		copies: newHEFTTransfers(p), ready: make([]readyIn, len(p.Platform.Memories)),
+		transfers: newHEFTTransfers(p), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }
 
@@ -152,7 +152,7 @@ func (h *heft) place(t dag.TaskID) error {
 	if best.end < 0 {
 		return fmt.Errorf("task %q: no route brings its operands to a worker that can run it", h.p.Graph.Tasks[t].Name)
 	}
-	h.copies.place(t, h.p.Platform.MemoryOf(bestWorker), best.end)
+	h.transfers.place(t, h.p.Platform.MemoryOf(bestWorker), best.end)
 	h.fit.Give(t, bestWorker)
 	h.worker[t], h.end[t] = bestWorker, best.end
 	h.timelines[bestWorker].insert(bestAt, best)
@@ -179,7 +179,7 @@ func (h *heft) workers(t dag.TaskID) []platform.WorkerID {
 
 // readyAt is when a task's predecessors have ended and a memory has its operands.
 func (h *heft) readyAt(t dag.TaskID, m platform.MemoryID) readyIn {
-	at, ok := h.copies.arrive(t, m, 0)
+	at, ok := h.transfers.arrive(t, m, 0)
 	for _, preds := range [2][]int32{h.p.Graph.Preds(t), h.reuse.Row(int32(t))} {
 		for _, s := range preds {
 			at = max(at, h.end[s])
