@@ -15,10 +15,10 @@ type Activation struct {
 	Setting  float64 // of a function that has one
 }
 
-// Kind implements [Layer].
+// Kind implements [nn.Layer].
 func (a Activation) Kind() string { return a.Function }
 
-// Output implements [Layer].
+// Output implements [nn.Layer].
 func (a Activation) Output(in [][]int) ([]int, error) {
 	f, err := kernels.FunctionByName(a.Function)
 	if err != nil {
@@ -30,12 +30,12 @@ func (a Activation) Output(in [][]int) ([]int, error) {
 	return a.Elementwise.Output(in)
 }
 
-// Forward implements [Layer].
+// Forward implements [nn.Layer].
 func (a Activation) Forward(n *nn.Node) {
 	n.Tiles(a.Function, a.params(), n.Output(), n.Input(0))
 }
 
-// Backward implements [Layer].
+// Backward implements [nn.Layer].
 func (a Activation) Backward(n *nn.Node) {
 	at := n.Input(0)
 	if a.function().OfOutput {

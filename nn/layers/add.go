@@ -11,13 +11,13 @@ import (
 // input, without a task.
 type Add struct{}
 
-// Kind implements [Layer].
+// Kind implements [nn.Layer].
 func (Add) Kind() string { return "add" }
 
 // Traits says where gradients are.
 func (Add) Traits() nn.Traits { return nn.Traits{Passes: true} }
 
-// Output implements [Layer].
+// Output implements [nn.Layer].
 func (Add) Output(in [][]int) ([]int, error) {
 	if len(in) < 2 {
 		return nil, fmt.Errorf("%d inputs; want two or more, as in input = [\"conv1\", \"conv2\"]", len(in))
@@ -30,10 +30,10 @@ func (Add) Output(in [][]int) ([]int, error) {
 	return in[0], nil
 }
 
-// Flops implements [Layer].
+// Flops implements [nn.Layer].
 func (Add) Flops(in [][]int, out []int) float64 { return float64((len(in) - 1) * nn.Elems(out)) }
 
-// Forward implements [Layer].
+// Forward implements [nn.Layer].
 func (Add) Forward(n *nn.Node) {
 	n.Tiles("sum", nil, n.Output(), n.Input(0), n.Input(1))
 	for i := range n.Inputs[2:] {
@@ -41,5 +41,5 @@ func (Add) Forward(n *nn.Node) {
 	}
 }
 
-// Backward implements [Layer].
+// Backward implements [nn.Layer].
 func (Add) Backward(*nn.Node) {}

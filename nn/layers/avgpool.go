@@ -8,24 +8,24 @@ import (
 // count as elements of the windows.
 type AvgPool MaxPool
 
-// Kind implements [Layer].
+// Kind implements [nn.Layer].
 func (AvgPool) Kind() string { return "avgpool" }
 
 // Prefix is how automatic names begin.
 func (AvgPool) Prefix() string { return "pool" }
 
-// Output implements [Layer].
+// Output implements [nn.Layer].
 func (p AvgPool) Output(in [][]int) ([]int, error) { return MaxPool(p).pooled(in) }
 
-// Flops implements [Layer].
+// Flops implements [nn.Layer].
 func (p AvgPool) Flops(in [][]int, out []int) float64 { return MaxPool(p).Flops(in, out) }
 
-// Forward implements [Layer].
+// Forward implements [nn.Layer].
 func (p AvgPool) Forward(n *nn.Node) {
 	n.Tiles("avgpool.nhwc", MaxPool(p).params(), n.Output(), n.Input(0))
 }
 
-// Backward implements [Layer].
+// Backward implements [nn.Layer].
 func (p AvgPool) Backward(n *nn.Node) {
 	n.Tiles("avgpool.nhwc.dx", MaxPool(p).params(), n.InputGrad(0), n.OutputGrad())
 }

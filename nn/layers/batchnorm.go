@@ -22,7 +22,7 @@ const (
 	defaultMomentum = 0.1
 )
 
-// Kind implements [Layer].
+// Kind implements [nn.Layer].
 func (BatchNorm) Kind() string { return "batchnorm" }
 
 // Traits implements the interface of layers. Tasks wait for all of their input, so that no cache has kept it, and read
@@ -32,7 +32,7 @@ func (BatchNorm) Traits() nn.Traits { return nn.Traits{WholeSample: true, Normal
 // Prefix is how automatic names begin.
 func (BatchNorm) Prefix() string { return "bn" }
 
-// Patterns implements [Fuser]. The layer computes the sign of its output again from its input, or reads its output, so that any layer
+// Patterns implements [nn.Fuser]. The layer computes the sign of its output again from its input, or reads its output, so that any layer
 // may read what a ReLU behind it gives.
 func (BatchNorm) Patterns() []nn.Pattern {
 	return []nn.Pattern{{Behind: []nn.Layer{Add{}, ReLU{}}}, {Behind: []nn.Layer{ReLU{}}}}
@@ -40,7 +40,7 @@ func (BatchNorm) Patterns() []nn.Pattern {
 
 func (b BatchNorm) eps() float64 { return cmp.Or(b.Eps, defaultEps) }
 
-// Output implements [Layer].
+// Output implements [nn.Layer].
 func (b BatchNorm) Output(in [][]int) ([]int, error) {
 	shape, err := oneImage(in, "a batch normalisation")
 	if err != nil {
@@ -52,13 +52,13 @@ func (b BatchNorm) Output(in [][]int) ([]int, error) {
 	return shape, nil
 }
 
-// Params implements [Learner].
+// Params implements [nn.Learner].
 func (BatchNorm) Params(in [][]int) []nn.Parameter {
 	channels := in[0][:1]
 	return []nn.Parameter{{Name: "weight", Shape: channels, First: 1}, {Name: "bias", Shape: channels}}
 }
 
-// Running implements [Tracker].
+// Running implements [nn.Tracker].
 func (BatchNorm) Running(in [][]int) []nn.Parameter {
 	channels := in[0][:1]
 	return []nn.Parameter{
@@ -67,7 +67,7 @@ func (BatchNorm) Running(in [][]int) []nn.Parameter {
 	}
 }
 
-// Flops implements [Layer].
+// Flops implements [nn.Layer].
 func (BatchNorm) Flops(_ [][]int, out []int) float64 { return 8 * float64(nn.Elems(out)) }
 
 // scale is how the layer normalises.
@@ -75,7 +75,7 @@ func (BatchNorm) scale(n *nn.Node) nn.Operand {
 	return n.Buffer(dag.Buffer{Name: n.Name + ".scale", Shape: []int{4, n.Out[0]}, Type: n.Type()}, nn.NoAxis, dag.AlongOutputs)
 }
 
-// Forward implements [Layer].
+// Forward implements [nn.Layer].
 func (b BatchNorm) Forward(n *nn.Node) {
 	scale := b.scale(n)
 	if n.Trains() {
@@ -113,7 +113,7 @@ func (BatchNorm) gradBySample(n *nn.Node, name string) nn.Operand {
 	return n.Buffer(dag.Buffer{Name: "grad." + n.Name + name, Shape: []int{n.Samples(), n.Out[0]}, Type: n.Type()}, dag.AlongSamples, dag.AlongInputs)
 }
 
-// Backward implements [Layer].
+// Backward implements [nn.Layer].
 func (b BatchNorm) Backward(n *nn.Node) {
 	dw, db, scale := n.ParamGrad(0), n.ParamGrad(1), b.scale(n)
 	sums, products := b.gradBySample(n, ".sum"), b.gradBySample(n, ".products")

@@ -11,13 +11,13 @@ import (
 // the layers before it write into the concatenation: see doc.go.
 type Concat struct{}
 
-// Kind implements [Layer].
+// Kind implements [nn.Layer].
 func (Concat) Kind() string { return "concat" }
 
 // Traits says where values and gradients are.
 func (Concat) Traits() nn.Traits { return nn.Traits{Passes: true, Joins: true} }
 
-// Output implements [Layer].
+// Output implements [nn.Layer].
 func (Concat) Output(in [][]int) ([]int, error) {
 	if len(in) < 2 {
 		return nil, fmt.Errorf("%d inputs; want two or more, as in input = [\"conv1\", \"conv2\"]", len(in))
@@ -32,11 +32,11 @@ func (Concat) Output(in [][]int) ([]int, error) {
 	return out, nil
 }
 
-// Flops implements [Layer].
+// Flops implements [nn.Layer].
 func (Concat) Flops([][]int, []int) float64 { return 0 }
 
-// Forward implements [Layer].
+// Forward implements [nn.Layer].
 func (Concat) Forward(n *nn.Node) { n.Join() }
 
-// Backward implements [Layer].
+// Backward implements [nn.Layer].
 func (Concat) Backward(*nn.Node) {}

@@ -20,7 +20,7 @@ type Conv2D struct {
 	NoBias                       bool
 }
 
-// Kind implements [Layer].
+// Kind implements [nn.Layer].
 func (Conv2D) Kind() string { return "conv2d" }
 
 // conv2dOf is the layer that a model file describes.
@@ -46,7 +46,7 @@ func (c Conv2D) Traits() nn.Traits {
 // Prefix is how automatic names begin.
 func (Conv2D) Prefix() string { return "conv" }
 
-// Patterns implements [Fuser]. A pooling knows from its own output where no gradient passes.
+// Patterns implements [nn.Fuser]. A pooling knows from its own output where no gradient passes.
 func (c Conv2D) Patterns() []nn.Pattern {
 	return []nn.Pattern{
 		{Behind: []nn.Layer{BatchNorm{}, ReLU{}}, Evaluation: true},
@@ -58,7 +58,7 @@ func (c Conv2D) Patterns() []nn.Pattern {
 
 func (c Conv2D) groups() int { return max(c.Groups, 1) }
 
-// Output implements [Layer].
+// Output implements [nn.Layer].
 func (c Conv2D) Output(inputs [][]int) ([]int, error) {
 	in, err := oneImage(inputs, "a convolution")
 	if err != nil {
@@ -73,7 +73,7 @@ func (c Conv2D) Output(inputs [][]int) ([]int, error) {
 	return slid(in, c.Filters, c.Windows())
 }
 
-// Params implements [Learner].
+// Params implements [nn.Learner].
 func (c Conv2D) Params(in [][]int) []nn.Parameter {
 	channels, w := in[0][0]/c.groups(), c.Windows()
 	fanIn := channels * w[0].Size * w[1].Size
@@ -84,7 +84,7 @@ func (c Conv2D) Params(in [][]int) []nn.Parameter {
 	return p
 }
 
-// Flops implements [Layer].
+// Flops implements [nn.Layer].
 func (c Conv2D) Flops(in [][]int, out []int) float64 {
 	return 2 * float64(nn.Elems(out)) * float64(c.Params(in)[0].FanIn)
 }
@@ -104,7 +104,7 @@ const (
 	hwoi = "hwoi" // (k k f c), turned by half a turn, as their input gradients do
 )
 
-// Forward implements [Layer].
+// Forward implements [nn.Layer].
 func (c Conv2D) Forward(n *nn.Node) {
 	params, pool := append(c.params(), nn.Flag("relu", n.Fused(ReLU{}) != nil)), n.Fused(MaxPool{})
 	if norm := n.Fused(BatchNorm{}); norm != nil {
@@ -148,7 +148,7 @@ func (c Conv2D) foldNorm(n *nn.Node, norm *nn.Stage) (weight, bias nn.Operand) {
 	return weight, bias
 }
 
-// Backward implements [Layer].
+// Backward implements [nn.Layer].
 func (c Conv2D) Backward(n *nn.Node) {
 	var with calls.Attributes
 	params, gradient := c.params(), []nn.Operand{n.OutputGrad()}

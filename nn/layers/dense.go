@@ -14,7 +14,7 @@ type Dense struct {
 	NoBias  bool
 }
 
-// Kind implements [Layer].
+// Kind implements [nn.Layer].
 func (Dense) Kind() string { return "dense" }
 
 // Traits implements the interface of layers with a weight.
@@ -23,7 +23,7 @@ func (Dense) Traits() nn.Traits { return nn.Traits{Weight: true, Takes: calls.Ma
 // Prefix is how automatic names begin.
 func (Dense) Prefix() string { return "fc" }
 
-// Patterns implements [Fuser].
+// Patterns implements [nn.Fuser].
 func (Dense) Patterns() []nn.Pattern { return []nn.Pattern{{Behind: []nn.Layer{ReLU{}}, Stops: true}} }
 
 // WithOutputs is the layer with another number of outputs.
@@ -32,7 +32,7 @@ func (d Dense) WithOutputs(n int) nn.Layer {
 	return d
 }
 
-// Output implements [Layer].
+// Output implements [nn.Layer].
 func (d Dense) Output(inputs [][]int) ([]int, error) {
 	in, err := one(inputs)
 	if err != nil {
@@ -47,7 +47,7 @@ func (d Dense) Output(inputs [][]int) ([]int, error) {
 	return []int{d.Outputs}, nil
 }
 
-// Params implements [Learner].
+// Params implements [nn.Learner].
 func (d Dense) Params(in [][]int) []nn.Parameter {
 	inputs := in[0][0]
 	p := []nn.Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs}}
@@ -57,10 +57,10 @@ func (d Dense) Params(in [][]int) []nn.Parameter {
 	return p
 }
 
-// Flops implements [Layer].
+// Flops implements [nn.Layer].
 func (d Dense) Flops(in [][]int, out []int) float64 { return 2 * float64(in[0][0]) * float64(out[0]) }
 
-// Forward implements [Layer].
+// Forward implements [nn.Layer].
 func (d Dense) Forward(n *nn.Node) {
 	if m := n.Map(); m != nil {
 		c, h, w := m[0], m[1], m[2]
@@ -73,7 +73,7 @@ func (d Dense) Forward(n *nn.Node) {
 	n.Multiply("dense", with, nil, n.Output())
 }
 
-// Backward implements [Layer].
+// Backward implements [nn.Layer].
 func (Dense) Backward(n *nn.Node) {
 	n.MultiplyBack("dense.dw", 0, nil, func() {
 		if n.Stops() {

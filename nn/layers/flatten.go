@@ -11,23 +11,23 @@ import (
 // its weights and theirs.
 type Flatten struct{}
 
-// Kind implements [Layer].
+// Kind implements [nn.Layer].
 func (Flatten) Kind() string { return "flatten" }
 
 // Traits says that the layer has no task.
 func (Flatten) Traits() nn.Traits { return nn.Traits{View: true} }
 
-// Output implements [Layer].
+// Output implements [nn.Layer].
 func (Flatten) Output(in [][]int) ([]int, error) {
 	shape, err := one(in)
 	return []int{nn.Elems(shape)}, err
 }
 
-// Flops implements [Layer].
+// Flops implements [nn.Layer].
 func (Flatten) Flops([][]int, []int) float64 { return 0 }
 
-// Forward implements [Layer].
+// Forward implements [nn.Layer].
 func (Flatten) Forward(n *nn.Node) { n.View() }
 
-// Backward implements [Layer]: the gradients are views of each other.
+// Backward implements [nn.Layer]: the gradients are views of each other.
 func (Flatten) Backward(*nn.Node) {}

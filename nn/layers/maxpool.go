@@ -18,7 +18,7 @@ type MaxPool struct {
 	Pads              Pads
 }
 
-// Kind implements [Layer].
+// Kind implements [nn.Layer].
 func (MaxPool) Kind() string { return "maxpool" }
 
 // Prefix is how automatic names begin.
@@ -27,7 +27,7 @@ func (MaxPool) Prefix() string { return "pool" }
 // maxPoolSize is the largest window whose positions fit a byte; 255 stands for no gradient.
 const maxPoolSize = 15
 
-// Output implements [Layer].
+// Output implements [nn.Layer].
 func (p MaxPool) Output(in [][]int) ([]int, error) {
 	for _, w := range p.Windows() {
 		if w.Size > maxPoolSize {
@@ -37,7 +37,7 @@ func (p MaxPool) Output(in [][]int) ([]int, error) {
 	return p.pooled(in)
 }
 
-// Flops implements [Layer].
+// Flops implements [nn.Layer].
 func (p MaxPool) Flops(_ [][]int, out []int) float64 {
 	w := p.Windows()
 	return float64(nn.Elems(out) * w[0].Size * w[1].Size)
@@ -70,12 +70,12 @@ func poolOf(s Settings) MaxPool {
 	return p
 }
 
-// Forward implements [Layer].
+// Forward implements [nn.Layer].
 func (p MaxPool) Forward(n *nn.Node) {
 	n.Tiles("maxpool.nhwc", p.params(), n.Output(), n.Saved("index", dag.Uint8), n.Input(0))
 }
 
-// Backward implements [Layer].
+// Backward implements [nn.Layer].
 func (p MaxPool) Backward(n *nn.Node) {
 	n.Tiles("maxpool.nhwc.dx", p.params(), n.InputGrad(0), n.OutputGrad(), n.Saved("index", dag.Uint8))
 }

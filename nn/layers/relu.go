@@ -9,18 +9,18 @@ import (
 // exactly 0 is 0.
 type ReLU struct{ Elementwise }
 
-// Kind implements [Layer].
+// Kind implements [nn.Layer].
 func (ReLU) Kind() string { return "relu" }
 
 // Traits says that its output says where no gradient passes.
 func (ReLU) Traits() nn.Traits { return nn.Traits{Rectifies: true} }
 
-// Forward implements [Layer].
+// Forward implements [nn.Layer].
 func (ReLU) Forward(n *nn.Node) {
 	n.Tiles("relu", nil, n.Output(), n.Saved("mask", dag.Uint8), n.Input(0))
 }
 
-// Backward implements [Layer].
+// Backward implements [nn.Layer].
 func (ReLU) Backward(n *nn.Node) {
 	n.Tiles("relu.dx", nil, n.InputGrad(0), n.OutputGrad(), n.Saved("mask", dag.Uint8))
 }

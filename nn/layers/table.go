@@ -11,10 +11,10 @@ import (
 // same place.
 type Elementwise struct{}
 
-// Output implements [Layer].
+// Output implements [nn.Layer].
 func (Elementwise) Output(in [][]int) ([]int, error) { return one(in) }
 
-// Flops implements [Layer] with one operation per element.
+// Flops implements [nn.Layer] with one operation per element.
 func (Elementwise) Flops(_ [][]int, out []int) float64 { return float64(nn.Elems(out)) }
 
 // one is the shape of the only input of a layer.
