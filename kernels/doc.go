@@ -3,7 +3,7 @@
 // Read first: [Kernel] and [Subscript]. The table [Kernels] has one line per operation: its
 // operands, its iteration space, its work in flops and bytes, its workspace and its variants.
 // Convolutions, dense layers and their gradients have a line for each combination of prologues and epilogues that
-// they offer, composed from one statement, see [Attributes].
+// they offer, composed from one statement, see [calls.Attributes].
 // Shape checks and the boxes that a tile touches follow from the iteration space, see [SpaceOf]. The "ref" variant is plain
 // and obviously right at any extent; for linear operations it is the statement itself, point by point
 // (linear.go). It is the numeric truth of the project: the cases and bounds of package kerneltest

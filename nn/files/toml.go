@@ -39,7 +39,7 @@ func LoadLowering(path string) (dag.Lowering, error) {
 }
 
 // ParseModel reads a model in TOML, as in examples/model.toml: name, input, one
-// [[layer]] per layer with its kind, name, input, weights_of and the keys that [Layers] lists, or for the layers of a [[block]] as in examples/resnet18.toml, and
+// [[layer]] per layer with its kind, name, input, weights_of and the keys that [layers.All] lists, or for the layers of a [[block]] as in examples/resnet18.toml, and
 // optionally [train] with batch, optimizer and its numbers, schedule, loss, label_smoothing and
 // clip_norm. The file's name is for errors: they say file, line, key, value and what to write.
 func ParseModel(src []byte, file string) (*nn.Model, error) {

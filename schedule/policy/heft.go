@@ -38,7 +38,7 @@ var HEFT = New(schedule.Doc{
 //
 // Two points differ from the paper or the machine. Where devices say how many copy engines they
 // have, transfers wait for an engine ([heftTransfers]); the paper knows no engines, and links count
-// as free. The delay until a worker learns that its task is ready ([Pace]) does not count: plans
+// as free. The delay until a worker learns that its task is ready ([schedule.Pace]) does not count: plans
 // that counted it were better on one platform and worse on another.
 //
 // Topcuoglu, Hariri, Wu, Performance-effective and low-complexity task scheduling
