@@ -70,7 +70,7 @@ const (
 // Run measures the kernels of the graphs, each by itself: every distinct operation,
 // variant, type and shape, on one unit of a device and on all at the same time. It also measures
 // the memory's bandwidth and the cost of dispatching a task, and copies and first use for devices
-// with memories of their own (calibrate_device.go). It covers every variant, so use it to choose
+// with memories of their own (device.go). It covers every variant, so use it to choose
 // among variants or to predict other shapes.
 //
 // Operands cycle through twice the second-level cache, so they are neither always hot nor always cold.
