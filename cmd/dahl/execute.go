@@ -47,14 +47,14 @@ graph, which warms up; the joules of steps that are not recorded are those of th
 power of the recorded ones. Predictions are of the same steps: the timing of a device in
 the platform file, which dahl calibrate measures, makes recorded ones longer.`, train.RecordedByDefault)
 
-var executeHelp = `execute trains a network on the cores of this machine, following a plan to the
-letter or, where all tasks run in one memory, asking a policy at run time, and writes what ran beside what the
-simulator predicted. Without --platform the machine is detected; give it the file
-that dahl calibrate wrote for predictions that mean something.
+var executeHelp = `execute trains a network on the devices of this machine. It follows a plan to the
+letter. Where all tasks run in one memory it may ask a policy at run time instead. It writes the measured schedule
+and the simulator's prediction. Without --platform the machine is detected; predictions are worth
+something with a file by dahl calibrate.
 
-Where --devices names processors and other devices, such as cpu,gpu, the run is laid
-beside what each kind alone is predicted to take, in time and joules, and with
---compare-devices to what it is measured to take.
+If --devices names processors and other devices, such as cpu,gpu, the run is compared with
+predictions for each kind alone, in time and joules, and with
+--compare-devices with measurements, too.
 
 ` + flags.BestPolicyHelp + `
 

@@ -35,10 +35,10 @@ func newSimulate(args []string) *cobra.Command {
 		Short: "predict a training step on a machine described in TOML",
 		Long: `simulate replays the task graph of a training step, or one from a file, in a
 deterministic discrete-event simulator of the machine. Equal input gives
-byte-identical files. It prints what a step takes, its joules, and how far the run is from
-the least time that any schedule can take; --verbose says more. With --samples it is run again and again with durations drawn
-from the distributions that calibrate kept, and prints where the run's time and
-energy lie; equal seeds draw the same. With processors and other devices in --devices,
+byte-identical files. It prints the time and the joules of a step, and the distance of the run from
+a lower bound of all schedules; --verbose says more. With --samples it repeats the run with durations drawn
+from the distributions of a calibration, and prints the ranges of time and
+energy; equal seeds draw the same. With processors and other devices in --devices,
 such as cpu,gpu, it says whether they are better together than each kind alone.
 
 ` + flags.BestPolicyHelp + `
