@@ -1,4 +1,3 @@
-// Package emulated has a driver of devices that are made of goroutines, for machines without a GPU.
 package emulated
 
 import (

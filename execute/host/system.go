@@ -1,5 +1,3 @@
-// Package host is the system under the program: its allowed CPUs, pages of memory, threads that park
-// and are woken, and the load of other processes.
 package host
 
 import (

@@ -1,4 +1,3 @@
-// Package models has the networks that ship with dahl, and their table, [All].
 package models
 
 import (

@@ -1,0 +1,2 @@
+// Package models has the networks that ship with dahl, and their table, [All].
+package models

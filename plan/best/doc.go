@@ -1,0 +1,51 @@
+// Package best searches a space for the plan with the least value of an objective, and proves how far the value may be above the least.
+//
+// Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own.
+// A bound by work alone rules out choices, whatever their plans. On the others all policies
+// plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. Those with layers in parts
+// are compared by one policy before that, and from the best of them the search goes on to layers in parts along different dimensions.
+// From the best choices it
+// goes on to lowerings in which single layers are cut otherwise. Local search improves the best plans, of many
+// choices at first and of few in the end; a set of devices begins with the best plan of a part of it. Then
+// the linear relaxation of package relax proves bounds of the
+// choices that may still have a better plan, of many together at first and of each in the end, and the certificate keeps the proofs.
+//
+// In the end the chosen set loses devices without tasks, and devices with hardly any task if the plan is no worse without them.
+//
+// With one policy a quick search plans for all choices, and goes on to lowerings in which single layers are cut otherwise.
+//
+// A quick search proves nothing. By all policies it keeps to the tilings of the space. It compares choices by HEFT's plans: all
+// devices, the devices of one kind, then the neighbours of the best in one respect. On the best three all policies plan.
+//
+// # Units
+//
+// A steady step is the time by which one more step prolongs a long run: a hundred steps less fifty, over fifty. Its bound holds
+// for the mean over ever more steps.
+//
+// # Limits
+//
+// Sleep after tasks is chosen for the plans that local search has improved, when all else is. The order of transfers between memories
+// follows from the order of tasks ([improve]). No more than two versions of a buffer are tried. Bounds hold for any sleep, order and
+// number of versions. A certificate covers all choices of the space and the plan's own tiles; of tiles of single layers that
+// were tried and lost it says nothing.
+//
+// The price gives each call on each device the variant with the shortest time by itself, at the device's first clock with all
+// of its units. So weights depend neither on the number of units nor on clocks ([platform.Platform.Estimate]). What the
+// policies, branch and bound and local search plan runs by these. Local search then tries others in the plans that it has
+// improved, one for all tasks of a call on a device. The last bits of weights depend on the chosen variants. They may be better
+//   - where models state joules of single calls, as the models of a machine with a meter and graph files do. A machine says
+//     watts by device and clock, by which a slower variant takes more joules of each call too;
+//   - at another clock or with fewer units, where another variant may be the fastest: one that waits for memory
+//     loses less by a slower clock;
+//   - inside steps, where a call may take longer than by itself.
+//
+// Bounds hold for all of them, but for those that were measured by themselves only where the one of the price was measured inside
+// steps. Times without neighbours are no match for times with them, so that these are not tried either
+// ([schedule.Priced.ByVariant]).
+//
+// Where memory is short, a variant with less workspace is not tried. Each unit keeps the workspace of its largest call in its
+// memory. If contents no longer fit, they are evicted and reloaded. If the operands of one task do not fit, the choice
+// has no plan and is left out.
+//
+// A quick search tries no other variants.
+package best
