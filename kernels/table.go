@@ -97,14 +97,22 @@ func (t *Table) Add(b *dag.Builder, task dag.Task) dag.TaskID {
 	if b.Err() != nil {
 		return 0
 	}
-	p, err := t.validSpace(calls.SpecOf(&task, b.BufferAt))
-	if err != nil {
-		b.Fail(fmt.Errorf("task %q: %w", task.Name, err))
+	if err := t.Complete(&task, b.BufferAt); err != nil {
+		b.Fail(err)
 		return 0
+	}
+	return b.Task(task)
+}
+
+// Complete gives a task of an operation of the table its shape and its work, or says what is wrong with the task.
+func (t *Table) Complete(task *dag.Task, buffer func(dag.BufferID) dag.Buffer) error {
+	p, err := t.validSpace(calls.SpecOf(task, buffer))
+	if err != nil {
+		return fmt.Errorf("task %q: %w", task.Name, err)
 	}
 	task.Flops, task.MovedBytes = p.work()
 	task.Shape = unique.Make(p.spec.Key()).Value() // so that equal keys of a big graph are one string
-	return b.Task(task)
+	return nil
 }
 
 // table is the table of operations, with a line for each combination of attributes. Nothing changes it.

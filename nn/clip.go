@@ -14,30 +14,30 @@ import (
 // "step.hyper" has, and the factor. So clip waits for all gradients and updates wait for clip, as the
 // definition asks, and nothing else waits.
 func (l *lowerer) clippedUpdates(learning []*Node) {
-	type part struct {
-		n    *Node
-		grad int
-		rows dag.Range
-	}
-	var parts []part
-	for _, n := range learning {
-		for i := range n.grads {
-			if n.Params[i].Of == "" {
-				n.eachUpdate(i, func(r dag.Range) { parts = append(parts, part{n, i, r}) })
+	places := 0
+	eachPart := func(visit func(n *Node, grad int)) {
+		for _, n := range learning {
+			for i := range n.grads {
+				if n.Params[i].Of == "" {
+					visit(n, i)
+				}
 			}
 		}
 	}
-	places := []int{len(parts)}
-	squares := l.buffer("clip.squares", dag.Float64, dag.Activation, places)
-	for place, p := range parts {
-		of := &p.n.Params[p.grad]
-		l.add(dag.Task{
-			Name: fmt.Sprintf("%s.squares.%s[%s]", p.n.Name, p.n.shortName(of), rangeText(p.rows)), Op: "squares",
-			Labels: labelsOf(p.n.Name, phaseUpdate), Accesses: []dag.Access{
-				writes(squares, boxOf(places, dag.Range{Lo: place, Hi: place + 1})), reads(p.n.grads[p.grad], boxOf(of.Shape, p.rows)),
-			},
+	eachPart(func(n *Node, grad int) { places += n.updatesOf(grad) })
+	squares, place := l.buffer("clip.squares", dag.Float64, dag.Activation, []int{places}), 0
+	eachPart(func(n *Node, grad int) {
+		of := &n.Params[grad]
+		l.updateTasks(n, grad, func(r dag.Range) dag.Task {
+			at := dag.Range{Lo: place, Hi: place + 1}
+			place = (place + 1) % places
+			return dag.Task{
+				Name: fmt.Sprintf("%s.squares.%s[%s]", n.Name, n.shortName(of), rangeText(r)), Op: "squares",
+				Labels:   labelsOf(n.Name, phaseUpdate),
+				Accesses: []dag.Access{writes(squares, boxOf([]int{places}, at)), reads(n.grads[grad], boxOf(of.Shape, r))},
+			}
 		})
-	}
+	})
 	clipped := l.buffer("clip.hyper", dag.Float64, dag.Activation, []int{3})
 	l.add(dag.Task{
 		Name: "clip", Op: "clip", Params: dag.Params{{Name: "max_norm", Value: l.m.Defaults.ClipNorm}}, Labels: labelsOf("clip", phaseUpdate),

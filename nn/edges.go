@@ -178,10 +178,10 @@ func (l *lowerer) sum(n *Node, step, op string, parts []*tensor) {
 	for _, x := range parts {
 		operands = append(operands, x.gradient(dag.AlongOutputs))
 	}
-	l.tiles(n, phaseBackward+"."+step, op, nil, n.passing(), operands...)
+	l.tiles(n, phaseBackward+"."+step, op, nil, passing, operands...)
 }
 
 // passing is the cut of tasks that only pass on or add values of the layer's output.
-func (n *Node) passing() dag.Cut {
-	return dag.Cut{Samples: n.tiles.Forward.Samples, Outputs: n.tiles.Forward.Outputs}
+func passing(tiles dag.LayerLowering) dag.Cut {
+	return dag.Cut{Samples: tiles.Forward.Samples, Outputs: tiles.Forward.Outputs}
 }

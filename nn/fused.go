@@ -34,8 +34,11 @@ func (n *Node) GradBefore(op string, params dag.Params, reads ...Operand) Operan
 	l := n.l
 	dy := l.tensor(n.Name+".out", n.Out)
 	dy.grad = l.image("grad."+n.Name+".out", dag.Gradient, &dy)
-	cut := mirrored(n.tiles.Forward, n.last().Out, n.Out)
-	cut.Outputs = n.tiles.Forward.Outputs
+	cut := func(tiles dag.LayerLowering) dag.Cut {
+		cut := mirrored(tiles.Forward, n.last().Out, n.Out)
+		cut.Outputs = tiles.Forward.Outputs
+		return cut
+	}
 	written := dy.gradient(dag.AlongOutputs)
 	l.tiles(n, phaseBackward+".pool", op, params, cut, append([]Operand{written}, reads...)...)
 	return written

@@ -50,7 +50,7 @@ func (l *lowerer) fromFeatures(n *Node) {
 
 // copies adds the tasks that copy values or gradients of x to the layout of y.
 func (l *lowerer) copies(n *Node, phase, op string, y, x *tensor, at func(*tensor, dag.Range) (dag.BufferID, dag.Box)) {
-	eachRange(y.shape[0], n.tiles.Forward.Samples, func(r dag.Range) {
-		l.rangeTask(n, phase, op, l.inBatch(r), writes(at(y, r)), reads(at(x, r)))
+	l.ranges(n, dag.AlongSamples, y.shape[0], dag.ForwardPass, func(r dag.Range) dag.Task {
+		return rangeTask(n, phase, op, l.inBatch(r), writes(at(y, r)), reads(at(x, r)))
 	})
 }

@@ -85,7 +85,10 @@ func (l *lowerer) loss(z tensor) {
 	if of.name() == squaredError {
 		op, params = "mse", nil
 	}
-	eachRange(l.size(), clip(l.opt.Lowering.Of("loss").Forward.Samples, l.size()), func(r dag.Range) { l.lossOf(f, r, op, params) })
+	part := func(_ []side, r []dag.Range) dag.Task { return l.lossOf(f, r[0], op, params) }
+	sides := l.bySamples("loss")
+	eachPart(sides, func(r []dag.Range) { l.add(part(sides, r)) })
+	l.note(nil, sides, forwardCut, part)
 	if l.isLast() {
 		l.ofBatch(func() { l.metrics(f) })
 	}
@@ -122,24 +125,21 @@ type lossBuffers struct {
 	divisor         dag.Params
 }
 
-// lossOf adds a task for the losses of some samples. If gradients are needed, op computes them, too, and else the form of
+// lossOf is a task for the losses of some samples. If gradients are needed, op computes them, too, and else the form of
 // op for evaluations.
-func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Params) {
+func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Params) dag.Task {
 	positions := func(r dag.Range) dag.Range { return dag.Range{Lo: r.Lo * f.each, Hi: r.Hi * f.each} }
 	z, row := boxOf([]int{l.size() * f.each, l.m.Classes()}, positions(r)), boxOf(f.rows, positions(l.inBatch(r)))
 	accesses := []dag.Access{writes(f.sample, row), writes(f.correct, row), reads(f.z.value, z), reads(f.y, row)}
 	if f.z.grad == none {
-		l.lossTask(op+".eval", r, params, accesses...)
-		return
+		op += ".eval"
+	} else {
+		params, accesses = slices.Concat(f.divisor, params), append([]dag.Access{writes(f.z.grad, z)}, accesses...)
 	}
-	l.lossTask(op, r, slices.Concat(f.divisor, params), append([]dag.Access{writes(f.z.grad, z)}, accesses...)...)
-}
-
-func (l *lowerer) lossTask(op string, r dag.Range, params dag.Params, accesses ...dag.Access) {
-	l.add(dag.Task{
+	return dag.Task{
 		Name: "loss." + op + "[" + rangeText(l.inBatch(r)) + "]", Op: op, Params: params,
 		Labels: labelsOf("loss", phaseLoss), Accesses: accesses,
-	})
+	}
 }
 
 // metrics reduces the losses of the samples to the step's results and hands them over.

@@ -56,6 +56,8 @@ type LowerOptions struct {
 	After func(pass string, l *Lowered)
 
 	extents map[string]dag.LayerLowering // where [Model.Extents] takes them down; else nil
+	noted   *[]noted                     // where [Model.Operations] does; else nil
+	apart   bool                         // gradients and updates are operations of their own, and so are copies of weights
 }
 
 // lowerer is the state of one Lower.
@@ -189,7 +191,6 @@ func (l *lowerer) feed() (samples, labels dag.BufferID) {
 
 // load feeds the step and builds the batch. Samples that are flattened at once stay in the order of features.
 func (l *lowerer) load() {
-	batch := l.opt.Batch
 	if l.isFirst() {
 		l.ofBatch(func() { l.fed[0], l.fed[1] = l.feed() })
 	}
@@ -215,22 +216,48 @@ func (l *lowerer) load() {
 		op = "load.nhwc"
 	}
 	x.value = l.image(x.name, dag.Activation, x)
-	size := clip(l.opt.Lowering.Of("input").Forward.Samples, l.size())
-	eachRange(l.size(), size, func(r dag.Range) {
-		task := dag.Task{
-			Name: "input.load[" + rangeText(l.inBatch(r)) + "]", Op: op, Params: params, Labels: labelsOf("input", phaseLoad),
-			Accesses: []dag.Access{writes(to.at(r)), reads(l.fed[0], nil), reads(l.index, boxOf([]int{batch}, l.inBatch(r)))},
-		}
-		l.add(task)
-		if to != x {
-			task.Name, task.Op, task.Accesses = "input.nhwc["+rangeText(l.inBatch(r))+"]", nhwc, []dag.Access{writes(x.at(r)), reads(to.at(r))}
-			l.add(task)
-		}
-	})
+	l.loadSamples(x, to, op, params)
 	if l.isFirst() {
 		l.ofBatch(l.loadLabels)
 	}
 }
+
+// loadSamples adds the tasks that load rows of the data set, and turn them where they are loaded in another layout.
+func (l *lowerer) loadSamples(x, to *tensor, op string, params dag.Params) {
+	load := func(_ []side, r []dag.Range) dag.Task {
+		return dag.Task{
+			Name: "input.load[" + rangeText(l.inBatch(r[0])) + "]", Op: op, Params: params, Labels: labelsOf("input", phaseLoad),
+			Accesses: []dag.Access{writes(to.at(r[0])), reads(l.fed[0], nil), reads(l.index, boxOf([]int{l.opt.Batch}, l.inBatch(r[0])))},
+		}
+	}
+	turn := func(_ []side, r []dag.Range) dag.Task {
+		return dag.Task{
+			Name: "input.nhwc[" + rangeText(l.inBatch(r[0])) + "]", Op: nhwc, Labels: labelsOf("input", phaseLoad),
+			Accesses: []dag.Access{writes(x.at(r[0])), reads(to.at(r[0]))},
+		}
+	}
+	sides := l.bySamples("input")
+	eachPart(sides, func(r []dag.Range) {
+		l.add(load(sides, r))
+		if to != x {
+			l.add(turn(sides, r))
+		}
+	})
+	l.note(nil, sides, forwardCut, load)
+	if to != x {
+		l.note(nil, sides, forwardCut, turn)
+	}
+}
+
+// bySamples are the sides of an operation outside the layers, which is cut along samples as the lowering says for a name.
+func (l *lowerer) bySamples(name string) []side {
+	ll := l.opt.Lowering.Of(name)
+	s := side{along: dag.AlongSamples, extent: l.size(), size: l.size(), block: l.size(), cuttable: true}
+	s.resize(&ll.Forward)
+	return []side{s}
+}
+
+func forwardCut(tiles dag.LayerLowering) dag.Cut { return tiles.Forward }
 
 func (l *lowerer) loadLabels() {
 	y := l.buffer("labels", dag.Int32, dag.Activation, withBatch(l.opt.Batch, l.m.Positions()))
@@ -312,12 +339,22 @@ func (l *lowerer) backward() {
 	}
 }
 
-// rangeTask adds a task that changes a layout. It is split in one dimension.
-func (l *lowerer) rangeTask(n *Node, phase, op string, r dag.Range, accesses ...dag.Access) {
-	l.add(dag.Task{
+// rangeTask is a task that changes a layout. It is split in one dimension.
+func rangeTask(n *Node, phase, op string, r dag.Range, accesses ...dag.Access) dag.Task {
+	return dag.Task{
 		Name: n.Name + "." + phase + "." + op + "[" + rangeText(r) + "]", Op: op,
 		Labels: labelsOf(n.Name, phase), Accesses: accesses,
-	})
+	}
+}
+
+// ranges adds the tasks of an operation that is split in one dimension, as a pass of its layer is.
+func (l *lowerer) ranges(n *Node, along dag.Dimension, extent int, pass dag.Pass, part func(dag.Range) dag.Task) {
+	cuts := func(tiles dag.LayerLowering) dag.Cut { return *tiles.Cut(pass) }
+	cut := cuts(n.tiles)
+	s := side{along: along, extent: extent, size: extent, block: extent, cuttable: true}
+	s.resize(&cut)
+	s.each(func(r dag.Range) { l.add(part(r)) })
+	l.note(n, []side{s}, cuts, func(_ []side, ranges []dag.Range) dag.Task { return part(ranges[0]) })
 }
 
 func (l *lowerer) add(t dag.Task) {

@@ -165,5 +165,6 @@ func (n *Node) Step(name, op string, params dag.Params, operands ...Operand) {
 	default:
 		pass = dag.InputGradientPass
 	}
-	n.l.noteExtents(n, pass, n.l.tiles(n, n.phase+name, op, params, *n.tiles.Cut(pass), operands...))
+	cut := func(tiles dag.LayerLowering) dag.Cut { return *tiles.Cut(pass) }
+	n.l.noteExtents(n, pass, n.l.tiles(n, n.phase+name, op, params, cut, operands...))
 }

@@ -108,12 +108,12 @@ func (l *lowerer) sumShared(n *Node) {
 				if later.Params[j].Of != p.Name {
 					continue
 				}
-				n.eachUpdate(i, func(r dag.Range) {
+				l.updateTasks(n, i, func(r dag.Range) dag.Task {
 					box := boxOf(p.Shape, r)
-					l.add(dag.Task{
+					return dag.Task{
 						Name: fmt.Sprintf("%s.%s.add.%s.%s[%s]", n.Name, phaseBackward, later.Name, later.shortName(&later.Params[j]), rangeText(r)), Op: "add",
 						Labels: labelsOf(n.Name, phaseBackward), Accesses: []dag.Access{updates(grad, box), reads(part, box)},
-					})
+					}
 				})
 			}
 		}

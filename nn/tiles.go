@@ -45,17 +45,27 @@ type side struct {
 
 func (s *side) isCut() bool { return s.size < s.extent }
 
+// resize gives the tiles of a side their size by a cut.
+func (s *side) resize(cut *dag.Cut) {
+	if s.cuttable {
+		s.size = clip(*cut.Of(s.along), s.extent)
+	}
+}
+
 // summed are the dimensions of a layer behind the loops over which operations sum.
 var summed = map[string]dag.Dimension{
 	"n": dag.AlongSamples, "f": dag.AlongOutputs, "c": dag.AlongInputs,
 	"oh": dag.AlongRows, "ph": dag.AlongRows, "ow": dag.AlongColumns, "pw": dag.AlongColumns,
 }
 
+// cutOf is which numbers of a layer cut an operation. All tiles of the layer are stated.
+type cutOf func(dag.LayerLowering) dag.Cut
+
 // tiles adds the tasks of an operation. The operation says by its statement ([kernels.Space]) which part of each operand
 // a tile touches, halos among them, so that no layer has code for a particular cut. If a summed dimension is cut, tasks
 // add to the first operand; [dag.Expand] gives their sums an order. tiles returns along which
 // sides the operation is or may be cut.
-func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut, operands ...Operand) (sides []side) {
+func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf, operands ...Operand) []side {
 	whole := dag.Task{Op: op, Type: l.opt.Type, Params: params}
 	if k, known := l.m.kernels.Lookup(op); known {
 		for i := range operands {
@@ -67,13 +77,13 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut
 		n.Fail(fmt.Errorf("operation %s: %w", op, err))
 		return nil
 	}
-	sides = l.sidesOf(space, &cut, operands[0])
-	if slices.ContainsFunc(sides, func(s side) bool { return s.dim < 0 && s.isCut() }) {
-		whole.Accesses[0].Mode = dag.Reduce
+	cut := cuts(n.tiles)
+	sides := l.sidesOf(space, &cut, operands[0])
+	if sumsParts(sides) {
 		l.b.Accumulate(operands[0].Buffer, cut.Accumulators)
 	}
 	phase, _, _ := strings.Cut(step, ".")
-	eachPart(sides, func(ranges []dag.Range) {
+	part := func(sides []side, ranges []dag.Range) dag.Task {
 		box, sums := dag.Whole(l.shapeOf(operands[0])), map[string]dag.Range{}
 		for i, s := range sides {
 			if s.dim >= 0 {
@@ -91,11 +101,21 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut
 				t.Accesses = append(t.Accesses, a)
 			}
 		}
+		if sumsParts(sides) {
+			t.Accesses[0].Mode = dag.Reduce
+		}
 		t.Name = n.Name + "." + step + "[" + l.partText(sides, ranges, operands[0].axes) + "]"
 		t.Labels = labelsOf(n.Name, phase)
-		l.add(t)
-	})
+		return t
+	}
+	eachPart(sides, func(ranges []dag.Range) { l.add(part(sides, ranges)) })
+	l.note(n, sides, cuts, part)
 	return sides
+}
+
+// sumsParts reports whether an operation is cut along a side over which it sums.
+func sumsParts(sides []side) bool {
+	return slices.ContainsFunc(sides, func(s side) bool { return s.dim < 0 && s.isCut() })
 }
 
 // sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. Its tasks have all of
@@ -108,9 +128,7 @@ func (l *lowerer) sidesOf(space *kernels.Space, cut *dag.Cut, written Operand) [
 		if s.dim >= 0 {
 			s.block = space.Block(s.dim)
 		}
-		if can {
-			s.size = clip(*cut.Of(s.along), s.extent)
-		}
+		s.resize(cut)
 		sides = append(sides, s)
 	}
 	for dim, along := range written.axes {

@@ -53,6 +53,6 @@ func (n *Node) Join() {
 		if x.value == place.value && x.valueIn.first == place.valueIn.first {
 			continue
 		}
-		n.l.tiles(n, phaseForward+"."+strconv.Itoa(i+1), "copy", nil, n.passing(), place.values(dag.AlongOutputs), x.values(dag.AlongInputs))
+		n.l.tiles(n, phaseForward+"."+strconv.Itoa(i+1), "copy", nil, passing, place.values(dag.AlongOutputs), x.values(dag.AlongInputs))
 	}
 }

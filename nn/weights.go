@@ -77,9 +77,9 @@ func (l *lowerer) copyWeight(n *Node, p *packing, also []dag.Access) {
 	shape, name := n.Params[0].Shape, n.Params[0].Name
 	copied := l.form(n, &p.Form)
 	p.parameter = l.viewed(n.weights[0], name+"."+nchw, shape, p.From)
-	eachRange(p.From[0], n.tiles.Forward.Outputs, func(r dag.Range) {
+	l.ranges(n, dag.AlongOutputs, p.From[0], dag.ForwardPass, func(r dag.Range) dag.Task {
 		accesses := []dag.Access{writes(copied.id, boxAt(p.Shape, p.Outputs, r)), reads(p.parameter, boxOf(p.From, r))}
-		l.rangeTask(n, phaseForward, p.Layout, r, append(accesses, also...)...)
+		return rangeTask(n, phaseForward, p.Layout, r, append(accesses, also...)...)
 	})
 	if p.seen = *copied; !slices.Equal(shape, p.From) {
 		p.seen = n.parameter()
@@ -95,8 +95,12 @@ func (l *lowerer) form(n *Node, f *Form) *weight {
 // turnsAtOnce reports whether the task that packs the weight also turns it. It does in a
 // training step of layers that are not split, where fewer tasks are better.
 func (l *lowerer) turnsAtOnce(n *Node) bool {
-	whole := n.tiles.Forward.Samples >= l.size() && n.tiles.Forward.Outputs >= n.out.channels()
-	return l.opt.Train && whole && n.in.grad != none
+	return l.opt.Train && !l.opt.apart && n.in.grad != none && n.forwardWhole(n.tiles)
+}
+
+// forwardWhole reports whether a forward task has all samples and outputs.
+func (n *Node) forwardWhole(tiles dag.LayerLowering) bool {
+	return tiles.Forward.Samples >= n.l.size() && tiles.Forward.Outputs >= n.out.channels()
 }
 
 // Turned is the second copy of the weight. If no task has filled it, tasks do so in parts of as many inputs as one
@@ -107,8 +111,8 @@ func (n *Node) Turned() Operand {
 		w, from := l.form(n, n.packing.Turned), n.Params[0].Shape
 		n.turned = w
 		l.ofBatch(func() {
-			eachRange(from[1], n.tiles.InputGradient.Inputs, func(r dag.Range) {
-				l.rangeTask(n, phaseBackward, w.Layout, r, writes(w.id, boxAt(w.Shape, w.Inputs, r)), reads(n.weights[0], boxAt(from, 1, r)))
+			l.ranges(n, dag.AlongInputs, from[1], dag.InputGradientPass, func(r dag.Range) dag.Task {
+				return rangeTask(n, phaseBackward, w.Layout, r, writes(w.id, boxAt(w.Shape, w.Inputs, r)), reads(n.weights[0], boxAt(from, 1, r)))
 			})
 		})
 	}
@@ -190,8 +194,8 @@ func (l *lowerer) unpack(n *Node, p *packing) {
 	name := "grad." + n.Params[0].Name
 	to := l.viewed(n.grads[0], name+"."+nchw, n.Params[0].Shape, p.From)
 	copied, _ := l.b.BufferNamed(name + "." + p.Layout)
-	eachRange(p.From[0], n.tiles.WeightGradient.Outputs, func(r dag.Range) {
-		l.rangeTask(n, phaseBackward, p.Back, r, writes(to, boxOf(p.From, r)), reads(copied, boxAt(p.Shape, p.Outputs, r)))
+	l.ranges(n, dag.AlongOutputs, p.From[0], dag.WeightGradientPass, func(r dag.Range) dag.Task {
+		return rangeTask(n, phaseBackward, p.Back, r, writes(to, boxOf(p.From, r)), reads(copied, boxAt(p.Shape, p.Outputs, r)))
 	})
 }
 
@@ -238,27 +242,35 @@ func (l *lowerer) updates(n *Node) {
 			continue // the layer that has it first updates it
 		}
 		states := l.states(p)
-		n.eachUpdate(i, func(r dag.Range) {
+		l.updateTasks(n, i, func(r dag.Range) dag.Task {
 			box := boxOf(p.Shape, r)
 			accesses := []dag.Access{updates(n.weights[i], box), reads(grad, box), reads(l.hyper, nil)}
 			for _, s := range states {
 				accesses = append(accesses, updates(s, box))
 			}
-			l.add(dag.Task{
+			return dag.Task{
 				Name: n.Name + ".update." + n.shortName(p) + "[" + rangeText(r) + "]", Op: o.operation(), Params: params,
 				Labels: labelsOf(n.Name, phaseUpdate), Accesses: accesses,
-			})
+			}
 		})
 	}
 }
 
-// eachUpdate visits the rows of a parameter that a task updates.
-func (n *Node) eachUpdate(param int, visit func(dag.Range)) {
-	shape, size := n.Params[param].Shape, n.tiles.WeightGradient.Outputs
-	if len(shape) == 1 {
-		size = shape[0]
+// updateTasks adds tasks for a parameter, one for the rows of each task that updates it.
+func (l *lowerer) updateTasks(n *Node, param int, part func(dag.Range) dag.Task) {
+	if shape := n.Params[param].Shape; len(shape) > 1 {
+		l.ranges(n, dag.AlongOutputs, shape[0], dag.WeightGradientPass, part)
+	} else {
+		l.add(part(dag.Range{Hi: shape[0]}))
 	}
-	eachRange(shape[0], size, visit)
+}
+
+// updatesOf is the number of tasks that update a parameter.
+func (n *Node) updatesOf(param int) int {
+	if shape := n.Params[param].Shape; len(shape) > 1 {
+		return ceilDiv(shape[0], clip(n.tiles.WeightGradient.Outputs, shape[0]))
+	}
+	return 1
 }
 
 // shortName is the name of a parameter within its layer.
@@ -269,12 +281,12 @@ func (s *Stage) shortName(p *Parameter) string { return p.Name[len(s.StateName)+
 // gradient is summed over several tasks or layers, and none has to wait for the norm of all.
 func (l *lowerer) updatesAtOnce(n *Node) bool {
 	_, isSGD := l.opt.Optimizer.(SGD)
-	return isSGD && l.m.Defaults.ClipNorm == 0 && !n.shared && n.gradientWhole()
+	return isSGD && l.m.Defaults.ClipNorm == 0 && !n.shared && !l.opt.apart && n.gradientWhole(n.tiles)
 }
 
 // gradientWhole reports whether each part of the weight gradient has all samples, rows and columns, and all inputs.
-func (n *Node) gradientWhole() bool {
-	g, of := n.tiles.WeightGradient, extents(n.last().Out)
+func (n *Node) gradientWhole(tiles dag.LayerLowering) bool {
+	g, of := tiles.WeightGradient, extents(n.last().Out)
 	if n.pool != nil && n.in.grad != none { // the gradient before the pooling is in memory
 		of = extents(n.Out)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/plan/problem"
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
@@ -42,6 +43,16 @@ type Space struct {
 	Neighbourhoods []Neighbourhood
 	// Mixed is another one, of choices in which a layer is in parts along another dimension; nil means there are none.
 	Mixed Neighbourhood
+	// Ranked lists choices by the layer-wise model, the most promising first; nil means there is no model.
+	Ranked func(problem.Aim) ([]Ranked, error)
+	// Estimate is the value of any choice by the model. False means that the model does not know; nil that there is none.
+	Estimate func(Choice, problem.Aim) (value float64, known bool)
+}
+
+// Ranked is a choice with its value by the layer-wise model.
+type Ranked struct {
+	Choice
+	Value float64
 }
 
 // Neighbourhood lists similar choices that Price accepts too, in groups: choices of one group differ in the same layer, and the
