@@ -21,7 +21,11 @@ type PowerTrace struct {
 	Samples []PowerSample `json:"samples"`
 }
 
+// add goes on with other watts from a time on. A nil trace keeps nothing.
 func (t *PowerTrace) add(at time.Duration, watts float64) {
+	if t == nil {
+		return
+	}
 	if n := len(t.Samples); n == 0 || t.Samples[n-1].Watts != watts {
 		t.Samples = append(t.Samples, PowerSample{at, watts})
 	}
@@ -30,7 +34,7 @@ func (t *PowerTrace) add(at time.Duration, watts float64) {
 // Traces is the power of each consumer over the run: the host, the devices and
 // the links in the order of the platform. It fails where FromSchedule does.
 func Traces(s *schedule.Schedule, prob *schedule.Problem) ([]PowerTrace, error) {
-	a, err := newAccount(s, prob)
+	a, err := newAccount(s, prob, true)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +46,7 @@ type account struct {
 	s *schedule.Schedule
 	p *schedule.Problem
 
+	traced    bool         // else there are no traces
 	traces    []PowerTrace // host, devices, links
 	spanJ     []float64    // by span: joules of running it
 	spanCallJ []float64    // by span: joules given for the call; zero means none
@@ -52,25 +57,33 @@ type account struct {
 }
 
 // newAccount checks the parts of the schedule that it needs and integrates all consumers.
-func newAccount(s *schedule.Schedule, p *schedule.Problem) (*account, error) {
+func newAccount(s *schedule.Schedule, p *schedule.Problem, traced bool) (*account, error) {
 	if err := audit.Fits(s, p); err != nil {
 		return nil, fmt.Errorf("energy of a schedule: %w", err)
 	}
 	pl := p.Platform
-	a := &account{s: s, p: p,
+	a := &account{s: s, p: p, traced: traced,
 		spanJ: make([]float64, len(s.Spans)), spanCallJ: make([]float64, len(s.Spans)),
 		transferJ: make([]float64, len(s.Transfers)), devices: []Entry{}, links: []Entry{}}
 	a.hostJ = float64(pl.HostPower.Value * s.Makespan.Seconds())
-	host := PowerTrace{Name: "host"}
+	host := a.trace("host")
 	if s.Makespan > 0 {
 		host.add(0, pl.HostPower.Value)
 	}
-	a.traces = append(a.traces, host)
 	if err := a.findCallJoules(); err != nil {
 		return nil, err
 	}
 	a.integrateDevices()
 	return a, a.integrateLinks()
+}
+
+// trace begins the trace of the next consumer. It holds until the one after that begins.
+func (a *account) trace(name string) *PowerTrace {
+	if !a.traced {
+		return nil
+	}
+	a.traces = append(a.traces, PowerTrace{Name: name})
+	return &a.traces[len(a.traces)-1]
 }
 
 // findCallJoules looks up the joules that models or the graph give for each call.
@@ -135,7 +148,7 @@ func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 	}
 	unit := func(k int32) int { return a.p.Platform.Workers[a.s.Spans[spans[k]].Worker].Index }
 	a.devices = append(a.devices, newEntry(d.Name, d.PowerSource))
-	trace := PowerTrace{Name: d.Name}
+	trace := a.trace(d.Name)
 	var states []int32
 	idle, above := d.ClockInForce().Idle, 0.0 // of a unit that runs a modelled call
 	sweep(in, a.s.Makespan, func(from, to time.Duration, active []int32) {
@@ -183,7 +196,6 @@ func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 		}
 		trace.add(from, p.rest(&a.devices[id], secs)+callWatts)
 	})
-	a.traces = append(a.traces, trace)
 }
 
 // rest adds the joules of units that run nothing to an entry. It returns the watts of the device,

@@ -2,7 +2,7 @@
 //
 // Read first: [FromSchedule]. It integrates the platform's powers over a simulated or measured
 // schedule. [Traces] gives the same powers over time. Package energy/meter has the meters, whose
-// readings [Report.AddReadings] takes.
+// readings [Report.AddReadings] takes. [Joules] is the total alone.
 //
 // # Model
 //

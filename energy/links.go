@@ -84,7 +84,11 @@ func (a *account) integrateLink(id platform.LinkID, on []carried) {
 	for _, s := range stretches {
 		in = append(in, s.interval)
 	}
-	trace := PowerTrace{Name: l.Name}
+	a.links = append(a.links, e)
+	if !a.traced && len(stretches) == 0 {
+		return
+	}
+	trace, entry := a.trace(l.Name), &a.links[id]
 	sweep(in, a.s.Makespan, func(from, to time.Duration, active []int32) {
 		sum, secs := l.IdleWatts, (to - from).Seconds()
 		for _, k := range active {
@@ -95,15 +99,13 @@ func (a *account) integrateLink(id platform.LinkID, on []carried) {
 			switch s := &stretches[int(k)-len(on)]; s.kind {
 			case changing:
 				sum += s.watts
-				e.SwitchingJoules += float64(s.watts * secs)
+				entry.SwitchingJoules += float64(s.watts * secs)
 			case asleep:
 				sum += l.Sleeps[s.state].Watts - l.IdleWatts
-				e.SleepJoules += float64(l.Sleeps[s.state].Watts * secs)
-				e.IdleJoules -= float64(l.IdleWatts * secs)
+				entry.SleepJoules += float64(l.Sleeps[s.state].Watts * secs)
+				entry.IdleJoules -= float64(l.IdleWatts * secs)
 			}
 		}
 		trace.add(from, sum)
 	})
-	a.links = append(a.links, e)
-	a.traces = append(a.traces, trace)
 }

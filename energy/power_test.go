@@ -238,6 +238,9 @@ func TestJoulesAddUp(t *testing.T) {
 	for seed := range uint64(300) {
 		s, prob := randomRun(t, rand.New(rand.NewPCG(seed, 7)))
 		r := must.Get(FromSchedule(s, prob))(t)
+		if total := must.Get(Joules(s, prob))(t); total != r.TotalJoules {
+			t.Errorf("seed %d: %g J, and %g in the report", seed, total, r.TotalJoules)
+		}
 		slow, byConsumer := 0.0, make([]float64, 1+len(r.ByDevice)+len(r.ByLink))
 		for at := range s.Makespan {
 			for i, watts := range slowWatts(s, prob, at) {

@@ -95,7 +95,7 @@ type PowerSource struct {
 // not fit the problem: a task or worker that does not exist, a time outside the run, or a
 // transfer without a route.
 func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error) {
-	a, err := newAccount(s, prob)
+	a, err := newAccount(s, prob, true)
 	if err != nil {
 		return nil, err
 	}
@@ -106,13 +106,23 @@ func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error)
 	r.addSources(a)
 	r.addConsumers(a)
 	r.addLabels(a)
-	r.Causes.Host, r.Caps = a.hostJ, a.caps()
+	r.Caps = a.caps()
 	r.LeftOff, r.LeftAsleep = prob.Platform.LeftOff, prob.Platform.LeftAsleep
-	r.TotalJoules = r.Causes.Idle + r.Causes.Busy + r.Causes.Transfer + r.Causes.Host + r.Causes.Sleep + r.Causes.Switching
 	if s.Makespan > 0 {
 		r.MeanWatts = r.TotalJoules / r.MakespanSeconds
 	}
 	return r, nil
+}
+
+// Joules is the total of the report of a schedule. It fails where [FromSchedule] does.
+func Joules(s *schedule.Schedule, prob *schedule.Problem) (float64, error) {
+	a, err := newAccount(s, prob, false)
+	if err != nil {
+		return 0, err
+	}
+	var r Report
+	r.addConsumers(a)
+	return r.TotalJoules, nil
 }
 
 // addSources lists the sources of all powers and the consumers without any. If a device lacks a
@@ -163,7 +173,7 @@ func newEntry(name string, power platform.Source) Entry {
 	return Entry{Name: name, Basis: Modelled}
 }
 
-// addConsumers sums by device and link, and so by cause.
+// addConsumers sums by device and link, and so by cause and in all.
 func (r *Report) addConsumers(a *account) {
 	r.ByDevice, r.ByLink = a.devices, a.links
 	for i, joules := range a.spanJ {
@@ -180,6 +190,8 @@ func (r *Report) addConsumers(a *account) {
 			r.Causes.Switching += e.SwitchingJoules
 		}
 	}
+	r.Causes.Host = a.hostJ
+	r.TotalJoules = r.Causes.Idle + r.Causes.Busy + r.Causes.Transfer + r.Causes.Host + r.Causes.Sleep + r.Causes.Switching
 }
 
 // groups sums entries by name in the order in which the names come up.

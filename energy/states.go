@@ -102,9 +102,8 @@ func (a *account) turnOff(d *platform.Device) {
 	e := newEntry(d.Name, d.PowerSource)
 	e.Off, e.SleepJoules = true, float64(d.OffWatts*a.s.Makespan.Seconds())
 	a.devices = append(a.devices, e)
-	trace := PowerTrace{Name: d.Name}
+	trace := a.trace(d.Name)
 	if a.s.Makespan > 0 {
 		trace.add(0, d.OffWatts)
 	}
-	a.traces = append(a.traces, trace)
 }

@@ -29,6 +29,9 @@ type ProgramOptions struct {
 	After func(pass string, l *Lowered)
 
 	Stream bool // the samples are handed to every step, see LowerOptions
+
+	// FirstStep leaves out everything behind the first training step.
+	FirstStep bool
 }
 
 // NewProgram lowers the graphs of a training run and orders them: in each epoch the training
@@ -75,6 +78,10 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 			}
 			epoch = append(epoch, dag.Segment{Graph: len(p.Graphs), Steps: run.steps})
 			p.Graphs = append(p.Graphs, g)
+			if opt.FirstStep {
+				p.Order = []dag.Segment{{Steps: 1}}
+				return p, p.Check()
+			}
 		}
 	}
 	for range opt.Epochs {

@@ -31,6 +31,12 @@ func TestProgramOrder(t *testing.T) {
 		p := must.Get(nn.NewProgram(m, nn.ProgramOptions{
 			Batch: c.batch, TrainSamples: c.train, TestSamples: c.test, Epochs: 3, Type: dag.Float32,
 		}))(t)
+		first := must.Get(nn.NewProgram(m, nn.ProgramOptions{
+			Batch: c.batch, TrainSamples: c.train, TestSamples: c.test, Epochs: 3, Type: dag.Float32, FirstStep: true,
+		}))(t)
+		if len(first.Graphs) != 1 || first.Graphs[0].Hash() != p.Graphs[0].Hash() || !slices.Equal(first.Order, []dag.Segment{{Graph: 0, Steps: 1}}) {
+			t.Errorf("batch %d of %d: the first step is %d graphs in the order %v", c.batch, c.train, len(first.Graphs), first.Order)
+		}
 		var got []step
 		for _, s := range p.Order {
 			got = append(got, step{p.Graphs[s.Graph].Name, s.Steps})

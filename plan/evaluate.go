@@ -113,17 +113,21 @@ func (e *Evaluated) stepOf(ctx context.Context, of stepRun, opt simulate.Options
 	if of.steady {
 		runs = []int{of.steps, 2 * of.steps}
 	}
+	opt.TimesOnly = true
 	for _, n := range runs {
-		var a Accounted
-		if of.timeOnly {
-			a.Schedule, err = simulate.Run(ctx, e.Decision, 0, n, opt)
-		} else if a, err = account(ctx, e.Decision, 0, n, opt); err == nil {
-			step.Joules = a.Report.TotalJoules - step.Joules
-		}
+		s, err := simulate.Run(ctx, e.Decision, 0, n, opt)
 		if err != nil {
 			return Step{}, err
 		}
-		step.Time = a.Schedule.Makespan - step.Time
+		step.Time = s.Makespan - step.Time
+		if of.timeOnly {
+			continue
+		}
+		joules, err := energy.Joules(s, e.Decision.Problem(0, n, false))
+		if err != nil {
+			return Step{}, err
+		}
+		step.Joules = joules - step.Joules
 	}
 	if of.steady {
 		step = Step{step.Time / time.Duration(of.steps), step.Joules / float64(of.steps)}

@@ -15,20 +15,31 @@ import (
 // them: makespan, first step, period, occupancy and peaks. Both worlds call it.
 // It fails when a buffer's home is not a memory of the platform.
 func (s *Schedule) Complete(p *Problem) error {
+	s.completeTimes(p)
+	return s.setMemory(p)
+}
+
+// completeTimes is Complete without the contents of memories.
+func (s *Schedule) completeTimes(p *Problem) {
 	bySpan := func(a, b Span) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.End, b.End))
 	}
 	if !slices.IsSortedFunc(s.Spans, bySpan) {
 		slices.SortStableFunc(s.Spans, bySpan) // tasks of no duration keep their worker's order
 	}
-	slices.SortStableFunc(s.Transfers, func(a, b Transfer) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From), cmp.Compare(a.End, b.End),
+	byTransfer := func(a, b Transfer) int {
+		if a.Start != b.Start {
+			return cmp.Compare(a.Start, b.Start)
+		}
+		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From), cmp.Compare(a.End, b.End),
 			cmp.Compare(a.Step, b.Step), cmp.Compare(p.Graph.Rank(a.For), p.Graph.Rank(b.For)), cmp.Compare(p.Graph.Buffers[a.Buffer].Name, p.Graph.Buffers[b.Buffer].Name))
-	})
+	}
+	if !slices.IsSortedFunc(s.Transfers, byTransfer) {
+		slices.SortStableFunc(s.Transfers, byTransfer)
+	}
 	slices.SortStableFunc(s.Evictions, func(a, b Eviction) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Memory, b.Memory)) })
 	sortChanges(s.Changes)
 	s.setTimes()
-	return s.setMemory(p)
 }
 
 // setTimes derives makespan, first step and period. The period is the mean

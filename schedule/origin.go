@@ -42,6 +42,22 @@ func (s *Schedule) CompletePlaced(p *Problem, pg *place.Graph, moved []ListItem)
 	if slices.ContainsFunc(p.Platform.Memories, limited) {
 		when = s.intervals(pg, moved)
 	}
+	s.dropAnywhere(pg, moved)
+	if err := s.Complete(p); err != nil || when == nil || !pg.Reloads() && s.fits(p.Platform) {
+		return err
+	}
+	s.Evictions = evictions(p, pg, when)
+	return s.Complete(p)
+}
+
+// CompletePlacedTimes is [Schedule.CompletePlaced] without the contents of memories and their evictions.
+func (s *Schedule) CompletePlacedTimes(p *Problem, pg *place.Graph, moved []ListItem) {
+	s.dropAnywhere(pg, moved)
+	s.completeTimes(p)
+}
+
+// dropAnywhere leaves out the moves of inputs that are anywhere.
+func (s *Schedule) dropAnywhere(pg *place.Graph, moved []ListItem) {
 	kept := s.Transfers[:0]
 	for i := range moved {
 		if !moved[i].move(pg).Anywhere {
@@ -49,11 +65,6 @@ func (s *Schedule) CompletePlaced(p *Problem, pg *place.Graph, moved []ListItem)
 		}
 	}
 	s.Transfers = kept
-	if err := s.Complete(p); err != nil || when == nil || !pg.Reloads() && s.fits(p.Platform) {
-		return err
-	}
-	s.Evictions = evictions(p, pg, when)
-	return s.Complete(p)
 }
 
 func limited(m platform.Memory) bool { return m.CapacityBytes > 0 }

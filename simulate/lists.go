@@ -77,5 +77,9 @@ func (r *listRun) complete() (*schedule.Schedule, error) {
 		r.copies = inOrder
 	}
 	r.lists, r.pace, r.events, r.transferOf = nil, nil, nil, nil
+	if r.opt.TimesOnly {
+		r.out.CompletePlacedTimes(r.p, r.placed, r.copies)
+		return r.out, nil
+	}
 	return r.out, r.out.CompletePlaced(r.p, r.placed, r.copies)
 }

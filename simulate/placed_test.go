@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,10 @@ func TestPlacedIsSound(t *testing.T) {
 		again, err := run(&q, how{plan: plan})
 		if err != nil || byName(&q, s) != byName(&q, again) {
 			t.Fatalf("seed %d: a second run differs (%v)", seed, err)
+		}
+		times := must.Get(Run(t.Context(), d, 0, q.Steps, Options{TimesOnly: true}))(t)
+		if times.Makespan != s.Makespan || !reflect.DeepEqual(times.Spans, s.Spans) || !reflect.DeepEqual(times.Transfers, s.Transfers) {
+			t.Fatalf("seed %d: without the contents of memories the run differs", seed)
 		}
 		if bound := d.Priced.LowerBound(0, q.Steps); s.Makespan < bound {
 			t.Fatalf("seed %d: makespan %v is below the bound %v", seed, s.Makespan, bound)

@@ -27,6 +27,8 @@ type Options struct {
 	// Moving does the same for transfers; their times are not set yet. A transfer with such a
 	// duration takes no part in the sharing of links.
 	Moving func(t *schedule.Transfer) (d time.Duration, ok bool)
+	// TimesOnly leaves out what memories hold and evict, if the run follows a plan. A search asks only for times and joules.
+	TimesOnly bool
 }
 
 // Run simulates some steps of one graph of a decided program. It fails when a memory is too

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"dahl/dag"
+	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
@@ -23,6 +24,8 @@ type choices struct {
 	Workload
 	whole *platform.Platform
 	fence string // the devices that sets choose among; empty means all
+
+	extents func() (map[string]dag.LayerLowering, error) // of the model, computed once
 
 	mutex    sync.Mutex
 	programs map[programKey]*lowering // with a model; equal programs are lowered once
@@ -45,6 +48,7 @@ type lowering struct {
 // the workload fixes no lowering, of these tiles.
 func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling.Tiling) (*Space, error) {
 	c := &choices{Workload: *w, whole: whole, fence: fence, programs: map[programKey]*lowering{}}
+	c.extents = sync.OnceValues(func() (map[string]dag.LayerLowering, error) { return c.Model.Extents(c.Options.Batch) })
 	if w.Model == nil || w.Options.Lowering != nil || w.Options.Tiles != (tiling.Tiling{}) || len(tiles) == 0 {
 		tiles = []tiling.Tiling{{}}
 	}
@@ -90,7 +94,7 @@ func (c *choices) neighbourhood(near tiling.Neighbourhood) space.Neighbourhood {
 		if err != nil {
 			return nil, err
 		}
-		t, err := w.tilings()
+		t, err := c.tilings(w.Platform)
 		if err != nil {
 			return nil, err
 		}
@@ -159,17 +163,38 @@ func (c *choices) workloadOf(choice space.Choice) (*Workload, error) {
 	}
 	c.mutex.Unlock()
 	made.once.Do(func() {
-		of := w
-		if made.program != nil {
-			return
-		}
-		of.Options.Tiles, of.Samples.Test = choice.Tiles, 0
-		if made.err = of.Lower(); made.err == nil {
-			made.lowering, made.program = of.Lowering, firstOf(of.Program)
+		if made.program == nil {
+			made.err = asInput(c.lower(made, &w, choice.Tiles))
 		}
 	})
 	w.Lowering, w.Program = made.lowering, made.program
 	return &w, made.err
+}
+
+// lower lowers the first graph of a workload with some tiles.
+func (c *choices) lower(made *lowering, w *Workload, tiles tiling.Tiling) error {
+	t, err := c.tilings(w.Platform)
+	if err != nil {
+		return err
+	}
+	l, err := t.Lowering(tiles)
+	if err != nil {
+		return err
+	}
+	w.Lowering, made.lowering = &l, &l
+	options := w.programOptions()
+	options.FirstStep = true
+	made.program, err = nn.NewProgram(w.Model, options)
+	return err
+}
+
+// tilings are the tilings of the network on some devices.
+func (c *choices) tilings(p *platform.Platform) (*tiling.Network, error) {
+	extents, err := c.extents()
+	if err != nil {
+		return nil, err
+	}
+	return tilingsWithin(extents, c.Model, p, c.Options.Batch, c.Options.Type)
 }
 
 // firstOf is one step of the first graph of a program.

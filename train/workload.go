@@ -270,6 +270,11 @@ func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*tiling
 	if err != nil {
 		return nil, err
 	}
+	return tilingsWithin(extents, m, p, batch, t)
+}
+
+// tilingsWithin are the tilings of a network with known extents.
+func tilingsWithin(extents map[string]dag.LayerLowering, m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*tiling.Network, error) {
 	all := &tiling.Network{Layer: m.BusiestLayer(), Default: DefaultLowering(m, p, batch, t), Batch: batch, Extents: extents,
 		MostParts: Accelerators(p), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
 	if all.Layer == "" {
