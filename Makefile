@@ -10,7 +10,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # one commit by one version of Go.
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)"
 
-.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check cuda-header-check cudnn-header-check cublas-header-check gpu-bundle gpu-check gpu-rehearsal bench bench-tasks soak bench-peers bench-blas judge update fuzz reproducible clean
+.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check cuda-header-check cudnn-header-check cublas-header-check gpu-bundle gpu-check gpu-rehearsal bench bench-tasks soak bench-peers bench-plan bench-blas judge update fuzz reproducible clean
 
 all: bin/dahl
 
@@ -266,6 +266,10 @@ parity-seeds: bin/dahl
 bench-peers: bin/dahl-bench
 	mkdir -p bench/peers/out
 	./bin/dahl-bench peers --python "$(PYTHON)" --out bench/peers/out/RESULTS.md
+
+# Plans for server beside their bounds, choices made by hand and a hill climb, for bench/plan.md: hours.
+bench-plan: bin/dahl bin/dahl-bench
+	./bin/dahl-bench plan --climb 568 --out bin/plan.md
 
 # Convolutions beside oneDNN as PyTorch has it, on one thread: some minutes.
 bench-blas:
