@@ -10,7 +10,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # one commit by one version of Go.
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)"
 
-.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check cuda-header-check cudnn-header-check cublas-header-check gpu-bundle gpu-check gpu-rehearsal bench bench-tasks soak bench-peers bench-blas update fuzz reproducible clean
+.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check cuda-header-check cudnn-header-check cublas-header-check gpu-bundle gpu-check gpu-rehearsal bench bench-tasks soak bench-peers bench-plan bench-blas judge update fuzz reproducible clean
 
 all: bin/dahl
 
@@ -235,6 +235,13 @@ soak:
 	DAHL_MUTANTS=$(MUTANTS) go test ./cmd/dahl -run '^TestMutants$$' -count=1 -v -timeout 0
 	DAHL_SOAK=1 go test ./bench -run '^TestSoak$$' -count=1 -v -timeout 0
 
+# CASES plans of random networks on random machines beside plans of fewer devices, of policies and of fewer nodes, none of which
+# may be better: half an hour.
+CASES ?= 200
+
+judge:
+	DAHL_NEVER_WORSE=$(CASES) go test ./conformance -run '^TestNeverWorse$$' -count=1 -v -timeout 0
+
 # The same trainings by dahl and by PyTorch, compared step by step: some ten minutes.
 # DATA holds MNIST's files; bench/parity/RESULTS.md keeps what came out.
 PYTHON ?= /usr/bin/python3
@@ -259,6 +266,10 @@ parity-seeds: bin/dahl
 bench-peers: bin/dahl-bench
 	mkdir -p bench/peers/out
 	./bin/dahl-bench peers --python "$(PYTHON)" --out bench/peers/out/RESULTS.md
+
+# Plans for server beside their bounds, choices made by hand and a hill climb, for bench/plan.md: hours.
+bench-plan: bin/dahl bin/dahl-bench
+	./bin/dahl-bench plan --climb 568 --out bin/plan.md
 
 # Convolutions beside oneDNN as PyTorch has it, on one thread: some minutes.
 bench-blas:

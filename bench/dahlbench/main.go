@@ -23,7 +23,7 @@ func newRoot([]string) *cobra.Command {
 		Short: "measure dahl beside others",
 		Long:  `dahl-bench measures the speed of dahl beside others. Leave the machine alone meanwhile.`,
 	}
-	root.AddCommand(newPeers())
+	root.AddCommand(newPeers(), newPlan())
 	return root
 }
 

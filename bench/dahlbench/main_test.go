@@ -44,6 +44,15 @@ var badInputs = []struct{ line, want string }{
 	{"peers --out nope/x.md", "nope"},
 	{"peers --modes nope", "nope"},
 	{"peers --settings compiled", "--device cpu"},
+	{"plan --networks nope", `"nope"`},
+	{"plan --platforms nope", "laptop"},
+	{"plan --platforms laptop --devices nope", `"nope"`},
+	{"plan --objectives nope", "energy"},
+	{"plan --batches 0", "--batches 0:"},
+	{"plan --budgets 0s", "--budgets 0s"},
+	{"plan --hand=-1", "--hand -1:"},
+	{"plan --climb=-1", "--climb -1:"},
+	{"plan --dahl nope/dahl", "nope/dahl"},
 }
 
 // TestBadInput holds every command to one clear line, exit code 2 and no trace in

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"strings"
+	"time"
+
+	"dahl/cmd/cli"
+	"dahl/execute/host"
+	"dahl/plan/problem"
+	"dahl/plan/space"
+	"dahl/rundir/durable"
+)
+
+// planTable is the table of a run so far.
+type planTable struct {
+	*planOptions
+	rows []planRow
+	took time.Duration
+}
+
+// planUnits are the units of the table and how many of them one of the value is.
+var planUnits = map[problem.Objective]struct {
+	name string
+	per  float64
+}{problem.Time: {"ms", 1e3}, problem.Energy: {"mJ", 1e3}, problem.EDP: {"uJs", 1e6}}
+
+// head is the first two lines.
+func (t *planTable) head() string {
+	head := "| machine | network | batch | objective | budget | plan | bound | gap, % | took, s | devices, tiles |"
+	line := "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | --- |"
+	if t.hand > 0 {
+		head += fmt.Sprintf(" best of %d by hand | plan against it, %% | its choice |", t.hand)
+		line += " ---: | ---: | --- |"
+	}
+	if t.climb > 0 {
+		head += fmt.Sprintf(" climb of %d | plan against it, %% | on |", t.climb)
+		line += " ---: | ---: | --- |"
+	}
+	if t.defaults {
+		head += " simulate's default | against the plan, % | beyond heft, s |"
+		line += " ---: | ---: | ---: |"
+	}
+	return head + "\n" + line + "\n"
+}
+
+// format is a row as a line.
+func (t *planTable) format(r planRow) string {
+	unit, plan := planUnits[r.objective], r.plan.Chosen.Figures.Value
+	number := func(value float64) string { return fmt.Sprintf("%.5g", value*unit.per) }
+	over := func(value, other float64) string {
+		if other == 0 || math.IsInf(other, 1) {
+			return "none"
+		}
+		return fmt.Sprintf("%.2f", 100*(value/other-1))
+	}
+	text := fmt.Sprintf("| %s | %s | %d | %s, %s | %v | %s | %s | %s | %.1f | %s |", r.machine, r.network, r.batch, r.objective, unit.name, r.budget,
+		number(plan), number(r.plan.bound()), over(plan, r.plan.bound()), r.plan.took.Seconds(), space.Choice{Devices: r.plan.Chosen.Devices, Tiles: r.plan.Chosen.Tiles})
+	beside := func(f *found) {
+		worse := ""
+		if f.value < plan*(1-rounding) {
+			worse = "**"
+		}
+		text += fmt.Sprintf(" %s | %s%s%s | %s |", number(f.value), worse, over(plan, f.value), worse, f)
+	}
+	if t.hand > 0 {
+		beside(&r.hand)
+	}
+	if t.climb > 0 {
+		beside(&r.climb)
+	}
+	if t.defaults {
+		if r.byDefault == nil {
+			return text + " | | |"
+		}
+		text += fmt.Sprintf(" %s | %s | %.2f |", number(r.byDefault.StepS), over(r.byDefault.StepS, plan), r.byDefault.beyond.Seconds())
+	}
+	return text
+}
+
+// rounding is a relative tolerance, for sums of floating-point numbers.
+const rounding = 1e-9
+
+// summary counts the plans that are above the others in their row.
+func (t *planTable) summary() string {
+	byHand, byClimb := 0, 0
+	for _, r := range t.rows {
+		least := r.plan.Chosen.Figures.Value * (1 - rounding)
+		if t.hand > 0 && r.hand.value < least {
+			byHand++
+		}
+		if t.climb > 0 && r.climb.value < least {
+			byClimb++
+		}
+	}
+	return fmt.Sprintf("\nOf %d plans %d are above the best choice by hand, and %d above the climb.\n", len(t.rows), byHand, byClimb)
+}
+
+// save writes the file of --out.
+func (t *planTable) save() error {
+	if t.out == "" {
+		return nil
+	}
+	return durable.Write(t.out, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "dahl %s, commit %s, on %d cores of %s; seed %d, %.0f s in all.\n\n%s%s\n%s", cli.Version(), cli.ThisBuild().Commit,
+			runtime.NumCPU(), host.CPUModel(), t.seed, t.took.Seconds(), t.head(), strings.Join(cli.Texts(t.rows, t.format), "\n"), t.summary())
+		return err
+	})
+}
