@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/plan"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -59,6 +60,21 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 	if tiles[0] != (tiling.Tiling{}) {
 		s.Neighbourhoods = []space.Neighbourhood{c.neighbourhood((*tiling.Network).Neighbours), c.neighbourhood((*tiling.Network).Further)}
 		s.Mixed = c.neighbourhood((*tiling.Network).Mixed)
+		model := sync.OnceValues(c.model)
+		s.Estimate = func(choice space.Choice, aim problem.Aim) (float64, bool) {
+			m, err := model()
+			if err != nil {
+				return 0, false
+			}
+			return m.estimate(choice, aim)
+		}
+		s.Ranked = func(aim problem.Aim) ([]space.Ranked, error) {
+			m, err := model()
+			if err != nil {
+				return nil, err
+			}
+			return m.ranked(s.Devices, aim)
+		}
 	}
 	return &Space{s, c}, nil
 }
