@@ -47,7 +47,8 @@ type Side struct {
 // Fused is an operation that does the work of several: a gradient with its update, or two copies of a weight.
 type Fused struct {
 	Operation
-	Of []dag.TaskID // of the operations
+	Graph *dag.Graph   // of the task: the step with all fused operations
+	Of    []dag.TaskID // the operations, of the graph of all
 }
 
 // Tile is a task of an operation, and how many tasks are like it. Their regions differ.
@@ -169,7 +170,7 @@ func (o *Operations) fuse(together *Operations) error {
 	for t := range together.All {
 		if of := &together.All[t]; lacks(o.Graph, &of.Task) {
 			k := kindOf(together.Graph, &of.Task)
-			o.Fused = append(o.Fused, Fused{Operation: *of, Of: apart[k]})
+			o.Fused = append(o.Fused, Fused{Operation: *of, Graph: together.Graph, Of: apart[k]})
 			delete(apart, k)
 		}
 	}
@@ -202,6 +203,9 @@ func (o *Operation) Cut(of dag.LayerLowering) dag.Cut {
 	}
 	return o.cuts(o.tiles(of))
 }
+
+// Part is a task of the operation with ranges of all sides. It has no work yet.
+func (o *Operation) Part(ranges []dag.Range) dag.Task { return o.part(o.sides, ranges) }
 
 // Tiles lists the tasks of the operation under a cut, and behind them the sums of accumulators. Tasks of one shape are counted.
 func (o *Operation) Tiles(cut dag.Cut) ([]Tile, error) {

@@ -72,6 +72,11 @@ func newCosts(g *dag.Graph, p *platform.Platform, opt costOptions) (*Costs, erro
 	return c, nil
 }
 
+// PriceTasks is the cost of the tasks of a graph on the devices of a platform. Nothing else of the graph has to be whole.
+func PriceTasks(g *dag.Graph, p *platform.Platform, target Target) (*Costs, error) {
+	return newCosts(g, p, costOptions{target: target})
+}
+
 // sameCosts reports whether two tasks surely share a class.
 func sameCosts(a, b *dag.Task) bool {
 	return a.Op == b.Op && a.Shape == b.Shape && a.Type == b.Type && a.Flops == b.Flops && a.MovedBytes == b.MovedBytes &&

@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -63,6 +64,21 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 	if tiles[0] != (tiling.Tiling{}) {
 		s.Neighbourhoods = []space.Neighbourhood{c.neighbourhood((*tiling.Network).Neighbours), c.neighbourhood((*tiling.Network).Further)}
 		s.Mixed = c.neighbourhood((*tiling.Network).Mixed)
+		model := sync.OnceValues(c.model)
+		s.Estimate = func(choice space.Choice, aim problem.Aim) (float64, bool) {
+			m, err := model()
+			if err != nil {
+				return 0, false
+			}
+			return m.estimate(choice, aim)
+		}
+		s.Ranked = func(aim problem.Aim) ([]space.Ranked, error) {
+			m, err := model()
+			if err != nil {
+				return nil, err
+			}
+			return m.ranked(s.Devices, aim)
+		}
 	}
 	return &Space{s, c}, nil
 }
@@ -194,7 +210,7 @@ func (c *choices) tilings(p *platform.Platform) (*tiling.Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tilingsWithin(extents, c.Model, p, c.Options.Batch, c.Options.Type)
+	return tilingsOf(c.Model, p, c.Options.Batch, c.Options.Type, extents), nil
 }
 
 // firstOf is one step of the first graph of a program.

@@ -270,17 +270,17 @@ func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*tiling
 	if err != nil {
 		return nil, err
 	}
-	return tilingsWithin(extents, m, p, batch, t)
-}
-
-// tilingsWithin are the tilings of a network with known extents.
-func tilingsWithin(extents map[string]dag.LayerLowering, m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*tiling.Network, error) {
-	all := &tiling.Network{Layer: m.BusiestLayer(), Default: DefaultLowering(m, p, batch, t), Batch: batch, Extents: extents,
-		MostParts: Accelerators(p), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
+	all := tilingsOf(m, p, batch, t, extents)
 	if all.Layer == "" {
 		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
 	}
 	return all, nil
+}
+
+// tilingsOf is [Tilings] where the extents are known.
+func tilingsOf(m *nn.Model, p *platform.Platform, batch int, t dag.DType, extents map[string]dag.LayerLowering) *tiling.Network {
+	return &tiling.Network{Layer: m.BusiestLayer(), Default: DefaultLowering(m, p, batch, t), Batch: batch, Extents: extents,
+		MostParts: Accelerators(p), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
 }
 
 // Accelerators counts the devices with a memory of their own.

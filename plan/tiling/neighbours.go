@@ -171,8 +171,18 @@ func (n *neighbours) halvedOrDoubled(of dag.LayerLowering, usual bool, visit fun
 // add adds the tiling with this layer changed, unless it was seen before.
 func (n *neighbours) add(ll dag.LayerLowering) {
 	before, base := n.lowering.Layers[n.layer], n.from.Layers[n.layer]
-	for _, of := range numbers { // what is as in the base is said as there
-		switch most := *of.in(&n.extents); {
+	if ll = saidAs(base, ll, &n.extents); ll == before {
+		return
+	}
+	if to := n.tiling.with(n.layer, differences(n.layer, &base, &ll)); to != n.tiling && !slices.Contains(n.all, to) {
+		n.all = append(n.all, to)
+	}
+}
+
+// saidAs is a layer whose numbers are said as in a base where they are the same.
+func saidAs(base, ll dag.LayerLowering, extents *dag.LayerLowering) dag.LayerLowering {
+	for _, of := range numbers {
+		switch most := *of.in(extents); {
 		case of.pass != dag.InputGradientPass && of.have(&ll, most) == of.have(&base, most):
 			*of.in(&ll) = *of.in(&base)
 		case of.of == dag.Accumulators && *of.in(&base) > 0:
@@ -180,15 +190,10 @@ func (n *neighbours) add(ll dag.LayerLowering) {
 		}
 	}
 	switch g := &ll.InputGradient; {
-	case *g == followed(ll.Forward, &n.extents) && base.InputGradient == (dag.Cut{}):
+	case *g == followed(ll.Forward, extents) && base.InputGradient == (dag.Cut{}):
 		*g = dag.Cut{} // it is so without being said
 	case *g == (dag.Cut{}) && base.InputGradient != (dag.Cut{}):
-		*g = followed(ll.Forward, &n.extents)
+		*g = followed(ll.Forward, extents)
 	}
-	if ll == before {
-		return
-	}
-	if to := n.tiling.with(n.layer, differences(n.layer, &base, &ll)); to != n.tiling && !slices.Contains(n.all, to) {
-		n.all = append(n.all, to)
-	}
+	return ll
 }

@@ -170,3 +170,23 @@ func Scale(base *dag.Lowering, tile, of, batch int) dag.Lowering {
 	}
 	return scaled
 }
+
+// From is the tiling of a base with other cuts of some layers.
+func (n *Network) From(b Base, layers map[string]dag.LayerLowering) (Tiling, error) {
+	t := Of(b)
+	of, err := n.base(b)
+	if err != nil {
+		return t, err
+	}
+	for _, layer := range slices.Sorted(maps.Keys(layers)) {
+		from, ok := of.Layers[layer]
+		if !ok {
+			continue // it is fused with another one, or has nothing to cut
+		}
+		extents := n.Extents[layer]
+		to := saidAs(from, layers[layer], &extents)
+		t = t.with(layer, differences(layer, &from, &to))
+	}
+	_, err = n.Lowering(t)
+	return t, err
+}

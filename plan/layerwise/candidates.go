@@ -1,0 +1,118 @@
+package layerwise
+
+import (
+	"cmp"
+	"slices"
+
+	"dahl/dag"
+)
+
+// knob is the cut of one pass of a layer, which a search turns.
+type knob struct {
+	layer int
+	pass  dag.Pass
+	sides []Side // of all its operations, one per dimension
+	work  float64
+}
+
+// findKnobs finds the cuts that change anything, the cuts of the most work first.
+func (m *Model) findKnobs() {
+	index := map[string]int{}
+	at := map[[2]int]int{}
+	for n := range m.nodes {
+		node := &m.nodes[n]
+		if node.isFused {
+			continue
+		}
+		layer, ok := index[node.layer]
+		if !ok {
+			layer = len(m.layers)
+			index[node.layer] = layer
+			m.layers = append(m.layers, node.layer)
+		}
+		node.layerAt = layer
+		for _, s := range node.Sides {
+			if !s.Cuttable || s.Extent < 2 {
+				continue
+			}
+			key := [2]int{layer, int(s.Pass)}
+			k, ok := at[key]
+			if !ok {
+				k = len(m.knobs)
+				at[key] = k
+				m.knobs = append(m.knobs, knob{layer: layer, pass: s.Pass})
+			}
+			of := &m.knobs[k]
+			of.work += node.Task.Flops + float64(node.Task.MovedBytes)
+			i := slices.IndexFunc(of.sides, func(known Side) bool { return known.Along == s.Along })
+			if i < 0 {
+				of.sides = append(of.sides, s)
+				continue
+			}
+			known := &of.sides[i]
+			known.Extent, known.Summed = max(known.Extent, s.Extent), known.Summed || s.Summed
+		}
+	}
+	for n := range m.nodes {
+		if node := &m.nodes[n]; node.isFused {
+			node.layerAt = index[node.layer]
+			m.fused = append(m.fused, node.layerAt)
+		}
+	}
+	slices.SortStableFunc(m.knobs, func(a, b knob) int { return cmp.Compare(b.work, a.work) })
+}
+
+// cuts lists ways to turn a knob on a number of units: nested cuts along samples and outputs or inputs, and with fewer samples than units also
+// along rows, each in powers of two and in numbers that divide evenly over the units.
+func (k *knob) cuts(units int) (all []dag.Cut) {
+	most := max(2*units, 8)
+	var add func(side, parts, terms int, cut dag.Cut)
+	add = func(side, parts, terms int, cut dag.Cut) {
+		if side == len(k.sides) {
+			if terms == 1 {
+				all = append(all, cut)
+				return
+			}
+			for _, n := range slices.Compact([]int{1, min(2, terms), min(4, terms), min(8, terms), terms}) {
+				cut.Accumulators = n
+				all = append(all, cut)
+			}
+			return
+		}
+		s := &k.sides[side]
+		for _, n := range partCounts(s.Extent, units) {
+			spatial := s.Along == dag.AlongRows || s.Along == dag.AlongColumns
+			breaks := s.Summed && k.pass != dag.WeightGradientPass
+			if n > 1 && (parts*n > most || spatial && (n > 4 || parts*n > units || s.Summed) || breaks) {
+				continue
+			}
+			of, more := cut, terms
+			if size := ceilDiv(s.Extent, n); n > 1 {
+				*of.Of(s.Along) = size
+				if s.Summed {
+					more *= ceilDiv(s.Extent, size)
+				}
+			}
+			add(side+1, parts*n, more, of)
+		}
+	}
+	add(0, 1, 1, dag.Cut{})
+	return all
+}
+
+// partCounts lists numbers of parts of an extent.
+func partCounts(extent, units int) (all []int) {
+	for n := 1; n <= extent; n *= 2 {
+		all = append(all, n)
+	}
+	for by := 1; by <= 4; by++ {
+		if n := ceilDiv(units, by); n <= extent {
+			all = append(all, n)
+		}
+	}
+	if units > extent || extent <= 2*units {
+		all = append(all, extent)
+	}
+	slices.Sort(all)
+	return slices.CompactFunc(all, func(a, b int) bool { return ceilDiv(extent, a) == ceilDiv(extent, b) })
+}

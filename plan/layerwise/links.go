@@ -1,0 +1,137 @@
+package layerwise
+
+// linkKey is an edge between two operations under cuts.
+type linkKey struct {
+	edge     int32
+	from, to *tiled
+}
+
+// link is an edge between tiles. The tiles of from are grouped in cells, by their places along the sides that both operations cut. A tile of to
+// waits for all tiles of some cells.
+type link struct {
+	cells   int
+	cellOf  []int32 // by tile of from, or by part of its result; nil means that there is one cell
+	size    []int32 // by cell: its tiles
+	waiting csr     // by cell: the tiles of to that wait for it; of one cell all
+	needs   csr     // by tile of to: the cells that it waits for
+}
+
+// csr is lists of numbers, one behind the other.
+type csr struct{ start, list []int32 }
+
+func (c *csr) of(i int32) []int32 { return c.list[c.start[i]:c.start[i+1]] }
+
+// results reports whether an edge waits for complete sums.
+func (e *edge) results(from *tiled) bool { return e.fromUse.writes && from.sums > 1 }
+
+// linkOf is the link of an edge.
+func (m *Model) linkOf(e int32, from, to *tiled) *link {
+	key := linkKey{e, from, to}
+	if l := m.links[key]; l != nil {
+		return l
+	}
+	l := m.newLink(&m.edges[e], from, to)
+	m.links[key] = l
+	return l
+}
+
+// paired is a pair with the parts of from that each part of to waits for.
+type paired struct {
+	pair
+	parts  int
+	lo, hi []int // by part of to
+}
+
+func (m *Model) newLink(e *edge, from, to *tiled) *link {
+	fromSides, toSides := m.nodes[e.from].Sides, m.nodes[e.to].Sides
+	tiles, results := from.tiles, e.results(from)
+	if results {
+		tiles = from.regions()
+	}
+	l := &link{cells: 1}
+	var pairs []paired
+	for _, p := range e.pairs {
+		of := paired{pair: p, parts: from.parts[p.from]}
+		if of.parts == 1 || results && fromSides[p.from].Summed {
+			continue
+		}
+		for t := range to.parts[p.to] {
+			lo, hi := toSides[p.to].rangeOf(&to.cut, t)
+			lo, hi = lo*p.scale+p.offset-p.widen, hi*p.scale+p.offset+p.widen
+			first, last := -1, -1
+			for f := range of.parts {
+				if a, b := fromSides[p.from].rangeOf(&from.cut, f); a < hi-1e-9 && b > lo+1e-9 {
+					if first < 0 {
+						first = f
+					}
+					last = f
+				}
+			}
+			of.lo, of.hi = append(of.lo, max(first, 0)), append(of.hi, max(last, first))
+		}
+		pairs, l.cells = append(pairs, of), l.cells*of.parts
+	}
+	l.size = make([]int32, l.cells)
+	if l.cells == 1 {
+		l.size[0] = int32(tiles)
+		return l
+	}
+	l.cellOf = make([]int32, tiles)
+	for tile := range tiles {
+		rest, place := tile, [16]int{}
+		for i := len(fromSides) - 1; i >= 0; i-- {
+			n := from.parts[i]
+			if results && fromSides[i].Summed {
+				n = 1
+			}
+			place[i] = rest % n
+			rest /= n
+		}
+		cell := 0
+		for _, p := range pairs {
+			cell = cell*p.parts + place[p.from]
+		}
+		l.cellOf[tile] = int32(cell)
+		l.size[cell]++
+	}
+	l.wait(pairs, toSides, to)
+	return l
+}
+
+// wait fills the lists of cells and of tiles.
+func (l *link) wait(pairs []paired, sides []Side, to *tiled) {
+	l.needs.start = make([]int32, to.tiles+1)
+	counts := make([]int32, l.cells+1)
+	for tile := range to.tiles {
+		rest, place := tile, [16]int{}
+		for i := len(sides) - 1; i >= 0; i-- {
+			place[i] = rest % to.parts[i]
+			rest /= to.parts[i]
+		}
+		var visit func(p, cell int)
+		visit = func(p, cell int) {
+			if p == len(pairs) {
+				l.needs.list = append(l.needs.list, int32(cell))
+				counts[cell+1]++
+				return
+			}
+			at := place[pairs[p].to]
+			for f := pairs[p].lo[at]; f <= pairs[p].hi[at]; f++ {
+				visit(p+1, cell*pairs[p].parts+f)
+			}
+		}
+		visit(0, 0)
+		l.needs.start[tile+1] = int32(len(l.needs.list))
+	}
+	for c := range l.cells {
+		counts[c+1] += counts[c]
+	}
+	l.waiting = csr{start: counts, list: make([]int32, len(l.needs.list))}
+	filled := make([]int32, l.cells)
+	for tile := range to.tiles {
+		for _, cell := range l.needs.of(int32(tile)) {
+			l.waiting.list[counts[cell]+filled[cell]] = int32(tile)
+			filled[cell]++
+		}
+	}
+}

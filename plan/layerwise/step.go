@@ -1,0 +1,196 @@
+package layerwise
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"dahl/dag"
+)
+
+// step is a network under a lowering on a set: the operations and what they wait for.
+type step struct {
+	set    *set
+	active []active
+	links  []activeLink
+	at     []int32 // by node: its place among the active ones, or -1
+
+	tiles, cells int // in all
+	owner        []int32
+	need, past   []int32 // by tile: what it waits for in the same step and in the step before
+}
+
+// active is an operation of a step.
+type active struct {
+	node   int32
+	tiled  *tiled
+	first  int32     // its first tile
+	merges int32     // its first sum of accumulators; -1 means none
+	ns     []float64 // by device: of a tile, with dispatch; below zero it cannot run there
+	joules []float64
+	busy   []float64
+	merge  []float64 // by device: of a sum of accumulators
+	rank   float64
+	order  uint64  // by rank
+	out    []int32 // links
+	in     []int32
+}
+
+// activeLink is a link between two operations of a step.
+type activeLink struct {
+	*link
+	edge     *edge
+	from, to int32 // active
+	first    int32 // its first cell
+	results  bool
+	bytes    float64 // of a cell; zero means that nothing moves
+}
+
+// newStep collects the operations of a lowering, their prices on a set and their links.
+func (m *Model) newStep(s *set, layers []dag.LayerLowering) (*step, error) {
+	p := &step{set: s, at: make([]int32, len(m.nodes))}
+	applies := make([]bool, len(m.network.Fused))
+	for f := range applies {
+		applies[f] = m.network.Fused[f].Applies(layers[m.fused[f]])
+	}
+	for i := range p.at {
+		p.at[i] = -1
+	}
+	for _, n := range m.order {
+		node := &m.nodes[n]
+		if node.fused >= 0 && applies[node.fused] != node.isFused {
+			continue
+		}
+		t := m.tiledBy(node, node.Cut(layers[node.layerAt]))
+		if err := m.priced(s, node, t); err != nil {
+			return nil, err
+		}
+		p.at[n] = int32(len(p.active))
+		a := active{node: n, tiled: t, first: int32(p.tiles), merges: -1}
+		p.tiles += t.tiles
+		if t.sums > 1 {
+			a.merges = int32(p.tiles)
+			p.tiles += t.regions()
+		}
+		a.price(s)
+		p.active = append(p.active, a)
+	}
+	p.owner, p.need, p.past = make([]int32, p.tiles), make([]int32, p.tiles), make([]int32, p.tiles)
+	for i := range p.active {
+		p.own(i)
+	}
+	for e := range m.edges {
+		p.link(m, int32(e))
+	}
+	p.rank(m)
+	return p, nil
+}
+
+// price is the mean cost of the tiles on each device.
+func (a *active) price(s *set) {
+	n := len(s.Devices)
+	all := make([]float64, 4*n)
+	a.ns, a.joules, a.busy, a.merge = all[:n], all[n:2*n], all[2*n:3*n], all[3*n:]
+	regions := float64(a.tiled.regions())
+	for _, k := range a.tiled.kinds {
+		for d, p := range s.rows[k.class] {
+			count := float64(k.count)
+			switch {
+			case p.ns < 0:
+				a.ns[d] = math.Inf(-1)
+			case k.merge:
+				a.merge[d] += count * p.ns / regions
+				a.joules[d] += count * p.joules
+			default:
+				a.ns[d] += count * p.ns / float64(a.tiled.tiles)
+				a.busy[d] += count * p.busy / float64(a.tiled.tiles)
+				a.joules[d] += count * p.joules
+			}
+		}
+	}
+}
+
+// own notes the tiles of an operation and what they wait for in it.
+func (p *step) own(i int) {
+	a := &p.active[i]
+	t := a.tiled
+	for k := range t.tiles {
+		p.owner[int(a.first)+k] = int32(i)
+	}
+	for k, next := range t.next {
+		if next >= 0 {
+			p.need[int(a.first)+int(next)]++
+		}
+		if a.merges >= 0 {
+			p.need[a.merges+t.region[k]]++
+		}
+	}
+	if a.merges >= 0 {
+		for k := range t.regions() {
+			p.owner[int(a.merges)+k] = int32(i)
+		}
+	}
+}
+
+// link adds the link of an edge, if both operations take part.
+func (p *step) link(m *Model, e int32) {
+	of := &m.edges[e]
+	from, to := p.at[of.from], p.at[of.to]
+	if from < 0 || to < 0 {
+		return
+	}
+	f, t := &p.active[from], &p.active[to]
+	l := activeLink{link: m.linkOf(e, f.tiled, t.tiled), edge: of, from: from, to: to, first: int32(p.cells), results: of.results(f.tiled)}
+	if of.data {
+		l.bytes = float64(of.bytes) / float64(l.cells)
+	}
+	p.cells += l.cells
+	need := p.need
+	if of.carried {
+		need = p.past
+	}
+	for k := range t.tiled.tiles {
+		if l.cells == 1 {
+			need[int(t.first)+k]++
+		} else {
+			need[int(t.first)+k] += l.needs.start[k+1] - l.needs.start[k]
+		}
+	}
+	f.out, t.in = append(f.out, int32(len(p.links))), append(t.in, int32(len(p.links)))
+	p.links = append(p.links, l)
+}
+
+// rank orders the operations by the longest way from the beginning of one of their tiles to the end of the step, as HEFT does.
+func (p *step) rank(m *Model) {
+	order := make([]int32, len(p.active))
+	for i := len(p.active) - 1; i >= 0; i-- {
+		a := &p.active[i]
+		order[i] = int32(i)
+		behind := 0.0
+		for _, l := range a.out {
+			if link := &p.links[l]; !link.edge.carried {
+				behind = max(behind, p.active[link.to].rank)
+			}
+		}
+		chain := float64(ceilDiv(a.tiled.terms, a.tiled.sums))
+		a.rank = behind + p.mean(a.ns)*chain
+		if a.merges >= 0 {
+			a.rank += p.mean(a.merge)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(p.active[b].rank, p.active[a].rank) })
+	for at, i := range order {
+		p.active[i].order = uint64(at)
+	}
+}
+
+// mean is the mean of a time over the units that can run a tile.
+func (p *step) mean(ns []float64) float64 {
+	sum, units := 0.0, 0
+	for d := range ns {
+		if ns[d] >= 0 {
+			sum, units = sum+ns[d]*float64(p.set.Devices[d].Count), units+p.set.Devices[d].Count
+		}
+	}
+	return sum / float64(max(units, 1))
+}

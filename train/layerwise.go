@@ -1,0 +1,128 @@
+package train
+
+import (
+	"sync"
+
+	"dahl/dag"
+	"dahl/nn"
+	"dahl/plan/layerwise"
+	"dahl/plan/problem"
+	"dahl/plan/space"
+	"dahl/plan/tiling"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// modelled is the layer-wise model of a space, and how it lowers a choice.
+type modelled struct {
+	*layerwise.Model
+	choices *choices
+	extents map[string]dag.LayerLowering
+
+	mutex sync.Mutex
+	ways  map[grain]*tiling.Network
+}
+
+// model is the layer-wise model of the choices, made when it is first asked for.
+func (c *choices) model() (*modelled, error) {
+	m, err := c.layerwise(c.platformOf)
+	if err != nil {
+		return nil, err
+	}
+	extents, err := c.Model.Extents(c.Options.Batch)
+	return &modelled{Model: m, choices: c, extents: extents, ways: map[grain]*tiling.Network{}}, err
+}
+
+// tilings are the ways to cut the network on a set of devices.
+func (m *modelled) tilings(devices string) (*tiling.Network, error) {
+	p, err := m.choices.platformOf(devices)
+	if err != nil {
+		return nil, err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	g := grainOf(p)
+	if m.ways[g] == nil {
+		m.ways[g] = tilingsOf(m.choices.Model, p, m.choices.Options.Batch, m.choices.Options.Type, m.extents)
+	}
+	return m.ways[g], nil
+}
+
+// estimate is a [space.Space]'s Estimate.
+func (m *modelled) estimate(choice space.Choice, aim problem.Aim) (float64, bool) {
+	n, err := m.tilings(choice.Devices)
+	if err != nil {
+		return 0, false
+	}
+	l, err := n.Lowering(choice.Tiles)
+	if err != nil || l.MicroBatches > 1 {
+		return 0, false
+	}
+	e, err := m.Of(choice.Devices, &l, aim.Steady)
+	return e.Value(aim), err == nil
+}
+
+// ranked is a [space.Space]'s Ranked.
+func (m *modelled) ranked(sets []string, aim problem.Aim) (all []space.Ranked, err error) {
+	ranked, err := m.Rank(sets, aim)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range ranked {
+		n, err := m.tilings(r.Devices)
+		if err != nil {
+			return nil, err
+		}
+		tiles, err := n.From(tiling.Base{Kind: tiling.Whole}, r.Layers)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, space.Ranked{Choice: space.Choice{Devices: r.Devices, Tiles: tiles}, Value: r.Value})
+	}
+	return all, nil
+}
+
+// layerwise is the layer-wise model of the workload's network. Machine is the machine with the devices of a list.
+func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (*layerwise.Model, error) {
+	o := w.programOptions()
+	ops, err := w.Model.Operations(nn.LowerOptions{Batch: o.Batch, Samples: o.TrainSamples, Type: o.Type, Optimizer: o.Optimizer,
+		SampleType: o.SampleType, Divisor: o.Divisor, Stream: o.Stream})
+	if err != nil {
+		return nil, err
+	}
+	target := w.Target()
+	n := layerwise.Network{Machine: machine, Price: func(g *dag.Graph, tasks []dag.Task, p *platform.Platform) ([][]schedule.Cost, error) {
+		costs, err := schedule.PriceTasks(&dag.Graph{Buffers: g.Buffers, Tasks: tasks}, p, target)
+		if err != nil {
+			return nil, err
+		}
+		rows := make([][]schedule.Cost, len(tasks))
+		for t := range rows {
+			rows[t] = costs.ByClass[costs.Class[t]]
+		}
+		return rows, nil
+	}}
+	for i := range ops.All {
+		n.Operations = append(n.Operations, operationOf(&ops.All[i], ops.Graph))
+	}
+	for i := range ops.Fused {
+		f := &ops.Fused[i]
+		n.Fused = append(n.Fused, layerwise.Fused{Operation: operationOf(&f.Operation, f.Graph), Of: f.Of, Applies: f.Applies})
+	}
+	return layerwise.New(n), nil
+}
+
+func operationOf(o *nn.Operation, g *dag.Graph) layerwise.Operation {
+	of := layerwise.Operation{Graph: g, Task: o.Task, Cut: o.Cut, Part: o.Part, Tiles: func(cut dag.Cut) ([]layerwise.Tile, error) {
+		all, err := o.Tiles(cut)
+		tiles := make([]layerwise.Tile, len(all))
+		for i, t := range all {
+			tiles[i] = layerwise.Tile(t)
+		}
+		return tiles, err
+	}}
+	for _, s := range o.Sides {
+		of.Sides = append(of.Sides, layerwise.Side(s))
+	}
+	return of
+}
