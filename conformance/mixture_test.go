@@ -132,7 +132,7 @@ func TestMixture(t *testing.T) {
 		s.Devices = []string{"gpu0,gpu1"}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		o.Progress = func(_, _ int, ns float64) {
+		o.Progress = func(_ int, ns float64) {
 			if ns < enough {
 				cancel()
 			}

@@ -62,8 +62,7 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 	}
 	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price, Skips: c.skips}
 	if tiles[0] != (tiling.Tiling{}) {
-		s.Neighbourhoods = []space.Neighbourhood{c.neighbourhood((*tiling.Network).Neighbours), c.neighbourhood((*tiling.Network).Further)}
-		s.Mixed = c.neighbourhood((*tiling.Network).Mixed)
+		s.Neighbourhoods = []space.Neighbourhood{c.neighbourhood((*tiling.Network).Neighbours), c.neighbourhood((*tiling.Network).Further), c.neighbourhood((*tiling.Network).Mixed)}
 		model := sync.OnceValues(c.model)
 		s.Estimate = func(choice space.Choice, aim problem.Aim) (float64, bool) {
 			m, err := model()

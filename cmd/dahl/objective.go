@@ -36,8 +36,8 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	}
 	if o.Bar != nil {
 		defer o.Bar.Done()
-		of.Progress = func(passes, all int, value float64) {
-			o.Bar.Set(passes, all, fmt.Sprintf("%.4g %s; Ctrl-C takes it", value, o.ObjectiveUnit()))
+		of.Progress = func(thousandths int, value float64) {
+			o.Bar.Set(thousandths, 1000, fmt.Sprintf("%.4g %s; Ctrl-C takes it", value, o.ObjectiveUnit()))
 		}
 	}
 	found, err := best.Find(ctx, &s.Space, of)

@@ -3,15 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
-	"math"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
 	"dahl/plan/best"
 	"dahl/plan/problem"
-	"dahl/plan/space"
 	"dahl/train"
 )
+
+// plansOfTiles is how many plans a search for tiles makes, of graphs of the default size.
+const plansOfTiles = 96
 
 // searchTiles lowers the network with the tiles that are fastest in simulation, on the devices of the run and by its policy.
 func (w *workload) searchTiles(ctx context.Context) error {
@@ -31,8 +32,8 @@ func (w *workload) searchTiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Devices, s.Neighbourhoods = []string{""}, append([]space.Neighbourhood{s.Mixed}, s.Neighbourhoods...)
-	found, err := best.Find(ctx, &s.Space, best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: math.MaxInt, Quick: true, Policy: policy})
+	s.Devices = []string{""}
+	found, err := best.Find(ctx, &s.Space, best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: plansOfTiles * w.tasks(), Policy: policy})
 	if err != nil {
 		return cmp.Or(ctx.Err(), cli.AsInput(err))
 	}

@@ -24,14 +24,14 @@ type Options struct {
 	Nodes int
 	// Time bounds the search and its explanation, in addition to the nodes; what they find then depends on the machine. Zero means that it does not.
 	Time time.Duration
-	// Progress is told how many passes of a search have ended, of how many, and the best value so far; nil means nobody is.
-	Progress func(passes, of int, value float64)
+	// Progress is told how much of the nodes or of the time a search has spent, in thousandths, and the best value so far; nil
+	// means nobody is.
+	Progress func(thousandths int, value float64)
 	// Quick compares choices by HEFT's plans, goes on with the best of them only, and proves nothing.
 	Quick bool
 	// Plain, with Quick, plans once for every choice of the space, by few policies.
 	Plain bool
-	// Policy, with Quick, is the only one that plans: for every choice, and then for five times as many tasks in the neighbourhoods
-	// of the best. Nil stands for all policies.
+	// Policy is the only one that plans, if it is not nil. Its plans are taken as they are, and nothing is proved.
 	Policy schedule.Policy
 	// Begun is when the time began, which may be before the search; zero: with it.
 	Begun time.Time
@@ -95,18 +95,24 @@ type Attempt struct {
 	Plan     *schedule.Plan
 	Tasks    int // of the graph
 
-	long bool // simulated for as many steps as results are told in
+	long  bool    // simulated for as many steps as results are told in
+	short float64 // the value by a few steps, by which plans are told apart
 }
 
-// finder is a search. Its candidates are sorted by their bounds after the first pass.
+// finder is a search.
 type finder struct {
 	*Options
 	space      *space.Space
 	candidates []*candidate
 	best       *candidate // nil means none yet
 	begun      time.Time
-	left       int                // nodes
-	nodesEach  int                // of branch and bound
+	left       int              // nodes
+	reserved   int              // of them, for proofs
+	proposals  []space.Choice   // that the search has not come to
+	sets       map[string]units // of the space
+	sure       int              // how well durations are known, see [schedule.Costs.LeastKnown]
+	lightened  *candidate       // which was tried without devices of few tasks
+	tried      map[space.Choice]bool
 	covered    []*candidate       // choices with a larger set of devices in the search, whose plans include theirs
 	graphs     map[[2]string]bool // of the candidates, by devices and hash
 	refused    []Refused
@@ -118,18 +124,25 @@ type candidate struct {
 	Attempt
 	attempts []Attempt // all plans that were simulated
 	priced   *schedule.Priced
-	bound    float64 // of all its plans
-	proven   bool    // all its plans were looked at
-	nodes    int     // of that
-	planned  bool    // by what the choice is compared by
-	plans    int     // that were simulated
-	moves    int     // of local search
+	listed   float64     // the least value of a plan of policies by a few steps
+	bound    float64     // of all its plans
+	proven   bool        // all its plans were looked at
+	nodes    int         // of that,
+	lookedAt int         // and of the last time
+	planned  bool        // by what the choice is compared by
+	byAll    bool        // policies
+	plans    int         // that were simulated
+	moves    int         // of local search
+	near     []neighbour // that were not looked at
+	asked    bool        // for them
+	group    int         // of the neighbours of its origin, in which it is
 	leaf     *certificate.Leaf
 	by       int        // how its bound was found
 	parts    int        // in how many
 	stuck    bool       // more parts raise it no more
 	graph    string     // hash
-	origin   *candidate // from which the search went on to this one; nil means it belongs to the space
+	origin   *candidate // from which the search went on to this one; nil means it was proposed
+	outside  bool       // it is not of the space
 	dropped  bool       // it is not of the space, and others are better: the certificate does without
 	err      error
 }
@@ -141,21 +154,22 @@ type pass struct {
 }
 
 func (f *finder) passes() []pass {
-	if f.Policy != nil {
-		return []pass{{f.price, 0}, {f.planLargest, 0}, {f.planOthers, 1}, {f.cutLayersLonger, 1}}
+	switch {
+	case f.Plain:
+		return []pass{{f.price, 0}, {f.planLargest, 0}, {f.planOthers, 1}, {f.dropIdle, 0}}
+	case f.Quick:
+		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.planLargest, 0}, {f.planKinds, 0.5}, {f.descend, 0.5}, {f.planBest, 1}, {f.dropIdle, 0}}
+	case f.Policy != nil:
+		return []pass{{f.begin, 0}, {f.rounds, 1}}
 	}
-	if f.Plain {
-		return []pass{{f.price, 0}, {f.planLargest, 0}, {f.planOthers, 1}, {f.drop, 0}}
-	}
-	if f.Quick {
-		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.planLargest, 0}, {f.planKinds, 0.5}, {f.descend, 0.5}, {f.planBest, 1}, {f.drop, 0}}
-	}
-	return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.planLargest, 0}, {f.reuseIncumbent, 0}, {f.planParts, 0.15}, {f.widen, 0.2}, {f.descend, 0.3}, {f.boundWork, 0.4}, {f.sweep, 0.45}, {f.cutLayers, 0.5}, {f.chooseFinalist, 0.55},
-		{f.improve, 0.65}, {f.simulateFront, 0.7}, {f.dropOutside, 0}, {f.boundTogether, 0}, {f.prove, 0.85}, {f.improve, 0.95}, {f.drop, 1}}
+	return []pass{{f.begin, 0}, {f.seed, forSearch}, {f.rounds, forSearch}, {f.simulateFront, forSearch + 0.05}, {f.boundTogether, 0}, {f.prove, 1}}
 }
 
-// searching is the part of the time for passes; the rest of the time is for reports and explanations.
-const searching = 0.9
+// The time of a command is for its search, for proofs, and for reports and explanations. Of the nodes as much is for the search.
+const (
+	beforeReport = 0.9
+	forSearch    = 0.6
+)
 
 // until bounds a context by a part of a time since a moment. Where there is no time, or no part, it does not.
 func until(ctx context.Context, since time.Time, all time.Duration, part float64) (context.Context, context.CancelFunc) {
@@ -168,78 +182,82 @@ func until(ctx context.Context, since time.Time, all time.Duration, part float64
 // Find finds a plan of the first graph of the programs of a space. When ctx ends it is the best so far, with what is
 // proved by then. Before there is one it fails.
 func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
-	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
-	if f.begun.IsZero() {
-		f.begun = time.Now()
-	}
-	if f.Evaluator == nil {
-		f.Evaluator = &plan.Evaluator{}
-	}
-	passes := f.passes()
+	f := newFinder(s, o)
 	since, left := f.begun, o.Time
-	for i, pass := range passes {
+	for _, pass := range f.passes() {
 		if f.best != nil && since.Equal(f.begun) { // the other passes share what the first plan leaves
 			since, left = time.Now(), f.timeLeft(time.Since(f.begun))
 		}
-		within, cancel := until(ctx, since, left, pass.part*searching)
+		within, cancel := until(ctx, since, left, pass.part*beforeReport)
 		err := pass.run(within)
 		cancel()
 		ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 		if err != nil && (f.best == nil || !ended) {
 			return nil, err
 		}
-		if f.best != nil && f.Progress != nil {
-			f.Progress(i+1, len(passes), f.best.Value)
-		}
-	}
-	if err := f.report(context.WithoutCancel(ctx)); err != nil {
-		return nil, err
+		f.progress()
 	}
 	return f.result()
 }
+
+func newFinder(s *space.Space, o Options) *finder {
+	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, tried: map[space.Choice]bool{}, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
+	if f.begun.IsZero() {
+		f.begun = time.Now()
+	}
+	if f.Evaluator == nil {
+		f.Evaluator = &plan.Evaluator{}
+	}
+	if !f.brief() {
+		f.reserved = f.Nodes - int(forSearch*float64(f.Nodes))
+	}
+	return f
+}
+
+// progress tells how far the search is.
+func (f *finder) progress() {
+	if f.Progress == nil || f.best == nil {
+		return
+	}
+	part := 1 - float64(f.left)/float64(f.Nodes)
+	if f.Time > 0 {
+		part = max(part, float64(time.Since(f.begun))/float64(f.Time))
+	}
+	f.Progress(int(1000*min(1, part)), f.best.Value)
+}
+
+// brief reports whether plans are compared by few steps alone, and nothing is proved.
+func (o *Options) brief() bool { return o.Quick || o.Policy != nil }
 
 // timeLeft returns the part of the time that remains after the first plan of a search: at least a twentieth, which the whole
 // may take longer.
 func (o *Options) timeLeft(spent time.Duration) time.Duration { return max(o.Time-spent, o.Time/20) }
 
-// report simulates the best plan for as many steps as results are told in, where there was no time for that. Another may
-// then be the best.
-func (f *finder) report(ctx context.Context) error {
-	for f.Steady && !f.Quick && !f.best.long && !math.IsInf(f.best.Value, 1) {
-		if err := f.best.adoptPlan(ctx, f.Options, f.best.Plan, longRun); err != nil {
-			return err
-		}
-		for _, c := range f.candidates {
-			f.offer(c)
-		}
-	}
-	return nil
-}
-
 // price prices all choices of the space.
 func (f *finder) price(ctx context.Context) error {
-	_, refused, err := f.add(ctx, f.space.Choices())
+	_, err := f.add(ctx, f.space.Choices(), nil)
 	if err == nil && len(f.candidates) == 0 {
-		return refused
+		return f.noPlan()
 	}
 	return err
 }
 
-// add prices choices, and keeps those that can run and are not another one by another name. Refused says why the first
-// of the others cannot.
-func (f *finder) add(ctx context.Context, choices []space.Choice) (added []*candidate, refused, err error) {
+// add prices choices that are not known, and keeps those that can run and are not another one by another name. Origin is from where the
+// search goes on to them; nil means they are proposed.
+func (f *finder) add(ctx context.Context, choices []space.Choice, origin *candidate) (added []*candidate, err error) {
+	choices = slices.DeleteFunc(slices.Clone(choices), func(c space.Choice) bool { return f.tried[c] })
 	all := make([]*candidate, len(choices))
 	err = parallel.Do(ctx, len(choices), func(i int) error {
-		all[i] = &candidate{Attempt: Attempt{Choice: choices[i], Value: math.Inf(1)}}
+		all[i] = &candidate{Attempt: Attempt{Choice: choices[i], Value: math.Inf(1), short: math.Inf(1)}, listed: math.Inf(1), origin: origin, outside: !f.space.Has(choices[i])}
 		all[i].priced, all[i].err = f.space.Price(choices[i])
 		return nil
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, c := range all {
+		f.tried[c.Choice] = true
 		if c.err != nil {
-			refused = cmp.Or(refused, fmt.Errorf("%s: %w", c.Choice, c.err))
 			f.refused = append(f.refused, Refused{c.Choice, c.err})
 			continue
 		}
@@ -248,11 +266,16 @@ func (f *finder) add(ctx context.Context, choices []space.Choice) (added []*cand
 		key := [2]string{c.Devices, c.graph}
 		if !f.graphs[key] {
 			f.graphs[key] = true
+			sure := f.sure
+			if origin != nil {
+				sure = origin.priced.Costs(0).LeastKnown()
+			}
+			c.dropped = c.outside && c.priced.Costs(0).LeastKnown() > sure // what is best by estimates is often only estimated too well
 			added = append(added, c)
 		}
 	}
 	f.candidates = append(f.candidates, added...)
-	return added, refused, nil
+	return added, nil
 }
 
 // planLargest plans on all devices, or on another set if they cannot run, since a bound needs the value of an incumbent.
@@ -279,32 +302,9 @@ func (f *finder) planOthers(ctx context.Context) error {
 	return f.planBatch(ctx, others, (*candidate).first)
 }
 
-// reuseIncumbent takes the plan of another search to the smallest set of devices that has its workers.
-func (f *finder) reuseIncumbent(ctx context.Context) error {
-	if f.Known == nil {
-		return nil
-	}
-	known := f.Known.from.best
-	var at *candidate
-	var plan *schedule.Plan
-	for _, c := range f.candidates {
-		if p := known.planOn(c); p != nil && (at == nil || len(c.priced.Platform.Workers) < len(at.priced.Platform.Workers)) {
-			at, plan = c, p
-		}
-	}
-	if at == nil {
-		return nil
-	}
-	if e, err := f.Evaluator.Plan(at.priced, plan); err == nil {
-		_ = at.offer(ctx, f.Options, e, known.Policy, shortRun) // it may not run there
-	}
-	f.offer(at)
-	return ctx.Err()
-}
-
 // leaveOut leaves out the choices whose plans branch and bound looks at as plans of all devices: all sets of a machine, if
 // costs do not depend on the number of units. An exception are sets whose unused units sleep all the time: in a plan of all
-// devices these units sleep only after a wait. The nodes are divided among those that it has to search apart.
+// devices these units sleep only after a wait.
 func (f *finder) leaveOut(context.Context) error {
 	if f.Steady {
 		return nil
@@ -328,52 +328,22 @@ func (f *finder) leaveOut(context.Context) error {
 	}
 	slices.Reverse(kept)
 	f.candidates = kept
-	f.nodesEach = max(f.Nodes/len(kept), min(f.Nodes, 2000))
 	return nil
-}
-
-// finalistRatio is how far above the best an estimate may be, of few steps, so that many steps are looked at.
-const finalistRatio = 1.03
-
-// chooseFinalist simulates as many steps as results report, for all plans that are near the best, and takes the best of them.
-func (f *finder) chooseFinalist(ctx context.Context) error {
-	if !f.Steady {
-		return nil
-	}
-	var finalists []*candidate
-	for _, c := range f.candidates {
-		if c.Plan != nil && c.Value <= finalistRatio*f.best.Value {
-			finalists = append(finalists, c)
-		}
-	}
-	slices.SortStableFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
-	finalists = finalists[:min(len(finalists), 8)]
-	err := parallel.Do(ctx, len(finalists), func(i int) error {
-		c := finalists[i]
-		return c.adoptPlan(ctx, f.Options, c.Plan, longRun)
-	})
-	f.best = slices.MinFunc(finalists, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
-	if err != nil || !math.IsInf(f.best.Value, 1) {
-		return err
-	}
-	for _, c := range f.candidates { // more steps tell that those took too long
-		if c.Plan != nil && c.Value < f.best.Value {
-			f.best = c
-		}
-	}
-	if math.IsInf(f.best.Value, 1) {
-		return nil
-	}
-	return f.chooseFinalist(ctx)
 }
 
 // noPlan says why there is no plan.
 func (f *finder) noPlan() error {
 	var refused error
-	for _, c := range f.candidates {
-		refused = cmp.Or(refused, c.err)
+	for _, r := range f.refused {
+		refused = cmp.Or(refused, fmt.Errorf("%s: %w", r.Choice, r.Err))
 	}
-	if front := Front(f.tried()); len(front) > 0 {
+	if len(f.candidates) == 0 {
+		return refused
+	}
+	for _, c := range f.candidates {
+		refused = cmp.Or(c.err, refused)
+	}
+	if front := Front(f.simulations()); len(front) > 0 {
 		return fmt.Errorf("no plan that was found takes at most %v for a step; the shortest takes %v, on %s", f.Deadline, front[0].Makespan, front[0].Choice)
 	}
 	return fmt.Errorf("no policy finds a plan of graph %q: %w", f.candidates[0].priced.Program.Graphs[0].Name, cmp.Or(refused, errors.New("none can run")))
@@ -408,7 +378,7 @@ func (f *finder) result() (*Result, error) {
 			continue
 		}
 		r.Bound = min(r.Bound, c.bound)
-		if c.origin != nil {
+		if c.outside {
 			certified.Further = append(certified.Further, c.Choice)
 		}
 		if whole = whole && c.leaf != nil; whole && !kept[c.leaf] {
@@ -421,7 +391,7 @@ func (f *finder) result() (*Result, error) {
 		r.Certificate = certified
 	}
 	r.Covered = Covered{Sets: len(f.space.Devices), Tilings: len(f.space.Tiles), Own: slices.Contains(certified.Further, b.Choice)}
-	r.Covered.Outside = !r.Covered.Own && !slices.Contains(f.space.Choices(), b.Choice)
+	r.Covered.Outside = !r.Covered.Own && b.outside
 	r.Simulated = f.different()
 	slices.SortStableFunc(r.Tried, func(a, b Attempt) int { return cmp.Compare(a.Value, b.Value) })
 	return r, nil

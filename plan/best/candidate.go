@@ -15,24 +15,23 @@ import (
 	"dahl/schedule/policy"
 )
 
-// first plans what the choice is compared by: with all policies, or quickly with HEFT. Where that has no plan for several GPUs
-// alone, they get parts of the batch. With many tasks they get these at first: it takes seconds where HEFT takes a minute.
+// first plans what the choice is compared by: with the policy of the search, or else with HEFT. Where several GPUs are in the set,
+// they get parts of the batch as well. A quick search does so where HEFT has no plan for GPUs alone: their memories may be too small. With many
+// tasks they get these parts at first: it takes seconds where HEFT takes a minute.
 func (c *candidate) first(ctx context.Context, f *finder) error {
 	c.planned = true
-	if !f.Quick {
-		return c.planAll(ctx, f)
-	}
 	if f.Policy != nil {
 		return c.planByOne(ctx, f, f.Policy)
 	}
 	policies := []schedule.Policy{policy.HEFT}
-	if !c.class()[0] && len(c.units()) > 1 { // GPUs, whose memories may be too small for a plan of HEFT
+	processors, others := c.classes()
+	if others > 1 && (processors == 0 || !f.Quick) {
 		if policies = append(policies, policy.DataParallel); f.Plain {
 			slices.Reverse(policies)
 		}
 	}
 	for _, policy := range policies {
-		if c.Plan == nil {
+		if c.Plan == nil || !f.Quick {
 			if err := c.planByOne(ctx, f, policy); err != nil {
 				return err
 			}
@@ -41,17 +40,29 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 	return nil
 }
 
+// classes counts the devices that may run any task: processors and others.
+func (c *candidate) classes() (processors, others int) {
+	for _, d := range c.units() {
+		if d.IsProcessor() {
+			processors++
+		} else {
+			others++
+		}
+	}
+	return processors, others
+}
+
 // planAll keeps the best of what all policies plan. Branch and bound searches all plans of a step that runs alone and has few tasks.
 func (c *candidate) planAll(ctx context.Context, f *finder) error {
 	if c.isSmall(f.Options) {
-		return c.search(ctx, f.Options, f.nodesEach)
+		return c.search(ctx, f.Options, max(f.Nodes/len(f.candidates), min(f.Nodes, 2000)))
 	}
 	return c.planByAll(ctx, f)
 }
 
 // planByAll keeps the best of what all policies plan.
 func (c *candidate) planByAll(ctx context.Context, f *finder) error {
-	c.planned = true
+	c.planned, c.byAll = true, true
 	var known [][][]dag.TaskID
 	for _, policy := range policy.All() {
 		order, err := c.planBy(ctx, f.Options, policy, known)
@@ -76,17 +87,18 @@ func (c *candidate) isSmall(o *Options) bool {
 
 // search looks at all plans, as far as the nodes go.
 func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
-	of := exact.Options{Objective: o.Objective, Nodes: nodes, Clocks: o.freeClocks(c.priced.Platform)}
-	within, cancel := until(ctx, time.Now(), o.Time, 0.5)
-	defer cancel()
-	found, err := exact.Search(within, c.priced, of)
+	c.planned, c.lookedAt = true, nodes
+	found, err := exact.Search(ctx, c.priced, exact.Options{Objective: o.Objective, Nodes: nodes, Clocks: o.freeClocks(c.priced.Platform)})
 	if err != nil {
 		c.err = err
 		return ctx.Err()
 	}
 	before := c.Attempt
 	c.Plan, c.Makespan, c.Joules, c.Value = found.Plan, found.Makespan, found.Joules, found.Value
-	c.Policy, c.bound, c.proven, c.nodes, c.plans = found.Plan.Policy, found.Bound, found.Proven, found.Nodes, 1
+	c.Policy, c.bound, c.proven, c.long, c.short = found.Plan.Policy, max(c.bound, found.Bound), found.Proven, true, found.Value
+	c.nodes += found.Nodes
+	c.plans++
+	c.listed = min(c.listed, c.short)
 	c.simulated(c.Attempt)
 	if before.Plan != nil && better(&before, &c.Attempt) { // of another search, and the nodes did not suffice for it here
 		c.Attempt = before
@@ -96,7 +108,7 @@ func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 
 // freeClocks lists the clocks that tasks may have, by device.
 func (o *Options) freeClocks(p *platform.Platform) [][]platform.ClockID {
-	if o.Quick {
+	if o.brief() {
 		return p.ClocksUsed()
 	}
 	allowed := make([][]platform.ClockID, len(p.Devices))
@@ -126,6 +138,11 @@ func (c *candidate) planBy(ctx context.Context, o *Options, policy schedule.Poli
 		}
 		err = c.offer(ctx, o, made, policy.Doc().Name, shortRun)
 	}
+	if err == nil {
+		var step plan.Step
+		step, err = o.step(ctx, made, shortRun) // which the plan keeps
+		c.listed = min(c.listed, o.value(step.Time, step.Joules))
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			c.err = err // the plan cannot run
@@ -135,23 +152,32 @@ func (c *candidate) planBy(ctx context.Context, o *Options, policy schedule.Poli
 	return order, nil
 }
 
-// offer gives the choice the plan of a policy unless the choice has one as good. Steps is the length of the simulated run.
+// offer gives the choice the plan of a policy unless the choice has one as good. Steps is the length of the simulated run. A plan
+// that was looked at in many steps is compared with another by as many.
 func (c *candidate) offer(ctx context.Context, o *Options, e *plan.Evaluated, policy string, steps int) error {
 	before := c.Attempt
 	c.Policy = policy
 	err := c.adopt(ctx, o, e, steps)
+	if err == nil && before.long && !c.long && c.short < before.short {
+		err = c.adopt(ctx, o, e, longRun)
+	}
 	if err != nil || before.Plan != nil && !better(&c.Attempt, &before) {
 		c.Attempt = before
 	}
 	return err
 }
 
-// better compares two plans of a choice. Where neither keeps the deadline, the shorter step is better.
+// better compares two plans. Where neither keeps the deadline, the shorter step is better. Plans of different lengths of runs are
+// compared by few steps.
 func better(a, b *Attempt) bool {
-	if math.IsInf(a.Value, 1) && math.IsInf(b.Value, 1) {
+	is, than := a.Value, b.Value
+	if a.long != b.long {
+		is, than = a.short, b.short
+	}
+	if math.IsInf(is, 1) && math.IsInf(than, 1) {
 		return a.Makespan < b.Makespan
 	}
-	return a.Value < b.Value
+	return is < than
 }
 
 // adoptPlan is adopt for a plan that may not be evaluated yet.
@@ -165,19 +191,26 @@ func (c *candidate) adoptPlan(ctx context.Context, o *Options, plan *schedule.Pl
 
 // adopt makes a plan the plan of the choice. Steps is the length of the simulated run.
 func (c *candidate) adopt(ctx context.Context, o *Options, e *plan.Evaluated, steps int) error {
-	step, err := o.step(ctx, e, steps)
+	step, err := o.step(ctx, e, shortRun)
 	if err != nil {
 		return err
 	}
+	c.short = o.value(step.Time, step.Joules)
 	c.plans++
-	c.Plan, c.Makespan, c.Joules, c.Value, c.long = e.Plan(), step.Time, step.Joules, o.value(step.Time, step.Joules), steps >= longRun
+	if steps != shortRun && o.Steady {
+		if step, err = o.step(ctx, e, steps); err != nil {
+			return err
+		}
+		c.plans += steps / shortRun
+	}
+	c.Plan, c.Makespan, c.Joules, c.Value, c.long = e.Plan(), step.Time, step.Joules, o.value(step.Time, step.Joules), steps >= longRun || !o.Steady
 	c.simulated(c.Attempt)
 	return nil
 }
 
 // step returns the time and the joules of a step of a plan. A quick search for the least time asks for no joules.
 func (o *Options) step(ctx context.Context, e *plan.Evaluated, steps int) (step plan.Step, err error) {
-	if o.Quick && o.Objective == problem.Time {
+	if o.brief() && o.Objective == problem.Time {
 		step.Time, err = e.StepTime(ctx, o.Steady, steps)
 		return step, err
 	}

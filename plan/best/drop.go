@@ -13,24 +13,6 @@ import (
 	"dahl/schedule"
 )
 
-// drop leaves out devices of the chosen set without tasks, and devices with hardly any tasks if the plan is no worse without them.
-func (f *finder) drop(ctx context.Context) error {
-	if err := f.dropIdle(ctx); err != nil || f.Quick {
-		return err
-	}
-	for again := true; again && !f.best.proven; {
-		before := f.best
-		if err := f.dropLight(ctx); err != nil {
-			return err
-		}
-		if err := f.dropIdle(ctx); err != nil {
-			return err
-		}
-		again = f.best != before
-	}
-	return nil
-}
-
 // dropIdle moves the best plan to the set of the devices that have a task in it. The space may not list this set, since of
 // equal devices it lists the first ones: then the certificate covers it as the plan's own choice. A tiling of one name may
 // be another one on the smaller set. Then the plan keeps its set.
@@ -47,8 +29,7 @@ func (f *finder) dropIdle(ctx context.Context) error {
 	return f.move(ctx, o, c.planOn(o))
 }
 
-// A device with at most lightShare of the tasks may not be needed. Local search then makes lightMoves moves without it, or
-// a twentieth of the nodes where these are few.
+// A device with at most lightShare of the tasks may not be needed. Local search then makes lightMoves moves without it.
 const (
 	lightShare = 0.01
 	lightMoves = 1 << 9
@@ -73,7 +54,7 @@ func (f *finder) dropLight(ctx context.Context) error {
 		if err != nil || plan == nil {
 			continue // a task can run there only
 		}
-		of := improve.Options{Aim: f.Aim, Moves: min(lightMoves, f.Nodes/20), Clocks: f.freeClocks(o.priced.Platform), Seed: 1}
+		of := improve.Options{Aim: f.Aim, Moves: lightMoves, Clocks: f.freeClocks(o.priced.Platform), Seed: 1}
 		if f.Steady {
 			of.Versions = 2
 		}
@@ -85,8 +66,12 @@ func (f *finder) dropLight(ctx context.Context) error {
 			continue
 		}
 		o.moves += found.Moves
-		if err := cmp.Or(f.move(ctx, o, found.Plan()), err); err != nil || f.best == o {
+		f.left -= found.Moves + fixedCost*o.nodesOfPlan()
+		if err := cmp.Or(f.move(ctx, o, found.Plan()), err); err != nil {
 			return err
+		}
+		if f.best == o {
+			return f.dropIdle(ctx)
 		}
 	}
 	return nil
@@ -115,16 +100,11 @@ func (f *finder) onFewer(ctx context.Context, c *candidate, keep func(*platform.
 	if i := slices.IndexFunc(f.covered, of); i >= 0 {
 		return f.covered[i], nil
 	}
-	added, _, err := f.add(ctx, []space.Choice{choice})
+	added, err := f.add(ctx, []space.Choice{choice}, c)
 	if err != nil || len(added) == 0 || added[0].graph != c.graph {
-		for _, o := range added {
-			o.dropped = true
-		}
 		return nil, err
 	}
-	added[0].origin = c
-	added[0].dropped = true // until it has the plan
-	return added[0], f.boundEach(ctx, added)
+	return added[0], nil
 }
 
 // move makes a choice the best one with a plan, unless the plan is worse than the best.
@@ -142,21 +122,18 @@ func (f *finder) move(ctx context.Context, o *candidate, plan *schedule.Plan) er
 		o.Attempt = before
 		return ctx.Err()
 	}
-	if before.Plan != nil && before.Value <= o.Value {
+	if before.Plan != nil && !better(&o.Attempt, &before) {
 		o.Attempt = before
 	}
 	if o.sameStep(c) { // the sums of joules have other terms
-		o.Makespan, o.Joules, o.Value = c.Makespan, c.Joules, c.Value
+		o.Makespan, o.Joules, o.Value, o.short = c.Makespan, c.Joules, c.Value, c.short
 		o.simulated(o.Attempt)
 	}
 	if o.Value > c.Value {
 		return nil
 	}
-	if err := f.admit(ctx, o, c); err != nil {
-		return err
-	}
-	f.best, o.moves = o, max(o.moves, c.moves)
-	c.dropped = c.dropped || c.origin != nil
+	o.dropped, o.listed, o.moves = false, min(o.listed, c.listed), max(o.moves, c.moves)
+	f.best = o
 	return nil
 }
 
@@ -165,29 +142,32 @@ func (c *candidate) sameStep(other *candidate) bool {
 	return c.Makespan == other.Makespan && math.Abs(c.Joules-other.Joules) <= rounding*math.Abs(other.Joules)
 }
 
-// admit adds a choice to those that the certificate bounds. A bound of a choice with more devices may hold for it, too.
-func (f *finder) admit(ctx context.Context, o, of *candidate) error {
-	o.dropped = false
+// admit makes the best choice one of those that the certificate bounds, and none of the others outside the space. A bound of a choice with more devices may
+// hold for it, too.
+func (f *finder) admit() error {
+	o := f.best
 	if i := slices.Index(f.covered, o); i >= 0 {
 		f.covered = slices.Delete(f.covered, i, i+1)
 		f.candidates = append(f.candidates, o)
-	}
-	if f.Quick || o.bound >= of.bound && (o.leaf != nil || o.proven) {
-		return nil
-	}
-	whole, err := f.models.Of(of.priced, of.graph, f.Objective)
-	if err != nil {
-		return err
 	}
 	part, err := f.models.Of(o.priced, o.graph, f.Objective)
 	if err != nil {
 		return err
 	}
-	if whole.Relaxes(part) {
-		o.bound, o.leaf, o.proven, o.by = of.bound, of.leaf, of.proven, of.by
-		return nil
+	for _, c := range f.candidates {
+		c.dropped = c.outside && c != o
+		if c.graph != o.graph || c.bound <= o.bound {
+			continue
+		}
+		whole, err := f.models.Of(c.priced, c.graph, f.Objective)
+		if err != nil {
+			return err
+		}
+		if whole.Relaxes(part) {
+			o.bound, o.proven = c.bound, c.proven
+		}
 	}
-	return f.bound(context.WithoutCancel(ctx), &proving{group: []*candidate{o}})
+	return nil
 }
 
 // planOnFewer is the plan of a choice on fewer devices: each task of a missing device goes to the worker with the least work among

@@ -8,8 +8,6 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
-	"dahl/plan"
-	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/problem"
 	"dahl/plan/space"
@@ -31,12 +29,10 @@ func found(t *testing.T, devices string, counts ...int) *finder {
 	}
 	g := must.Get(dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", "tasks": [`+strings.Join(names, ",")+`]}`), "graph.json"))(t)
 	priced := must.Get(schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
-	f := &finder{Options: &Options{Aim: problem.Aim{Objective: problem.Energy, Deadline: 1e12}, Nodes: 100_000, Evaluator: &plan.Evaluator{}}, left: 100_000,
-		space: space.Of(priced, space.Sets(p, g)), graphs: map[[2]string]bool{}, models: certificate.Models{}}
+	f := newFinder(space.Of(priced, space.Sets(p, g)), Options{Aim: problem.Aim{Objective: problem.Energy, Deadline: 1e12}, Nodes: 100_000})
 	must.Do(t, f.price(t.Context()))
 	f.best = f.candidates[slices.IndexFunc(f.candidates, func(c *candidate) bool { return c.Devices == "" })]
 	must.Do(t, f.best.adoptPlan(t.Context(), f.Options, &schedule.Plan{Policy: "by hand", GraphHash: g.Hash(), Order: order}, shortRun))
-	must.Do(t, f.boundTogether(t.Context()))
 	return f
 }
 
@@ -50,7 +46,8 @@ func equal(name, kind string) string {
 // The bound is that of the search still, and covers the plan as its own choice.
 func TestDropIdle(t *testing.T) {
 	f := found(t, equal("a", "cpu")+equal("b", "cpu")+equal("c", "cpu"), 0, 0, 5)
-	must.Do(t, f.drop(t.Context()))
+	must.Do(t, f.dropIdle(t.Context()))
+	must.Do(t, f.boundTogether(t.Context()))
 	r := must.Get(f.result())(t)
 	if r.Devices != "c" || r.Makespan != 5e6 || !near9(r.Joules, 0.045) {
 		t.Errorf("chosen %q, %v, %v J; want c, 5ms, 0.045 J", r.Devices, r.Makespan, r.Joules)
@@ -72,7 +69,7 @@ func TestDropLight(t *testing.T) {
 		want   string
 	}{{[3]int{100, 100, 1}, ""}, {[3]int{100, 99, 1}, "a,b"}} {
 		f := found(t, machine, c.counts[:]...)
-		must.Do(t, f.drop(t.Context()))
+		must.Do(t, f.dropLight(t.Context()))
 		if f.best.Devices != c.want || f.best.Makespan != 100e6 {
 			t.Errorf("%v: chosen %q, %v; want %q, 100ms", c.counts, f.best.Devices, f.best.Makespan, c.want)
 		}
@@ -90,15 +87,13 @@ func TestOutsideHasNoGap(t *testing.T) {
 	}
 }
 
-// TestSearched: a plan of policies alone is none that was looked for as far as one of local search, unless that was not searched
-// either. Of 72 tasks on 4 units local search makes moves for one number of units alone.
+// TestSearched: a plan of policies alone is none that was looked for as far as one of local search. Of 72 tasks on 4 units local search
+// makes moves for one number of units at first, and for all with more nodes.
 func TestSearched(t *testing.T) {
-	e := explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 100_000})
-	if e.Next.Searched || e.Without[0].Searched {
-		t.Errorf("two units were searched: next %+v, without %+v", e.Next, e.Without[0])
-	}
-	e = explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 2})
-	if !e.Next.Searched || !e.Without[0].Searched {
-		t.Errorf("nothing was searched: next %+v, without %+v", e.Next, e.Without[0])
+	for nodes, want := range map[int]bool{5_000: false, 100_000: true} {
+		e := explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: nodes})
+		if e.Next.Searched != want || e.Without[0].Searched != want {
+			t.Errorf("%d nodes: next %+v, without %+v", nodes, e.Next, e.Without[0])
+		}
 	}
 }

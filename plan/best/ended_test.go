@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -105,7 +106,7 @@ func checkEnded(t *testing.T, s *space.Space, o Options, found *Result) {
 	priced := must.Get(s.Price(found.Choice))(t)
 	e := must.Get(plan.Evaluate(priced, schedule.Choice{Plans: []*schedule.Plan{found.Plan}}))(t)
 	step, err := e.Step(t.Context(), o.Steady, longRun)
-	if err != nil || step.Time != found.Makespan || step.Joules != found.Joules {
+	if err != nil || step.Time != found.Makespan || math.Abs(step.Joules-found.Joules) > tolerance*found.Joules {
 		t.Errorf("the plan takes %v and %v J, %v; the search says %v and %v J", step.Time, step.Joules, err, found.Makespan, found.Joules)
 	}
 	if c := found.Certificate; c != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"dahl/plan/tiling"
@@ -170,7 +171,7 @@ func (f *finder) next(others []*candidate) *candidate {
 	var next *candidate
 	for _, c := range others {
 		same := c.graph == f.best.graph && c.sameStep(f.best)
-		beside := c.origin != nil && c.root() == f.best.root()
+		beside := c.outside && c.root() == f.best.root()
 		if c.Plan != nil && !beside && !math.IsInf(c.Value, 1) && !same && (next == nil || c.Value < next.Value) {
 			next = c
 		}
@@ -190,6 +191,24 @@ func (c *candidate) units() units { return c.priced.Platform.Usable() }
 
 // String is the set as a list for [platform.Platform.Select].
 func (u units) String() string { return platform.List(u) }
+
+// names are the devices of a set without numbers of units.
+func (u units) names() string {
+	var names []string
+	for _, d := range u {
+		names = append(names, d.Name)
+	}
+	return strings.Join(names, ",")
+}
+
+// byKind lists the units of a set by kinds of devices.
+func (u units) byKind() map[string]string {
+	kinds := map[string]string{}
+	for _, d := range u {
+		kinds[d.Kind] += d.Item(d.Count) + " "
+	}
+	return kinds
+}
 
 func (u units) count(name string) int {
 	if i := slices.IndexFunc(u, func(of *platform.Device) bool { return of.Name == name }); i >= 0 {
@@ -315,10 +334,10 @@ func (f *finder) open(g *group) []*candidate {
 // trial plans for a choice with a tenth of the nodes and of the time of the search.
 func (f *finder) trial(ctx context.Context, c *candidate) (*candidate, error) {
 	trial, o := *c, *f.Options
-	o.Time = f.Time / 10
+	o.Nodes /= 10
 	within, cancel := until(ctx, time.Now(), f.Time, 0.1)
 	defer cancel()
-	if err := trial.planAll(within, &finder{Options: &o, nodesEach: max(1, f.nodesEach/10)}); err != nil && within.Err() == nil {
+	if err := trial.planAll(within, &finder{Options: &o, candidates: f.candidates}); err != nil && within.Err() == nil {
 		return nil, err
 	}
 	return &trial, nil

@@ -34,64 +34,7 @@ func (c *candidate) simulated(t Attempt) {
 	c.attempts = append(c.attempts, t)
 }
 
-// widest bounds the additional choices of each class.
-const widest = 6
-
-// widen plans for choices that the objective alone does not ask for, so that the front reaches from few seconds to few
-// joules: of processors alone, of other devices alone and of both. Of each class it takes sets as unlike in their numbers
-// of units as can be, with the first tiles of the space. Choices for branch and bound wait for that pass. It ends when a
-// twentieth of the nodes is spent.
-func (f *finder) widen(ctx context.Context) error {
-	classes := map[[2]bool][]*candidate{}
-	for _, c := range f.candidates {
-		if c.Tiles == f.space.Tiles[0] && (!c.planned && !c.isSmall(f.Options) || c.nodes > 0) {
-			classes[c.class()] = append(classes[c.class()], c)
-		}
-	}
-	for class, list := range classes {
-		slices.SortStableFunc(list, func(a, b *candidate) int {
-			return cmp.Compare(len(a.priced.Platform.Workers), len(b.priced.Platform.Workers))
-		})
-		classes[class] = spread(list, widest)
-	}
-	least := f.left - f.Nodes/20
-	for i := 0; i < widest && f.left > least; i++ {
-		var now []*candidate
-		for _, class := range [][2]bool{{true, false}, {false, true}, {true, true}} {
-			if list := classes[class]; i < len(list) {
-				now = append(now, list[i])
-			}
-		}
-		if err := f.planBatch(ctx, now, (*candidate).planByAll); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// class says whether a choice has processors, and whether it has other devices.
-func (c *candidate) class() (class [2]bool) {
-	for i := range c.priced.Platform.Devices {
-		d := &c.priced.Platform.Devices[i]
-		class[0] = class[0] || d.IsProcessor() && !d.PlacedOnly
-		class[1] = class[1] || !d.IsProcessor()
-	}
-	return class
-}
-
-// spread takes at most n of a list, at equal distances: the first, the last, and then those between.
-func spread(list []*candidate, n int) (some []*candidate) {
-	if n = min(n, len(list)); n < 2 {
-		return list[:n]
-	}
-	some = append(some, list[0], list[len(list)-1])
-	for i := 1; i < n-1; i++ {
-		some = append(some, list[i*(len(list)-1)/(n-1)])
-	}
-	return some
-}
-
-// simulateFront simulates the plans of the front for as many steps as results are told in.
+// simulateFront simulates the plans of the front for as many steps as results are told in. One of them may then be the best.
 func (f *finder) simulateFront(ctx context.Context) error {
 	if !f.Steady {
 		return nil
@@ -103,7 +46,7 @@ func (f *finder) simulateFront(ctx context.Context) error {
 				of[t.Plan] = c
 			}
 		}
-		front := slices.DeleteFunc(Front(f.tried()), func(t Attempt) bool { return t.long })
+		front := slices.DeleteFunc(Front(f.simulations()), func(t Attempt) bool { return t.long })
 		if len(front) == 0 {
 			return nil
 		}
@@ -121,7 +64,12 @@ func (f *finder) simulateFront(ctx context.Context) error {
 			return err
 		}
 		for _, t := range front {
-			of[t.Plan].simulated(t)
+			c := of[t.Plan]
+			c.simulated(t)
+			if better(&t, &c.Attempt) {
+				c.Attempt = t
+			}
+			f.offer(c)
 		}
 	}
 }
@@ -139,13 +87,13 @@ func (f *finder) different() []Attempt {
 		}
 		return 1
 	}
-	all := f.tried()
+	all := f.simulations()
 	slices.SortStableFunc(all, func(a, b Attempt) int { return cmp.Or(order(a, b), others(a)-others(b)) })
 	return slices.CompactFunc(all, func(a, b Attempt) bool { return order(a, b) == 0 })
 }
 
-// tried lists all plans that were simulated.
-func (f *finder) tried() (all []Attempt) {
+// simulations lists all plans that were simulated.
+func (f *finder) simulations() (all []Attempt) {
 	for _, c := range f.candidates {
 		all = append(all, c.attempts...)
 	}

@@ -13,69 +13,104 @@ import (
 	"dahl/schedule"
 )
 
-// searched is how many choices have single layers cut otherwise, and how many have their best plans improved to the end.
-const searched = 3
+// fixedCost is what local search costs beside its moves, in simulations of its plan.
+const fixedCost = 8
 
-// Local search goes on in rounds of half as many choices with twice as many moves each, from firstSearched with
-// firstMoves to mostMoves. Each begins at what is best then (successive halving: K. Jamieson, A. Talwalkar, AISTATS 2016).
-const (
-	firstSearched = 24
-	firstMoves    = 1 << 8
-	mostMoves     = 1 << 20
-)
-
-// improve looks for better plans near the best ones. A move counts as one node, and a third of those that are left go
-// into moves.
-func (f *finder) improve(ctx context.Context) error {
-	if err := f.inherit(ctx); err != nil {
+// improve looks for better plans near the best ones, a move counting as one node. Half of the effort is for the best of all. The
+// others are those with the best plans of policies, of unlike tiles and devices: local search gains more on some than on others.
+func (f *finder) improve(ctx context.Context, least int) error {
+	if f.over() {
+		return nil
+	}
+	effort, fixed := f.left-least, fixedCost*f.best.nodesOfPlan()
+	var jobs []improving
+	if !f.best.proven {
+		jobs = append(jobs, improving{candidate: f.best})
+		if f.Steady && len(f.best.Plan.Versions) == 0 {
+			jobs = append(jobs, improving{candidate: f.best, copies: 1})
+		}
+	}
+	others := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c == f.best || c.proven || c.bound >= f.best.Value })
+	for _, c := range firstUnlike(others, mostOthers) {
+		jobs = append(jobs, improving{candidate: c})
+	}
+	jobs = jobs[:min(len(jobs), max(1, effort/(4*fixed)))]
+	for i := range jobs {
+		part := effort / 2
+		if len(jobs) == 1 {
+			part = effort
+		} else if i > 0 {
+			part /= len(jobs) - 1
+		}
+		if jobs[i].moves = max(part-fixed, 1); f.Steady && jobs[i].copies == 0 {
+			jobs[i].copies = 2 // steady steps overlap with two copies of what a step writes anew
+		}
+	}
+	if err := f.improveEach(ctx, jobs, fixed); err != nil || f.best == f.lightened {
 		return err
 	}
-	left := f.left / 3
-	for moves, most := firstMoves, firstSearched; moves <= mostMoves; moves, most = 2*moves, max(searched, most/2) {
-		from := f.unlike(most)
-		copies := make([]int32, len(from))
-		if f.Steady && len(from) > 0 {
-			for i := range copies {
-				copies[i] = 2 // steady steps overlap with two copies of what a step writes anew
-			}
-			if len(from[0].Plan.Versions) == 0 { // which is changed without them as well
-				from, copies = append(from, from[0]), append(copies, 1)
-			}
+	f.lightened = f.best
+	return f.dropLight(ctx)
+}
+
+// mostOthers is how many plans are improved in a round beside the best.
+const mostOthers = 4
+
+// improving is local search from the plan of a choice, with some number of moves and of versions of buffers.
+type improving struct {
+	*candidate
+	moves  int
+	copies int32
+	found  *improve.Result
+}
+
+// improveEach improves the plans of different choices, or of one in different ways.
+func (f *finder) improveEach(ctx context.Context, jobs []improving, fixed int) error {
+	from := make([]*schedule.Plan, len(jobs))
+	for i := range jobs {
+		if from[i] = jobs[i].Plan; jobs[i].candidate != f.best {
+			from[i] = f.inherited(ctx, jobs[i].candidate)
 		}
-		each := min(moves, left/max(1, len(from)))
-		if len(from) == 0 || each <= 0 {
-			return nil
+	}
+	err := parallel.Do(ctx, len(jobs), func(i int) (err error) {
+		c := jobs[i].candidate
+		jobs[i].found, err = improve.Search(ctx, c.priced, from[i], improve.Options{Aim: f.Aim, Moves: jobs[i].moves,
+			Clocks: f.freeClocks(c.priced.Platform), Versions: jobs[i].copies, Seed: uint64(jobs[i].moves)})
+		return err
+	})
+	for i := range jobs {
+		c, found := jobs[i].candidate, jobs[i].found
+		if found == nil {
+			continue
 		}
-		left -= each * len(from)
-		f.left -= each * len(from)
-		if err := f.improveEach(ctx, from, copies, each); err != nil {
+		c.moves += found.Moves
+		f.left -= found.Moves + fixed
+		policy := strings.TrimSuffix(c.Policy, byMoves) + byMoves
+		if err := c.offer(context.WithoutCancel(ctx), f.Options, found.Evaluated, policy, longRun); err != nil {
+			return err
+		}
+		if err := f.crown(ctx, c); err != nil {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
-// inherit gives each choice the best plan of another choice that runs on its devices, if it is better than its own:
-// policies use all devices that they have.
-func (f *finder) inherit(ctx context.Context) error {
-	all := f.bestOf(len(f.candidates))
-	plans := make([]*schedule.Plan, len(all))
-	for i, c := range all {
-		for _, other := range all[:i] {
-			if plans[i] = other.planOn(c); plans[i] != nil {
-				break
+// inherited is the plan of a choice, or that of a better one on a part of its devices: policies use all devices that they have.
+func (f *finder) inherited(ctx context.Context, c *candidate) *schedule.Plan {
+	for _, other := range f.byValue() {
+		if !better(&other.Attempt, &c.Attempt) {
+			break
+		}
+		if plan := other.planOn(c); plan != nil {
+			if e, err := f.Evaluator.Plan(c.priced, plan); err == nil {
+				if _, err := e.Step(ctx, f.Steady, shortRun); err == nil {
+					return plan
+				}
 			}
 		}
 	}
-	return parallel.Do(ctx, len(all), func(i int) error {
-		if plans[i] == nil {
-			return nil
-		}
-		if e, err := f.Evaluator.Plan(all[i].priced, plans[i]); err == nil {
-			_ = all[i].offer(ctx, f.Options, e, plans[i].Policy, shortRun) // it may not run there
-		}
-		return ctx.Err()
-	})
+	return c.Plan
 }
 
 // planOn is the plan of a choice on the devices of another one; nil means it has no such workers, or another graph.
@@ -103,41 +138,19 @@ func (c *candidate) worker(name string) int {
 	return slices.IndexFunc(c.priced.Platform.Workers, func(w platform.Worker) bool { return w.Name == name })
 }
 
-// improveEach makes some moves from the plan of each choice, with some number of versions of buffers.
-func (f *finder) improveEach(ctx context.Context, from []*candidate, copies []int32, moves int) error {
-	found := make([]*improve.Result, len(from))
-	err := parallel.Do(ctx, len(from), func(i int) (err error) {
-		c := from[i]
-		found[i], err = improve.Search(ctx, c.priced, c.Plan, improve.Options{Aim: f.Aim, Moves: moves,
-			Clocks: f.freeClocks(c.priced.Platform), Versions: copies[i], Seed: uint64(moves)})
-		return err
-	})
-	for i, c := range from {
-		if found[i] == nil {
-			continue
-		}
-		c.moves += found[i].Moves
-		if err := c.offer(context.WithoutCancel(ctx), f.Options, found[i].Evaluated, strings.TrimSuffix(c.Policy, byMoves)+byMoves, longRun); err != nil {
-			return err
-		}
-		f.offer(c)
-	}
-	return err
-}
-
-// unlike are the best choices of those that differ by more than numbers of units.
-func (f *finder) unlike(most int) []*candidate {
+// firstUnlike are the first choices of a list that differ by more than numbers of units.
+func firstUnlike(list []*candidate, most int) (some []*candidate) {
 	known := map[string]bool{}
-	all := slices.DeleteFunc(f.bestOf(len(f.candidates)), func(c *candidate) bool {
-		key := c.Tiles.String()
-		for _, d := range c.units() {
-			key += "," + d.Name
+	for _, c := range list {
+		if len(some) == most {
+			break
 		}
-		was := known[key]
-		known[key] = true
-		return was
-	})
-	return all[:min(len(all), most)]
+		if key := c.Tiles.String() + "," + c.units().names(); !known[key] {
+			known[key] = true
+			some = append(some, c)
+		}
+	}
+	return some
 }
 
 // byMoves ends the name of a policy whose plan local search has changed.

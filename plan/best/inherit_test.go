@@ -7,7 +7,6 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
-	"dahl/plan"
 	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/schedule"
@@ -19,7 +18,7 @@ func TestInherit(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 3))
 	for taken := [2]int{}; taken[0] < 3 || taken[1] < 3; {
 		priced := randomGraph(t, r, 6)
-		f := &finder{Options: &Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Evaluator: &plan.Evaluator{}}, space: space.Of(priced, []string{"d1", ""}), graphs: map[[2]string]bool{}}
+		f := newFinder(space.Of(priced, []string{"d1", ""}), Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}})
 		must.Do(t, f.price(t.Context()))
 		part, all := f.candidates[0], f.candidates[1]
 		for _, c := range f.candidates {
@@ -31,7 +30,9 @@ func TestInherit(t *testing.T) {
 		}
 		own := *part.Plan
 		before := all.Value
-		must.Do(t, f.inherit(t.Context()))
+		if plan := f.inherited(t.Context(), all); plan != all.Plan {
+			must.Do(t, all.take(t.Context(), f, plan, part.Policy))
+		}
 		k := 0
 		if part.Value < before {
 			k = 1

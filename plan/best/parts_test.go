@@ -6,8 +6,6 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
-	"dahl/plan"
-	"dahl/plan/certificate"
 	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
@@ -36,20 +34,9 @@ func TestPlanParts(t *testing.T) {
 		}
 		return nil, fmt.Errorf("%s cannot run", c)
 	}}
-	f := &finder{Options: &Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 1 << 20, Evaluator: &plan.Evaluator{}}, space: s, left: 1 << 20,
-		graphs: map[[2]string]bool{}, models: certificate.Models{Steady: true}}
-	for _, pass := range []pass{{f.price, 0}, {f.planLargest, 0}} {
-		must.Do(t, pass.run(t.Context()))
-	}
-	begun := f.best
-	must.Do(t, f.descend(t.Context()))
-	if f.best.Makespan != 10_000 {
-		t.Errorf("a descent in one respect at a time ends at %v with %s: the test tests little", f.best.Makespan, f.best.Choice)
-	}
-	f.best = begun
-	must.Do(t, f.planParts(t.Context()))
-	if f.best.Makespan != 5_000 {
-		t.Errorf("%v with %s", f.best.Makespan, f.best.Choice)
+	found := must.Get(Find(t.Context(), s, Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 2000}))(t)
+	if found.Makespan != 5_000 {
+		t.Errorf("%v with %s", found.Makespan, found.Choice)
 	}
 }
 

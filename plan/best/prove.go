@@ -15,27 +15,7 @@ import (
 	"dahl/platform"
 )
 
-// boundWork bounds all choices by their work, and sorts them by the bounds.
-func (f *finder) boundWork(ctx context.Context) error {
-	err := f.boundEach(ctx, f.candidates)
-	slices.SortStableFunc(f.candidates, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
-	return err
-}
-
-// boundEach bounds by their work those choices of a list without a bound.
-func (f *finder) boundEach(ctx context.Context, some []*candidate) error {
-	if f.Quick {
-		return nil
-	}
-	return parallel.Do(ctx, len(some), func(i int) error {
-		if c := some[i]; !c.proven && c.leaf == nil {
-			return f.bound(ctx, &proving{group: []*candidate{c}})
-		}
-		return nil
-	})
-}
-
-// boundTogether bounds by their work the choices for which there was no time yet, all with one program together: one relaxation
+// boundTogether bounds by their work all choices of the space and the best choice, those with one program together: one relaxation
 // of hundreds of sets of devices takes a few times as long as the relaxation of one set. A choice without a bound leaves all
 // without one. So the
 // bounds may take a little longer than the time of a search, a second at least; without them the search says that it has none.
@@ -45,6 +25,9 @@ func (f *finder) boundTogether(ctx context.Context) error {
 		defer cancel()
 		ctx = within
 	}
+	if err := cmp.Or(f.price(ctx), f.admit()); err != nil {
+		return err
+	}
 	var groups []*proving
 	type program struct {
 		tiles tiling.Tiling
@@ -52,7 +35,7 @@ func (f *finder) boundTogether(ctx context.Context) error {
 	}
 	at := map[program]*proving{}
 	for _, c := range f.candidates {
-		if c.proven || c.dropped || c.leaf != nil && c.leaf.Bound() > 0 { // no time was left for a proof of more than 0
+		if c.proven || c.dropped {
 			continue
 		}
 		key := program{c.Tiles, c.graph}

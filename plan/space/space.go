@@ -41,8 +41,6 @@ type Space struct {
 	Skips func(Choice) bool
 	// Neighbourhoods are neighbourhoods, those that promise most first.
 	Neighbourhoods []Neighbourhood
-	// Mixed is another one, of choices in which a layer is in parts along another dimension; nil means there are none.
-	Mixed Neighbourhood
 	// Ranked lists choices by the layer-wise model, the most promising first; nil means there is no model.
 	Ranked func(problem.Aim) ([]Ranked, error)
 	// Estimate is the value of any choice by the model. False means that the model does not know; nil that there is none.
@@ -69,6 +67,11 @@ func (s *Space) Choices() (all []Choice) {
 		}
 	}
 	return all
+}
+
+// Has reports whether the space lists a choice.
+func (s *Space) Has(c Choice) bool {
+	return slices.Contains(s.Devices, c.Devices) && slices.Contains(s.Tiles, c.Tiles) && (s.Skips == nil || !s.Skips(c))
 }
 
 // Of is the space of one program on sets of devices of its machine.

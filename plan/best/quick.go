@@ -7,33 +7,20 @@ import (
 	"maps"
 	"slices"
 
-	"dahl/parallel"
 	"dahl/platform"
 )
-
-// nodesOfPlan is the price of a simulation, in nodes of the budget.
-func (c *candidate) nodesOfPlan() int { return max(16, len(c.priced.Program.Graphs[0].Tasks)) }
 
 // planKinds plans for devices of one kind with all their units, so that a descent begins near the best also where
 // another kind only costs time.
 func (f *finder) planKinds(ctx context.Context) error {
 	return f.planFor(ctx, slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool {
-		return len(unitsByKind(c)) != 1 || slices.ContainsFunc(c.units(), func(d *platform.Device) bool { return d.Count < d.Whole })
+		return len(c.units().byKind()) != 1 || slices.ContainsFunc(c.units(), func(d *platform.Device) bool { return d.Count < d.Whole })
 	}))
 }
 
 // planBest plans in all ways for the choices that are best so far.
 func (f *finder) planBest(ctx context.Context) error {
-	return f.planBatch(ctx, f.bestOf(searched), (*candidate).planAll)
-}
-
-// offer takes a choice that is better than the best one: of equal ones that with fewer units, since the others have
-// nothing to do.
-func (f *finder) offer(c *candidate) {
-	units := func(of *candidate) int { return len(of.priced.Platform.Workers) }
-	if c.Plan != nil && !c.dropped && (better(&c.Attempt, &f.best.Attempt) || c.Value == f.best.Value && units(c) < units(f.best)) {
-		f.best = c
-	}
+	return f.planBatch(ctx, f.bestOf(3), (*candidate).planAll)
 }
 
 // descend goes downhill from the smallest set of each combination of kinds of devices, with the lowering that is best
@@ -68,9 +55,6 @@ func (f *finder) descend(ctx context.Context) error {
 // step plans for the choices that differ from one in one respect, and takes the best of all: of equal ones that one.
 func (f *finder) step(ctx context.Context, from *candidate, axis string) (*candidate, error) {
 	neighbours := f.along(from, axis)
-	if err := f.boundEach(ctx, neighbours); err != nil {
-		return nil, err
-	}
 	if err := f.planFor(ctx, neighbours); err != nil {
 		return nil, err
 	}
@@ -87,7 +71,7 @@ func (f *finder) starts() []*candidate {
 	})
 	seen, starts := map[string]bool{}, []*candidate{}
 	for _, c := range byUnits {
-		kinds := fmt.Sprint(slices.Sorted(maps.Keys(unitsByKind(c))))
+		kinds := fmt.Sprint(slices.Sorted(maps.Keys(c.units().byKind())))
 		if c.Tiles == f.space.Tiles[0] && !seen[kinds] {
 			seen[kinds] = true
 			starts = append(starts, c)
@@ -103,7 +87,7 @@ const tilesAxis = ""
 func (f *finder) axes() []string {
 	kinds := map[string]bool{tilesAxis: true}
 	for _, c := range f.candidates {
-		for kind := range unitsByKind(c) {
+		for kind := range c.units().byKind() {
 			kinds[kind] = true
 		}
 	}
@@ -113,7 +97,7 @@ func (f *finder) axes() []string {
 // along are the choices that differ from one in one respect only.
 func (f *finder) along(from *candidate, axis string) []*candidate {
 	position := func(c *candidate) map[string]string {
-		at := unitsByKind(c)
+		at := c.units().byKind()
 		at[tilesAxis] = c.Tiles.String()
 		delete(at, axis)
 		return at
@@ -127,30 +111,15 @@ func (f *finder) along(from *candidate, axis string) []*candidate {
 	return neighbours
 }
 
-// unitsByKind lists the units of a choice by kinds of devices.
-func unitsByKind(c *candidate) map[string]string {
-	units := map[string]string{}
-	for _, d := range c.units() {
-		units[d.Kind] += d.Item(d.Count) + " "
-	}
-	return units
-}
-
-// sweep plans for the other choices by ascending bound, until no other can have a better plan or half of the nodes
-// are spent.
-func (f *finder) sweep(ctx context.Context) error {
-	return f.planFor(ctx, f.candidates)
-}
-
 // planFor plans for some choices by ascending bound, except choices whose bound excludes a better plan. What is
 // planned does not depend on how many goroutines run at a time.
 func (f *finder) planFor(ctx context.Context, some []*candidate) error {
-	const batch = 8
+	const most = 8
 	rest := slices.Clone(some)
 	slices.SortStableFunc(rest, func(a, b *candidate) int { return cmp.Compare(a.bound, b.bound) })
 	rest = slices.DeleteFunc(rest, func(c *candidate) bool { return c.planned })
 	for len(rest) > 0 && f.left > f.Nodes/2 {
-		now := rest[:min(batch, len(rest))]
+		now := rest[:min(most, len(rest))]
 		rest = rest[len(now):]
 		if f.best.Value <= now[0].bound {
 			return nil
@@ -160,18 +129,4 @@ func (f *finder) planFor(ctx context.Context, some []*candidate) error {
 		}
 	}
 	return nil
-}
-
-// planBatch plans for some choices at one time, and counts the nodes.
-func (f *finder) planBatch(ctx context.Context, some []*candidate, plan func(*candidate, context.Context, *finder) error) error {
-	before := make([]int, len(some))
-	for i, c := range some {
-		before[i] = c.nodes + c.plans*c.nodesOfPlan()
-	}
-	err := parallel.Do(ctx, len(some), func(i int) error { return plan(some[i], ctx, f) })
-	for i, c := range some {
-		f.left -= c.nodes + c.plans*c.nodesOfPlan() - before[i]
-		f.offer(c)
-	}
-	return err
 }

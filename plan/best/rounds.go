@@ -1,0 +1,273 @@
+package best
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"dahl/parallel"
+	"dahl/plan/space"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// A search goes on in rounds, each with twice the effort of the one before. What is done in them does not depend on the budget,
+// which says where the search stops. So with more nodes its plan is never worse.
+const (
+	// firstEffort is the effort of the first round, in plans of the choice with which the search begins.
+	firstEffort = 48
+	// batch is how many choices are planned for at one time, of the proposals or from one choice.
+	batch = 4
+	// thorough is how many choices get plans of all policies in a round.
+	thorough = 2
+)
+
+// begin plans on all devices, or on another set if they have no plan. A search for a single step of few tasks prices the whole
+// space, and leaves out what branch and bound looks at with all devices.
+func (f *finder) begin(ctx context.Context) error {
+	first := f.space.Choices()
+	slices.Reverse(first) // all devices are the last set
+	slices.SortStableFunc(first, func(a, b space.Choice) int {
+		return cmp.Compare(slices.Index(f.space.Tiles, a.Tiles), slices.Index(f.space.Tiles, b.Tiles))
+	})
+	for i := 0; f.best == nil && i < len(first); i++ {
+		if err := f.try(ctx, first[i:i+1], nil); err != nil {
+			return err
+		}
+	}
+	if f.best == nil {
+		return f.noPlan()
+	}
+	f.sure = f.best.priced.Costs(0).LeastKnown()
+	f.readSets()
+	if f.best.isSmall(f.Options) && f.Policy == nil {
+		if err := cmp.Or(f.price(ctx), f.leaveOut(ctx)); err != nil {
+			return err
+		}
+	}
+	return f.listProposals()
+}
+
+// seed lets all policies plan on the devices with which the search has begun, and takes the plan of another search.
+func (f *finder) seed(ctx context.Context) error {
+	if err := f.planBatch(ctx, []*candidate{f.best}, (*candidate).planByAll); err != nil || f.Known == nil {
+		return err
+	}
+	known := f.Known.from.best
+	if _, err := f.add(ctx, []space.Choice{known.Choice}, nil); err != nil {
+		return err
+	}
+	at := slices.IndexFunc(f.candidates, func(c *candidate) bool { return c.Choice == known.Choice })
+	if at < 0 {
+		return nil
+	}
+	return f.planBatch(ctx, f.candidates[at:at+1], func(c *candidate, ctx context.Context, f *finder) error {
+		return c.take(ctx, f, known.planOn(c), known.Policy)
+	})
+}
+
+// take offers the choice a plan, which may be nil and may not run there.
+func (c *candidate) take(ctx context.Context, f *finder, plan *schedule.Plan, policy string) error {
+	if plan == nil {
+		return nil
+	}
+	if e, err := f.Evaluator.Plan(c.priced, plan); err == nil {
+		_ = c.offer(ctx, f.Options, e, policy, shortRun)
+	}
+	return ctx.Err()
+}
+
+// listProposals lists choices, the most promising first. Of a model these are its rank, and after three of it one choice of the
+// space. Without a model they are those of the space.
+func (f *finder) listProposals() error {
+	f.proposals = f.farApart()
+	if f.space.Ranked == nil {
+		return nil
+	}
+	ranked, err := f.space.Ranked(f.Aim)
+	if err != nil {
+		return err
+	}
+	const turn = 3
+	for i := range ranked {
+		at := min(i+i/turn, len(f.proposals))
+		f.proposals = slices.Insert(f.proposals, at, ranked[i].Choice)
+	}
+	return nil
+}
+
+// farApart lists the choices of the space: devices of one kind with all their units first, and then those that are as far apart in the space
+// as can be.
+func (f *finder) farApart() (list []space.Choice) {
+	all := f.space.Choices()
+	for _, c := range all {
+		if c.Tiles == f.space.Tiles[0] && isPlain(f.sets[c.Devices]) {
+			list = append(list, c)
+		}
+	}
+	step := 1
+	for step < len(all) {
+		step *= 2
+	}
+	for ; step > 0; step /= 2 {
+		for i := 0; i < len(all); i += step {
+			list = append(list, all[i])
+		}
+	}
+	return list
+}
+
+// isPlain reports whether a set has devices of one kind only, with all of their units.
+func isPlain(set units) bool {
+	return len(set) > 0 && !slices.ContainsFunc(set, func(d *platform.Device) bool { return d.Kind != set[0].Kind || d.Count < d.Whole })
+}
+
+// readSets selects the devices of all sets of the space, where all of the machine can be priced.
+func (f *finder) readSets() {
+	f.sets = map[string]units{}
+	at := slices.IndexFunc(f.candidates, func(c *candidate) bool { return c.Devices == "" })
+	if at < 0 {
+		return
+	}
+	whole := f.candidates[at].priced.Platform
+	for _, set := range f.space.Devices {
+		if set == "" {
+			f.sets[set] = whole.Usable()
+		} else if p, err := whole.Select(set); err == nil {
+			f.sets[set] = p.Usable()
+		}
+	}
+}
+
+// rounds searches until the nodes are spent, or nothing is left to do.
+func (f *finder) rounds(ctx context.Context) error {
+	parts := []func(context.Context, int) error{f.propose, f.goDownhill}
+	if f.Policy == nil {
+		parts = []func(context.Context, int) error{f.lookAtAll, f.propose, f.goDownhill, f.improve}
+	}
+	for effort := firstEffort * f.best.nodesOfPlan(); !f.over(); effort *= 2 {
+		before := f.left
+		for _, part := range parts {
+			if err := part(ctx, f.left-effort/3); err != nil {
+				return err
+			}
+		}
+		if f.left == before {
+			return nil
+		}
+	}
+	return nil
+}
+
+// over reports whether the nodes for the search are spent.
+func (f *finder) over() bool { return f.left <= f.reserved }
+
+// firstLook is how many nodes branch and bound has for a choice at first.
+const firstLook = 256
+
+// lookAtAll looks at all plans of choices with few tasks, each time with twice the nodes.
+func (f *finder) lookAtAll(ctx context.Context, least int) error {
+	for !f.over() && f.left > least {
+		var open []*candidate
+		for _, c := range f.candidates {
+			if c.isSmall(f.Options) && !c.proven && !c.dropped && c.err == nil && c.bound < f.best.Value {
+				open = append(open, c)
+			}
+		}
+		if len(open) == 0 {
+			return nil
+		}
+		slices.SortStableFunc(open, func(a, b *candidate) int { return cmp.Compare(a.lookedAt, b.lookedAt) })
+		err := f.planBatch(ctx, open[:min(batch, len(open))], func(c *candidate, ctx context.Context, f *finder) error {
+			return c.search(ctx, f.Options, max(firstLook, 2*c.lookedAt))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// propose plans for the next proposals, and in all ways for the best choices.
+func (f *finder) propose(ctx context.Context, least int) error {
+	for len(f.proposals) > 0 && !f.over() && f.left > least {
+		now := f.proposals[:min(batch, len(f.proposals))]
+		f.proposals = f.proposals[len(now):]
+		if err := f.try(ctx, now, nil); err != nil {
+			return err
+		}
+	}
+	if f.Policy != nil || f.over() {
+		return nil
+	}
+	best := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c.byAll || c.isSmall(f.Options) })
+	return f.planBatch(ctx, best[:min(thorough, len(best))], (*candidate).planByAll)
+}
+
+// try plans for choices that are not known yet.
+func (f *finder) try(ctx context.Context, choices []space.Choice, origin *candidate) error {
+	added, err := f.add(ctx, choices, origin)
+	if err != nil {
+		return err
+	}
+	return f.planBatch(ctx, slices.DeleteFunc(added, func(c *candidate) bool { return c.dropped }), (*candidate).first)
+}
+
+// byList lists the choices with a plan of policies in time, the best of these plans first.
+func (f *finder) byList() []*candidate {
+	all := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.dropped || math.IsInf(c.listed, 1) })
+	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(a.listed, b.listed) })
+	return all
+}
+
+// planBatch plans for some choices at one time, and counts the nodes. What is better than the best by a few steps is looked at in as many steps as
+// results are told in.
+func (f *finder) planBatch(ctx context.Context, some []*candidate, plan func(*candidate, context.Context, *finder) error) error {
+	before := make([]int, len(some))
+	for i, c := range some {
+		before[i] = c.nodes + c.plans*c.nodesOfPlan()
+	}
+	best := f.best
+	err := parallel.Do(ctx, len(some), func(i int) error {
+		c := some[i]
+		if err := plan(c, ctx, f); err != nil || c.Plan == nil || c.long || f.brief() {
+			return err
+		}
+		if best == nil || c.short < best.short || math.IsInf(best.short, 1) && c.Makespan < best.Makespan {
+			return c.adoptPlan(ctx, f.Options, c.Plan, longRun)
+		}
+		return nil
+	})
+	for i, c := range some {
+		f.left -= c.nodes + c.plans*c.nodesOfPlan() - before[i]
+		if err := f.crown(ctx, c); err != nil {
+			return err
+		}
+	}
+	f.progress()
+	return err
+}
+
+// crown makes a choice the best one if it is better, and leaves out those of its devices that have no task.
+func (f *finder) crown(ctx context.Context, c *candidate) error {
+	if f.offer(c); f.best != c || f.brief() {
+		return nil
+	}
+	return f.dropIdle(context.WithoutCancel(ctx))
+}
+
+// nodesOfPlan is the price of a simulation, in nodes of the budget.
+func (c *candidate) nodesOfPlan() int { return max(16, len(c.priced.Program.Graphs[0].Tasks)) }
+
+// offer takes a choice that is better than the best one: of equal ones that with fewer units, since the others have
+// nothing to do.
+func (f *finder) offer(c *candidate) {
+	units := func(of *candidate) int { return len(of.priced.Platform.Workers) }
+	if c.Plan == nil || c.dropped || !c.long && !f.brief() {
+		return
+	}
+	if f.best == nil || better(&c.Attempt, &f.best.Attempt) || c.Value == f.best.Value && units(c) < units(f.best) {
+		f.best = c
+	}
+}
