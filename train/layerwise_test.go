@@ -15,7 +15,7 @@ import (
 func modelledSpace(t *testing.T, model, machine string, batch int) *Space {
 	t.Helper()
 	w := &Workload{Options: Options{Batch: batch, OtherMachine: true}, Model: must.Get(models.ByName(model))(t),
-		Platform: must.Get(platform.Load("../platforms/"+machine+".toml"))(t), Samples: Samples{Train: batch}}
+		Platform: must.Get(platform.Load("../platforms/" + machine + ".toml"))(t), Samples: Samples{Train: batch}}
 	must.Do(t, w.Lower())
 	return must.Get(w.Space(w.Platform, "", must.Get(w.Tiles())(t)...))(t)
 }
