@@ -124,18 +124,20 @@ type candidate struct {
 	Attempt
 	attempts []Attempt // all plans that were simulated
 	priced   *schedule.Priced
-	listed   float64     // the least value of a plan of policies by a few steps
-	bound    float64     // of all its plans
-	proven   bool        // all its plans were looked at
-	nodes    int         // of that,
-	lookedAt int         // and of the last time
-	planned  bool        // by what the choice is compared by
-	byAll    bool        // policies
-	plans    int         // that were simulated
-	moves    int         // of local search
-	near     []neighbour // that were not looked at
-	asked    bool        // for them
-	group    int         // of the neighbours of its origin, in which it is
+	listed   float64        // the least value of a plan of policies by a few steps,
+	list     *schedule.Plan // and the plan
+	again    bool           // local search began there the last time
+	bound    float64        // of all its plans
+	proven   bool           // all its plans were looked at
+	nodes    int            // of that,
+	lookedAt int            // and of the last time
+	planned  bool           // by what the choice is compared by
+	byAll    bool           // policies
+	plans    int            // that were simulated
+	moves    int            // of local search
+	near     []neighbour    // that were not looked at
+	asked    bool           // for them
+	group    int            // of the neighbours of its origin, in which it is
 	leaf     *certificate.Leaf
 	by       int        // how its bound was found
 	parts    int        // in how many

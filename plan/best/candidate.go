@@ -98,7 +98,9 @@ func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 	c.Policy, c.bound, c.proven, c.long, c.short = found.Plan.Policy, max(c.bound, found.Bound), found.Proven, true, found.Value
 	c.nodes += found.Nodes
 	c.plans++
-	c.listed = min(c.listed, c.short)
+	if c.short < c.listed {
+		c.list, c.listed = c.Plan, c.short
+	}
 	c.simulated(c.Attempt)
 	if before.Plan != nil && better(&before, &c.Attempt) { // of another search, and the nodes did not suffice for it here
 		c.Attempt = before
@@ -141,7 +143,9 @@ func (c *candidate) planBy(ctx context.Context, o *Options, policy schedule.Poli
 	if err == nil {
 		var step plan.Step
 		step, err = o.step(ctx, made, shortRun) // which the plan keeps
-		c.listed = min(c.listed, o.value(step.Time, step.Joules))
+		if value := o.value(step.Time, step.Joules); c.list == nil || value < c.listed {
+			c.list, c.listed = made.Plan(), value
+		}
 	}
 	if err != nil {
 		if ctx.Err() == nil {

@@ -1,6 +1,7 @@
 package best
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -17,7 +18,8 @@ import (
 const fixedCost = 8
 
 // improve looks for better plans near the best ones, a move counting as one node. Half of the effort is for the best of all. The
-// others are those with the best plans of policies, of unlike tiles and devices: local search gains more on some than on others.
+// others are those with the best plans of policies, one of each set of devices: local search gains more on some than on others. With four
+// times the effort there are twice as many, and each has twice the moves.
 func (f *finder) improve(ctx context.Context, least int) error {
 	if f.over() {
 		return nil
@@ -25,22 +27,31 @@ func (f *finder) improve(ctx context.Context, least int) error {
 	effort, fixed := f.left-least, fixedCost*f.best.nodesOfPlan()
 	var jobs []improving
 	if !f.best.proven {
-		jobs = append(jobs, improving{candidate: f.best})
-		if f.Steady && len(f.best.Plan.Versions) == 0 {
-			jobs = append(jobs, improving{candidate: f.best, copies: 1})
+		jobs = append(jobs, improving{candidate: f.best, from: f.best.Plan})
+		if f.best.list != nil && effort >= 8*fixed {
+			jobs = append(jobs, improving{candidate: f.best, from: f.best.list, copies: 1})
 		}
 	}
+	best := len(jobs)
 	others := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c == f.best || c.proven || c.bound >= f.best.Value })
-	for _, c := range firstUnlike(others, mostOthers) {
-		jobs = append(jobs, improving{candidate: c})
+	if effort >= 4*fixed {
+		for _, c := range oneOfEach(others, int(math.Sqrt(float64(effort)/float64(2*fixed)))) {
+			from := cmp.Or(c.list, c.Plan)
+			if c.again = !c.again; !c.again {
+				from = f.inherited(ctx, c)
+			}
+			jobs = append(jobs, improving{candidate: c, from: from})
+		}
 	}
-	jobs = jobs[:min(len(jobs), max(1, effort/(4*fixed)))]
 	for i := range jobs {
-		part := effort / 2
-		if len(jobs) == 1 {
-			part = effort
-		} else if i > 0 {
-			part /= len(jobs) - 1
+		part := effort
+		if best > 0 && best < len(jobs) {
+			part /= 2
+		}
+		if i < best {
+			part /= best
+		} else {
+			part /= len(jobs) - best
 		}
 		if jobs[i].moves = max(part-fixed, 1); f.Steady && jobs[i].copies == 0 {
 			jobs[i].copies = 2 // steady steps overlap with two copies of what a step writes anew
@@ -53,12 +64,10 @@ func (f *finder) improve(ctx context.Context, least int) error {
 	return f.dropLight(ctx)
 }
 
-// mostOthers is how many plans are improved in a round beside the best.
-const mostOthers = 4
-
 // improving is local search from the plan of a choice, with some number of moves and of versions of buffers.
 type improving struct {
 	*candidate
+	from   *schedule.Plan
 	moves  int
 	copies int32
 	found  *improve.Result
@@ -66,15 +75,9 @@ type improving struct {
 
 // improveEach improves the plans of different choices, or of one in different ways.
 func (f *finder) improveEach(ctx context.Context, jobs []improving, fixed int) error {
-	from := make([]*schedule.Plan, len(jobs))
-	for i := range jobs {
-		if from[i] = jobs[i].Plan; jobs[i].candidate != f.best {
-			from[i] = f.inherited(ctx, jobs[i].candidate)
-		}
-	}
 	err := parallel.Do(ctx, len(jobs), func(i int) (err error) {
 		c := jobs[i].candidate
-		jobs[i].found, err = improve.Search(ctx, c.priced, from[i], improve.Options{Aim: f.Aim, Moves: jobs[i].moves,
+		jobs[i].found, err = improve.Search(ctx, c.priced, jobs[i].from, improve.Options{Aim: f.Aim, Moves: jobs[i].moves,
 			Clocks: f.freeClocks(c.priced.Platform), Versions: jobs[i].copies, Seed: uint64(jobs[i].moves)})
 		return err
 	})
@@ -138,15 +141,12 @@ func (c *candidate) worker(name string) int {
 	return slices.IndexFunc(c.priced.Platform.Workers, func(w platform.Worker) bool { return w.Name == name })
 }
 
-// firstUnlike are the first choices of a list that differ by more than numbers of units.
-func firstUnlike(list []*candidate, most int) (some []*candidate) {
+// oneOfEach are the first choices of a list with different devices.
+func oneOfEach(list []*candidate, most int) (some []*candidate) {
 	known := map[string]bool{}
 	for _, c := range list {
-		if len(some) == most {
-			break
-		}
-		if key := c.Tiles.String() + "," + c.units().names(); !known[key] {
-			known[key] = true
+		if len(some) < most && !known[c.Devices] {
+			known[c.Devices] = true
 			some = append(some, c)
 		}
 	}
