@@ -16,7 +16,14 @@ type node struct {
 	isFused bool    // it takes the place of others
 	uses    []use   // by access
 	in, out []int32 // edges
-	priced  int32   // one number for operations whose tiles have equal prices
+	fixed   []fixed
+	priced  int32 // one number for operations whose tiles have equal prices
+}
+
+// fixed is a storage that an operation reads and none writes, as a data set. It is in the host's memory before the first step.
+type fixed struct {
+	storage int
+	bytes   float64
 }
 
 // use is an access of an operation: what of the storage its tiles touch.

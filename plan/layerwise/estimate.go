@@ -53,7 +53,7 @@ func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estim
 		steps = steadySteps
 	}
 	r, tiles := p.start(steps), p.tiles*steps
-	if !r.simulate() {
+	if r == nil || !r.simulate() {
 		return Estimate{}, tiles, fmt.Errorf("layer-wise model: some operation has no device")
 	}
 	ns := r.ends[steps-1]

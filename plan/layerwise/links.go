@@ -12,6 +12,7 @@ type link struct {
 	cells   int
 	cellOf  []int32 // by tile of from, or by part of its result; nil means that there is one cell
 	size    []int32 // by cell: its tiles
+	members csr     // by cell: its tiles; of one cell all
 	waiting csr     // by cell: the tiles of to that wait for it; of one cell all
 	needs   csr     // by tile of to: the cells that it waits for
 }
@@ -94,8 +95,23 @@ func (m *Model) newLink(e *edge, from, to *tiled) *link {
 		l.cellOf[tile] = int32(cell)
 		l.size[cell]++
 	}
+	l.members = inverse(l.cellOf, l.size)
 	l.wait(pairs, toSides, to)
 	return l
+}
+
+// inverse lists the tiles of each cell.
+func inverse(cellOf, size []int32) csr {
+	of := csr{start: make([]int32, len(size)+1), list: make([]int32, len(cellOf))}
+	for c, n := range size {
+		of.start[c+1] = of.start[c] + n
+	}
+	next := append([]int32(nil), of.start...)
+	for tile, c := range cellOf {
+		of.list[next[c]] = int32(tile)
+		next[c]++
+	}
+	return of
 }
 
 // wait fills the lists of cells and of tiles.

@@ -16,24 +16,27 @@ type step struct {
 	at     []int32 // by node: its place among the active ones, or -1
 
 	tiles, cells int // in all
+	storages     int
+	parts        int // of parcels, in all
 	owner        []int32
 	need, past   []int32 // by tile: what it waits for in the same step and in the step before
 }
 
 // active is an operation of a step.
 type active struct {
-	node   int32
-	tiled  *tiled
-	first  int32     // its first tile
-	merges int32     // its first sum of accumulators; -1 means none
-	ns     []float64 // by device: of a tile, with dispatch; below zero it cannot run there
-	joules []float64
-	busy   []float64
-	merge  []float64 // by device: of a sum of accumulators
-	rank   float64
-	order  uint64  // by rank
-	out    []int32 // links
-	in     []int32
+	*node
+	tiled   *tiled
+	first   int32     // its first tile
+	merges  int32     // its first sum of accumulators; -1 means none
+	ns      []float64 // by device: of a tile, with dispatch; below zero it cannot run there
+	joules  []float64
+	busy    []float64
+	merge   []float64 // by device: of a sum of accumulators
+	rank    float64
+	order   uint64  // by rank
+	out     []int32 // links
+	in      []int32
+	parcels []parcel
 }
 
 // activeLink is a link between two operations of a step.
@@ -43,12 +46,32 @@ type activeLink struct {
 	from, to int32 // active
 	first    int32 // its first cell
 	results  bool
-	bytes    float64 // of a cell; zero means that nothing moves
+	bytes    float64  // of a tile of from; zero means that nothing moves
+	readers  []uint64 // by cell: the memories of the tiles that wait for it
+	parcel   int32    // among the parcels of from
+}
+
+// parcel is a storage that an operation writes and other ones read. A tile's part of it is sent once to each memory.
+type parcel struct {
+	storage int
+	links   []int32
+	bytes   float64 // of a tile
+	results bool    // of complete sums
+	first   int32   // its first tile among those of all parcels
+	tiles   int32
+}
+
+// cell is the cell of a tile of from.
+func (l *link) cell(tile int32) int32 {
+	if l.cellOf == nil {
+		return 0
+	}
+	return l.cellOf[tile]
 }
 
 // newStep collects the operations of a lowering, their prices on a set and their links.
 func (m *Model) newStep(s *set, layers []dag.LayerLowering) (*step, error) {
-	p := &step{set: s, at: make([]int32, len(m.nodes))}
+	p := &step{set: s, storages: len(m.storages), at: make([]int32, len(m.nodes))}
 	applies := make([]bool, len(m.network.Fused))
 	for f := range applies {
 		applies[f] = m.network.Fused[f].Applies(layers[m.fused[f]])
@@ -66,7 +89,7 @@ func (m *Model) newStep(s *set, layers []dag.LayerLowering) (*step, error) {
 			return nil, err
 		}
 		p.at[n] = int32(len(p.active))
-		a := active{node: n, tiled: t, first: int32(p.tiles), merges: -1}
+		a := active{node: node, tiled: t, first: int32(p.tiles), merges: -1}
 		p.tiles += t.tiles
 		if t.sums > 1 {
 			a.merges = int32(p.tiles)
@@ -141,8 +164,8 @@ func (p *step) link(m *Model, e int32) {
 	}
 	f, t := &p.active[from], &p.active[to]
 	l := activeLink{link: m.linkOf(e, f.tiled, t.tiled), edge: of, from: from, to: to, first: int32(p.cells), results: of.results(f.tiled)}
-	if of.data {
-		l.bytes = float64(of.bytes) / float64(l.cells)
+	if of.data && len(p.set.Memories) > 1 && len(p.set.Devices) > 1 {
+		p.parcel(&l, int32(len(p.links)), f)
 	}
 	p.cells += l.cells
 	need := p.need
@@ -158,6 +181,24 @@ func (p *step) link(m *Model, e int32) {
 	}
 	f.out, t.in = append(f.out, int32(len(p.links))), append(t.in, int32(len(p.links)))
 	p.links = append(p.links, l)
+}
+
+// parcel puts a link among the others that read the same.
+func (p *step) parcel(l *activeLink, at int32, from *active) {
+	storage, tiles := l.edge.fromUse.storage, from.tiled.tiles
+	if l.results {
+		tiles = from.tiled.regions()
+	}
+	i := slices.IndexFunc(from.parcels, func(q parcel) bool { return q.storage == storage })
+	if i < 0 {
+		i = len(from.parcels)
+		from.parcels = append(from.parcels, parcel{storage: storage, bytes: float64(l.edge.fromUse.bytes) / float64(tiles), results: l.results,
+			first: int32(p.parts), tiles: int32(tiles)})
+		p.parts += tiles
+	}
+	q := &from.parcels[i]
+	q.links = append(q.links, at)
+	l.bytes, l.parcel = q.bytes, int32(i)
 }
 
 // rank orders the operations by the longest way from the beginning of one of their tiles to the end of the step, as HEFT does.
