@@ -52,7 +52,7 @@ func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estim
 	if steady {
 		steps = steadySteps
 	}
-	r, tiles := p.start(steps), p.tiles*steps
+	r, tiles := m.start(p, steps), p.tiles*steps
 	if r == nil || !r.simulate() {
 		return Estimate{}, tiles, fmt.Errorf("layer-wise model: some operation has no device")
 	}

@@ -26,13 +26,17 @@ func (c *csr) of(i int32) []int32 { return c.list[c.start[i]:c.start[i+1]] }
 func (e *edge) results(from *tiled) bool { return e.fromUse.writes && from.sums > 1 }
 
 // linkOf is the link of an edge.
-func (m *Model) linkOf(e int32, from, to *tiled) *link {
-	key := linkKey{e, from, to}
-	if l := m.links[key]; l != nil {
-		return l
+func (e *edge) linkOf(m *Model, number int32, from, to *tiled) *link {
+	key := linkKey{number, from, to}
+	if e.link != nil && e.last == key {
+		return e.link
 	}
-	l := m.newLink(&m.edges[e], from, to)
-	m.links[key] = l
+	l := m.links[key]
+	if l == nil {
+		l = m.newLink(e, from, to)
+		m.links[key] = l
+	}
+	e.last, e.link = key, l
 	return l
 }
 

@@ -28,6 +28,10 @@ type Model struct {
 	class map[costKey]int32
 	links map[linkKey]*link
 	sets  map[string]*set
+
+	step    step // the last one, whose room the next one takes
+	run     run
+	placing placing
 }
 
 // New prepares the model of a network.

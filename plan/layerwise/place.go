@@ -9,7 +9,6 @@ import (
 // on which it ends first, in the earliest gap.
 type placing struct {
 	*step
-	devices []int8
 	fixed   []float64    // by storage and memory: when its transfer ends; 0 means none
 	done    []float64    // by cell of a link: when all of it is there
 	homes   []uint64     // by cell: the memories with parts of it
@@ -22,31 +21,30 @@ type placing struct {
 }
 
 // place returns the device of each tile; nil means that some tile can run nowhere.
-func (p *step) place() []int8 {
-	memories := len(p.set.Memories)
-	h := &placing{step: p, devices: make([]int8, p.tiles), done: make([]float64, p.cells), homes: make([]uint64, p.cells), ends: make([]float64, p.tiles),
-		units: make([]profile, len(p.set.Devices)), there: make([]float64, p.cells*memories), sent: make([]float64, p.parts*memories), engines: make([][2]profile, memories), until: make([][2]float64, memories)}
+func (m *Model) place(p *step) []int8 {
+	memories := p.set.memories
+	p.devices = sized(p.devices, p.tiles)
+	h := &m.placing
+	*h = placing{step: p, done: sized(h.done, p.cells), homes: sized(h.homes, p.cells), ends: sized(h.ends, p.tiles), fixed: sized(h.fixed, p.storages*memories),
+		units: h.units, there: sized(h.there, p.cells*memories), sent: sized(h.sent, p.parts*memories),
+		engines: h.engines, until: sized(h.until, memories)}
+	h.units = append(h.units, make([]profile, max(0, len(p.set.Devices)-len(h.units)))...)
+	h.engines = append(h.engines, make([][2]profile, max(0, memories-len(h.engines)))...)
 	for d := range p.set.Devices {
-		h.units[d] = profile{p.set.Devices[d].Count, make([]busyFrom, 1, 256)}
+		h.units[d].begin(p.set.Devices[d].Count)
 	}
 	for m := range h.engines {
-		h.engines[m] = [2]profile{{1, make([]busyFrom, 1)}, {1, make([]busyFrom, 1)}}
-	}
-	if memories > 1 {
-		h.fixed = make([]float64, p.storages*memories)
+		h.engines[m][0].begin(1)
+		h.engines[m][1].begin(1)
 	}
 	for l := range p.links {
 		if p.links[l].edge.carried {
 			for cell := range p.links[l].cells {
-				h.homes[int(p.links[l].first)+cell] = 1 << p.set.HostMemory()
+				h.homes[int(p.links[l].first)+cell] = 1 // the host's
 			}
 		}
 	}
-	order := make([]int32, len(p.active))
-	for i := range p.active {
-		order[p.active[i].order] = int32(i)
-	}
-	for _, i := range order {
+	for _, i := range p.byRank {
 		a := &p.active[i]
 		for k := range int32(a.tiled.tiles) {
 			if !h.tile(a, k) {
@@ -57,21 +55,22 @@ func (p *step) place() []int8 {
 			h.merge(a)
 		}
 	}
-	p.findReaders(h.devices)
-	return h.devices
+	p.findReaders()
+	return p.devices
 }
 
 // findReaders notes in which memories the cells of links are read.
-func (p *step) findReaders(devices []int8) {
+func (p *step) findReaders() {
+	p.readers = sized(p.readers, p.cells)
 	for i := range p.links {
 		l := &p.links[i]
 		if l.bytes == 0 {
 			continue
 		}
-		l.readers = make([]uint64, l.cells)
+		l.readers = p.readers[l.first : int(l.first)+l.cells]
 		to := &p.active[l.to]
 		for k := range int32(to.tiled.tiles) {
-			memory := uint64(1) << p.set.Devices[devices[to.first+k]].Memory
+			memory := uint64(1) << p.set.memory[p.devices[to.first+k]]
 			if l.cellOf == nil {
 				l.readers[0] |= memory
 				continue
@@ -98,7 +97,7 @@ func (h *placing) tile(a *active, k int32) bool {
 	if best < 0 {
 		return false
 	}
-	if len(h.set.Memories) > 1 {
+	if h.set.memories > 1 {
 		h.gathered(a, k, best, true)
 	}
 	t := a.first + k
@@ -148,20 +147,18 @@ func (h *placing) note(l *activeLink, k int32, end float64, d int) {
 		cell += l.cellOf[k]
 	}
 	h.done[cell] = max(h.done[cell], end)
-	h.homes[cell] |= 1 << h.set.Devices[d].Memory
+	h.homes[cell] |= 1 << h.set.memory[d]
 }
 
 // gathered is when the inputs of a tile can be in the memory of a device; really takes the transfers down.
 func (h *placing) gathered(a *active, k int32, d int, really bool) (at float64) {
-	memory, memories := int(h.set.Devices[d].Memory), len(h.set.Memories)
+	memory, memories := h.set.memory[d], h.set.memories
 	clear(h.until)
 	if last := a.tiled.last; last != nil && last[k] >= 0 {
 		at = h.ends[a.first+last[k]]
 	}
-	if h.fixed != nil {
-		for _, f := range a.fixed {
-			at = max(at, h.fixedIn(f, memory, really))
-		}
+	for _, f := range a.fixed {
+		at = max(at, h.fixedIn(f, memory, really))
 	}
 	for _, in := range a.in {
 		l := &h.links[in]
@@ -208,14 +205,14 @@ func (h *placing) fetched(l *activeLink, c int32, memory int, really bool) (end 
 		if l.cellOf != nil {
 			tile = l.members.of(c)[k]
 		}
-		sent := &h.sent[int(q.first+tile)*len(h.set.Memories)+memory]
+		sent := &h.sent[int(q.first+tile)*h.set.memories+memory]
 		if *sent > 0 {
 			end = max(end, *sent)
 			continue
 		}
-		home, complete := int(h.set.HostMemory()), 0.0
+		home, complete := 0, 0.0 // the host's
 		if !l.edge.carried {
-			home, complete = int(h.set.Devices[h.devices[first+tile]].Memory), h.ends[first+tile]
+			home, complete = h.set.memory[h.devices[first+tile]], h.ends[first+tile]
 		}
 		if home == memory {
 			end = max(end, complete)
@@ -232,15 +229,14 @@ func (h *placing) fetched(l *activeLink, c int32, memory int, really bool) (end 
 
 // fixedIn is when a storage that nothing writes can be in a memory.
 func (h *placing) fixedIn(f fixed, memory int, really bool) float64 {
-	host := int(h.set.HostMemory())
-	if memory == host {
-		return 0
+	if memory == 0 {
+		return 0 // the host's
 	}
-	sent := &h.fixed[f.storage*len(h.set.Memories)+memory]
+	sent := &h.fixed[f.storage*h.set.memories+memory]
 	if *sent > 0 {
 		return *sent
 	}
-	end := h.transfer(host, memory, 0, f.bytes, really)
+	end := h.transfer(0, memory, 0, f.bytes, really)
 	if really {
 		*sent = end
 	}
@@ -249,7 +245,7 @@ func (h *placing) fixedIn(f fixed, memory int, really bool) float64 {
 
 // transfer is when bytes that are complete at a time in one memory can be in another one.
 func (h *placing) transfer(from, to int, complete, bytes float64, really bool) float64 {
-	w := &h.set.ways[from*len(h.set.Memories)+to]
+	w := &h.set.ways[from*h.set.memories+to]
 	takes, begin := w.latency+w.nsPerByte*bytes, complete
 	if !w.engine {
 		return begin + takes
@@ -271,8 +267,8 @@ func (h *placing) transfer(from, to int, complete, bytes float64, really bool) f
 	return begin + takes
 }
 
-// profile is how many units of a device, or copies of an engine, are busy over time. What is placed on a device of several units needs no
-// choice of a unit: intervals of which no more than so many overlap fit on so many units.
+// profile is how many units of a device, or copies of an engine, are busy over time. Tiles are placed on a device without a choice of the
+// unit: where at most n of some intervals overlap, n units have room for all.
 type profile struct {
 	units int
 	steps []busyFrom // ascending, from time 0 on
@@ -283,6 +279,9 @@ type busyFrom struct {
 	at   float64
 	busy int
 }
+
+// begin makes a profile of units that are free.
+func (p *profile) begin(units int) { p.units, p.steps = units, append(p.steps[:0], busyFrom{}) }
 
 // at is the step at a time.
 func (p *profile) at(time float64) int {

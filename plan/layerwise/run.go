@@ -4,8 +4,8 @@ import (
 	"math/bits"
 )
 
-// run is some steps of a network as a list schedule: a unit that is free takes the first of the ready tiles, by step and rank, which
-// [step.place] gives to its device. The results that a tile of another memory reads are sent there as soon as they are complete.
+// run is some steps of a network as a list schedule: a unit that is free takes the first of the ready tiles of its device, by step and
+// rank. [Model.place] gives tiles to devices. A result is sent to the memories of its readers as soon as it is complete.
 type run struct {
 	*step
 	steps     int
@@ -44,43 +44,25 @@ const (
 	orderBits = 16
 )
 
-func (p *step) start(steps int) *run {
-	r := &run{step: p, steps: steps, ends: make([]float64, steps), used: make([]float64, len(p.set.Devices)), span: make([]float64, len(p.set.Devices))}
-	r.need, r.left = make([]int32, steps*p.tiles), make([]int32, steps*p.cells)
-	if len(p.set.Devices) > 1 {
-		if r.placed = p.place(); r.placed == nil {
+// start begins a run of some steps; nil means that some tile can run nowhere.
+func (m *Model) start(p *step, steps int) *run {
+	r := &m.run
+	devices, memories := len(p.set.Devices), p.set.memories
+	*r = run{step: p, steps: steps, events: r.events[:0], lanes: sized(r.lanes, devices), ends: sized(r.ends, steps), used: sized(r.used, devices), span: sized(r.span, devices),
+		need: sized(r.need, steps*p.tiles), left: sized(r.left, steps*p.cells), away: r.away, out: sized(r.out, memories), into: sized(r.into, memories)}
+	if devices > 1 {
+		if r.placed = m.place(p); r.placed == nil {
 			return nil
 		}
 	}
-	if memories := len(p.set.Memories); memories > 1 && r.placed != nil {
-		r.away, r.out, r.into = make([]int32, steps*p.cells*memories), make([]float64, memories), make([]float64, memories)
-		for s := range steps {
-			for l := range p.links {
-				if link := &p.links[l]; link.bytes > 0 {
-					for cell, n := range link.size {
-						at := (s*p.cells + int(link.first) + cell) * memories
-						for m := range memories {
-							r.away[at+m] = n
-						}
-					}
-				}
-			}
-		}
+	for d := range r.lanes {
+		r.lanes[d].free = p.set.Devices[d].Count
 	}
-	for d := range p.set.Devices {
-		l := lane{free: p.set.Devices[d].Count}
-		r.lanes = append(r.lanes, l)
+	if memories > 1 {
+		r.away = sized(r.away, steps*p.cells*memories)
 	}
 	for s := range steps {
-		copy(r.need[s*p.tiles:], p.need)
-		if s > 0 {
-			for t, n := range p.past {
-				r.need[s*p.tiles+t] += n
-			}
-		}
-		for l := range p.links {
-			copy(r.left[s*p.cells+int(p.links[l].first):], p.links[l].size)
-		}
+		r.prepare(s)
 	}
 	for i, n := range r.need {
 		if n == 0 {
@@ -88,6 +70,29 @@ func (p *step) start(steps int) *run {
 		}
 	}
 	return r
+}
+
+// prepare counts what the tiles of a step wait for.
+func (r *run) prepare(s int) {
+	need := r.need[s*r.tiles : (s+1)*r.tiles]
+	if copy(need, r.step.need); s > 0 {
+		for t, n := range r.past {
+			need[t] += n
+		}
+	}
+	for l := range r.links {
+		link := &r.links[l]
+		first := s*r.cells + int(link.first)
+		if link.bytes == 0 {
+			copy(r.left[first:], link.size)
+			continue
+		}
+		for cell, n := range link.size {
+			for memory := range r.set.memories {
+				r.away[(first+cell)*r.set.memories+memory] = n
+			}
+		}
+	}
 }
 
 // simulate runs all steps.
@@ -195,7 +200,7 @@ func (r *run) complete(l *activeLink, s int, tile int32) {
 
 // dispatch sends the part of a tile in a parcel to the memories where it is read.
 func (r *run) dispatch(i, tile int32, a *active, parcel int) {
-	home, q, to := int(r.set.Devices[r.placed[i%int32(r.tiles)]].Memory), &a.parcels[parcel], uint64(0)
+	home, q, to := r.set.memory[r.placed[i%int32(r.tiles)]], &a.parcels[parcel], uint64(0)
 	for _, o := range q.links {
 		l := &r.links[o]
 		to |= l.readers[l.cell(tile)]
@@ -203,7 +208,7 @@ func (r *run) dispatch(i, tile int32, a *active, parcel int) {
 	r.arrived(i, parcel, home)
 	for to &^= 1 << home; to != 0; to &= to - 1 {
 		memory := bits.TrailingZeros64(to)
-		w := &r.set.ways[home*len(r.set.Memories)+memory]
+		w := &r.set.ways[home*r.set.memories+memory]
 		begin := max(r.now, r.out[home], r.into[memory])
 		end, busy := begin+w.latency+w.nsPerByte*q.bytes, begin+w.nsPerByte*q.bytes
 		if w.engine {
@@ -229,7 +234,7 @@ func (r *run) arrived(i int32, parcel, memory int) {
 		if l.readers[cell]>>memory&1 == 0 {
 			continue
 		}
-		left := &r.away[(s*r.cells+int(l.first+cell))*len(r.set.Memories)+memory]
+		left := &r.away[(s*r.cells+int(l.first+cell))*r.set.memories+memory]
 		if *left--; *left == 0 {
 			r.here(l, s, l.first+cell, memory)
 		}
@@ -257,7 +262,7 @@ func (r *run) here(l *activeLink, s int, cell int32, memory int) {
 
 // arrive counts one thing less that a tile waits for, if it waits in this memory.
 func (r *run) arrive(s int, tile int32, memory int) {
-	if memory >= 0 && int(r.set.Devices[r.placed[tile]].Memory) != memory {
+	if memory >= 0 && r.set.memory[r.placed[tile]] != memory {
 		return
 	}
 	i := int32(s*r.tiles) + tile
