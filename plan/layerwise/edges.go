@@ -16,7 +16,17 @@ type node struct {
 	isFused bool    // it takes the place of others
 	uses    []use   // by access
 	in, out []int32 // edges
-	priced  int32   // one number for operations whose tiles have equal prices
+	fixed   []fixed
+
+	lowering dag.LayerLowering // of its layer, the last time
+	tiled    *tiled            // by that
+	priced   int32             // one number for operations whose tiles have equal prices
+}
+
+// fixed is a storage that an operation reads and none writes, as a data set. It is in the host's memory before the first step.
+type fixed struct {
+	storage int
+	bytes   float64
 }
 
 // use is an access of an operation: what of the storage its tiles touch.
@@ -45,6 +55,9 @@ type edge struct {
 	pairs    []pair
 
 	fromUse, toUse *use
+
+	last linkKey // of the link asked for the last time
+	link *link
 }
 
 // pair says which parts of a side of from a part of a side of to waits for: parts that meet the range scaled, moved and widened.

@@ -52,8 +52,8 @@ func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estim
 	if steady {
 		steps = steadySteps
 	}
-	r, tiles := p.start(steps), p.tiles*steps
-	if !r.simulate() {
+	r, tiles := m.start(p, steps), p.tiles*steps
+	if r == nil || !r.simulate() {
 		return Estimate{}, tiles, fmt.Errorf("layer-wise model: some operation has no device")
 	}
 	ns := r.ends[steps-1]

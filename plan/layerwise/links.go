@@ -12,6 +12,7 @@ type link struct {
 	cells   int
 	cellOf  []int32 // by tile of from, or by part of its result; nil means that there is one cell
 	size    []int32 // by cell: its tiles
+	members csr     // by cell: its tiles; of one cell all
 	waiting csr     // by cell: the tiles of to that wait for it; of one cell all
 	needs   csr     // by tile of to: the cells that it waits for
 }
@@ -25,13 +26,17 @@ func (c *csr) of(i int32) []int32 { return c.list[c.start[i]:c.start[i+1]] }
 func (e *edge) results(from *tiled) bool { return e.fromUse.writes && from.sums > 1 }
 
 // linkOf is the link of an edge.
-func (m *Model) linkOf(e int32, from, to *tiled) *link {
-	key := linkKey{e, from, to}
-	if l := m.links[key]; l != nil {
-		return l
+func (e *edge) linkOf(m *Model, number int32, from, to *tiled) *link {
+	key := linkKey{number, from, to}
+	if e.link != nil && e.last == key {
+		return e.link
 	}
-	l := m.newLink(&m.edges[e], from, to)
-	m.links[key] = l
+	l := m.links[key]
+	if l == nil {
+		l = m.newLink(e, from, to)
+		m.links[key] = l
+	}
+	e.last, e.link = key, l
 	return l
 }
 
@@ -94,8 +99,23 @@ func (m *Model) newLink(e *edge, from, to *tiled) *link {
 		l.cellOf[tile] = int32(cell)
 		l.size[cell]++
 	}
+	l.members = inverse(l.cellOf, l.size)
 	l.wait(pairs, toSides, to)
 	return l
+}
+
+// inverse lists the tiles of each cell.
+func inverse(cellOf, size []int32) csr {
+	of := csr{start: make([]int32, len(size)+1), list: make([]int32, len(cellOf))}
+	for c, n := range size {
+		of.start[c+1] = of.start[c] + n
+	}
+	next := append([]int32(nil), of.start...)
+	for tile, c := range cellOf {
+		of.list[next[c]] = int32(tile)
+		next[c]++
+	}
+	return of
 }
 
 // wait fills the lists of cells and of tiles.

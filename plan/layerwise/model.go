@@ -28,6 +28,10 @@ type Model struct {
 	class map[costKey]int32
 	links map[linkKey]*link
 	sets  map[string]*set
+
+	step    step // the last one, whose room the next one takes
+	run     run
+	placing placing
 }
 
 // New prepares the model of a network.
@@ -49,6 +53,7 @@ func New(n Network) *Model {
 		m.nodes = append(m.nodes, node{Operation: &of.Operation, layer: of.Task.Labels.Layer, at: int32(at), fused: f, isFused: true,
 			uses: m.usesOf(&of.Operation), priced: m.pricedLike(&of.Operation)})
 	}
+	m.findFixed()
 	m.edges = substituted(m.nodes, follow(m.nodes, len(m.storages)))
 	for e := range m.edges {
 		from, to := &m.nodes[m.edges[e].from], &m.nodes[m.edges[e].to]
@@ -60,6 +65,23 @@ func New(n Network) *Model {
 	}
 	slices.SortStableFunc(m.order, func(a, b int32) int { return cmp.Compare(m.nodes[a].at, m.nodes[b].at) })
 	return m
+}
+
+// findFixed finds the storages that no operation writes.
+func (m *Model) findFixed() {
+	written := make([]bool, len(m.storages))
+	for n := range m.nodes {
+		for _, u := range m.nodes[n].uses {
+			written[u.storage] = written[u.storage] || u.writes
+		}
+	}
+	for n := range m.nodes {
+		for _, u := range m.nodes[n].uses {
+			if !written[u.storage] {
+				m.nodes[n].fixed = append(m.nodes[n].fixed, fixed{u.storage, float64(u.bytes)})
+			}
+		}
+	}
 }
 
 // storage is the number of a storage by its name.
@@ -113,6 +135,7 @@ type tiled struct {
 	cut    dag.Cut
 	region []int32 // by tile: the part of the result, among all
 	next   []int32 // by tile: the next one that adds to the same accumulator, or -1; nil where each is alone
+	last   []int32 // by tile: the one before, likewise
 }
 
 // kind is some tasks of an operation that are alike.
@@ -168,7 +191,7 @@ func (t *tiled) chain(sides []Side) {
 	if t.terms == 1 {
 		return
 	}
-	t.region, t.next = make([]int32, t.tiles), make([]int32, t.tiles)
+	t.region, t.next, t.last = make([]int32, t.tiles), make([]int32, t.tiles), make([]int32, t.tiles)
 	last := map[[2]int32]int32{}
 	for tile := range t.tiles {
 		rest, region, regions, term, terms := tile, 0, 1, 0, 1
@@ -181,10 +204,10 @@ func (t *tiled) chain(sides []Side) {
 				region, regions = region+at*regions, regions*t.parts[i]
 			}
 		}
-		t.region[tile], t.next[tile] = int32(region), -1
+		t.region[tile], t.next[tile], t.last[tile] = int32(region), -1, -1
 		sum := [2]int32{int32(region), int32(term * t.sums / t.terms)}
 		if before, ok := last[sum]; ok {
-			t.next[before] = int32(tile)
+			t.next[before], t.last[tile] = int32(tile), before
 		}
 		last[sum] = int32(tile)
 	}

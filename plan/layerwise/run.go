@@ -1,47 +1,42 @@
 package layerwise
 
 import (
-	"math"
 	"math/bits"
 )
 
-// run is some steps of a network as a list schedule: a unit that is free takes the first of the ready tiles, by step and rank. A tile
-// goes to the device that ends it first.
+// run is some steps of a network as a list schedule: a unit that is free takes the first of the ready tiles of its device, by step and
+// rank. [Model.place] gives tiles to devices. A result is sent to the memories of its readers as soon as it is complete.
 type run struct {
 	*step
 	steps     int
 	now       float64
-	need      []int32   // by instance
-	left      []int32   // by cell of each step
-	done      []float64 // by cell: when it was complete
-	homes     []uint64  // by cell: the memories with parts of it
-	sent      []float64 // by cell and memory: when its transfer ends; 0 means none
-	device    []int8    // by instance, once it is chosen
+	need      []int32 // by instance
+	left      []int32 // by cell of each step
+	away      []int32 // by cell of each step and memory: its tiles that are not there yet
+	placed    []int8  // by tile: its device; nil where there is one
 	events    events
 	lanes     []lane    // by device
 	out, into []float64 // by memory: when the copy engine is free
 
 	ends   []float64 // by step
 	joules float64   // of transfers
-	used   []float64 // by device: joules of tiles, and below the time with some unit busy
-	span   []float64
+	used   []float64 // by device: joules of tiles
+	span   []float64 // by device: ns with some unit busy
 }
 
 // lane is the units of a device.
 type lane struct {
-	queue   []uint64  // heap of ready tiles: step, order and tile
-	work    []float64 // ns of ready tiles by step and order, as a tree of sums
-	count   []int32   // their numbers, likewise
+	queue   []uint64 // heap of ready tiles: step, order and tile
 	free    int
-	ends    float64 // of running tiles, summed
 	changed float64 // when all units became idle or the first one busy
 }
 
-// event is the end of a tile or its arrival in a memory.
+// event is the end of a tile, or the arrival of its part of a parcel in a memory.
 type event struct {
-	at       float64
-	instance int32
-	arrives  bool
+	at     float64
+	of     int32 // the instance
+	parcel int16 // -1 means that the tile ends
+	memory int16
 }
 
 const (
@@ -49,32 +44,25 @@ const (
 	orderBits = 16
 )
 
-func (p *step) start(steps int) *run {
-	r := &run{step: p, steps: steps, ends: make([]float64, steps), used: make([]float64, len(p.set.Devices)), span: make([]float64, len(p.set.Devices))}
-	r.need, r.left = make([]int32, steps*p.tiles), make([]int32, steps*p.cells)
-	r.done, r.homes, r.device = make([]float64, steps*p.cells), make([]uint64, steps*p.cells), make([]int8, steps*p.tiles)
-	memories := len(p.set.Memories)
-	if memories > 1 {
-		r.sent = make([]float64, steps*p.cells*memories)
-		r.out, r.into = make([]float64, memories), make([]float64, memories)
-	}
-	for d := range p.set.Devices {
-		l := lane{free: p.set.Devices[d].Count}
-		if len(p.set.Devices) > 1 {
-			l.work, l.count = make([]float64, steps*len(p.active)+1), make([]int32, steps*len(p.active)+1)
+// start begins a run of some steps; nil means that some tile can run nowhere.
+func (m *Model) start(p *step, steps int) *run {
+	r := &m.run
+	devices, memories := len(p.set.Devices), p.set.memories
+	*r = run{step: p, steps: steps, events: r.events[:0], lanes: sized(r.lanes, devices), ends: sized(r.ends, steps), used: sized(r.used, devices), span: sized(r.span, devices),
+		need: sized(r.need, steps*p.tiles), left: sized(r.left, steps*p.cells), away: r.away, out: sized(r.out, memories), into: sized(r.into, memories)}
+	if devices > 1 {
+		if r.placed = m.place(p); r.placed == nil {
+			return nil
 		}
-		r.lanes = append(r.lanes, l)
+	}
+	for d := range r.lanes {
+		r.lanes[d].free = p.set.Devices[d].Count
+	}
+	if memories > 1 {
+		r.away = sized(r.away, steps*p.cells*memories)
 	}
 	for s := range steps {
-		copy(r.need[s*p.tiles:], p.need)
-		if s > 0 {
-			for t, n := range p.past {
-				r.need[s*p.tiles+t] += n
-			}
-		}
-		for l := range p.links {
-			copy(r.left[s*p.cells+int(p.links[l].first):], p.links[l].size)
-		}
+		r.prepare(s)
 	}
 	for i, n := range r.need {
 		if n == 0 {
@@ -84,17 +72,39 @@ func (p *step) start(steps int) *run {
 	return r
 }
 
+// prepare counts what the tiles of a step wait for.
+func (r *run) prepare(s int) {
+	need := r.need[s*r.tiles : (s+1)*r.tiles]
+	if copy(need, r.step.need); s > 0 {
+		for t, n := range r.past {
+			need[t] += n
+		}
+	}
+	for l := range r.links {
+		link := &r.links[l]
+		first := s*r.cells + int(link.first)
+		if link.bytes == 0 {
+			copy(r.left[first:], link.size)
+			continue
+		}
+		for cell, n := range link.size {
+			for memory := range r.set.memories {
+				r.away[(first+cell)*r.set.memories+memory] = n
+			}
+		}
+	}
+}
+
 // simulate runs all steps.
 func (r *run) simulate() bool {
 	r.begin()
 	for len(r.events) > 0 {
 		r.now = r.events[0].at
 		for len(r.events) > 0 && r.events[0].at == r.now {
-			e := r.events.pop()
-			if e.arrives {
-				r.enqueue(e.instance)
+			if e := r.events.pop(); e.parcel < 0 {
+				r.end(e.of)
 			} else {
-				r.end(e.instance)
+				r.arrived(e.of, int(e.parcel), int(e.memory))
 			}
 		}
 		r.begin()
@@ -115,13 +125,11 @@ func (r *run) begin() {
 			key := pop(&l.queue)
 			i := int32(key>>(tileBits+orderBits))*int32(r.tiles) + int32(key&(1<<tileBits-1))
 			ns := r.nsOf(i, d)
-			r.queue(d, i, -ns, -1)
 			if l.free == r.set.Devices[d].Count {
 				l.changed = r.now
 			}
 			l.free--
-			l.ends += r.now + ns
-			r.events.push(event{at: r.now + ns, instance: i})
+			r.events.push(event{at: r.now + ns, of: i, parcel: -1})
 		}
 	}
 }
@@ -136,20 +144,11 @@ func (r *run) nsOf(i int32, d int) float64 {
 	return a.ns[d]
 }
 
-func (r *run) enqueue(i int32) {
-	s, t := int(i)/r.tiles, int(i)%r.tiles
-	d := int(r.device[i])
-	l := &r.lanes[d]
-	r.queue(d, i, r.nsOf(i, d), 1)
-	push(&l.queue, uint64(s)<<(tileBits+orderBits)|r.active[r.owner[t]].order<<tileBits|uint64(t))
-}
-
 // end notes the end of an instance, and what is ready then.
 func (r *run) end(i int32) {
 	s, t := int(i)/r.tiles, i%int32(r.tiles)
-	d := r.device[i]
+	d := r.deviceOf(t)
 	l := &r.lanes[d]
-	l.ends -= r.now
 	if l.free++; l.free == r.set.Devices[d].Count {
 		r.span[d] += r.now - l.changed
 	}
@@ -163,32 +162,87 @@ func (r *run) end(i int32) {
 		r.used[d] += a.joules[d] / float64(a.tiled.tiles)
 		if a.tiled.next != nil {
 			if next := a.tiled.next[local]; next >= 0 {
-				r.arrive(s, a.first+next)
+				r.arrive(s, a.first+next, -1)
 			}
 			if a.merges >= 0 {
-				r.arrive(s, a.merges+a.tiled.region[local])
+				r.arrive(s, a.merges+a.tiled.region[local], -1)
 			}
 		}
 	}
 	for _, o := range a.out {
-		if link := &r.links[o]; link.results == merged || a.merges < 0 {
-			r.complete(link, s, local, d)
+		if l := &r.links[o]; l.bytes == 0 && (l.results == merged || a.merges < 0) {
+			r.complete(l, s, local)
+		}
+	}
+	for q := range a.parcels {
+		if a.parcels[q].results == merged || a.merges < 0 {
+			r.dispatch(i, local, a, q)
 		}
 	}
 }
 
-// complete notes the end of a tile in its cell of a link.
-func (r *run) complete(l *activeLink, s int, tile int32, d int8) {
-	cell := int32(0)
-	if l.cellOf != nil {
-		cell = l.cellOf[tile]
+// deviceOf is the device of a tile.
+func (r *run) deviceOf(tile int32) int {
+	if r.placed == nil {
+		return 0
 	}
-	at := s*r.cells + int(l.first+cell)
-	r.homes[at] |= 1 << r.set.Devices[d].Memory
-	if r.left[at]--; r.left[at] > 0 {
-		return
+	return int(r.placed[tile])
+}
+
+// complete notes the end of a tile in its cell of a link of which nothing moves.
+func (r *run) complete(l *activeLink, s int, tile int32) {
+	cell := l.first + l.cell(tile)
+	at := s*r.cells + int(cell)
+	if r.left[at]--; r.left[at] == 0 {
+		r.here(l, s, cell, -1)
 	}
-	r.done[at] = r.now
+}
+
+// dispatch sends the part of a tile in a parcel to the memories where it is read.
+func (r *run) dispatch(i, tile int32, a *active, parcel int) {
+	home, q, to := r.set.memory[r.placed[i%int32(r.tiles)]], &a.parcels[parcel], uint64(0)
+	for _, o := range q.links {
+		l := &r.links[o]
+		to |= l.readers[l.cell(tile)]
+	}
+	r.arrived(i, parcel, home)
+	for to &^= 1 << home; to != 0; to &= to - 1 {
+		memory := bits.TrailingZeros64(to)
+		w := &r.set.ways[home*r.set.memories+memory]
+		begin := max(r.now, r.out[home], r.into[memory])
+		end, busy := begin+w.latency+w.nsPerByte*q.bytes, begin+w.nsPerByte*q.bytes
+		if w.engine {
+			busy = end
+		}
+		r.out[home], r.into[memory] = busy, busy
+		r.joules += w.joulesPerByte * q.bytes
+		r.events.push(event{at: end, of: i, parcel: int16(parcel), memory: int16(memory)})
+	}
+}
+
+// arrived counts a tile's part of a parcel in a memory.
+func (r *run) arrived(i int32, parcel, memory int) {
+	s, t := int(i)/r.tiles, i%int32(r.tiles)
+	a := &r.active[r.owner[t]]
+	tile := t - a.first
+	if a.merges >= 0 && t >= a.merges {
+		tile = t - a.merges
+	}
+	for _, o := range a.parcels[parcel].links {
+		l := &r.links[o]
+		cell := l.cell(tile)
+		if l.readers[cell]>>memory&1 == 0 {
+			continue
+		}
+		left := &r.away[(s*r.cells+int(l.first+cell))*r.set.memories+memory]
+		if *left--; *left == 0 {
+			r.here(l, s, l.first+cell, memory)
+		}
+	}
+}
+
+// here counts a cell for the tiles that wait for it in a memory; below zero in any.
+func (r *run) here(l *activeLink, s int, cell int32, memory int) {
 	if l.edge.carried {
 		if s++; s == r.steps {
 			return
@@ -197,168 +251,34 @@ func (r *run) complete(l *activeLink, s int, tile int32, d int8) {
 	to := &r.active[l.to]
 	if l.cellOf == nil {
 		for k := range int32(to.tiled.tiles) {
-			r.arrive(s, to.first+k)
+			r.arrive(s, to.first+k, memory)
 		}
 		return
 	}
-	for _, k := range l.waiting.of(cell) {
-		r.arrive(s, to.first+k)
+	for _, k := range l.waiting.of(cell - l.first) {
+		r.arrive(s, to.first+k, memory)
 	}
 }
 
-// arrive counts one thing less that a tile waits for.
-func (r *run) arrive(s int, tile int32) {
+// arrive counts one thing less that a tile waits for, if it waits in this memory.
+func (r *run) arrive(s int, tile int32, memory int) {
+	if memory >= 0 && r.set.memory[r.placed[tile]] != memory {
+		return
+	}
 	i := int32(s*r.tiles) + tile
 	if r.need[i]--; r.need[i] == 0 {
 		r.ready(i)
 	}
 }
 
-// ready chooses the device of an instance whose inputs are complete.
+// ready puts an instance in the queue of its device.
 func (r *run) ready(i int32) {
-	best, least := -1, math.Inf(1)
-	for d := range r.lanes {
-		ns := r.nsOf(i, d)
-		if ns < 0 {
-			continue
-		}
-		end := ns
-		if len(r.lanes) > 1 {
-			end += max(r.available(i, d), r.gathered(i, d))
-		}
-		if end < least {
-			best, least = d, end
-		}
-	}
-	if best < 0 {
+	s, t := int(i)/r.tiles, i%int32(r.tiles)
+	d := r.deviceOf(t)
+	if r.nsOf(i, d) < 0 {
 		return // it can run nowhere, and the step never ends
 	}
-	r.device[i] = int8(best)
-	if r.sent == nil {
-		r.enqueue(i)
-		return
-	}
-	if at := r.gather(i, best); at > r.now {
-		r.events.push(event{at: at, instance: i, arrives: true})
-		return
-	}
-	r.enqueue(i)
-}
-
-// queue notes that an instance enters or leaves the ready ones of a device.
-func (r *run) queue(d int, i int32, ns float64, count int32) {
-	if len(r.lanes) == 1 {
-		return
-	}
-	l := &r.lanes[d]
-	for at := r.place(i) + 1; at < len(l.work); at += at & -at {
-		l.work[at] += ns
-		l.count[at] += count
-	}
-}
-
-// place is an instance's place among all, by step and order.
-func (r *run) place(i int32) int {
-	return int(i)/r.tiles*len(r.active) + int(r.active[r.owner[int(i)%r.tiles]].order)
-}
-
-// available is about when a unit of a device is free for an instance.
-func (r *run) available(i int32, d int) float64 {
-	l := &r.lanes[d]
-	work, count := 0.0, 0
-	for at := r.place(i) + 1; at > 0; at -= at & -at {
-		work += l.work[at]
-		count += int(l.count[at])
-	}
-	if l.free > count {
-		return r.now
-	}
-	n := r.set.Devices[d].Count
-	return r.now + (work+l.ends-float64(n-l.free)*r.now)/float64(n)
-}
-
-// eachInput visits the cells that an instance waits for with data, and the step of each.
-func (r *run) eachInput(i int32, visit func(l *activeLink, at int)) {
-	s, t := int(i)/r.tiles, i%int32(r.tiles)
-	a := &r.active[r.owner[t]]
-	if a.merges >= 0 && t >= a.merges {
-		return
-	}
-	for _, in := range a.in {
-		l := &r.links[in]
-		from := s
-		if l.edge.carried {
-			from--
-		}
-		if l.bytes == 0 || from < 0 {
-			continue
-		}
-		if l.cellOf == nil {
-			visit(l, from*r.cells+int(l.first))
-			continue
-		}
-		for _, cell := range l.needs.of(t - a.first) {
-			visit(l, from*r.cells+int(l.first+cell))
-		}
-	}
-}
-
-// gathered is about when the inputs of an instance can be in the memory of a device.
-func (r *run) gathered(i int32, d int) float64 {
-	at, memory, memories := r.now, int(r.set.Devices[d].Memory), len(r.set.Memories)
-	engine := max(r.now, r.into[memory])
-	r.eachInput(i, func(l *activeLink, cell int) {
-		if r.homes[cell]&^(1<<memory) == 0 {
-			return
-		}
-		if sent := r.sent[cell*memories+memory]; sent > 0 {
-			at = max(at, sent)
-			return
-		}
-		from := r.home(cell, memory)
-		w := &r.set.ways[from*memories+memory]
-		engine = max(engine, r.out[from]) + w.nsPerByte*l.bytes
-		if w.engine {
-			engine += w.latency
-			at = max(at, engine)
-		} else {
-			at = max(at, engine+w.latency)
-		}
-	})
-	return at
-}
-
-// home is a memory with a part of a cell that another one lacks.
-func (r *run) home(cell, memory int) int { return bits.TrailingZeros64(r.homes[cell] &^ (1 << memory)) }
-
-// gather sends the inputs of an instance to the memory of a device, and returns when they are there.
-func (r *run) gather(i int32, d int) float64 {
-	at, memory, memories := r.now, int(r.set.Devices[d].Memory), len(r.set.Memories)
-	r.eachInput(i, func(l *activeLink, cell int) {
-		homes := r.homes[cell] &^ (1 << memory)
-		if homes == 0 {
-			return
-		}
-		sent := &r.sent[cell*memories+memory]
-		if *sent == 0 {
-			n := float64(bits.OnesCount64(r.homes[cell]))
-			for ; homes != 0; homes &= homes - 1 {
-				from := bits.TrailingZeros64(homes)
-				w := &r.set.ways[from*memories+memory]
-				begin := max(r.now, r.out[from], r.into[memory])
-				end := begin + w.latency + w.nsPerByte*l.bytes/n
-				if w.engine {
-					r.out[from], r.into[memory] = max(r.out[from], end), end
-				} else {
-					r.out[from], r.into[memory] = begin+w.nsPerByte*l.bytes/n, begin+w.nsPerByte*l.bytes/n
-				}
-				r.joules += w.joulesPerByte * l.bytes / n
-				*sent = max(*sent, end)
-			}
-		}
-		at = max(at, *sent)
-	})
-	return at
+	push(&r.lanes[d].queue, uint64(s)<<(tileBits+orderBits)|r.active[r.owner[t]].order<<tileBits|uint64(t))
 }
 
 // events is a heap by time.

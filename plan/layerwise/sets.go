@@ -2,6 +2,8 @@ package layerwise
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -13,8 +15,19 @@ type set struct {
 	rows  [][]price // by class of cost and device; nil is not known yet
 	idle  float64   // watts of everything without work
 	watts []watts   // by device
-	ways  []way     // by pair of memories
+	costs map[*tiled]*costs
 	units int
+
+	memories int   // of its devices and of the host
+	memory   []int // by device: its number among them; the host's is 0
+	ways     []way // by pair of these
+}
+
+// costs are the mean costs of an operation's tiles, by device.
+type costs struct {
+	ns     []float64 // with dispatch; below zero a tile cannot run there
+	joules []float64 // of all tiles
+	merge  []float64 // ns of a sum of accumulators
 }
 
 // watts are the watts of busy units of a device above idle: n of them draw n times each, and first once.
@@ -30,7 +43,6 @@ type way struct {
 type price struct {
 	ns     float64 // with its dispatch; below zero it cannot run there
 	joules float64 // above idle, without what the first busy unit draws more
-	busy   float64 // ns without its dispatch
 }
 
 // setOf is a set of devices by its list.
@@ -42,7 +54,7 @@ func (m *Model) setOf(devices string) (*set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("layer-wise model: %w", err)
 	}
-	s := &set{Platform: p, idle: p.HostPower.Value}
+	s := &set{Platform: p, idle: p.HostPower.Value, costs: map[*tiled]*costs{}}
 	for d := range p.Devices {
 		device := &p.Devices[d]
 		s.idle += device.Watts(device.AtClock, 0)
@@ -55,20 +67,58 @@ func (m *Model) setOf(devices string) (*set, error) {
 	for i := range p.Links {
 		s.idle += p.Links[i].IdleWatts
 	}
-	limited := make([]bool, len(p.Memories))
-	for d := range p.Devices {
-		device := &p.Devices[d]
-		limited[device.Memory] = limited[device.Memory] || device.CopyEnginesIn > 0 || device.CopyEnginesOut > 0
-	}
-	for from := range p.Memories {
-		for to := range p.Memories {
-			a, b := platform.MemoryID(from), platform.MemoryID(to)
-			latency := float64(p.RouteTime(a, b, 0))
-			s.ways = append(s.ways, way{latency, (float64(p.RouteTime(a, b, 1<<30)) - latency) / (1 << 30), p.RouteJoulesPerByte(a, b), limited[from] || limited[to]})
-		}
-	}
+	s.findWays()
 	m.sets[devices] = s
 	return s, nil
+}
+
+// findWays numbers the memories and finds the ways between them.
+func (s *set) findWays() {
+	used, limited := []platform.MemoryID{s.HostMemory()}, make([]bool, len(s.Memories))
+	for d := range s.Devices {
+		device := &s.Devices[d]
+		limited[device.Memory] = limited[device.Memory] || device.CopyEnginesIn > 0 || device.CopyEnginesOut > 0
+		if !slices.Contains(used, device.Memory) {
+			used = append(used, device.Memory)
+		}
+		s.memory = append(s.memory, slices.Index(used, device.Memory))
+	}
+	if s.memories = len(used); len(s.Devices) == 1 {
+		s.memories = 1 // nothing moves in a steady step
+	}
+	for _, from := range used {
+		for _, to := range used {
+			latency := float64(s.RouteTime(from, to, 0))
+			s.ways = append(s.ways, way{latency, (float64(s.RouteTime(from, to, 1<<30)) - latency) / (1 << 30), s.RouteJoulesPerByte(from, to), limited[from] || limited[to]})
+		}
+	}
+}
+
+// costsOf are the costs of an operation under a cut.
+func (m *Model) costsOf(s *set, n *node, t *tiled) (*costs, error) {
+	if c := s.costs[t]; c != nil {
+		return c, nil
+	}
+	if err := m.priced(s, n, t); err != nil {
+		return nil, err
+	}
+	devices := len(s.Devices)
+	c := &costs{ns: make([]float64, devices), joules: make([]float64, devices), merge: make([]float64, devices)}
+	for _, k := range t.kinds {
+		for d, p := range s.rows[k.class] {
+			count := float64(k.count)
+			switch c.joules[d] += count * p.joules; {
+			case p.ns < 0:
+				c.ns[d] = math.Inf(-1)
+			case k.merge:
+				c.merge[d] += count * p.ns / float64(t.regions())
+			default:
+				c.ns[d] += count * p.ns / float64(t.tiles)
+			}
+		}
+	}
+	s.costs[t] = c
+	return c, nil
 }
 
 // priced makes sure that the prices of an operation's tiles are known.
@@ -97,7 +147,7 @@ func (m *Model) priced(s *set, n *node, t *tiled) error {
 			if row[d] = (price{ns: -1}); ns < 0 {
 				continue
 			}
-			row[d] = price{ns: ns + float64(s.Devices[d].Dispatch), busy: ns, joules: s.watts[d].each * ns * 1e-9}
+			row[d] = price{ns: ns + float64(s.Devices[d].Dispatch), joules: s.watts[d].each * ns * 1e-9}
 			if costs[d].Joules > 0 {
 				row[d].joules = costs[d].Joules
 			}

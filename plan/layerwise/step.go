@@ -2,7 +2,6 @@ package layerwise
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"dahl/dag"
@@ -16,24 +15,28 @@ type step struct {
 	at     []int32 // by node: its place among the active ones, or -1
 
 	tiles, cells int // in all
+	storages     int
+	parts        int // of parcels, in all
 	owner        []int32
-	need, past   []int32 // by tile: what it waits for in the same step and in the step before
+	applies      []bool   // by fused operation
+	devices      []int8   // by tile
+	byRank       []int32  // active operations
+	readers      []uint64 // by cell
+	need, past   []int32  // by tile: what it waits for in the same step and in the step before
 }
 
 // active is an operation of a step.
 type active struct {
-	node   int32
-	tiled  *tiled
-	first  int32     // its first tile
-	merges int32     // its first sum of accumulators; -1 means none
-	ns     []float64 // by device: of a tile, with dispatch; below zero it cannot run there
-	joules []float64
-	busy   []float64
-	merge  []float64 // by device: of a sum of accumulators
-	rank   float64
-	order  uint64  // by rank
-	out    []int32 // links
-	in     []int32
+	*node
+	*costs
+	tiled   *tiled
+	first   int32 // its first tile
+	merges  int32 // its first sum of accumulators; -1 means none
+	rank    float64
+	order   uint64  // by rank
+	out     []int32 // links
+	in      []int32
+	parcels []parcel
 }
 
 // activeLink is a link between two operations of a step.
@@ -43,71 +46,92 @@ type activeLink struct {
 	from, to int32 // active
 	first    int32 // its first cell
 	results  bool
-	bytes    float64 // of a cell; zero means that nothing moves
+	bytes    float64  // of a tile of from; zero means that nothing moves
+	readers  []uint64 // by cell: the memories of the tiles that wait for it
+	parcel   int32    // among the parcels of from
 }
 
-// newStep collects the operations of a lowering, their prices on a set and their links.
-func (m *Model) newStep(s *set, layers []dag.LayerLowering) (*step, error) {
-	p := &step{set: s, at: make([]int32, len(m.nodes))}
-	applies := make([]bool, len(m.network.Fused))
-	for f := range applies {
-		applies[f] = m.network.Fused[f].Applies(layers[m.fused[f]])
+// parcel is a storage that an operation writes and other ones read. A tile's part of it is sent once to each memory.
+type parcel struct {
+	storage int
+	links   []int32
+	bytes   float64 // of a tile
+	results bool    // of complete sums
+	first   int32   // its first part among the parts of all parcels
+}
+
+// cell is the cell of a tile of from.
+func (l *link) cell(tile int32) int32 {
+	if l.cellOf == nil {
+		return 0
 	}
-	for i := range p.at {
-		p.at[i] = -1
+	return l.cellOf[tile]
+}
+
+// newStep collects the operations of a lowering, their prices on a set and their links. The model has one step at a time.
+func (m *Model) newStep(s *set, layers []dag.LayerLowering) (*step, error) {
+	p := &m.step
+	*p = step{set: s, storages: len(m.storages), active: p.active[:0], links: p.links[:0], at: sized(p.at, len(m.nodes)), owner: p.owner, need: p.need, past: p.past,
+		applies: sized(p.applies, len(m.fused)), devices: p.devices, byRank: p.byRank, readers: p.readers}
+	for f := range p.applies {
+		p.applies[f] = m.network.Fused[f].Applies(layers[m.fused[f]])
 	}
 	for _, n := range m.order {
 		node := &m.nodes[n]
-		if node.fused >= 0 && applies[node.fused] != node.isFused {
+		if p.at[n] = -1; node.fused >= 0 && p.applies[node.fused] != node.isFused {
 			continue
 		}
-		t := m.tiledBy(node, node.Cut(layers[node.layerAt]))
-		if err := m.priced(s, node, t); err != nil {
+		if err := p.add(m, n, layers[node.layerAt]); err != nil {
 			return nil, err
 		}
-		p.at[n] = int32(len(p.active))
-		a := active{node: n, tiled: t, first: int32(p.tiles), merges: -1}
-		p.tiles += t.tiles
-		if t.sums > 1 {
-			a.merges = int32(p.tiles)
-			p.tiles += t.regions()
-		}
-		a.price(s)
-		p.active = append(p.active, a)
 	}
-	p.owner, p.need, p.past = make([]int32, p.tiles), make([]int32, p.tiles), make([]int32, p.tiles)
+	p.owner, p.need, p.past = sized(p.owner, p.tiles), sized(p.need, p.tiles), sized(p.past, p.tiles)
 	for i := range p.active {
 		p.own(i)
 	}
 	for e := range m.edges {
 		p.link(m, int32(e))
 	}
-	p.rank(m)
+	p.rank()
 	return p, nil
 }
 
-// price is the mean cost of the tiles on each device.
-func (a *active) price(s *set) {
-	n := len(s.Devices)
-	all := make([]float64, 4*n)
-	a.ns, a.joules, a.busy, a.merge = all[:n], all[n:2*n], all[2*n:3*n], all[3*n:]
-	regions := float64(a.tiled.regions())
-	for _, k := range a.tiled.kinds {
-		for d, p := range s.rows[k.class] {
-			count := float64(k.count)
-			switch {
-			case p.ns < 0:
-				a.ns[d] = math.Inf(-1)
-			case k.merge:
-				a.merge[d] += count * p.ns / regions
-				a.joules[d] += count * p.joules
-			default:
-				a.ns[d] += count * p.ns / float64(a.tiled.tiles)
-				a.busy[d] += count * p.busy / float64(a.tiled.tiles)
-				a.joules[d] += count * p.joules
-			}
-		}
+// sized is a list of zeros, in the room of another one.
+func sized[T any](list []T, n int) []T {
+	if cap(list) < n {
+		return make([]T, n)
 	}
+	list = list[:n]
+	clear(list)
+	return list
+}
+
+// add adds an operation whose layer is lowered so.
+func (p *step) add(m *Model, n int32, of dag.LayerLowering) error {
+	node := &m.nodes[n]
+	if node.tiled == nil || node.lowering != of {
+		node.lowering, node.tiled = of, m.tiledBy(node, node.Cut(of))
+	}
+	t := node.tiled
+	costs, err := m.costsOf(p.set, node, t)
+	if err != nil {
+		return err
+	}
+	i := len(p.active)
+	p.at[n] = int32(i)
+	if i < cap(p.active) {
+		p.active = p.active[:i+1]
+	} else {
+		p.active = append(p.active, active{})
+	}
+	a := &p.active[i]
+	*a = active{node: node, costs: costs, tiled: t, first: int32(p.tiles), merges: -1, out: a.out[:0], in: a.in[:0], parcels: a.parcels[:0]}
+	p.tiles += t.tiles
+	if t.sums > 1 {
+		a.merges = int32(p.tiles)
+		p.tiles += t.regions()
+	}
+	return nil
 }
 
 // own notes the tiles of an operation and what they wait for in it.
@@ -140,9 +164,9 @@ func (p *step) link(m *Model, e int32) {
 		return
 	}
 	f, t := &p.active[from], &p.active[to]
-	l := activeLink{link: m.linkOf(e, f.tiled, t.tiled), edge: of, from: from, to: to, first: int32(p.cells), results: of.results(f.tiled)}
-	if of.data {
-		l.bytes = float64(of.bytes) / float64(l.cells)
+	l := activeLink{link: of.linkOf(m, e, f.tiled, t.tiled), edge: of, from: from, to: to, first: int32(p.cells), results: of.results(f.tiled)}
+	if of.data && p.set.memories > 1 {
+		p.parcel(&l, int32(len(p.links)), f)
 	}
 	p.cells += l.cells
 	need := p.need
@@ -160,9 +184,32 @@ func (p *step) link(m *Model, e int32) {
 	p.links = append(p.links, l)
 }
 
+// parcel puts a link among the others that read the same.
+func (p *step) parcel(l *activeLink, at int32, from *active) {
+	storage, tiles := l.edge.fromUse.storage, from.tiled.tiles
+	if l.results {
+		tiles = from.tiled.regions()
+	}
+	i := slices.IndexFunc(from.parcels, func(q parcel) bool { return q.storage == storage })
+	if i < 0 {
+		if i = len(from.parcels); i < cap(from.parcels) {
+			from.parcels = from.parcels[:i+1]
+		} else {
+			from.parcels = append(from.parcels, parcel{})
+		}
+		from.parcels[i] = parcel{storage: storage, links: from.parcels[i].links[:0], bytes: float64(l.edge.fromUse.bytes) / float64(tiles), results: l.results,
+			first: int32(p.parts)}
+		p.parts += tiles
+	}
+	q := &from.parcels[i]
+	q.links = append(q.links, at)
+	l.bytes, l.parcel = q.bytes, int32(i)
+}
+
 // rank orders the operations by the longest way from the beginning of one of their tiles to the end of the step, as HEFT does.
-func (p *step) rank(m *Model) {
-	order := make([]int32, len(p.active))
+func (p *step) rank() {
+	p.byRank = sized(p.byRank, len(p.active))
+	order := p.byRank
 	for i := len(p.active) - 1; i >= 0; i-- {
 		a := &p.active[i]
 		order[i] = int32(i)
