@@ -73,8 +73,9 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut
 		l.b.Accumulate(operands[0].Buffer, cut.Accumulators)
 	}
 	phase, _, _ := strings.Cut(step, ".")
+	box, sums := dag.Whole(l.shapeOf(operands[0])), map[string]dag.Range{}
+	var before dag.Task
 	eachPart(sides, func(ranges []dag.Range) {
-		box, sums := dag.Whole(l.shapeOf(operands[0])), map[string]dag.Range{}
 		for i, s := range sides {
 			if s.dim >= 0 {
 				box[s.dim] = ranges[i]
@@ -93,9 +94,24 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cut dag.Cut
 		}
 		t.Name = n.Name + "." + step + "[" + l.partText(sides, ranges, operands[0].axes) + "]"
 		t.Labels = labelsOf(n.Name, phase)
-		l.add(t)
+		t.Labels.MicroBatch = l.now.label
+		if alike(&t, &before) {
+			t.Shape, t.Flops, t.MovedBytes = before.Shape, before.Flops, before.MovedBytes
+		} else if err := l.m.kernels.SetWork(&t, l.b.BufferAt); err != nil {
+			l.b.Fail(err)
+			return
+		}
+		l.b.Task(t)
+		before = t
 	})
 	return sides
+}
+
+// alike reports whether two tiles of an operation are calls of the same shape.
+func alike(a, b *dag.Task) bool {
+	return slices.Equal(a.Params, b.Params) && slices.EqualFunc(a.Accesses, b.Accesses, func(x, y dag.Access) bool {
+		return x.Buffer == y.Buffer && x.Mode == y.Mode && slices.EqualFunc(x.Box, y.Box, func(r, s dag.Range) bool { return r.Len() == s.Len() })
+	})
 }
 
 // sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. Its tasks have all of
@@ -190,12 +206,14 @@ func (l *lowerer) shapeOf(o Operand) []int {
 	return shape
 }
 
-// within is a box of a region as one of its buffer; nil for the whole buffer.
+// within turns a box of a region into one of its buffer; nil stands for the whole buffer.
 func (l *lowerer) within(of dag.Region, box dag.Box) dag.Box {
-	box = slices.Clone(box)
 	for d := range of.Box {
 		box[d].Lo += of.Box[d].Lo
 		box[d].Hi += of.Box[d].Lo
 	}
-	return boxOf(l.b.BufferAt(of.Buffer).Shape, box...)
+	if box.IsWhole(l.b.BufferAt(of.Buffer).Shape) {
+		return nil
+	}
+	return box
 }
