@@ -22,17 +22,7 @@ func (g *Graph) derive() error {
 	var ranked sync.WaitGroup
 	ranked.Go(g.rankNames)
 	defer ranked.Wait()
-	grids, err := g.cutStorages()
-	if err != nil {
-		return err
-	}
-	if err := g.numberAtoms(grids); err != nil {
-		return err
-	}
-	if err := g.coverAccesses(grids); err != nil {
-		return err
-	}
-	if err := g.checkTaskAliases(); err != nil {
+	if err := g.cut(); err != nil {
 		return err
 	}
 	for i := range g.Buffers {
@@ -45,6 +35,21 @@ func (g *Graph) derive() error {
 	}
 	g.Links, g.isCarried, g.isWritten = g.Body().Link()
 	return g.checkVersions()
+}
+
+// cut finds the atoms of the graph and of its accesses.
+func (g *Graph) cut() error {
+	grids, err := g.cutStorages()
+	if err != nil {
+		return err
+	}
+	if err := g.numberAtoms(grids); err != nil {
+		return err
+	}
+	if err := g.coverAccesses(grids); err != nil {
+		return err
+	}
+	return g.checkTaskAliases()
 }
 
 // cutStorages finds each storage's refinement and the boundaries of all regions.
@@ -62,9 +67,12 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 			grids[i] = grids[s] // owners come before their views
 			continue
 		}
-		fine, err := refine(append(views[id], g.Buffers[i].Shape))
-		if err != nil {
-			return nil, fmt.Errorf("buffer %q and its views: %w", g.Buffers[i].Name, err)
+		fine := withoutUnits(g.Buffers[i].Shape)
+		if len(views[id]) > 0 {
+			var err error
+			if fine, err = refine(append(views[id], g.Buffers[i].Shape)); err != nil {
+				return nil, fmt.Errorf("buffer %q and its views: %w", g.Buffers[i].Name, err)
+			}
 		}
 		grids[i] = newGrid(fine)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -386,4 +387,4 @@ func labelsOf(layer, phase string) dag.Labels { return dag.Labels{Layer: layer, 
 
 func withBatch(batch int, sample []int) []int { return append([]int{batch}, sample...) }
 
-func rangeText(r dag.Range) string { return fmt.Sprintf("%d:%d", r.Lo, r.Hi) }
+func rangeText(r dag.Range) string { return strconv.Itoa(r.Lo) + ":" + strconv.Itoa(r.Hi) }

@@ -108,9 +108,28 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		t.Labels = labelsOf(n.Name, phase)
 		return t
 	}
-	eachPart(sides, func(ranges []dag.Range) { l.add(part(sides, ranges)) })
+	var before dag.Task
+	eachPart(sides, func(ranges []dag.Range) {
+		t := part(sides, ranges)
+		t.Labels.MicroBatch = l.now.label
+		if alike(&t, &before) {
+			t.Shape, t.Flops, t.MovedBytes = before.Shape, before.Flops, before.MovedBytes
+		} else if err := l.m.kernels.Complete(&t, l.b.BufferAt); err != nil {
+			l.b.Fail(err)
+			return
+		}
+		l.b.Task(t)
+		before = t
+	})
 	l.note(n, sides, cuts, part)
 	return sides
+}
+
+// alike reports whether two tiles of an operation are calls of the same shape.
+func alike(a, b *dag.Task) bool {
+	return slices.Equal(a.Params, b.Params) && slices.EqualFunc(a.Accesses, b.Accesses, func(x, y dag.Access) bool {
+		return x.Buffer == y.Buffer && x.Mode == y.Mode && slices.EqualFunc(x.Box, y.Box, func(r, s dag.Range) bool { return r.Len() == s.Len() })
+	})
 }
 
 // sumsParts reports whether an operation is cut along a side over which it sums.
@@ -208,12 +227,14 @@ func (l *lowerer) shapeOf(o Operand) []int {
 	return shape
 }
 
-// within is a box of a region as one of its buffer; nil for the whole buffer.
+// within turns a box of a region into one of its buffer; nil stands for the whole buffer.
 func (l *lowerer) within(of dag.Region, box dag.Box) dag.Box {
-	box = slices.Clone(box)
 	for d := range of.Box {
 		box[d].Lo += of.Box[d].Lo
 		box[d].Hi += of.Box[d].Lo
 	}
-	return boxOf(l.b.BufferAt(of.Buffer).Shape, box...)
+	if box.IsWhole(l.b.BufferAt(of.Buffer).Shape) {
+		return nil
+	}
+	return box
 }
