@@ -50,13 +50,14 @@ func (t *planTable) head() string {
 // format is a row as a line.
 func (t *planTable) format(r planRow) string {
 	unit, plan := planUnits[r.objective], r.plan.Chosen.Figures.Value
-	number := func(value float64) string { return fmt.Sprintf("%.5g", value*unit.per) }
-	over := func(value, other float64) string {
-		if other == 0 || math.IsInf(other, 1) {
+	known := func(value float64, format string, shown float64) string {
+		if value == 0 || math.IsInf(value, 1) {
 			return "none"
 		}
-		return fmt.Sprintf("%.2f", 100*(value/other-1))
+		return fmt.Sprintf(format, shown)
 	}
+	number := func(value float64) string { return known(value, "%.5g", value*unit.per) }
+	over := func(value, other float64) string { return known(other, "%.2f", 100*(value/other-1)) }
 	text := fmt.Sprintf("| %s | %s | %d | %s, %s | %v | %s | %s | %s | %.1f | %s |", r.machine, r.network, r.batch, r.objective, unit.name, r.budget,
 		number(plan), number(r.plan.bound()), over(plan, r.plan.bound()), r.plan.took.Seconds(), space.Choice{Devices: r.plan.Chosen.Devices, Tiles: r.plan.Chosen.Tiles})
 	beside := func(f *found) {
