@@ -85,20 +85,33 @@ func (t *planTable) format(r planRow) string {
 // rounding is a relative tolerance, for sums of floating-point numbers.
 const rounding = 1e-9
 
-// summary counts the plans that are above the others in their row.
+// summary counts plans above others in their row, and defaults far above the plan.
 func (t *planTable) summary() string {
-	byHand, byClimb := 0, 0
+	var byHand, byClimb, byDefault, times int
 	for _, r := range t.rows {
-		least := r.plan.Chosen.Figures.Value * (1 - rounding)
-		if t.hand > 0 && r.hand.value < least {
+		plan := r.plan.Chosen.Figures.Value
+		if r.hand.value < plan*(1-rounding) {
 			byHand++
 		}
-		if t.climb > 0 && r.climb.value < least {
+		if r.climb.value < plan*(1-rounding) {
 			byClimb++
 		}
+		if r.byDefault != nil {
+			times++
+			if r.byDefault.StepS > farAbove*plan {
+				byDefault++
+			}
+		}
 	}
-	return fmt.Sprintf("\nOf %d plans %d are above the best choice by hand, and %d above the climb.\n", len(t.rows), byHand, byClimb)
+	text := fmt.Sprintf("\nOf %d plans %d are above the best choice by hand, and %d above the climb.", len(t.rows), byHand, byClimb)
+	if t.defaults {
+		text += fmt.Sprintf(" Of %d defaults of simulate %d are above %g times the plan.", times, byDefault, farAbove)
+	}
+	return text + "\n"
 }
+
+// farAbove is how far a default may be above the plan of a search.
+const farAbove = 1.1
 
 // save writes the file of --out.
 func (t *planTable) save() error {

@@ -31,7 +31,7 @@ func TestPlan(t *testing.T) {
 	}
 	must.Do(t, os.WriteFile("said.json", []byte(`{"step_s": 0.003, "gap": 0.2, "chosen": {"figures": {"value": 0.002}}}`), 0o666))
 	_, out, _ := run(t, strings.Fields("plan --dahl ./dahl --networks mlp --platforms laptop --batches 32 --objectives time --budgets 1s --hand 0 --default")...)
-	must.Contain(t, out, "| 2 | 1.6667 | 20.00 |", "| 3 | 50.00 |")
+	must.Contain(t, out, "| 2 | 1.6667 | 20.00 |", "| 3 | 50.00 |", "Of 1 plans 0 are above", "Of 1 defaults of simulate 1 are above 1.1 times the plan.")
 }
 
 // TestContenders: a hill climb begins with HEFT's plan of default tiles on all devices, and more evaluations and equal seeds find
