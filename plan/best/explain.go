@@ -144,7 +144,7 @@ func (f *finder) newOption(c *candidate) *Option {
 // comparable reports whether the plan of a choice is proven, or was looked for as far as the chosen one. Else the difference between the two says
 // nothing of devices and tiles: local search may have made it.
 func (f *finder) comparable(c *candidate) bool {
-	return c.Plan != nil && (c.proven || 2*c.moves >= f.best.moves || c.bound >= c.Value*(1-rounding))
+	return c.Plan != nil && (c.proven || c.moves > 0 && 2*c.moves >= f.best.moves || c.bound >= c.Value*(1-rounding))
 }
 
 // root is the choice of the space from which the search went on to this one.
