@@ -167,25 +167,27 @@ func (c *choiceCase) neverWorse(t *testing.T, sum map[string]*violations) {
 		}
 		of := sum[than]
 		of.times, of.cases[c], of.most = of.times+1, true, max(of.most, value/other-1)
-		t.Errorf("%s: %.6g is %.2f %% above %.6g of %s %s", c, value, 100*(value/other-1), other, than, which)
+		t.Errorf("%s: %.6g is %.2f %% above %.6g of %s, %s", c, value, 100*(value/other-1), other, than, which)
 	}
 	values := c.byPolicies(t)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		check(found.Value, values[name], rounding, "a policy,", name)
+		check(found.Value, values[name], rounding, "a policy", name)
 	}
 	for range mostSubsets {
 		devices := c.subset()
 		if part, err := c.find(t.Context(), devices, neverWorseNodes); err == nil {
-			check(found.Value, part.Value, subsetSlack, "a part of the devices,", fmt.Sprintf("--devices %s: %s", devices, part.Choice))
+			check(found.Value, part.Value, subsetSlack, "a part of the devices", fmt.Sprintf("--devices %s: %s", devices, part.Choice))
 		}
 	}
 	more := must.Get(c.find(t.Context(), "", moreNodes*neverWorseNodes))(t)
-	check(more.Value, found.Value, rounding, "a quarter of the nodes,", fmt.Sprintf("%s beside %s", found.Choice, more.Choice))
+	check(more.Value, found.Value, rounding, "a quarter of the nodes", fmt.Sprintf("%s beside %s", found.Choice, more.Choice))
 	if t.Failed() {
 		var machine bytes.Buffer
 		must.Do(t, c.machine.WriteTOML(&machine))
 		must.Do(t, os.WriteFile(filepath.Join(t.ArtifactDir(), "machine.toml"), machine.Bytes(), 0o666))
-		must.Do(t, os.WriteFile(filepath.Join(t.ArtifactDir(), "network.toml"), []byte(c.network), 0o666))
+		if c.network != "" {
+			must.Do(t, os.WriteFile(filepath.Join(t.ArtifactDir(), "network.toml"), []byte(c.network), 0o666))
+		}
 	}
 }
 

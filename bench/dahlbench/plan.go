@@ -49,8 +49,9 @@ of 100 steps less one of 50, over 50. They are found by shorter runs.
 
 --default adds what dahl simulate takes without a policy, and the seconds of the command
 beyond those of one with --policy heft: it decides for the least time, on default tiles.`,
-		Example: "  dahl-bench plan --networks lenet5 --platforms server --batches 32 --budgets 15s,60s --out plan.md",
-		Args:    cli.NoArgs,
+		Example: "  dahl-bench plan --networks lenet5 --platforms server --batches 32 --budgets 15s,60s --out plan.md\n" +
+			"  dahl-bench plan --objectives time --budgets 60s --hand 0 --default --out default.md",
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -230,7 +229,7 @@ func (c *contender) changeUnits(devices string, r *rand.Rand) string {
 			units = [...]int{0, max(1, units/2), min(d.Count, max(1, 2*units)), d.Count}[change]
 		}
 		if units > 0 {
-			items = append(items, fmt.Sprintf("%s:%d", d.Name, units))
+			items = append(items, d.Item(units))
 		}
 	}
 	if len(items) == 0 {

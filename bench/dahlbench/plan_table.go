@@ -50,13 +50,14 @@ func (t *planTable) head() string {
 // format is a row as a line.
 func (t *planTable) format(r planRow) string {
 	unit, plan := planUnits[r.objective], r.plan.Chosen.Figures.Value
-	number := func(value float64) string { return fmt.Sprintf("%.5g", value*unit.per) }
-	over := func(value, other float64) string {
-		if other == 0 || math.IsInf(other, 1) {
+	known := func(value float64, format string, shown float64) string {
+		if value == 0 || math.IsInf(value, 1) {
 			return "none"
 		}
-		return fmt.Sprintf("%.2f", 100*(value/other-1))
+		return fmt.Sprintf(format, shown)
 	}
+	number := func(value float64) string { return known(value, "%.5g", value*unit.per) }
+	over := func(value, other float64) string { return known(other, "%.2f", 100*(value/other-1)) }
 	text := fmt.Sprintf("| %s | %s | %d | %s, %s | %v | %s | %s | %s | %.1f | %s |", r.machine, r.network, r.batch, r.objective, unit.name, r.budget,
 		number(plan), number(r.plan.bound()), over(plan, r.plan.bound()), r.plan.took.Seconds(), space.Choice{Devices: r.plan.Chosen.Devices, Tiles: r.plan.Chosen.Tiles})
 	beside := func(f *found) {
@@ -84,20 +85,33 @@ func (t *planTable) format(r planRow) string {
 // rounding is a relative tolerance, for sums of floating-point numbers.
 const rounding = 1e-9
 
-// summary counts the plans that are above the others in their row.
+// summary counts plans above others in their row, and defaults far above the plan.
 func (t *planTable) summary() string {
-	byHand, byClimb := 0, 0
+	var byHand, byClimb, byDefault, times int
 	for _, r := range t.rows {
-		least := r.plan.Chosen.Figures.Value * (1 - rounding)
-		if t.hand > 0 && r.hand.value < least {
+		plan := r.plan.Chosen.Figures.Value
+		if r.hand.value < plan*(1-rounding) {
 			byHand++
 		}
-		if t.climb > 0 && r.climb.value < least {
+		if r.climb.value < plan*(1-rounding) {
 			byClimb++
 		}
+		if r.byDefault != nil {
+			times++
+			if r.byDefault.StepS > farAbove*plan {
+				byDefault++
+			}
+		}
 	}
-	return fmt.Sprintf("\nOf %d plans %d are above the best choice by hand, and %d above the climb.\n", len(t.rows), byHand, byClimb)
+	text := fmt.Sprintf("\nOf %d plans %d are above the best choice by hand, and %d above the climb.", len(t.rows), byHand, byClimb)
+	if t.defaults {
+		text += fmt.Sprintf(" Of %d defaults of simulate %d are above %g times the plan.", times, byDefault, farAbove)
+	}
+	return text + "\n"
 }
+
+// farAbove is how far a default may be above the plan of a search.
+const farAbove = 1.1
 
 // save writes the file of --out.
 func (t *planTable) save() error {

@@ -72,7 +72,8 @@ with each of the tilings of all layers, the plan's own tiling, and any number of
 buffers. dahl verify checks it again in exact arithmetic. --devices, --lowering, --tile and --clock
 restrict the choices. Devices without tasks leave the chosen set.
 The command explains its choice in words. It gives the cost of the next best plan, of spare
-devices, and of leaving out chosen ones, if local search has looked there as well. On a
+devices, and of leaving out chosen ones, where local search has made at least half as many
+moves or bounds say that no plan there is better; of other devices and tiles it says nothing. On a
 calibrated platform it also gives the range of the objective for durations drawn from the
 measured distributions (with --seed).
 

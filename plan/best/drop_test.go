@@ -86,14 +86,3 @@ func TestOutsideHasNoGap(t *testing.T) {
 		t.Errorf("a gap of %v to a bound of other plans", r.Gap())
 	}
 }
-
-// TestSearched: a plan of policies alone is none that was looked for as far as one of local search. Of 72 tasks on 4 units local search
-// makes moves for one number of units at first, and for all with more nodes.
-func TestSearched(t *testing.T) {
-	for nodes, want := range map[int]bool{5_000: false, 100_000: true} {
-		e := explained(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: nodes})
-		if e.Next.Searched != want || e.Without[0].Searched != want {
-			t.Errorf("%d nodes: next %+v, without %+v", nodes, e.Next, e.Without[0])
-		}
-	}
-}

@@ -87,7 +87,7 @@ func TestEnded(t *testing.T) {
 // TestExplainEnded: where the context of an explanation ends, the chosen plan is told as ever, and the draws are those until
 // then. Each of up to 100 draws is a look.
 func TestExplainEnded(t *testing.T) {
-	found := search(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 100_000})
+	found := alike(search(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 100_000}))
 	for _, looks := range []int{1, 60} {
 		e := must.Get(found.Explain(newEndsAtLook(t, looks), 1))(t)
 		if c := &e.Chosen; !near9(c.Figures.Value, 0.432) || c.Devices != "cpu:4" || e.Next == nil {

@@ -6,13 +6,14 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"dahl/plan/tiling"
 	"dahl/platform"
 )
 
-// Explanation gives the result of a search with its reasons, and the cost or saving of other devices.
+// Explanation gives the result of a search with its reasons, and the cost of other devices. It compares what was searched alike: local search
+// has made at least half as many moves for an alternative as for the chosen plan, or bounds prove the best plan of the alternative, or that none
+// of its plans is better. What is in no such case is left out.
 type Explanation struct {
 	Chosen Chosen  `json:"chosen"`
 	Next   *Option `json:"next,omitempty"` // the best plan of another choice, in more than some layers
@@ -40,10 +41,7 @@ type Option struct {
 	Devices string        `json:"devices"`
 	Tiles   tiling.Tiling `json:"tiles,omitzero"`
 	Policy  string        `json:"policy,omitempty"`
-	// Searched says that the plan was looked for as far as the chosen one. Otherwise the difference between the two says
-	// nothing of the devices and tiles: local search may have made it.
-	Searched bool `json:"searched"`
-	// Nil Figures mean that no plan was made. Why belongs to the next best.
+	// Nil Figures mean that a bound alone says how the option compares. Why belongs to the next best.
 	Figures *Figures `json:"figures,omitempty"`
 	Why     *Why     `json:"why,omitempty"`
 	// AtLeast is how far any plan of these choices is above the chosen one, as far as bounds say.
@@ -59,12 +57,11 @@ type Figures struct {
 	Late     bool    `json:"late,omitempty"` // after the deadline
 }
 
-// Explain says what a search chose and why. Where the search made no plan of the devices next to the chosen ones,
-// since none can be better, Explain makes one. The seed is for drawn durations. When ctx or the time of the search ends,
-// it plans and draws no more.
+// Explain says what a search chose and why. The seed is for drawn durations. When ctx or the time of the search ends, it draws
+// no more.
 func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error) {
 	f := r.from
-	trials, cancel := until(ctx, f.begun, f.Time, 1)
+	within, cancel := until(ctx, f.begun, f.Time, 1)
 	defer cancel()
 	ctx = context.WithoutCancel(ctx)
 	chosen, err := f.describe(ctx)
@@ -75,30 +72,20 @@ func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error)
 	for _, c := range f.covered {
 		c.bound = r.Bound
 	}
-	others := slices.Clone(f.candidates)
 	for _, g := range f.groups() {
-		option, shown, err := f.option(ctx, trials, g)
+		option, err := f.option(ctx, g)
 		if err != nil {
 			return nil, err
 		}
-		others = append(others, shown)
-		if g.more {
+		switch {
+		case option == nil:
+		case g.more:
 			e.Spare = append(e.Spare, *option)
-		} else {
+		default:
 			e.Without = append(e.Without, *option)
 		}
 	}
-	next := f.next(others)
-	if next == nil { // no plan was made of any other choice
-		rest := slices.DeleteFunc(slices.Concat(f.candidates, f.covered), func(c *candidate) bool { return c.Plan != nil })
-		if len(rest) > 0 {
-			_, shown, err := f.option(ctx, trials, &group{members: rest})
-			if err != nil {
-				return nil, err
-			}
-			next = f.next(append(others, shown))
-		}
-	}
+	next := f.next()
 	if next != nil {
 		if err := f.refine(ctx, next); err != nil {
 			return nil, err
@@ -110,7 +97,7 @@ func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error)
 		e.Next = f.newOption(next)
 		e.Next.Why = why
 	}
-	spread, err := f.spread(trials, next, seed)
+	spread, err := f.spread(within, next, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -149,13 +136,16 @@ func (f *finder) newOption(c *candidate) *Option {
 	o := &Option{Devices: c.units().String(), Tiles: c.Tiles, AtLeast: f.relative(c.bound)}
 	if c.Plan != nil {
 		figures := f.figures(c)
-		o.Policy, o.Figures, o.Searched = c.Policy, &figures, c.searched() || !f.best.searched()
+		o.Policy, o.Figures = c.Policy, &figures
 	}
 	return o
 }
 
-// searched reports whether more than policies looked for the plan.
-func (c *candidate) searched() bool { return c.moves > 0 || c.nodes > 0 || c.proven }
+// comparable reports whether the plan of a choice is proven, or was looked for as far as the chosen one. Else the difference between the two says
+// nothing of devices and tiles: local search may have made it.
+func (f *finder) comparable(c *candidate) bool {
+	return c.Plan != nil && (c.proven || c.moves > 0 && 2*c.moves >= f.best.moves || c.bound >= c.Value*(1-rounding))
+}
 
 // root is the choice of the space from which the search went on to this one.
 func (c *candidate) root() *candidate {
@@ -165,18 +155,18 @@ func (c *candidate) root() *candidate {
 	return c
 }
 
-// next is a copy of the best but the chosen plan; nil means there is none. The chosen plan does not count under another name, such
-// as on more devices than it uses. Neither do plans from the search's way to the chosen one, or from its neighbourhood.
-func (f *finder) next(others []*candidate) *candidate {
+// next is a copy of the best but the chosen choice; nil means there is none, or its plan is not comparable. The chosen plan does not count
+// under another name, such as on more devices than it uses. Neither do plans from the search's way to the chosen one, or from its neighbourhood.
+func (f *finder) next() *candidate {
 	var next *candidate
-	for _, c := range others {
+	for _, c := range f.candidates {
 		same := c.graph == f.best.graph && c.sameStep(f.best)
 		beside := c.outside && c.root() == f.best.root()
 		if c.Plan != nil && !beside && !math.IsInf(c.Value, 1) && !same && (next == nil || c.Value < next.Value) {
 			next = c
 		}
 	}
-	if next == nil {
+	if next == nil || !f.comparable(next) {
 		return nil
 	}
 	found := *next
@@ -215,13 +205,6 @@ func (u units) count(name string) int {
 		return u[i].Count
 	}
 	return 0
-}
-
-func (u units) total() (n int) {
-	for _, of := range u {
-		n += of.Count
-	}
-	return n
 }
 
 // change says how a set differs from another: in the units of a device, or of several of one kind, all of
@@ -271,74 +254,28 @@ func (f *finder) groups() []*group {
 	return groups
 }
 
-// option is the best of a group, and the choice that it is. It plans until trials ends.
-func (f *finder) option(ctx, trials context.Context, g *group) (*Option, *candidate, error) {
+// option is the best of a group; nil means its plan is not comparable, and a plan of the group may be better than the chosen one.
+func (f *finder) option(ctx context.Context, g *group) (*Option, error) {
 	best, bound := *g.members[0], math.Inf(1)
-	keep := func(c *candidate) {
+	for _, c := range g.members {
+		bound = min(bound, c.bound)
 		if c.Plan != nil && (best.Plan == nil || better(&c.Attempt, &best.Attempt)) {
 			best = *c
 		}
 	}
-	for _, c := range g.members {
-		keep(c)
-	}
-	tried := map[*candidate]float64{}
-	for _, c := range f.open(g) {
-		if trials.Err() != nil {
-			break
-		}
-		if best.Plan != nil && c.bound >= best.Value || c.bound < f.best.Value && !slices.Contains(f.covered, c) {
-			continue // it is no better than what there is, or the search had no nodes left for it
-		}
-		trial, err := f.trial(trials, c)
-		if err != nil {
-			return nil, nil, err
-		}
-		tried[c] = trial.bound
-		keep(trial)
-	}
-	for _, c := range g.members {
-		bound = min(bound, max(c.bound, tried[c]))
+	switch {
+	case f.comparable(&best):
+	case bound < f.best.Value*(1-rounding):
+		return nil, nil
+	default:
+		best.Plan = nil
 	}
 	if best.Plan != nil && best.Value < f.best.Value { // in a few steps
 		if err := f.refine(ctx, &best); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	o := f.newOption(&best)
 	o.Of, o.AtLeast = g.of, f.relative(bound)
-	return o, &best, nil
-}
-
-// open are the choices of a group without a plan that promise most by their bounds: three with the chosen tiles, but for
-// single layers, and one of the others. Among equals those with the number of units nearest to the chosen one go first.
-func (f *finder) open(g *group) []*candidate {
-	own := f.best.units().total()
-	far := func(c *candidate) int { return max(c.units().total()-own, own-c.units().total()) }
-	var same, others []*candidate
-	for _, c := range g.members {
-		switch {
-		case c.Plan != nil || c.err != nil:
-		case c.Tiles == f.best.root().Tiles:
-			same = append(same, c)
-		default:
-			others = append(others, c)
-		}
-	}
-	for _, list := range [][]*candidate{same, others} {
-		slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(far(a), far(b))) })
-	}
-	return slices.Concat(same[:min(3, len(same))], others[:min(1, len(others))])
-}
-
-// trial plans for a choice with a tenth of the nodes and of the time of the search.
-func (f *finder) trial(ctx context.Context, c *candidate) (*candidate, error) {
-	trial, o := *c, *f.Options
-	o.Nodes /= 10
-	within, cancel := until(ctx, time.Now(), f.Time, 0.1)
-	defer cancel()
-	if err := trial.planAll(within, &finder{Options: &o, candidates: f.candidates}); err != nil && within.Err() == nil {
-		return nil, err
-	}
-	return &trial, nil
+	return o, nil
 }

@@ -72,9 +72,7 @@ func (e *Explained) PrintChosen() {
 // Print says why, what else there was, and how sure it is.
 func (e *Explained) Print() {
 	e.printClauses("why", e.whyText()...)
-	if n := e.Next; n == nil {
-		e.printClauses("next", "none: every plan that was found is of the chosen devices and tiles")
-	} else {
+	if n := e.Next; n != nil {
 		e.printClauses("next", Choice(n.Devices, n.Tiles)+": "+e.figuresText(n), e.nextWhyText())
 	}
 	e.printOptions("spare", e.Spare, func(o *best.Option) string { return e.changeText("more of", o.Of, "with", o.Devices) })
@@ -87,7 +85,7 @@ func (e *Explained) printOptions(label string, options []best.Option, of func(*b
 	const most = 3
 	sorted := slices.Clone(options)
 	order := func(o *best.Option) (known int, least float64) {
-		if e.comparable(o) {
+		if o.Figures != nil {
 			return 0, o.Figures.Relative
 		}
 		return 1, o.AtLeast
@@ -248,9 +246,6 @@ func statesText(w *best.Why) string {
 // nextWhyText says what makes most of the difference between the next best plan and the chosen one.
 func (e *Explained) nextWhyText() string {
 	chosen, next := &e.Chosen.Why, e.Next.Why
-	if !e.comparable(e.Next) {
-		return ""
-	}
 	if e.Objective == problem.Time {
 		return fmt.Sprintf("its critical path is %s tasks, %s copies, %s waits%s", percent(next.PathTasks), percent(next.PathCopies), percent(next.PathWaits), statesText(next))
 	}
@@ -293,33 +288,23 @@ func (e *Explained) optionText(o *best.Option) string {
 		tiles = tiling.Tiling{}
 	}
 	text := Choice(o.Devices, tiles) + ": "
-	if o.Figures == nil {
-		return text + "no plan was made; " + e.atLeastText(o)
-	}
-	text += e.figuresText(o)
 	switch {
-	case *o.Figures == e.Chosen.Figures:
-		return text
-	case o.AtLeast >= o.Figures.Relative-1e-9:
-		return text + "; proven"
+	case o.Figures == nil:
+		return text + e.atLeastText(o)
+	case *o.Figures != e.Chosen.Figures && o.AtLeast >= o.Figures.Relative-1e-9:
+		return text + e.figuresText(o) + "; proven"
+	case *o.Figures != e.Chosen.Figures && o.AtLeast >= leastShown:
+		return text + e.figuresText(o) + "; " + e.atLeastText(o)
 	}
-	return text + "; " + e.atLeastText(o)
+	return text + e.figuresText(o)
 }
 
-// comparable reports whether the plan of an option was looked for as far as the chosen one, or is proven, or is that one. What
-// is not does without devices or with more, and without the search as well.
-func (e *Explained) comparable(o *best.Option) bool {
-	return o.Figures != nil && (o.Searched || *o.Figures == e.Chosen.Figures || o.AtLeast >= o.Figures.Relative-1e-9)
-}
+// leastShown is the least relative difference that two digits of percents show.
+const leastShown = 5e-5
 
-// atLeastText says what bounds leave room for.
+// atLeastText says how much worse any plan of an option is.
 func (e *Explained) atLeastText(o *best.Option) string {
-	switch {
-	case o.AtLeast <= -1:
-		return "no bound is known"
-	case o.AtLeast < -5e-5:
-		return "bounds leave room for " + relative(o.AtLeast)
-	case o.AtLeast < 5e-5:
+	if o.AtLeast < leastShown {
 		return "no plan" + e.ofTilings() + " there is better"
 	}
 	return "no plan" + e.ofTilings() + " there is below " + relative(o.AtLeast)
@@ -339,11 +324,7 @@ func (e *Explained) figuresText(o *best.Option) string {
 	if *f == *chosen {
 		return "the same"
 	}
-	text := e.value(f.Value) + " by " + policyText(o.Policy)
-	if !e.comparable(o) {
-		return "not searched, and so not compared (" + text + ")"
-	}
-	text += ", " + relative(f.Relative)
+	text := e.value(f.Value) + " by " + policyText(o.Policy) + ", " + relative(f.Relative)
 	var beside []string
 	if e.Objective != problem.Time && chosen.StepS > 0 {
 		beside = append(beside, "step "+relative(f.StepS/chosen.StepS-1))
