@@ -12,6 +12,7 @@ type knob struct {
 	layer int
 	pass  dag.Pass
 	sides []Side // of all its operations, one per dimension
+	nodes []int32
 	work  float64
 }
 
@@ -43,6 +44,9 @@ func (m *Model) findKnobs() {
 				m.knobs = append(m.knobs, knob{layer: layer, pass: s.Pass})
 			}
 			of := &m.knobs[k]
+			if !slices.Contains(of.nodes, int32(n)) {
+				of.nodes = append(of.nodes, int32(n))
+			}
 			of.work += node.Task.Flops + float64(node.Task.MovedBytes)
 			i := slices.IndexFunc(of.sides, func(known Side) bool { return known.Along == s.Along })
 			if i < 0 {
@@ -56,6 +60,11 @@ func (m *Model) findKnobs() {
 	for n := range m.nodes {
 		if node := &m.nodes[n]; node.isFused {
 			node.layerAt = index[node.layer]
+			for _, s := range node.Sides {
+				if k, ok := at[[2]int{node.layerAt, int(s.Pass)}]; ok && !slices.Contains(m.knobs[k].nodes, int32(n)) {
+					m.knobs[k].nodes = append(m.knobs[k].nodes, int32(n))
+				}
+			}
 			m.fused = append(m.fused, node.layerAt)
 		}
 	}
@@ -98,6 +107,26 @@ func (k *knob) cuts(units int) (all []dag.Cut) {
 	}
 	add(0, 1, 1, dag.Cut{})
 	return all
+}
+
+// parts is the number of tiles of a cut.
+func (k *knob) parts(cut *dag.Cut) int {
+	n := 1
+	for i := range k.sides {
+		n *= k.sides[i].parts(cut)
+	}
+	return n
+}
+
+// terms is the number of terms of each sum of a cut.
+func (k *knob) terms(cut *dag.Cut) int {
+	n := 1
+	for i := range k.sides {
+		if k.sides[i].Summed {
+			n *= k.sides[i].parts(cut)
+		}
+	}
+	return n
 }
 
 // partCounts lists numbers of parts of an extent.

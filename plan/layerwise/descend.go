@@ -32,8 +32,15 @@ func (s *search) of(layers []dag.LayerLowering) float64 {
 	return e.Value(s.aim)
 }
 
-// uniform cuts all layers in equal numbers of parts of the samples. Sums are cut likewise, or along outputs in as many parts.
-func (m *Model) uniform(samples, outputs, gradients int, sums bool) []dag.LayerLowering {
+// uniform cuts all layers in equal numbers of parts: of the samples, and of the outputs in gradients of weights. Sums of
+// gradients are cut along samples too, or whole.
+type uniform struct {
+	samples, gradients int
+	sums               bool
+}
+
+// layers is the lowering.
+func (m *Model) layersOf(u uniform) []dag.LayerLowering {
 	layers := make([]dag.LayerLowering, len(m.layers))
 	for i := range m.knobs {
 		k := &m.knobs[i]
@@ -44,12 +51,10 @@ func (m *Model) uniform(samples, outputs, gradients int, sums bool) []dag.LayerL
 		for _, s := range k.sides {
 			parts := 1
 			switch {
-			case s.Along == dag.AlongSamples && (k.pass == dag.ForwardPass || sums):
-				parts = samples
+			case s.Along == dag.AlongSamples && (k.pass == dag.ForwardPass || u.sums):
+				parts = u.samples
 			case s.Along == dag.AlongOutputs && k.pass == dag.WeightGradientPass:
-				parts = gradients
-			case s.Along == dag.AlongOutputs:
-				parts = outputs
+				parts = u.gradients
 			}
 			if parts = min(parts, s.Extent); parts > 1 {
 				*cut.Of(s.Along) = ceilDiv(s.Extent, parts)
@@ -63,11 +68,11 @@ func (m *Model) uniform(samples, outputs, gradients int, sums bool) []dag.LayerL
 }
 
 // starts lists uniform lowerings for a number of units.
-func (m *Model) starts(units int) (all [][]dag.LayerLowering) {
-	all = append(all, m.uniform(1, 1, 1, false))
-	for _, n := range slices.Compact([]int{2, ceilDiv(units, 4), ceilDiv(units, 2), units}) {
+func starts(units int) (all []uniform) {
+	all = append(all, uniform{1, 1, false})
+	for _, n := range slices.Compact([]int{ceilDiv(units, 2), units}) {
 		if n > 1 {
-			all = append(all, m.uniform(n, 1, 1, true), m.uniform(n, 1, n, false), m.uniform(n, 1, ceilDiv(n, 4), false))
+			all = append(all, uniform{n, 1, true}, uniform{n, n, false}, uniform{n, ceilDiv(n, 4), false})
 		}
 	}
 	return all
@@ -101,7 +106,8 @@ func (s *search) descend(p point) point {
 // best is the best lowering that a search finds on a set.
 func (s *search) best() point {
 	best := point{value: math.Inf(1)}
-	for _, layers := range s.starts(s.set.units) {
+	for _, u := range starts(s.set.units) {
+		layers := s.layersOf(u)
 		if v := s.of(layers); v < best.value {
 			best = point{layers, v}
 		}

@@ -23,8 +23,11 @@ func (e *Estimate) Value(aim problem.Aim) float64 {
 	return v
 }
 
-// steadySteps is how many steps run to find a steady one.
-const steadySteps = 4
+// steadySteps is how many steps run to find a steady one, and manyTiles the tiles of a step from which on there are half as many.
+const (
+	steadySteps = 4
+	manyTiles   = 1500
+)
 
 // Of estimates a step of a lowering on a set of devices.
 func (m *Model) Of(devices string, l *dag.Lowering, steady bool) (Estimate, error) {
@@ -50,7 +53,9 @@ func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estim
 	}
 	steps := 1
 	if steady {
-		steps = steadySteps
+		if steps = steadySteps; p.tiles >= manyTiles {
+			steps /= 2
+		}
 	}
 	r, tiles := m.start(p, steps), p.tiles*steps
 	if r == nil || !r.simulate() {

@@ -20,14 +20,17 @@ type Model struct {
 	alike    map[string]int32
 	layers   []string
 	knobs    []knob
-	fused    []int // by fused operation: its layer
+	fused    []int                           // by fused operation: its layer
+	weights  struct{ bytes, number float64 } // of parameters
 
-	mutex sync.Mutex
-	tiled map[tileKey]*tiled
-	tasks []dag.Task // of all tiles so far, by class of cost
-	class map[costKey]int32
-	links map[linkKey]*link
-	sets  map[string]*set
+	mutex  sync.Mutex
+	tiled  map[tileKey]*tiled
+	tasks  []dag.Task // of all tiles so far, by class of cost
+	class  map[costKey]int32
+	links  map[linkKey]*link
+	sets   map[string]*set
+	tables map[tableKey]*table
+	flows  map[uniform][]flow
 
 	step    step // the last one, whose room the next one takes
 	run     run
@@ -36,7 +39,7 @@ type Model struct {
 
 // New prepares the model of a network.
 func New(n Network) *Model {
-	m := &Model{network: n, storages: map[string]int{}, alike: map[string]int32{}, tiled: map[tileKey]*tiled{}, class: map[costKey]int32{}, links: map[linkKey]*link{}, sets: map[string]*set{}}
+	m := &Model{network: n, storages: map[string]int{}, alike: map[string]int32{}, tiled: map[tileKey]*tiled{}, class: map[costKey]int32{}, links: map[linkKey]*link{}, sets: map[string]*set{}, tables: map[tableKey]*table{}, flows: map[uniform][]flow{}}
 	for t := range n.Operations {
 		o := &n.Operations[t]
 		m.nodes = append(m.nodes, node{Operation: o, layer: o.Task.Labels.Layer, at: int32(t), fused: -1, uses: m.usesOf(o), priced: m.pricedLike(o)})
@@ -73,6 +76,14 @@ func (m *Model) findFixed() {
 	for n := range m.nodes {
 		for _, u := range m.nodes[n].uses {
 			written[u.storage] = written[u.storage] || u.writes
+		}
+	}
+	for n := range m.network.Operations {
+		g := m.network.Operations[n].Graph
+		for _, a := range m.network.Operations[n].Task.Accesses {
+			if b := &g.Buffers[a.Buffer]; b.Role == dag.Parameter && a.Mode.Writes() {
+				m.weights.bytes, m.weights.number = m.weights.bytes+float64(b.Bytes()), m.weights.number+1
+			}
 		}
 	}
 	for n := range m.nodes {

@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/plan/problem"
+	"dahl/platform"
 )
 
 // Ranked is a set of devices with the best lowering that the model knows there, by layer, and its value.
@@ -16,64 +17,140 @@ type Ranked struct {
 	Value   float64
 }
 
-// Efforts of a ranking, in simulated tiles: for all sets together, and for each one whose cuts are searched.
+// Efforts of a ranking, in simulated tiles: for all sets together, and for each set whose cuts are searched.
 const (
-	comparing = 600_000
-	searching = 400_000
+	comparing = 250_000
+	searching = 60_000
 	searched  = 4 // sets
 )
 
-// Rank orders sets of devices, the most promising first. It compares uniform cuts by their flow, estimates the steps of the best ones, and
-// searches cuts for the best sets.
+// ranking is a set in a ranking.
+type ranking struct {
+	*search
+	point
+	devices string
+	kind    [2]int // whether it has processors, and its number of other devices up to two
+	flow    float64
+	known   bool // the value is an estimate
+}
+
+// Rank orders sets of devices, the most promising first. It compares uniform cuts by their flow, estimates the steps of the best ones of each
+// kind of set, and searches cuts for the best sets.
 func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	type ranking struct {
-		*search
-		point
-		devices string
-	}
-	var all []ranking
+	var all []*ranking
 	for _, devices := range sets {
 		set, err := m.setOf(devices)
 		if err != nil {
 			return nil, err
 		}
-		r := ranking{search: &search{Model: m, set: set, aim: aim}, point: point{value: math.Inf(1)}, devices: devices}
-		for _, layers := range m.starts(set.units) {
-			if v := r.flow(layers); v < r.value {
-				r.point = point{layers, v}
+		r := &ranking{search: &search{Model: m, set: set, aim: aim}, devices: devices, kind: set.kind(), flow: math.Inf(1)}
+		best := uniform{}
+		for _, u := range starts(set.units) {
+			if v := r.flowOf(u); v < r.flow {
+				best, r.flow = u, v
 			}
 		}
-		if !math.IsInf(r.value, 1) {
+		if r.layers = m.layersOf(best); !math.IsInf(r.flow, 1) {
 			all = append(all, r)
 		}
 	}
-	byValue := func(a, b ranking) int { return cmp.Compare(a.value, b.value) }
-	slices.SortStableFunc(all, byValue)
-	left, known, ratio := comparing, 0, 1.0
-	for ; known < len(all) && left > 0; known++ {
-		r := &all[known]
-		r.left = 0
-		v := r.search.of(r.layers)
-		ratio = v / r.value
-		r.value = v
-		left += r.left
+	slices.SortStableFunc(all, func(a, b *ranking) int { return cmp.Compare(a.flow, b.flow) })
+	compare(all)
+	slices.SortStableFunc(all, (*ranking).compare)
+	inKind, left := map[[2]int]int{}, searched
+	for _, r := range all {
+		if inKind[r.kind]++; inKind[r.kind] <= 2 && left > 0 {
+			left--
+			r.left = searching
+			if r.kind[1] == 0 {
+				r.point = r.tuned(r.point)
+			}
+			r.point = r.descend(r.point)
+		}
 	}
-	for i := known; i < len(all); i++ {
-		all[i].value *= ratio
-	}
-	slices.SortStableFunc(all, byValue)
-	for i := range min(searched, len(all)) {
-		all[i].left = searching
-		all[i].point = all[i].descend(all[i].point)
-	}
-	slices.SortStableFunc(all, byValue)
+	slices.SortStableFunc(all, (*ranking).compare)
 	var ranked []Ranked
-	for i := range all {
-		ranked = append(ranked, Ranked{all[i].devices, m.byLayer(all[i].layers), all[i].value})
+	for _, r := range all {
+		ranked = append(ranked, Ranked{r.devices, m.byLayer(r.layers), r.value})
 	}
 	return ranked, nil
+}
+
+// compare orders sets by their values. A further device has to make a step better by a tenth, since plans on fewer devices are nearer to what the model
+// expects.
+func (r *ranking) compare(to *ranking) int { return cmp.Compare(r.weighed(), to.weighed()) }
+
+func (r *ranking) weighed() float64 { return r.value * (1 + float64(len(r.set.Devices))/10) }
+
+// compare estimates the sets in turns of their kinds until the effort is spent. The others get their flow, times what it is too low in their kind.
+func compare(all []*ranking) {
+	byKind, kinds := map[[2]int][]*ranking{}, [][2]int(nil)
+	for _, r := range all {
+		if byKind[r.kind] == nil {
+			kinds = append(kinds, r.kind)
+		}
+		byKind[r.kind] = append(byKind[r.kind], r)
+	}
+	left, ratios := comparing, map[[2]int]float64{}
+	for more := true; more && left > 0; {
+		more = false
+		for _, kind := range kinds {
+			if len(byKind[kind]) == 0 || left <= 0 {
+				continue
+			}
+			r := byKind[kind][0]
+			byKind[kind], more = byKind[kind][1:], true
+			r.left = 0
+			r.value, r.known = r.search.of(r.layers), true
+			left += r.left
+			ratios[kind] = max(ratios[kind], r.value/r.flow)
+		}
+	}
+	for _, r := range all {
+		if !r.known {
+			r.value = r.flow * max(1, ratios[r.kind])
+		}
+	}
+}
+
+// kind tells sets apart whose flows differ from their steps in unlike ways.
+func (s *set) kind() (k [2]int) {
+	for d := range s.Devices {
+		switch of := &s.Devices[d]; {
+		case of.PlacedOnly:
+		case of.IsProcessor():
+			k[0] = 1
+		default:
+			k[1] = min(k[1]+1, 2)
+		}
+	}
+	return k
+}
+
+// tuned is a lowering in which each knob is turned by itself to the position with the least flow, if its step is better.
+func (s *search) tuned(p point) point {
+	layers := slices.Clone(p.layers)
+	for i := range s.knobs {
+		k := &s.knobs[i]
+		least := math.Inf(1)
+		for _, cut := range k.cuts(s.set.units) {
+			if parts := k.parts(&cut); parts > 1 && 2*parts < s.set.units || cut.Accumulators != 0 && cut.Accumulators != min(4, k.terms(&cut)) {
+				continue
+			}
+			of := layers[k.layer]
+			*of.Cut(k.pass) = cut
+			if v := s.flowOfKnob(k, of); v < least {
+				least = v
+				layers[k.layer] = of
+			}
+		}
+	}
+	if v := s.of(layers); v < p.value {
+		return point{layers, v}
+	}
+	return p
 }
 
 // byLayer names the layers that can be cut.
@@ -86,46 +163,118 @@ func (m *Model) byLayer(layers []dag.LayerLowering) map[string]dag.LayerLowering
 	return named
 }
 
-// flow is the value of a step if one operation came after the other, each shared by all units of a kind.
-func (s *search) flow(layers []dag.LayerLowering) float64 {
-	ns, joules := 0.0, 0.0
-	for n := range s.nodes {
-		node := &s.nodes[n]
-		if node.fused >= 0 && s.network.Fused[node.fused].Applies(layers[node.layerAt]) != node.isFused {
-			continue
-		}
-		t := s.tiledBy(node, node.Cut(layers[node.layerAt]))
-		if s.priced(s.set, node, t) != nil {
-			return math.Inf(1)
-		}
-		takes, work := s.flowOf(t)
-		ns, joules = ns+takes, joules+work
-	}
-	e := Estimate{Seconds: ns * 1e-9, Joules: s.set.idle*ns*1e-9 + joules}
-	return e.Value(s.aim)
+// flow is some operations of one price, whose tiles are shared by units.
+type flow struct {
+	*tiled
+	node  *node
+	count float64
 }
 
-// flowOf is the time of an operation's tiles on the device, or the devices of one kind together, that end them first, and their joules.
-func (s *search) flowOf(t *tiled) (ns, joules float64) {
-	ns = math.Inf(1)
+// flowsOf are the operations of a uniform lowering.
+func (m *Model) flowsOf(u uniform) []flow {
+	if known, ok := m.flows[u]; ok {
+		return known
+	}
+	layers, at := m.layersOf(u), map[*tiled]int{}
+	var all []flow
+	for n := range m.nodes {
+		node := &m.nodes[n]
+		if node.fused >= 0 && m.network.Fused[node.fused].Applies(layers[node.layerAt]) != node.isFused {
+			continue
+		}
+		t := m.tiledBy(node, node.Cut(layers[node.layerAt]))
+		i, ok := at[t]
+		if !ok {
+			i = len(all)
+			at[t] = i
+			all = append(all, flow{tiled: t, node: node})
+		}
+		all[i].count++
+	}
+	m.flows[u] = all
+	return all
+}
+
+// flowOf is the value of a step if one operation came after the other, each shared by all units of a kind. All have the kind with
+// the best value, where it can run them.
+func (s *search) flowOf(u uniform) float64 {
+	least := math.Inf(1)
 	for d := range s.set.Devices {
-		time, work, units, least := 0.0, 0.0, 0, 0.0
-		for _, k := range t.kinds {
-			p := s.set.rows[k.class][d]
-			if p.ns < 0 {
-				time = math.Inf(1)
-				break
+		kind := s.set.Devices[d].Kind
+		first := slices.IndexFunc(s.set.Devices, func(e platform.Device) bool { return e.Kind == kind && !e.PlacedOnly })
+		if first == d {
+			e := s.flowOn(s.flowsOf(u), kind)
+			if u.samples > 1 {
+				e.Seconds += s.exchanged(kind)
 			}
-			time, work, least = time+p.ns*float64(k.count), work+p.joules*float64(k.count), max(least, p.ns)
-		}
-		for e := range s.set.Devices {
-			if s.set.Devices[e].Kind == s.set.Devices[d].Kind && !s.set.Devices[e].PlacedOnly {
-				units += s.set.Devices[e].Count
-			}
-		}
-		if takes := max(least, time/float64(max(units, 1))); takes < ns {
-			ns, joules = takes, work
+			e.Joules += s.set.idle * e.Seconds
+			least = min(least, e.Value(s.aim))
 		}
 	}
-	return ns, joules
+	return least
+}
+
+// flowOfKnob is the value of the operations of a knob.
+func (s *search) flowOfKnob(k *knob, of dag.LayerLowering) float64 {
+	var all []flow
+	for _, n := range k.nodes {
+		node := &s.nodes[n]
+		if node.fused < 0 || s.network.Fused[node.fused].Applies(of) == node.isFused {
+			all = append(all, flow{tiled: s.tiledBy(node, node.Cut(of)), node: node, count: 1})
+		}
+	}
+	least := math.Inf(1)
+	for d := range s.set.Devices {
+		if kind := s.set.Devices[d].Kind; !s.set.Devices[d].PlacedOnly {
+			e := s.flowOn(all, kind)
+			e.Joules += s.set.idle * e.Seconds
+			least = min(least, e.Value(s.aim))
+		}
+	}
+	return least
+}
+
+// flowOn is the time and the joules above idle of operations on the units of a kind.
+func (s *search) flowOn(all []flow, kind string) (e Estimate) {
+	for _, f := range all {
+		c, err := s.costsOf(s.set, f.node, f.tiled)
+		if err != nil {
+			return Estimate{math.Inf(1), math.Inf(1)}
+		}
+		takes, units, other := 0.0, 0, math.Inf(1)
+		for d := range s.set.Devices {
+			of := &s.set.Devices[d]
+			switch {
+			case c.ns[d] < 0:
+			case of.Kind == kind && !of.PlacedOnly:
+				takes, units = c.ns[d], units+of.Count
+				if units == of.Count {
+					e.Joules += f.count * c.joules[d]
+				}
+			default:
+				other = min(other, c.ns[d])
+			}
+		}
+		if units == 0 {
+			takes, units = other, 1
+		}
+		rounds := (float64(ceilDiv(f.tiles, units)) + float64(f.tiles)/float64(units)) / 2
+		e.Seconds += f.count * takes * max(1, rounds) * 1e-9
+	}
+	return e
+}
+
+// exchanged is the seconds to move all weights between the memories of a kind, and back what changes them.
+func (s *search) exchanged(kind string) float64 {
+	var memories []int
+	for d := range s.set.Devices {
+		if of := &s.set.Devices[d]; of.Kind == kind && !of.PlacedOnly && !slices.Contains(memories, s.set.memory[d]) {
+			memories = append(memories, s.set.memory[d])
+		}
+	}
+	if len(memories) < 2 {
+		return 0
+	}
+	w := &s.set.ways[memories[0]*s.set.memories+memories[1]]
+	return 2e-9 * float64(len(memories)-1) * (s.weights.bytes*w.nsPerByte + s.weights.number*w.latency)
 }

@@ -1,8 +1,6 @@
 package layerwise
 
-import (
-	"math/bits"
-)
+import "math/bits"
 
 // run is some steps of a network as a list schedule: a unit that is free takes the first of the ready tiles of its device, by step and
 // rank. [Model.place] gives tiles to devices. A result is sent to the memories of its readers as soon as it is complete.

@@ -12,11 +12,11 @@ import (
 // set is a set of devices with the costs of tiles there.
 type set struct {
 	*platform.Platform
-	rows  [][]price // by class of cost and device; nil is not known yet
-	idle  float64   // watts of everything without work
-	watts []watts   // by device
-	costs map[*tiled]*costs
-	units int
+	tables []*table // by device
+	idle   float64  // watts of everything without work
+	watts  []watts  // by device
+	costs  map[*tiled]*costs
+	units  int
 
 	memories int   // of its devices and of the host
 	memory   []int // by device: its number among them; the host's is 0
@@ -39,10 +39,21 @@ type way struct {
 	engine                            bool // a transfer occupies an engine at one end all the time
 }
 
+// tableKey tells the devices of all sets apart whose tiles may differ in cost: by number of units, and of units that share the memory.
+type tableKey struct {
+	device         string
+	units, sharing int
+	placed         bool
+}
+
+// table is the prices of tiles on a device, by class of cost.
+type table struct{ prices []price }
+
 // price is the cost of a tile on a device.
 type price struct {
 	ns     float64 // with its dispatch; below zero it cannot run there
 	joules float64 // above idle, without what the first busy unit draws more
+	known  bool
 }
 
 // setOf is a set of devices by its list.
@@ -68,6 +79,7 @@ func (m *Model) setOf(devices string) (*set, error) {
 		s.idle += p.Links[i].IdleWatts
 	}
 	s.findWays()
+	s.findTables(m)
 	m.sets[devices] = s
 	return s, nil
 }
@@ -105,8 +117,8 @@ func (m *Model) costsOf(s *set, n *node, t *tiled) (*costs, error) {
 	devices := len(s.Devices)
 	c := &costs{ns: make([]float64, devices), joules: make([]float64, devices), merge: make([]float64, devices)}
 	for _, k := range t.kinds {
-		for d, p := range s.rows[k.class] {
-			count := float64(k.count)
+		for d, of := range s.tables {
+			p, count := of.prices[k.class], float64(k.count)
 			switch c.joules[d] += count * p.joules; {
 			case p.ns < 0:
 				c.ns[d] = math.Inf(-1)
@@ -121,16 +133,35 @@ func (m *Model) costsOf(s *set, n *node, t *tiled) (*costs, error) {
 	return c, nil
 }
 
+// findTables finds the tables of the devices, which other sets may have too.
+func (s *set) findTables(m *Model) {
+	for d := range s.Devices {
+		device := &s.Devices[d]
+		key := tableKey{device: device.Name, units: device.Count, placed: device.PlacedOnly}
+		for e := range s.Devices {
+			if s.Devices[e].Memory == device.Memory {
+				key.sharing += s.Devices[e].Count
+			}
+		}
+		if m.tables[key] == nil {
+			m.tables[key] = &table{}
+		}
+		s.tables = append(s.tables, m.tables[key])
+	}
+}
+
 // priced makes sure that the prices of an operation's tiles are known.
 func (m *Model) priced(s *set, n *node, t *tiled) error {
-	if missing := len(m.tasks) - len(s.rows); missing > 0 {
-		s.rows = append(s.rows, make([][]price, missing)...)
-	}
 	var tasks []dag.Task
 	var classes []int32
-	for _, k := range t.kinds {
-		if s.rows[k.class] == nil {
-			tasks, classes = append(tasks, m.tasks[k.class]), append(classes, k.class)
+	for _, of := range s.tables {
+		if missing := len(m.tasks) - len(of.prices); missing > 0 {
+			of.prices = append(of.prices, make([]price, missing)...)
+		}
+		for _, k := range t.kinds {
+			if !of.prices[k.class].known && !slices.Contains(classes, k.class) {
+				tasks, classes = append(tasks, m.tasks[k.class]), append(classes, k.class)
+			}
 		}
 	}
 	if len(tasks) == 0 {
@@ -141,18 +172,16 @@ func (m *Model) priced(s *set, n *node, t *tiled) error {
 		return fmt.Errorf("layer-wise model: %w", err)
 	}
 	for i, costs := range all {
-		row := make([]price, len(costs))
 		for d := range costs {
-			ns := float64(costs[d].Duration)
-			if row[d] = (price{ns: -1}); ns < 0 {
-				continue
+			p := price{ns: -1, known: true}
+			if ns := float64(costs[d].Duration); ns >= 0 {
+				p.ns, p.joules = ns+float64(s.Devices[d].Dispatch), s.watts[d].each*ns*1e-9
+				if costs[d].Joules > 0 {
+					p.joules = costs[d].Joules
+				}
 			}
-			row[d] = price{ns: ns + float64(s.Devices[d].Dispatch), joules: s.watts[d].each * ns * 1e-9}
-			if costs[d].Joules > 0 {
-				row[d].joules = costs[d].Joules
-			}
+			s.tables[d].prices[classes[i]] = p
 		}
-		s.rows[classes[i]] = row
 	}
 	return nil
 }
