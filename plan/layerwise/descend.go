@@ -1,6 +1,7 @@
 package layerwise
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -78,6 +79,32 @@ func starts(units int) (all []uniform) {
 	return all
 }
 
+// tried bounds the positions of a knob that are estimated, and worthwhile their flow, relative to the least.
+const (
+	tried      = 12
+	worthwhile = 2.5
+)
+
+// promising lists the positions of a knob by their flow, the least first.
+func (s *search) promising(k *knob, of dag.LayerLowering) (cuts []dag.Cut) {
+	type position struct {
+		cut  dag.Cut
+		flow float64
+	}
+	var all []position
+	for _, cut := range k.cuts(s.set.units) {
+		*of.Cut(k.pass) = cut
+		all = append(all, position{cut, s.flowOfKnob(k, of)})
+	}
+	slices.SortStableFunc(all, func(a, b position) int { return cmp.Compare(a.flow, b.flow) })
+	for _, p := range all[:min(tried, len(all))] {
+		if p.flow <= worthwhile*all[0].flow {
+			cuts = append(cuts, p.cut)
+		}
+	}
+	return cuts
+}
+
 // descend turns one knob after the other to its best position, until none gets better or the effort is spent.
 func (s *search) descend(p point) point {
 	for better := true; better && s.left > 0; {
@@ -85,7 +112,7 @@ func (s *search) descend(p point) point {
 		for i := range s.knobs {
 			k := &s.knobs[i]
 			from := p
-			for _, cut := range k.cuts(s.set.units) {
+			for _, cut := range s.promising(k, from.layers[k.layer]) {
 				if s.left <= 0 {
 					break
 				}
@@ -112,5 +139,5 @@ func (s *search) best() point {
 			best = point{layers, v}
 		}
 	}
-	return s.descend(best)
+	return s.descend(s.tuned(best))
 }

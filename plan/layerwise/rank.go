@@ -20,8 +20,10 @@ type Ranked struct {
 // Efforts of a ranking, in simulated tiles: for all sets together, and for each set whose cuts are searched.
 const (
 	comparing = 250_000
-	searching = 60_000
-	searched  = 4 // sets
+	searching = 150_000
+	searched  = 4  // sets
+	ofAKind   = 3  // of them
+	fewKnobs  = 60 // of a network in which the cuts of each set of processors are tuned
 )
 
 // ranking is a set in a ranking.
@@ -61,10 +63,10 @@ func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 	slices.SortStableFunc(all, (*ranking).compare)
 	inKind, left := map[[2]int]int{}, searched
 	for _, r := range all {
-		if inKind[r.kind]++; inKind[r.kind] <= 2 && left > 0 {
+		if inKind[r.kind]++; inKind[r.kind] <= ofAKind && left > 0 {
 			left--
-			r.left = searching
-			if r.kind[1] == 0 {
+			r.left = r.effort()
+			if r.kind[1] == 0 && len(m.knobs) > fewKnobs {
 				r.point = r.tuned(r.point)
 			}
 			r.point = r.descend(r.point)
@@ -76,6 +78,20 @@ func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 		ranked = append(ranked, Ranked{r.devices, m.byLayer(r.layers), r.value})
 	}
 	return ranked, nil
+}
+
+// effort is the effort of a search on the set: none where it would not turn each knob once.
+func (r *ranking) effort() int {
+	tiles := 0
+	for n := range r.nodes {
+		if node := &r.nodes[n]; node.tiled != nil {
+			tiles += node.tiled.tiles
+		}
+	}
+	if searching < steadySteps*tiles*len(r.knobs) {
+		return 0
+	}
+	return searching
 }
 
 // compare orders sets by their values. A further device has to make a step better by a tenth, since plans on fewer devices are nearer to what the model
@@ -104,6 +120,9 @@ func compare(all []*ranking) {
 			byKind[kind], more = byKind[kind][1:], true
 			r.left = 0
 			r.value, r.known = r.search.of(r.layers), true
+			if r.kind[1] == 0 && len(r.knobs) <= fewKnobs {
+				r.point = r.tuned(r.point)
+			}
 			left += r.left
 			ratios[kind] = max(ratios[kind], r.value/r.flow)
 		}
