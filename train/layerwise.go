@@ -58,8 +58,8 @@ func (m *modelled) estimate(choice space.Choice, aim problem.Aim) (float64, bool
 	if err != nil || l.MicroBatches > 1 {
 		return 0, false
 	}
-	e, err := m.Of(choice.Devices, &l, aim.Steady)
-	return e.Value(aim), err == nil
+	value, err := m.Value(choice.Devices, &l, aim)
+	return value, err == nil
 }
 
 // ranked is a [space.Space]'s Ranked.

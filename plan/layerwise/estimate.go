@@ -37,12 +37,33 @@ func (m *Model) Of(devices string, l *dag.Lowering, steady bool) (Estimate, erro
 	if err != nil {
 		return Estimate{}, err
 	}
-	layers := make([]dag.LayerLowering, len(m.layers))
-	for i, name := range m.layers {
-		layers[i] = l.Of(name)
-	}
-	e, _, err := m.estimate(s, layers, steady)
+	e, _, err := m.estimate(s, m.ofLayers(l), steady)
 	return e, err
+}
+
+// Value is the value of a step of a lowering on a set of devices, for comparisons of lowerings. Of a network with many cuts it is the value of
+// the flow of its work.
+func (m *Model) Value(devices string, l *dag.Lowering, aim problem.Aim) (float64, error) {
+	if len(m.knobs) <= fewKnobs {
+		e, err := m.Of(devices, l, aim.Steady)
+		return e.Value(aim), err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	set, err := m.setOf(devices)
+	if err != nil {
+		return 0, err
+	}
+	s := &search{Model: m, set: set, aim: aim}
+	return s.flowOf(s.flowsUnder(m.ofLayers(l)), false), nil
+}
+
+// ofLayers lists how layers are lowered.
+func (m *Model) ofLayers(l *dag.Lowering) (layers []dag.LayerLowering) {
+	for _, name := range m.layers {
+		layers = append(layers, l.Of(name))
+	}
+	return layers
 }
 
 // estimate also returns the number of tiles that it has simulated.
@@ -70,23 +91,4 @@ func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estim
 		joules += r.used[d] + s.watts[d].first*r.span[d]*1e-9
 	}
 	return Estimate{Seconds: ns * 1e-9, Joules: s.idle*ns*1e-9 + joules/float64(steps)}, tiles, nil
-}
-
-// Search looks for the best lowering on a set of devices, with an effort in simulated tiles.
-func (m *Model) Search(devices string, aim problem.Aim, effort int) (layers map[string]dag.LayerLowering, value float64, err error) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	set, err := m.setOf(devices)
-	if err != nil {
-		return nil, 0, err
-	}
-	s := &search{Model: m, set: set, aim: aim, left: effort}
-	found := s.best()
-	layers = map[string]dag.LayerLowering{}
-	for i := range m.knobs {
-		if at := m.knobs[i].layer; found.layers != nil {
-			layers[m.layers[at]] = found.layers[at]
-		}
-	}
-	return layers, found.value, nil
 }

@@ -197,6 +197,14 @@ func (m *Model) tiledBy(n *node, cut dag.Cut) *tiled {
 	return t
 }
 
+// tiledUnder is an operation whose layer is lowered so.
+func (m *Model) tiledUnder(n *node, of dag.LayerLowering) *tiled {
+	if n.tiled == nil || n.lowering != of {
+		n.lowering, n.tiled = of, m.tiledBy(n, n.Cut(of))
+	}
+	return n.tiled
+}
+
 // chain finds the tiles that add to one accumulator one after the other, see [dag.Expand].
 func (t *tiled) chain(sides []Side) {
 	if t.terms == 1 {

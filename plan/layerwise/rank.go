@@ -50,7 +50,7 @@ func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 		r := &ranking{search: &search{Model: m, set: set, aim: aim}, devices: devices, kind: set.kind(), flow: math.Inf(1)}
 		best := uniform{}
 		for _, u := range starts(set.units) {
-			if v := r.flowOf(u); v < r.flow {
+			if v := r.flowOf(m.flowsOf(u), u.samples > 1); v < r.flow {
 				best, r.flow = u, v
 			}
 		}
@@ -191,17 +191,21 @@ type flow struct {
 
 // flowsOf are the operations of a uniform lowering.
 func (m *Model) flowsOf(u uniform) []flow {
-	if known, ok := m.flows[u]; ok {
-		return known
+	if _, ok := m.flows[u]; !ok {
+		m.flows[u] = m.flowsUnder(m.layersOf(u))
 	}
-	layers, at := m.layersOf(u), map[*tiled]int{}
-	var all []flow
+	return m.flows[u]
+}
+
+// flowsUnder are the operations of a lowering.
+func (m *Model) flowsUnder(layers []dag.LayerLowering) (all []flow) {
+	at := map[*tiled]int{}
 	for n := range m.nodes {
 		node := &m.nodes[n]
 		if node.fused >= 0 && m.network.Fused[node.fused].Applies(layers[node.layerAt]) != node.isFused {
 			continue
 		}
-		t := m.tiledBy(node, node.Cut(layers[node.layerAt]))
+		t := m.tiledUnder(node, layers[node.layerAt])
 		i, ok := at[t]
 		if !ok {
 			i = len(all)
@@ -210,20 +214,19 @@ func (m *Model) flowsOf(u uniform) []flow {
 		}
 		all[i].count++
 	}
-	m.flows[u] = all
 	return all
 }
 
 // flowOf is the value of a step if one operation came after the other, each shared by all units of a kind. All have the kind with
-// the best value, where it can run them.
-func (s *search) flowOf(u uniform) float64 {
+// the best value, where it can run them. Where samples are in parts, the memories of a kind exchange the weights.
+func (s *search) flowOf(all []flow, exchange bool) float64 {
 	least := math.Inf(1)
 	for d := range s.set.Devices {
 		kind := s.set.Devices[d].Kind
 		first := slices.IndexFunc(s.set.Devices, func(e platform.Device) bool { return e.Kind == kind && !e.PlacedOnly })
 		if first == d {
-			e := s.flowOn(s.flowsOf(u), kind)
-			if u.samples > 1 {
+			e := s.flowOn(all, kind)
+			if exchange {
 				e.Seconds += s.exchanged(kind)
 			}
 			e.Joules += s.set.idle * e.Seconds

@@ -109,10 +109,7 @@ func sized[T any](list []T, n int) []T {
 // add adds an operation whose layer is lowered so.
 func (p *step) add(m *Model, n int32, of dag.LayerLowering) error {
 	node := &m.nodes[n]
-	if node.tiled == nil || node.lowering != of {
-		node.lowering, node.tiled = of, m.tiledBy(node, node.Cut(of))
-	}
-	t := node.tiled
+	t := m.tiledUnder(node, of)
 	costs, err := m.costsOf(p.set, node, t)
 	if err != nil {
 		return err

@@ -171,22 +171,16 @@ func Scale(base *dag.Lowering, tile, of, batch int) dag.Lowering {
 	return scaled
 }
 
-// From is the tiling of a base with other cuts of some layers.
+// From is the tiling of a base with other cuts of some layers. [Network.Lowering] checks their numbers.
 func (n *Network) From(b Base, layers map[string]dag.LayerLowering) (Tiling, error) {
-	t := Of(b)
 	of, err := n.base(b)
-	if err != nil {
-		return t, err
-	}
+	var all []change
 	for _, layer := range slices.Sorted(maps.Keys(layers)) {
-		from, ok := of.Layers[layer]
-		if !ok {
-			continue // it is fused with another one, or has nothing to cut
+		if from, ok := of.Layers[layer]; ok { // else it is fused with another one
+			extents := n.Extents[layer]
+			to := saidAs(from, layers[layer], &extents)
+			all = append(all, differences(layer, &from, &to)...)
 		}
-		extents := n.Extents[layer]
-		to := saidAs(from, layers[layer], &extents)
-		t = t.with(layer, differences(layer, &from, &to))
 	}
-	_, err = n.Lowering(t)
-	return t, err
+	return Tiling{Base: b, changes: pack(all)}, err
 }
