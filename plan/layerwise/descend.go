@@ -129,15 +129,3 @@ func (s *search) descend(p point) point {
 	}
 	return p
 }
-
-// best is the best lowering that a search finds on a set.
-func (s *search) best() point {
-	best := point{value: math.Inf(1)}
-	for _, u := range starts(s.set.units) {
-		layers := s.layersOf(u)
-		if v := s.of(layers); v < best.value {
-			best = point{layers, v}
-		}
-	}
-	return s.descend(s.tuned(best))
-}

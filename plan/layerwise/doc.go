@@ -2,18 +2,21 @@
 // joules of a step in microseconds, and from that good cuts and the most promising sets.
 //
 // Read first: [Network], what the model needs to know of a network, and [Model]. A step consists of operations; see package nn.
-// [Model.Of] cuts each into tiles, which are priced like tasks, and runs a few steps of a list schedule. The first of the ready
-// tiles goes to a free unit, in the order of steps and then of ranks, as the heterogeneous earliest finish time heuristic has them. Where there are
-// several devices, a tile goes to the one that ends it first, with the transfers of its inputs.
+// [Model.Of] cuts each into tiles, which are priced like tasks, and runs a few steps of a list schedule: a free unit takes the first
+// of the ready tiles of its device, by step and rank. Devices are chosen before, by the heterogeneous earliest finish time heuristic on tiles.
+// On processors with other devices a second choice is tried. There the operations that no update waits for, such as loads, are on
+// processors, and all others on the other devices. A result is sent once to each memory in which it is read.
 //
 // A tile waits for the tiles whose results it reads. Two operations that cut a dimension of one storage meet tile by tile along
 // it, and otherwise one waits for all of the other one. So a chain of layers that are cut along samples has no barrier. Sums with cut terms
-// have chains of tiles, and sums of accumulators behind them.
+// have chains of tiles, and sums of accumulators behind them. What a step overwrites, the step before has read.
 //
 // # Cuts and sets
 //
-// [Model.Rank] compares uniform cuts on all sets by the flow of their work, estimates steps of the best ones, and turns one number of one layer
-// after the other on the best sets. Efforts are counted in simulated tiles, so that equal input gives equal results.
+// The cuts of one pass of a layer are a knob. The flow of operations is their time if they came one after the other, each
+// shared by all units of a kind. [Model.Rank] compares uniform cuts on all sets by their flow, and estimates the best ones of each kind of
+// set in turns. On the best sets it turns one knob after the other to the best of the positions with the least flow. Efforts are counted
+// in simulated tiles, so that equal input gives equal results.
 //
 // # Units
 //
@@ -21,6 +24,6 @@
 //
 // # Limits
 //
-// Tiles of an operation take their mean time. Links are as free as copy engines are. Memory is not limited, and no two buffers share bytes. Devices have
+// Tiles of an operation take their mean time, and accumulators are added one after the other. Links are as free as copy engines are. Memory is not limited, and no two buffers share bytes. Devices have
 // the clock in force. There are no micro-batches, no sleep and no layers that are computed twice.
 package layerwise

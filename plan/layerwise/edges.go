@@ -17,6 +17,7 @@ type node struct {
 	uses    []use   // by access
 	in, out []int32 // edges
 	fixed   []fixed
+	aside   bool // no step waits for what it did in the step before
 
 	lowering dag.LayerLowering // of its layer, the last time
 	tiled    *tiled            // by that
@@ -244,6 +245,32 @@ func pairsOf(from, to *use) (all []pair) {
 		}
 	}
 	return all
+}
+
+// setAside finds the operations that are on no way from an update to the next one: they load, or make what a program reads.
+func setAside(nodes []node, edges []edge) {
+	behind, before := make([]bool, len(nodes)), make([]bool, len(nodes))
+	for e := range edges {
+		if edges[e].carried && edges[e].data {
+			behind[edges[e].to], before[edges[e].from] = true, true
+		}
+	}
+	for more := true; more; {
+		more = false
+		for e := range edges {
+			of := &edges[e]
+			if of.carried || !of.data {
+				continue
+			}
+			if behind[of.from] && !behind[of.to] || before[of.to] && !before[of.from] {
+				behind[of.to], before[of.from] = behind[of.to] || behind[of.from], before[of.from] || before[of.to]
+				more = true
+			}
+		}
+	}
+	for n := range nodes {
+		nodes[n].aside = !behind[n] || !before[n]
+	}
 }
 
 // substituted adds the edges of fused operations. Each has the edges of the operations in whose place it is.

@@ -25,7 +25,7 @@ func (e *Estimate) Value(aim problem.Aim) float64 {
 
 // steadySteps is how many steps run to find a steady one, and manyTiles the tiles of a step from which on there are half as many.
 const (
-	steadySteps = 4
+	steadySteps = 3
 	manyTiles   = 1500
 )
 
@@ -75,12 +75,30 @@ func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estim
 	steps := 1
 	if steady {
 		if steps = steadySteps; p.tiles >= manyTiles {
-			steps /= 2
+			steps = 2
 		}
 	}
-	r, tiles := m.start(p, steps), p.tiles*steps
+	best, tiles := Estimate{math.Inf(1), math.Inf(1)}, 0
+	for _, apart := range []bool{false, true} {
+		if apart && !(s.processors && s.others) {
+			break
+		}
+		e, ok := m.simulated(p, steps, steady, apart)
+		if tiles += p.tiles * steps; !ok {
+			return e, tiles, fmt.Errorf("layer-wise model: some operation has no device")
+		}
+		if e.Seconds < best.Seconds {
+			best = e
+		}
+	}
+	return best, tiles, nil
+}
+
+// simulated runs some steps. It reports whether all operations have a device.
+func (m *Model) simulated(p *step, steps int, steady, apart bool) (e Estimate, ok bool) {
+	r := m.start(p, steps, apart)
 	if r == nil || !r.simulate() {
-		return Estimate{}, tiles, fmt.Errorf("layer-wise model: some operation has no device")
+		return e, false
 	}
 	ns := r.ends[steps-1]
 	if steady {
@@ -88,7 +106,7 @@ func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estim
 	}
 	joules := r.joules
 	for d := range r.used {
-		joules += r.used[d] + s.watts[d].first*r.span[d]*1e-9
+		joules += r.used[d] + p.set.watts[d].first*r.span[d]*1e-9
 	}
-	return Estimate{Seconds: ns * 1e-9, Joules: s.idle*ns*1e-9 + joules/float64(steps)}, tiles, nil
+	return Estimate{Seconds: ns * 1e-9, Joules: p.set.idle*ns*1e-9 + joules/float64(steps)}, true
 }

@@ -58,6 +58,7 @@ func New(n Network) *Model {
 	}
 	m.findFixed()
 	m.edges = substituted(m.nodes, follow(m.nodes, len(m.storages)))
+	setAside(m.nodes, m.edges)
 	for e := range m.edges {
 		from, to := &m.nodes[m.edges[e].from], &m.nodes[m.edges[e].to]
 		from.out, to.in = append(from.out, int32(e)), append(to.in, int32(e))

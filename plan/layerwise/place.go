@@ -9,6 +9,7 @@ import (
 // on which it ends first, in the earliest gap.
 type placing struct {
 	*step
+	apart   bool         // operations aside are on processors, and the others on other devices
 	fixed   []float64    // by storage and memory: when its transfer ends; 0 means none
 	done    []float64    // by cell of a link: when all of it is there
 	homes   []uint64     // by cell: the memories with parts of it
@@ -21,11 +22,11 @@ type placing struct {
 }
 
 // place returns the device of each tile; nil means that some tile can run nowhere.
-func (m *Model) place(p *step) []int8 {
+func (m *Model) place(p *step, apart bool) []int8 {
 	memories := p.set.memories
 	p.devices = sized(p.devices, p.tiles)
 	h := &m.placing
-	*h = placing{step: p, done: sized(h.done, p.cells), homes: sized(h.homes, p.cells), ends: sized(h.ends, p.tiles), fixed: sized(h.fixed, p.storages*memories),
+	*h = placing{step: p, apart: apart, done: sized(h.done, p.cells), homes: sized(h.homes, p.cells), ends: sized(h.ends, p.tiles), fixed: sized(h.fixed, p.storages*memories),
 		units: h.units, there: sized(h.there, p.cells*memories), sent: sized(h.sent, p.parts*memories),
 		engines: h.engines, until: sized(h.until, memories)}
 	h.units = append(h.units, make([]profile, max(0, len(p.set.Devices)-len(h.units)))...)
@@ -86,7 +87,7 @@ func (p *step) findReaders() {
 func (h *placing) tile(a *active, k int32) bool {
 	best, least, begin := -1, math.Inf(1), 0.0
 	for d := range h.set.Devices {
-		if a.ns[d] < 0 {
+		if a.ns[d] < 0 || h.apart && !h.belongs(a, d) {
 			continue
 		}
 		at := h.units[d].gap(h.gathered(a, k, d, false), a.ns[d])
@@ -110,6 +111,19 @@ func (h *placing) tile(a *active, k int32) bool {
 	m := a.merges + a.tiled.region[k]
 	h.ends[m], h.devices[m] = max(h.ends[m], least), int8(best)
 	h.complete(a, k, least, best, true)
+	return true
+}
+
+// belongs reports whether an operation may be on a device where operations aside are apart.
+func (h *placing) belongs(a *active, d int) bool {
+	if h.set.Devices[d].IsProcessor() == a.aside {
+		return true
+	}
+	for e := range h.set.Devices {
+		if of := &h.set.Devices[e]; of.IsProcessor() == a.aside && !of.PlacedOnly && a.ns[e] >= 0 {
+			return false
+		}
+	}
 	return true
 }
 

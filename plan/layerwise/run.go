@@ -43,13 +43,13 @@ const (
 )
 
 // start begins a run of some steps; nil means that some tile can run nowhere.
-func (m *Model) start(p *step, steps int) *run {
+func (m *Model) start(p *step, steps int, apart bool) *run {
 	r := &m.run
 	devices, memories := len(p.set.Devices), p.set.memories
 	*r = run{step: p, steps: steps, events: r.events[:0], lanes: sized(r.lanes, devices), ends: sized(r.ends, steps), used: sized(r.used, devices), span: sized(r.span, devices),
 		need: sized(r.need, steps*p.tiles), left: sized(r.left, steps*p.cells), away: r.away, out: sized(r.out, memories), into: sized(r.into, memories)}
 	if devices > 1 {
-		if r.placed = m.place(p); r.placed == nil {
+		if r.placed = m.place(p, apart); r.placed == nil {
 			return nil
 		}
 	}
@@ -58,6 +58,9 @@ func (m *Model) start(p *step, steps int) *run {
 	}
 	if memories > 1 {
 		r.away = sized(r.away, steps*p.cells*memories)
+	}
+	if apart {
+		r.drop()
 	}
 	for s := range steps {
 		r.prepare(s)
@@ -68,6 +71,21 @@ func (m *Model) start(p *step, steps int) *run {
 		}
 	}
 	return r
+}
+
+// drop leaves out the links from readers in other memories to the next writer of what they read. These read copies, which may have versions.
+func (r *run) drop() {
+	for i := range r.active {
+		a := &r.active[i]
+		a.where = 0
+		for k := range a.tiled.tiles {
+			a.where |= 1 << r.set.memory[r.placed[int(a.first)+k]]
+		}
+	}
+	for i := range r.links {
+		l := &r.links[i]
+		l.dropped = l.edge.carried && !l.edge.data && r.active[l.from].where&r.active[l.to].where == 0
+	}
 }
 
 // prepare counts what the tiles of a step wait for.
@@ -81,6 +99,10 @@ func (r *run) prepare(s int) {
 	for l := range r.links {
 		link := &r.links[l]
 		first := s*r.cells + int(link.first)
+		if link.dropped {
+			r.unneed(link, need, s)
+			continue
+		}
 		if link.bytes == 0 {
 			copy(r.left[first:], link.size)
 			continue
@@ -90,6 +112,17 @@ func (r *run) prepare(s int) {
 				r.away[(first+cell)*r.set.memories+memory] = n
 			}
 		}
+	}
+}
+
+// unneed takes what a dropped link counts from the needs of a step.
+func (r *run) unneed(l *activeLink, need []int32, s int) {
+	if s == 0 {
+		return // nothing is before the first step
+	}
+	to := &r.active[l.to]
+	for k := range to.tiled.tiles {
+		need[int(to.first)+k] -= l.needed(k)
 	}
 }
 
@@ -168,7 +201,7 @@ func (r *run) end(i int32) {
 		}
 	}
 	for _, o := range a.out {
-		if l := &r.links[o]; l.bytes == 0 && (l.results == merged || a.merges < 0) {
+		if l := &r.links[o]; l.bytes == 0 && !l.dropped && (l.results == merged || a.merges < 0) {
 			r.complete(l, s, local)
 		}
 	}

@@ -18,6 +18,8 @@ type set struct {
 	costs  map[*tiled]*costs
 	units  int
 
+	processors, others bool // that any task may run on
+
 	memories int   // of its devices and of the host
 	memory   []int // by device: its number among them; the host's is 0
 	ways     []way // by pair of these
@@ -73,6 +75,7 @@ func (m *Model) setOf(devices string) (*set, error) {
 		s.watts = append(s.watts, watts{first, each})
 		if !device.PlacedOnly {
 			s.units += device.Count
+			s.processors, s.others = s.processors || device.IsProcessor(), s.others || !device.IsProcessor()
 		}
 	}
 	for i := range p.Links {

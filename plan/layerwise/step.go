@@ -37,6 +37,7 @@ type active struct {
 	out     []int32 // links
 	in      []int32
 	parcels []parcel
+	where   uint64 // the memories of its tiles
 }
 
 // activeLink is a link between two operations of a step.
@@ -49,6 +50,7 @@ type activeLink struct {
 	bytes    float64  // of a tile of from; zero means that nothing moves
 	readers  []uint64 // by cell: the memories of the tiles that wait for it
 	parcel   int32    // among the parcels of from
+	dropped  bool     // nothing waits for it
 }
 
 // parcel is a storage that an operation writes and other ones read. A tile's part of it is sent once to each memory.
@@ -66,6 +68,14 @@ func (l *link) cell(tile int32) int32 {
 		return 0
 	}
 	return l.cellOf[tile]
+}
+
+// needed is the number of cells that a tile of to waits for.
+func (l *link) needed(tile int) int32 {
+	if l.cellOf == nil {
+		return 1
+	}
+	return l.needs.start[tile+1] - l.needs.start[tile]
 }
 
 // newStep collects the operations of a lowering, their prices on a set and their links. The model has one step at a time.
@@ -171,11 +181,7 @@ func (p *step) link(m *Model, e int32) {
 		need = p.past
 	}
 	for k := range t.tiled.tiles {
-		if l.cells == 1 {
-			need[int(t.first)+k]++
-		} else {
-			need[int(t.first)+k] += l.needs.start[k+1] - l.needs.start[k]
-		}
+		need[int(t.first)+k] += l.needed(k)
 	}
 	f.out, t.in = append(f.out, int32(len(p.links))), append(t.in, int32(len(p.links)))
 	p.links = append(p.links, l)
