@@ -62,9 +62,12 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 			grids[i] = grids[s] // owners come before their views
 			continue
 		}
-		fine, err := refine(append(views[id], g.Buffers[i].Shape))
-		if err != nil {
-			return nil, fmt.Errorf("buffer %q and its views: %w", g.Buffers[i].Name, err)
+		fine := withoutUnits(g.Buffers[i].Shape)
+		if len(views[id]) > 0 {
+			var err error
+			if fine, err = refine(append(views[id], g.Buffers[i].Shape)); err != nil {
+				return nil, fmt.Errorf("buffer %q and its views: %w", g.Buffers[i].Name, err)
+			}
 		}
 		grids[i] = newGrid(fine)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"unique"
 )
 
@@ -239,7 +238,7 @@ func (e *expansion) merge(r *reduction) {
 	a := g.Tasks[r.first].Accesses[r.access]
 	buf := &g.Buffers[a.Buffer]
 	bytes := g.RegionBytes(r.first, r.access)
-	prefix := buf.Name + ".merge" + boxText(buf.Shape, a.Box)
+	prefix := string(appendBox([]byte(buf.Name+".merge"), buf.Shape, a.Box))
 	accs := e.accumulators(r)
 	labels := Labels{Layer: g.Tasks[r.last].Labels.Layer, Phase: "reduce"}
 	if micro := g.Tasks[r.last].Labels.MicroBatch; micro == g.Tasks[r.first].Labels.MicroBatch {
@@ -268,13 +267,17 @@ func (e *expansion) merge(r *reduction) {
 
 // shapeKey is the [ShapeKey] of a task.
 func shapeKey(t *Task, buffers []Buffer) string {
+	var own []int // of a box
 	key := ShapeKey(len(t.Accesses), func(i int) ([]int, Mode) {
 		a := &t.Accesses[i]
-		shape := slices.Clone(buffers[a.Buffer].Shape)
-		for d, r := range a.Box {
-			shape[d] = r.Len()
+		if a.Box == nil {
+			return buffers[a.Buffer].Shape, a.Mode
 		}
-		return shape, a.Mode
+		own = own[:0]
+		for _, r := range a.Box {
+			own = append(own, r.Len())
+		}
+		return own, a.Mode
 	}, t.Params)
 	return unique.Make(key).Value() // equal keys share one string
 }
@@ -282,28 +285,25 @@ func shapeKey(t *Task, buffers []Buffer) string {
 // ShapeKey is the key under which performance models know a call: the extents of its operands, "+" after one that is read
 // and written, then the parameters by name.
 func ShapeKey(operands int, operand func(i int) ([]int, Mode), params Params) string {
-	var s strings.Builder
-	var digits [32]byte
+	key := make([]byte, 0, 128)
 	for i := range operands {
 		if i > 0 {
-			s.WriteByte(';')
+			key = append(key, ';')
 		}
 		shape, mode := operand(i)
 		for d, e := range shape {
 			if d > 0 {
-				s.WriteByte('x')
+				key = append(key, 'x')
 			}
-			s.Write(strconv.AppendInt(digits[:0], int64(e), 10))
+			key = strconv.AppendInt(key, int64(e), 10)
 		}
 		if mode == ReadWrite {
-			s.WriteByte('+')
+			key = append(key, '+')
 		}
 	}
-	for _, p := range slices.SortedFunc(slices.Values(params), func(p, q Param) int { return strings.Compare(p.Name, q.Name) }) {
-		s.WriteByte(' ')
-		s.WriteString(p.Name)
-		s.WriteByte('=')
-		s.Write(strconv.AppendFloat(digits[:0], p.Value, 'g', -1, 64))
+	for _, p := range sortedBy(params, func(p Param) string { return p.Name }) {
+		key = append(append(append(key, ' '), p.Name...), '=')
+		key = strconv.AppendFloat(key, p.Value, 'g', -1, 64)
 	}
-	return s.String()
+	return string(key)
 }

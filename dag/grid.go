@@ -10,12 +10,16 @@ type grid struct {
 	base  AtomID
 	cells Box   // of the box being listed, in cell indices
 	boxes []Box // reused by boxesOf
+	own   Box   // likewise, one without dimensions of extent 1
 }
 
 func newGrid(fine []int) *grid {
-	gr := &grid{fine: fine, cuts: make([][]int, len(fine)), cells: make(Box, len(fine))}
+	n := len(fine)
+	gr := &grid{fine: fine, cuts: make([][]int, n), cells: make(Box, n)}
+	ends := make([]int, 2*n)
 	for d, e := range fine {
-		gr.cuts[d] = []int{0, e}
+		ends[2*d+1] = e
+		gr.cuts[d] = ends[2*d : 2*d+2 : 2*d+2]
 	}
 	return gr
 }
@@ -23,11 +27,37 @@ func newGrid(fine []int) *grid {
 // boxesOf returns a box of a view as boxes over the refinement, which are valid
 // until the next call.
 func (gr *grid) boxesOf(shape []int, box Box) ([]Box, error) {
-	if slices.Equal(shape, gr.fine) {
-		gr.boxes = append(gr.boxes[:0], box)
-		return gr.boxes, nil
+	gr.boxes = gr.boxes[:0]
+	switch {
+	case slices.Equal(shape, gr.fine):
+		gr.boxes = append(gr.boxes, box)
+	case gr.lacksUnits(shape):
+		gr.own = gr.own[:0]
+		for d, e := range shape {
+			if e != 1 {
+				gr.own = append(gr.own, box[d])
+			}
+		}
+		gr.boxes = append(gr.boxes, gr.own)
+	default:
+		return toFine(shape, gr.fine, box)
 	}
-	return toFine(shape, gr.fine, box)
+	return gr.boxes, nil
+}
+
+// lacksUnits reports whether the refinement is a shape without its dimensions of extent 1.
+func (gr *grid) lacksUnits(shape []int) bool {
+	n := 0
+	for _, e := range shape {
+		if e == 1 {
+			continue
+		}
+		if n == len(gr.fine) || gr.fine[n] != e {
+			return false
+		}
+		n++
+	}
+	return n == len(gr.fine)
 }
 
 // addCuts notes the boundaries of a box. The lists are compacted whenever they

@@ -71,7 +71,8 @@ type Use func(storage BufferID, mode Mode, atoms []int32, shift int32)
 // then the next one with the same version.
 func (b *Body) Link() (l *Links, carried, written []bool) {
 	k := &linker{Links: &Links{tasks: b.Tasks, reuse: make([]Rows, mostVersions(b.Versions))}, versions: b.Versions, carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
-	k.hazards = hazards{writer: slices.Repeat([]int32{unwritten}, b.Atoms), readers: slices.Repeat([]int32{-1}, b.Atoms), free: -1}
+	k.hazards = hazards{writer: slices.Repeat([]int32{unwritten}, b.Atoms), readers: slices.Repeat([]int32{-1}, b.Atoms), free: -1,
+		first: make([]reader, min(b.Edges, readerChunk))}
 	for _, e := range []*Rows{&k.preds, &k.carried} {
 		e.start = append(make([]int32, 0, b.Tasks+1), 0)
 	}
@@ -97,7 +98,7 @@ func (b *Body) Link() (l *Links, carried, written []bool) {
 			k.reuse[i].closeRow()
 		}
 	}
-	k.pool = nil
+	k.first, k.pool = nil, nil
 	k.preds, k.carried = k.preds.fit(), k.carried.fit()
 	k.succs, k.carriedSuccs = k.preds.transpose(b.Tasks), k.carried.transpose(b.Tasks)
 	for i := range k.reuse {
@@ -168,8 +169,9 @@ func (k *linker) across(storage BufferID, mode Mode, atoms []int32, shift int32)
 // the readers since, as linked lists in one pool. The pool is in chunks, since it can
 // become larger than the graph and growing would copy it.
 type hazards struct {
-	writer  []int32 // unwritten, overwritten, or the task
-	readers []int32 // head of the list in pool, -1: empty
+	writer  []int32  // unwritten, overwritten, or the task
+	readers []int32  // head of the list in pool, -1: empty
+	first   []reader // the beginning of the pool, as much as is likely to be used
 	pool    []*[readerChunk]reader
 	used    int32 // of the pool
 	free    int32 // head of the list of those used before, -1: empty
@@ -184,14 +186,20 @@ type reader struct{ task, next int32 }
 
 const readerChunk = 1 << 13
 
-func (h *hazards) reader(r int32) *reader { return &h.pool[r/readerChunk][r%readerChunk] }
+func (h *hazards) reader(r int32) *reader {
+	if int(r) < len(h.first) {
+		return &h.first[r]
+	}
+	r -= int32(len(h.first))
+	return &h.pool[r/readerChunk][r%readerChunk]
+}
 
 func (h *hazards) addReader(task, atom int32) {
 	r := h.free
 	switch {
 	case r >= 0:
 		h.free = h.reader(r).next
-	case h.used%readerChunk == 0:
+	case int(h.used) >= len(h.first) && (h.used-int32(len(h.first)))%readerChunk == 0:
 		h.pool = append(h.pool, new([readerChunk]reader))
 		fallthrough
 	default:

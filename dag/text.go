@@ -1,7 +1,6 @@
 package dag
 
 import (
-	"bufio"
 	"io"
 	"slices"
 	"strconv"
@@ -58,7 +57,6 @@ import (
 
 // WriteText writes the canonical text form; [ParseText] reads it back.
 func (g *Graph) WriteText(w io.Writer) error {
-	out := bufio.NewWriterSize(w, 1<<16) // it keeps the first error of all writes
 	line := appendWord([]byte("graph "), g.Name, false)
 	line = append(line, '\n')
 	for i := range g.Buffers {
@@ -73,12 +71,20 @@ func (g *Graph) WriteText(w io.Writer) error {
 	}
 	for t := range g.Tasks {
 		line = g.appendTask(line, TaskID(t))
-		out.Write(line)
+		if len(line) < writtenAtOnce {
+			continue
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
 		line = line[:0]
 	}
-	out.Write(line)
-	return out.Flush()
+	_, err := w.Write(line)
+	return err
 }
+
+// writtenAtOnce is the number of bytes that are written together, at least.
+const writtenAtOnce = 1 << 13
 
 func (g *Graph) appendBuffer(line []byte, id BufferID) []byte {
 	b := &g.Buffers[id]
@@ -175,7 +181,7 @@ func (g *Graph) appendRegion(line []byte, t TaskID, i int) []byte {
 	a := &g.Tasks[t].Accesses[i]
 	b := &g.Buffers[a.Buffer]
 	line = appendWord(line, b.Name, true)
-	return append(line, boxText(b.Shape, a.Box)...)
+	return appendBox(line, b.Shape, a.Box)
 }
 
 // regionName prints a region as in w[0:4,:], for errors and file formats.
@@ -183,12 +189,12 @@ func (g *Graph) regionName(t TaskID, i int) string {
 	return string(g.appendRegion(nil, t, i))
 }
 
-// boxText prints a box with ":" for whole extents; nothing for a whole buffer.
-func boxText(shape []int, box Box) string {
-	if box == nil || slices.Equal(box, Whole(shape)) {
-		return ""
+// appendBox prints a box with ":" for whole extents; nothing for a whole buffer.
+func appendBox(text []byte, shape []int, box Box) []byte {
+	if box == nil || box.IsWhole(shape) {
+		return text
 	}
-	text := []byte{'['}
+	text = append(text, '[')
 	for d, r := range box {
 		if d > 0 {
 			text = append(text, ',')
@@ -200,7 +206,7 @@ func boxText(shape []int, box Box) string {
 		text = strconv.AppendInt(text, int64(r.Lo), 10)
 		text = strconv.AppendInt(append(text, ':'), int64(r.Hi), 10)
 	}
-	return string(append(text, ']'))
+	return append(text, ']')
 }
 
 func appendShape(line []byte, shape []int) []byte {

@@ -109,6 +109,11 @@ func splitRange(dims []int, r Range) []Box {
 	return boxes
 }
 
+// IsWhole reports whether the box is everything of a shape.
+func (b Box) IsWhole(shape []int) bool {
+	return slices.EqualFunc(b, shape, func(r Range, e int) bool { return r == Range{0, e} })
+}
+
 // Whole is the box of everything of a shape.
 func Whole(shape []int) Box {
 	b := make(Box, len(shape))
