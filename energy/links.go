@@ -41,7 +41,15 @@ type carried struct {
 
 func (a *account) integrateLinks() error {
 	pl := a.p.Platform
-	on := make([][]carried, len(pl.Links))
+	on, count := make([][]carried, len(pl.Links)), make([]int, len(pl.Links))
+	for i := range a.s.Transfers {
+		for _, use := range pl.LinkUses(a.s.Transfers[i].From, a.s.Transfers[i].To) {
+			count[use.Link]++
+		}
+	}
+	for l := range on {
+		on[l] = make([]carried, 0, count[l])
+	}
 	for i := range a.s.Transfers {
 		v := &a.s.Transfers[i]
 		if _, ok := pl.Route(v.From, v.To); !ok {

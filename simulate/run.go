@@ -246,7 +246,7 @@ func (s *simulation) move(id int32, t schedule.Transfer) {
 	s.transferOf[id] = int32(len(s.out.Transfers))
 	s.out.Transfers = append(s.out.Transfers, t)
 	if s.opt.Moving != nil {
-		if d, ok := s.opt.Moving(&t); ok {
+		if d, ok := s.opt.Moving(&s.out.Transfers[len(s.out.Transfers)-1]); ok {
 			s.events.Push(event{t.Start + d, copyEnds, t.Step, s.p.Graph.Rank(t.For), id})
 			return
 		}

@@ -102,7 +102,7 @@ func (l *timeline) append(s slotOf) {
 	last := len(l.chunks) - 1
 	free := s.start - l.endBefore(last+1)
 	if last < 0 || len(l.chunks[last].slots) == maxTimelineChunk-1 {
-		l.chunks = append(l.chunks, timelineChunk{slots: make([]slotOf, 0, maxTimelineChunk)})
+		l.chunks = append(l.chunks, timelineChunk{})
 		last++
 	}
 	c := &l.chunks[last]

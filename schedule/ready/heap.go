@@ -8,33 +8,39 @@ type Heap[T interface{ Before(T) bool }] []T
 func (h *Heap[T]) Push(x T) {
 	*h = append(*h, x)
 	a := *h
-	for i := len(a) - 1; i > 0; {
+	i := len(a) - 1
+	for i > 0 {
 		parent := (i - 1) / 2
-		if !a[i].Before(a[parent]) {
-			return
+		if !x.Before(a[parent]) {
+			break
 		}
-		a[i], a[parent] = a[parent], a[i]
+		a[i] = a[parent]
 		i = parent
 	}
+	a[i] = x
 }
 
 // Pop removes the first element.
 func (h *Heap[T]) Pop() T {
 	a := *h
-	top, last := a[0], len(a)-1
-	a[0] = a[last]
+	last := len(a) - 1
+	top, x := a[0], a[last]
 	a = a[:last]
-	for i := 0; ; {
-		child := 2*i + 1
+	*h = a
+	if last == 0 {
+		return top
+	}
+	i := 0 // where x goes
+	for child := 1; child < last; child = 2*i + 1 {
 		if child+1 < last && a[child+1].Before(a[child]) {
 			child++
 		}
-		if child >= last || !a[child].Before(a[i]) {
+		if !a[child].Before(x) {
 			break
 		}
-		a[i], a[child] = a[child], a[i]
+		a[i] = a[child]
 		i = child
 	}
-	*h = a
+	a[i] = x
 	return top
 }
