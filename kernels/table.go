@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unique"
 
 	"dahl/dag"
@@ -54,14 +55,6 @@ func NewTable(others ...Kernel) (*Table, error) {
 // Lookup finds an operation, which nobody changes.
 func (t *Table) Lookup(op string) (*Kernel, bool) {
 	if t == nil {
-		k, err := KernelByName(op)
-		return k, err == nil
-	}
-	return t.find(op)
-}
-
-func (t *Table) find(op string) (*Kernel, bool) {
-	if t == nil {
 		return lookup(op)
 	}
 	k, ok := t.byOp[op]
@@ -75,7 +68,7 @@ func (t *Table) Validate(s *calls.Spec) error {
 }
 
 func (t *Table) validSpace(s *calls.Spec) (*Space, error) {
-	k, ok := t.find(s.Op)
+	k, ok := t.Lookup(s.Op)
 	if !ok {
 		return nil, fmt.Errorf("unknown operation %q", s.Op)
 	}
@@ -85,7 +78,7 @@ func (t *Table) validSpace(s *calls.Spec) (*Space, error) {
 // SpaceOf is the iteration space of a call of an operation of the table, or what is wrong with its
 // shapes.
 func (t *Table) SpaceOf(s *calls.Spec) (*Space, error) {
-	k, ok := t.find(s.Op)
+	k, ok := t.Lookup(s.Op)
 	if !ok {
 		return nil, fmt.Errorf("unknown operation %q", s.Op)
 	}
@@ -189,13 +182,18 @@ func VariantNames() (list []string) {
 
 // lookup finds a line of the table itself.
 func lookup(op string) (*Kernel, bool) {
-	for i := range table {
-		if table[i].Op == op {
-			return &table[i], true
-		}
-	}
-	return nil, false
+	k, ok := byOp()[op]
+	return k, ok
 }
+
+// byOp has the lines of the table by their names.
+var byOp = sync.OnceValue(func() map[string]*Kernel {
+	all := map[string]*Kernel{}
+	for i := range table {
+		all[table[i].Op] = &table[i]
+	}
+	return all
+})
 
 func (k *Kernel) clone() Kernel {
 	c := *k

@@ -1,10 +1,6 @@
 package nn
 
-import (
-	"slices"
-
-	"dahl/dag"
-)
+import "dahl/dag"
 
 const none = dag.None
 
@@ -108,7 +104,7 @@ func (x *tensor) gradient(channels dag.Dimension) Operand {
 func boxOf(shape []int, first ...dag.Range) dag.Box {
 	box := dag.Whole(shape)
 	copy(box, first)
-	if slices.Equal(box, dag.Whole(shape)) {
+	if box.IsWhole(shape) {
 		return nil
 	}
 	return box

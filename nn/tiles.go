@@ -108,7 +108,16 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		t.Labels = labelsOf(n.Name, phase)
 		return t
 	}
-	eachPart(sides, func(ranges []dag.Range) { l.add(part(sides, ranges)) })
+	var before dag.Task
+	eachPart(sides, func(ranges []dag.Range) {
+		t := part(sides, ranges)
+		if alike(&t, &before) {
+			t.Labels.MicroBatch, t.Shape, t.Flops, t.MovedBytes = l.now.label, before.Shape, before.Flops, before.MovedBytes
+			l.b.Task(t)
+			return
+		}
+		before = l.add(t)
+	})
 	l.note(n, sides, cuts, part)
 	return sides
 }
@@ -116,6 +125,13 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 // sumsParts reports whether an operation is cut along a side over which it sums.
 func sumsParts(sides []side) bool {
 	return slices.ContainsFunc(sides, func(s side) bool { return s.dim < 0 && s.isCut() })
+}
+
+// alike reports whether two tiles of an operation are calls of the same shape.
+func alike(a, b *dag.Task) bool {
+	return slices.Equal(a.Params, b.Params) && slices.EqualFunc(a.Accesses, b.Accesses, func(x, y dag.Access) bool {
+		return x.Buffer == y.Buffer && x.Mode == y.Mode && slices.EqualFunc(x.Box, y.Box, func(r, s dag.Range) bool { return r.Len() == s.Len() })
+	})
 }
 
 // sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. Its tasks have all of
@@ -208,12 +224,14 @@ func (l *lowerer) shapeOf(o Operand) []int {
 	return shape
 }
 
-// within is a box of a region as one of its buffer; nil for the whole buffer.
+// within turns a box of a region into one of its buffer; nil stands for the whole buffer.
 func (l *lowerer) within(of dag.Region, box dag.Box) dag.Box {
-	box = slices.Clone(box)
 	for d := range of.Box {
 		box[d].Lo += of.Box[d].Lo
 		box[d].Hi += of.Box[d].Lo
 	}
-	return boxOf(l.b.BufferAt(of.Buffer).Shape, box...)
+	if box.IsWhole(l.b.BufferAt(of.Buffer).Shape) {
+		return nil
+	}
+	return box
 }
