@@ -120,11 +120,22 @@ func (a *account) integrateDevices() {
 // piece is a device between two moments at which anything begins or ends there.
 type piece struct {
 	d        *platform.Device
+	calls    []calling
 	units    []unitNow // nil means nothing ever changes
+	states   []int32   // stretches that hold
 	running  []int     // calls on each unit
 	modelled []int     // without joules of their own
+	used     []int32   // the units with calls
 
 	busy, modelledBusy int // units
+}
+
+// calling is a span of the device: its unit, the watts of joules of its own if it has any, and its joules so far.
+type calling struct {
+	unit   int32
+	own    bool
+	watts  float64
+	joules float64
 }
 
 // integrateDevice adds up one device over its spans.
@@ -134,68 +145,87 @@ func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 		a.turnOff(d)
 		return
 	}
-	in := make([]interval, len(spans))
-	for k, i := range spans {
-		in[k] = interval{a.s.Spans[i].Start, a.s.Spans[i].End}
-	}
 	stretches := a.stretchesOf(func(c *schedule.Change) bool { return c.Device == id })
+	p := piece{d: d, calls: make([]calling, len(spans)), running: make([]int, d.Count), modelled: make([]int, d.Count)}
+	in := make([]interval, len(spans), len(spans)+len(stretches))
+	for k, i := range spans {
+		v := &a.s.Spans[i]
+		in[k] = interval{v.Start, v.End}
+		p.calls[k].unit = int32(a.p.Platform.Workers[v.Worker].Index)
+		if joules := a.spanCallJ[i]; joules != 0 {
+			p.calls[k].own, p.calls[k].watts = true, joules/(v.End-v.Start).Seconds()
+		}
+	}
 	for _, s := range stretches {
 		in = append(in, s.interval)
 	}
-	p := piece{d: d, running: make([]int, d.Count), modelled: make([]int, d.Count)}
 	if len(stretches) > 0 {
 		p.units = make([]unitNow, d.Count)
 	}
-	unit := func(k int32) int { return a.p.Platform.Workers[a.s.Spans[spans[k]].Worker].Index }
 	a.devices = append(a.devices, newEntry(d.Name, d.PowerSource))
 	trace := a.trace(d.Name)
-	var states []int32
-	idle, above := d.ClockInForce().Idle, 0.0 // of a unit that runs a modelled call
 	sweep(in, a.s.Makespan, func(from, to time.Duration, active []int32) {
-		clear(p.running)
-		clear(p.modelled)
-		p.busy, p.modelledBusy = 0, 0
-		callWatts := 0.0
-		states = states[:0]
-		for _, k := range active {
-			if int(k) >= len(spans) {
-				states = append(states, k-int32(len(spans)))
-				continue
-			}
-			u := unit(k)
-			if p.running[u]++; p.running[u] == 1 {
-				p.busy++
-			}
-			if joules := a.spanCallJ[spans[k]]; joules != 0 {
-				callWatts += joules / (in[k].end - in[k].start).Seconds()
-			} else if p.modelled[u]++; p.modelled[u] == 1 {
-				p.modelledBusy++
-			}
-		}
-		unitsNow(d, p.units, stretches, states)
+		callWatts := p.begin(active)
+		unitsNow(d, p.units, stretches, p.states)
 		secs := (to - from).Seconds()
-		if p.units == nil {
-			above = d.WattsAboveIdle(d.AtClock, p.modelledBusy)
-		}
-		for _, k := range active {
-			if int(k) >= len(spans) {
-				continue
-			}
-			u := unit(k)
-			if p.units != nil {
-				clock := p.units[u].clock
-				idle, above = d.ClockAt(clock).Idle, d.WattsAboveIdle(clock, p.modelledBusy)
-			}
-			watts := idle / float64(p.running[u])
-			if joules := a.spanCallJ[spans[k]]; joules != 0 {
-				watts += joules / (in[k].end - in[k].start).Seconds()
-			} else {
-				watts += above / float64(p.modelled[u])
-			}
-			a.spanJ[spans[k]] += float64(watts * secs)
-		}
+		p.addCalls(active, secs)
 		trace.add(from, p.rest(&a.devices[id], secs)+callWatts)
 	})
+	for k, i := range spans {
+		a.spanJ[i] = p.calls[k].joules
+	}
+}
+
+// begin takes the calls and stretches of the piece. It returns the watts of calls with joules of their own.
+func (p *piece) begin(active []int32) (callWatts float64) {
+	for _, u := range p.used {
+		p.running[u], p.modelled[u] = 0, 0
+	}
+	p.busy, p.modelledBusy, p.states, p.used = 0, 0, p.states[:0], p.used[:0]
+	for _, k := range active {
+		if int(k) >= len(p.calls) {
+			p.states = append(p.states, k-int32(len(p.calls)))
+			continue
+		}
+		call := &p.calls[k]
+		u := call.unit
+		if p.running[u]++; p.running[u] == 1 {
+			p.busy++
+			p.used = append(p.used, u)
+		}
+		if call.own {
+			callWatts += call.watts
+		} else if p.modelled[u]++; p.modelled[u] == 1 {
+			p.modelledBusy++
+		}
+	}
+	return callWatts
+}
+
+// addCalls adds the joules of calls.
+func (p *piece) addCalls(active []int32, secs float64) {
+	idle, above := p.d.ClockInForce().Idle, 0.0 // of a unit that runs a modelled call
+	if p.units == nil {
+		above = p.d.WattsAboveIdle(p.d.AtClock, p.modelledBusy)
+	}
+	for _, k := range active {
+		if int(k) >= len(p.calls) {
+			continue
+		}
+		call := &p.calls[k]
+		u := call.unit
+		if p.units != nil {
+			clock := p.units[u].clock
+			idle, above = p.d.ClockAt(clock).Idle, p.d.WattsAboveIdle(clock, p.modelledBusy)
+		}
+		watts := idle / float64(p.running[u])
+		if call.own {
+			watts += call.watts
+		} else {
+			watts += above / float64(p.modelled[u])
+		}
+		call.joules += float64(watts * secs)
+	}
 }
 
 // rest adds the joules of units that run nothing to an entry. It returns the watts of the device,

@@ -19,22 +19,25 @@ func sweep(in []interval, end time.Duration, visit func(from, to time.Duration, 
 			order = append(order, int32(i))
 		}
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(in[a].start, in[b].start), cmp.Compare(a, b))
-	})
+	byStart := func(a, b int32) int { return cmp.Or(cmp.Compare(in[a].start, in[b].start), cmp.Compare(a, b)) }
+	if !slices.IsSortedFunc(order, byStart) {
+		slices.SortFunc(order, byStart)
+	}
 	var active []int32
 	for now := time.Duration(0); now < end; {
-		active = slices.DeleteFunc(active, func(i int32) bool { return in[i].end <= now })
+		next, still := end, active[:0]
+		for _, i := range active {
+			if until := in[i].end; until > now {
+				still, next = append(still, i), min(next, until)
+			}
+		}
+		active = still
 		for len(order) > 0 && in[order[0]].start <= now {
-			active = append(active, order[0])
+			active, next = append(active, order[0]), min(next, in[order[0]].end)
 			order = order[1:]
 		}
-		next := end
 		if len(order) > 0 {
 			next = min(next, in[order[0]].start)
-		}
-		for _, i := range active {
-			next = min(next, in[i].end)
 		}
 		visit(now, next, active)
 		now = next

@@ -21,9 +21,7 @@ func (s *Schedule) Complete(p *Problem) error {
 
 // completeTimes is Complete without the contents of memories.
 func (s *Schedule) completeTimes(p *Problem) {
-	bySpan := func(a, b Span) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.End, b.End))
-	}
+	bySpan := func(a, b Span) int { return a.Compare(&b) }
 	if !slices.IsSortedFunc(s.Spans, bySpan) {
 		slices.SortStableFunc(s.Spans, bySpan) // tasks of no duration keep their worker's order
 	}

@@ -197,11 +197,8 @@ func (l *Lists) prepareEntry() {
 			continue
 		}
 		l.enterBy(int32(i), m)
-		waitsFor := map[int32]bool{}
 		for _, atom := range m.Atoms {
-			if first, ok := brought[delivery{atom, m.From}]; ok && !waitsFor[first] {
-				waitsFor[first] = true
-				l.entry.after[first] = append(l.entry.after[first], int32(i))
+			if first, ok := brought[delivery{atom, m.From}]; ok && appendNew(&l.entry.after[first], int32(i)) {
 				l.entry.stages[i]++
 			}
 			brought[delivery{atom, m.To}] = int32(i)
@@ -229,22 +226,33 @@ func (l *Lists) enterBy(i int32, m *place.Move) {
 // findReaders finds the tasks that wait for moves before the first step.
 func (l *Lists) findReaders(brought map[delivery]int32) {
 	g := l.pg.Origin
+	entered := make([]bool, len(g.Buffers)) // by storage
+	for _, m := range l.pg.Enter {
+		entered[m.Buffer] = true
+	}
 	for w, list := range l.pg.Order[:l.workers] {
 		memory := l.p.Platform.MemoryOf(platform.WorkerID(w))
 		for _, t := range list {
 			task := l.pg.TaskOf(t)
-			waitsFor := map[int32]bool{}
 			for i, a := range g.Tasks[task].Accesses {
-				if !a.Mode.Reads() {
+				if !a.Mode.Reads() || !entered[g.Storage(a.Buffer)] {
 					continue
 				}
 				for _, atom := range g.Atoms(task, i) {
-					if move, ok := brought[delivery{atom, memory}]; ok && !waitsFor[move] {
-						waitsFor[move] = true
-						l.entry.readers[move] = append(l.entry.readers[move], t)
+					if move, ok := brought[delivery{atom, memory}]; ok {
+						appendNew(&l.entry.readers[move], t)
 					}
 				}
 			}
 		}
 	}
+}
+
+// appendNew appends what is not the last of a list.
+func appendNew[T comparable](list *[]T, x T) bool {
+	if n := len(*list); n > 0 && (*list)[n-1] == x {
+		return false
+	}
+	*list = append(*list, x)
+	return true
 }

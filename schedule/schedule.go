@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"time"
 
 	"dahl/dag"
@@ -46,6 +47,14 @@ type Span struct {
 	// Start is when the kernel began and End when it ended; Ready is when the
 	// last predecessor had ended and the operands had arrived (negative: unknown).
 	Ready, Start, End time.Duration
+}
+
+// Compare orders the spans of a schedule.
+func (s *Span) Compare(o *Span) int {
+	if s.Start != o.Start {
+		return cmp.Compare(s.Start, o.Start)
+	}
+	return cmp.Or(cmp.Compare(s.Worker, o.Worker), cmp.Compare(s.End, o.End))
 }
 
 // Transfer is one movement of a region.

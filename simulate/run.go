@@ -224,9 +224,18 @@ func (s *simulation) begin(i, begun dag.Instance, w platform.WorkerID, ready, fr
 	}
 	s.pace.End(w, start+takes)
 	s.busy[w] = start + takes
-	s.out.Spans = append(s.out.Spans, schedule.Span{Task: i.Task, Step: i.Step, Worker: w,
-		Ready: ready, Start: start, End: start + takes})
+	s.addSpan(schedule.Span{Task: i.Task, Step: i.Step, Worker: w, Ready: ready, Start: start, End: start + takes})
 	s.events.Push(event{start + takes, taskEnds, i.Step, s.p.Graph.Rank(i.Task), int32(w)})
+}
+
+// addSpan keeps the spans in the order of a schedule. At most one span of each other worker is still to start.
+func (s *simulation) addSpan(x schedule.Span) {
+	s.out.Spans = append(s.out.Spans, x)
+	at := len(s.out.Spans) - 1
+	for ; at > 0 && x.Compare(&s.out.Spans[at-1]) < 0; at-- {
+		s.out.Spans[at] = s.out.Spans[at-1]
+	}
+	s.out.Spans[at] = x
 }
 
 // transfer starts a movement.
