@@ -332,14 +332,38 @@ func (b *Builder) fail(format string, args ...any) {
 }
 
 // Build derives the dependences. The builder must not be used afterwards.
-func (b *Builder) Build() (*Graph, error) {
+func (b *Builder) Build() (*Graph, error) { return b.build((*Graph).derive) }
+
+// BuildExpanded is Build and then [Expand], without dependences in between.
+func (b *Builder) BuildExpanded() (*Graph, error) {
+	if !b.reduces() {
+		return b.Build()
+	}
+	g, err := b.build((*Graph).cut)
+	if err != nil {
+		return nil, err
+	}
+	return Expand(g)
+}
+
+// reduces reports whether a task adds to the sum of others.
+func (b *Builder) reduces() bool {
+	return slices.ContainsFunc(b.chunks, func(tasks []Task) bool {
+		return slices.ContainsFunc(tasks, func(t Task) bool {
+			return slices.ContainsFunc(t.Accesses, func(a Access) bool { return a.Mode == Reduce })
+		})
+	})
+}
+
+// build completes the graph.
+func (b *Builder) build(complete func(*Graph) error) (*Graph, error) {
 	if b.err != nil {
 		return nil, fmt.Errorf("graph %q: %w", b.graph.Name, b.err)
 	}
 	g := b.graph // a copy, so that the graph does not keep the maps of names alive
 	g.Tasks = b.allTasks()
 	b.taskNames, b.bufferIDs, b.chunks = nameTable{}, nil, nil
-	if err := g.derive(); err != nil {
+	if err := complete(&g); err != nil {
 		return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 	}
 	g.hash = sync.OnceValue(g.textHash)

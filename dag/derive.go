@@ -22,17 +22,7 @@ func (g *Graph) derive() error {
 	var ranked sync.WaitGroup
 	ranked.Go(g.rankNames)
 	defer ranked.Wait()
-	grids, err := g.cutStorages()
-	if err != nil {
-		return err
-	}
-	if err := g.numberAtoms(grids); err != nil {
-		return err
-	}
-	if err := g.coverAccesses(grids); err != nil {
-		return err
-	}
-	if err := g.checkTaskAliases(); err != nil {
+	if err := g.cut(); err != nil {
 		return err
 	}
 	for i := range g.Buffers {
@@ -45,6 +35,21 @@ func (g *Graph) derive() error {
 	}
 	g.Links, g.isCarried, g.isWritten = g.Body().Link()
 	return g.checkVersions()
+}
+
+// cut finds the atoms of the graph and of its accesses.
+func (g *Graph) cut() error {
+	grids, err := g.cutStorages()
+	if err != nil {
+		return err
+	}
+	if err := g.numberAtoms(grids); err != nil {
+		return err
+	}
+	if err := g.coverAccesses(grids); err != nil {
+		return err
+	}
+	return g.checkTaskAliases()
 }
 
 // cutStorages finds each storage's refinement and the boundaries of all regions.

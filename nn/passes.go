@@ -80,12 +80,19 @@ func (l *lowerer) tile() (err error) {
 	for _, l.now = range l.opt.microBatches() {
 		l.addMicroBatch()
 	}
+	if l.opt.After == nil { // nobody looks at the graph before it is expanded
+		return l.b.Err()
+	}
 	l.graph, err = l.b.Build()
 	return err
 }
 
 func (l *lowerer) expand() (err error) {
-	l.graph, err = dag.Expand(l.graph)
+	if l.graph == nil {
+		l.graph, err = l.b.BuildExpanded()
+	} else {
+		l.graph, err = dag.Expand(l.graph)
+	}
 	return err
 }
 
