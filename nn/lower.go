@@ -358,9 +358,18 @@ func (l *lowerer) ranges(n *Node, along dag.Dimension, extent int, pass dag.Pass
 	l.note(n, []side{s}, cuts, func(_ []side, ranges []dag.Range) dag.Task { return part(ranges[0]) })
 }
 
-func (l *lowerer) add(t dag.Task) {
+// add adds a task, and returns it with its shape and its work.
+func (l *lowerer) add(t dag.Task) dag.Task {
 	t.Type, t.Labels.MicroBatch = l.opt.Type, l.now.label
-	l.m.kernels.Add(l.b, t)
+	if l.b.Err() != nil {
+		return t
+	}
+	if err := l.m.kernels.Complete(&t, l.b.BufferAt); err != nil {
+		l.b.Fail(err)
+		return t
+	}
+	l.b.Task(t)
+	return t
 }
 
 // newName is a name for a buffer of a layer. If another layer has that buffer of the same value, the name ends with the

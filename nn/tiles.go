@@ -111,18 +111,20 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 	var before dag.Task
 	eachPart(sides, func(ranges []dag.Range) {
 		t := part(sides, ranges)
-		t.Labels.MicroBatch = l.now.label
 		if alike(&t, &before) {
-			t.Shape, t.Flops, t.MovedBytes = before.Shape, before.Flops, before.MovedBytes
-		} else if err := l.m.kernels.Complete(&t, l.b.BufferAt); err != nil {
-			l.b.Fail(err)
+			t.Labels.MicroBatch, t.Shape, t.Flops, t.MovedBytes = l.now.label, before.Shape, before.Flops, before.MovedBytes
+			l.b.Task(t)
 			return
 		}
-		l.b.Task(t)
-		before = t
+		before = l.add(t)
 	})
 	l.note(n, sides, cuts, part)
 	return sides
+}
+
+// sumsParts reports whether an operation is cut along a side over which it sums.
+func sumsParts(sides []side) bool {
+	return slices.ContainsFunc(sides, func(s side) bool { return s.dim < 0 && s.isCut() })
 }
 
 // alike reports whether two tiles of an operation are calls of the same shape.
@@ -130,11 +132,6 @@ func alike(a, b *dag.Task) bool {
 	return slices.Equal(a.Params, b.Params) && slices.EqualFunc(a.Accesses, b.Accesses, func(x, y dag.Access) bool {
 		return x.Buffer == y.Buffer && x.Mode == y.Mode && slices.EqualFunc(x.Box, y.Box, func(r, s dag.Range) bool { return r.Len() == s.Len() })
 	})
-}
-
-// sumsParts reports whether an operation is cut along a side over which it sums.
-func sumsParts(sides []side) bool {
-	return slices.ContainsFunc(sides, func(s side) bool { return s.dim < 0 && s.isCut() })
 }
 
 // sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. Its tasks have all of
