@@ -236,7 +236,7 @@ soak:
 	DAHL_SOAK=1 go test ./bench -run '^TestSoak$$' -count=1 -v -timeout 0
 
 # CASES plans of random networks on random machines beside plans of fewer devices, of policies and of fewer nodes, none of which
-# may be better: half an hour.
+# may be better: an hour of processor time.
 CASES ?= 200
 
 judge:

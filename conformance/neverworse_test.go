@@ -35,7 +35,7 @@ const neverWorseAsked = "DAHL_NEVER_WORSE"
 
 // Each search has so many nodes, and a larger one four times as many. A plan of more devices may be so far above one of fewer.
 const (
-	neverWorseNodes = 500
+	neverWorseNodes = 20_000
 	moreNodes       = 4
 	mostSubsets     = 5
 	subsetSlack     = 0.01

@@ -49,7 +49,6 @@ var badInputs = []struct{ line, want string }{
 	{"plan --platforms laptop --devices nope", `"nope"`},
 	{"plan --objectives nope", "energy"},
 	{"plan --batches 0", "--batches 0:"},
-	{"plan --budgets 0s", "--budgets 0s"},
 	{"plan --hand=-1", "--hand -1:"},
 	{"plan --climb=-1", "--climb -1:"},
 	{"plan --dahl nope/dahl", "nope/dahl"},

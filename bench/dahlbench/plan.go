@@ -25,7 +25,7 @@ type planOptions struct {
 	dahl, devices                  string
 	networks, machines, objectives []string
 	batches                        []int
-	budgets                        []time.Duration
+	budgets                        []string
 	hand, climb                    int
 	defaults                       bool
 	seed                           uint64
@@ -63,7 +63,7 @@ beyond those of one with --policy heft: it decides for the least time, on defaul
 	f.StringVar(&o.devices, "devices", "", "choose among these devices, as --devices of dahl plan (default: all)")
 	f.StringSliceVar(&o.objectives, "objectives", []string{string(problem.Energy), string(problem.Time)}, "what is made small")
 	f.IntSliceVar(&o.batches, "batches", []int{64, 32}, "batch sizes")
-	f.DurationSliceVar(&o.budgets, "budgets", []time.Duration{15 * time.Second, time.Minute}, "about how long to look for each plan")
+	f.StringSliceVar(&o.budgets, "budgets", []string{"15s", "60s"}, "how long to look for each plan, as --budget of dahl plan")
 	f.IntVar(&o.hand, "hand", 200, "choices made by hand")
 	f.IntVar(&o.climb, "climb", 0, "evaluations of a hill climb (0: none)")
 	f.BoolVar(&o.defaults, "default", false, "also what simulate decides without a policy")
@@ -76,11 +76,6 @@ beyond those of one with --policy heft: it decides for the least time, on defaul
 func (o *planOptions) check() error {
 	_, err := chosen("objectives", o.objectives, problem.Objectives())
 	err = cmp.Or(err, cli.CheckModels(o.networks...), cli.CheckNumbers("batches", o.batches...), cli.CheckNotNegative("hand", o.hand), cli.CheckNotNegative("climb", o.climb))
-	for _, budget := range o.budgets {
-		if err == nil && budget <= 0 {
-			err = cli.InputErrorf("--budgets %v: want positive times", budget)
-		}
-	}
 	for _, name := range o.machines {
 		if err == nil {
 			_, err = machine(name, o.devices, 0)
@@ -133,7 +128,7 @@ type planRow struct {
 	machine, network string
 	batch            int
 	objective        problem.Objective
-	budget           time.Duration
+	budget           string
 	plan             planned
 	hand, climb      found
 	byDefault        *simulated
@@ -149,8 +144,11 @@ type planned struct {
 		} `json:"figures"`
 	} `json:"chosen"`
 	Gap  *float64 `json:"gap"` // nil means that no bound covers the plan
-	took time.Duration
+	took cost
 }
+
+// cost is the time of a command, and the time of its processors.
+type cost struct{ wall, processor time.Duration }
 
 // bound is the least value that a plan can have.
 func (p *planned) bound() float64 {
@@ -196,7 +194,7 @@ func (o *planOptions) rows(ctx context.Context, dir, machine, network string, ba
 			row.byDefault = byDefault
 		}
 		for _, row.budget = range o.budgets {
-			of := append([]string{"plan", "--objective", objective, "--budget", row.budget.String()}, of...)
+			of := append([]string{"plan", "--objective", objective, "--budget", row.budget}, of...)
 			if row.plan.took, err = o.runDahl(ctx, &row.plan, of...); err != nil {
 				return nil, err
 			}
@@ -215,22 +213,22 @@ func (o *planOptions) simulate(ctx context.Context, of []string) (*simulated, er
 		return nil, err
 	}
 	with, err := o.runDahl(ctx, &own, of...)
-	own.beyond = with - without
+	own.beyond = with.wall - without.wall
 	return &own, err
 }
 
-// runDahl runs a command, reads what it prints, and returns how long it took.
-func (o *planOptions) runDahl(ctx context.Context, said any, args ...string) (time.Duration, error) {
+// runDahl runs a command and reads its output.
+func (o *planOptions) runDahl(ctx context.Context, said any, args ...string) (took cost, err error) {
 	cmd, began := exec.CommandContext(ctx, o.dahl, args...), time.Now()
 	var errors bytes.Buffer
 	cmd.Stderr = &errors
 	out, err := cmd.Output()
-	took := time.Since(began)
-	if err == nil {
+	if took.wall = time.Since(began); err == nil {
+		took.processor = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		err = json.Unmarshal(out, said)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("dahl %s: %w: %s", strings.Join(args, " "), err, errors.Bytes())
+		return took, fmt.Errorf("dahl %s: %w: %s", strings.Join(args, " "), err, errors.Bytes())
 	}
 	return took, nil
 }

@@ -30,8 +30,8 @@ var planUnits = map[problem.Objective]struct {
 
 // head is the first two lines.
 func (t *planTable) head() string {
-	head := "| machine | network | batch | objective | budget | plan | bound | gap, % | took, s | devices, tiles |"
-	line := "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | --- |"
+	head := "| machine | network | batch | objective | budget | plan | bound | gap, % | took, s | of processors | devices, tiles |"
+	line := "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
 	if t.hand > 0 {
 		head += fmt.Sprintf(" best of %d by hand | plan against it, %% | its choice |", t.hand)
 		line += " ---: | ---: | --- |"
@@ -58,8 +58,8 @@ func (t *planTable) format(r planRow) string {
 	}
 	number := func(value float64) string { return known(value, "%.5g", value*unit.per) }
 	over := func(value, other float64) string { return known(other, "%.2f", 100*(value/other-1)) }
-	text := fmt.Sprintf("| %s | %s | %d | %s, %s | %v | %s | %s | %s | %.1f | %s |", r.machine, r.network, r.batch, r.objective, unit.name, r.budget,
-		number(plan), number(r.plan.bound()), over(plan, r.plan.bound()), r.plan.took.Seconds(), space.Choice{Devices: r.plan.Chosen.Devices, Tiles: r.plan.Chosen.Tiles})
+	text := fmt.Sprintf("| %s | %s | %d | %s, %s | %v | %s | %s | %s | %.1f | %.1f | %s |", r.machine, r.network, r.batch, r.objective, unit.name, r.budget,
+		number(plan), number(r.plan.bound()), over(plan, r.plan.bound()), r.plan.took.wall.Seconds(), r.plan.took.processor.Seconds(), space.Choice{Devices: r.plan.Chosen.Devices, Tiles: r.plan.Chosen.Tiles})
 	beside := func(f *found) {
 		worse := ""
 		if f.value < plan*(1-rounding) {
