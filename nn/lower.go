@@ -58,6 +58,7 @@ type LowerOptions struct {
 
 	extents map[string]dag.LayerLowering // where [Model.Extents] takes them down; else nil
 	noted   *[]noted                     // where [Model.Operations] does; else nil
+	dry     bool                         // tasks are noted, and none is added
 	apart   bool                         // gradients and updates are operations of their own, and so are copies of weights
 }
 
@@ -359,6 +360,9 @@ func (l *lowerer) ranges(n *Node, along dag.Dimension, extent int, pass dag.Pass
 }
 
 func (l *lowerer) add(t dag.Task) {
+	if l.opt.dry {
+		return
+	}
 	t.Type, t.Labels.MicroBatch = l.opt.Type, l.now.label
 	l.m.kernels.Add(l.b, t)
 }
