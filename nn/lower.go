@@ -58,6 +58,7 @@ type LowerOptions struct {
 
 	extents map[string]dag.LayerLowering // where [Model.Extents] takes them down; else nil
 	noted   *[]noted                     // where [Model.Operations] does; else nil
+	dry     bool                         // tasks are noted, and none is added
 	apart   bool                         // gradients and updates are operations of their own, and so are copies of weights
 }
 
@@ -361,7 +362,7 @@ func (l *lowerer) ranges(n *Node, along dag.Dimension, extent int, pass dag.Pass
 // add adds a task, and returns it with its shape and its work.
 func (l *lowerer) add(t dag.Task) dag.Task {
 	t.Type, t.Labels.MicroBatch = l.opt.Type, l.now.label
-	if l.b.Err() != nil {
+	if l.opt.dry || l.b.Err() != nil {
 		return t
 	}
 	if err := l.m.kernels.Complete(&t, l.b.BufferAt); err != nil {

@@ -111,7 +111,7 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 	var before dag.Task
 	eachPart(sides, func(ranges []dag.Range) {
 		t := part(sides, ranges)
-		if alike(&t, &before) {
+		if !l.opt.dry && alike(&t, &before) {
 			t.Labels.MicroBatch, t.Shape, t.Flops, t.MovedBytes = l.now.label, before.Shape, before.Flops, before.MovedBytes
 			l.b.Task(t)
 			return

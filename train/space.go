@@ -8,6 +8,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/problem"
+	"dahl/plan/shares"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -77,6 +78,11 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 				return nil, err
 			}
 			return m.ranked(s.Devices, aim)
+		}
+		step := sync.OnceValues(c.shares)
+		s.Shares = func() (*shares.Step, *platform.Platform, error) {
+			made, err := step()
+			return made, p, err
 		}
 	}
 	return &Space{s, c}, nil

@@ -69,7 +69,7 @@ func frontPoints(found *best.Result) (points []frontPoint) {
 // frontFigure is the figure of a front.
 func (w *workload) frontFigure(found *best.Result, points []frontPoint) *plots.Front {
 	of := &plots.Front{Title: fmt.Sprintf("%s on %s: time and energy of %s plans", cmp.Or(w.Program.Name, w.Program.Graphs[0].Name), w.fullPlatform.Name, naming.Thousands(len(points))),
-		Of: plots.FrontBound(w.opts.Objective), Bound: found.Bound, BoundOf: words.CoveredText(found.Covered), Deadline: w.opts.Deadline.Seconds()}
+		Of: plots.FrontBound(w.opts.Objective), Bound: found.Bound, BoundOf: words.CoveredText(found), Deadline: w.opts.Deadline.Seconds()}
 	on := 0
 	for i := range points {
 		p := &points[i]

@@ -82,7 +82,7 @@ func (v *verification) checkCertificate(ctx context.Context) error {
 	if c.Deadline != o.Deadline {
 		return fmt.Errorf("its bound is of steps of at most %v, and the run was to keep %v", c.Deadline, o.Deadline)
 	}
-	if !slices.ContainsFunc(c.Leaves, func(l certificate.Leaf) bool { return l.Graph == v.manifest.Graphs[0].SHA256 }) {
+	if len(c.Leaves) > 0 && !slices.ContainsFunc(c.Leaves, func(l certificate.Leaf) bool { return l.Graph == v.manifest.Graphs[0].SHA256 }) {
 		return fmt.Errorf("no leaf bounds plans of the run's graph")
 	}
 	return c.Check(&s.Space)
@@ -102,7 +102,7 @@ func addObjective(ctx context.Context, s *record.Summary, o *flags.Options, foun
 	if found == nil {
 		return nil
 	}
-	of := &record.ObjectiveSummary{Objective: o.Objective, LowerBoundOf: words.CoveredText(found.Covered)}
+	of := &record.ObjectiveSummary{Objective: o.Objective, LowerBoundOf: words.CoveredText(found)}
 	s.ObjectiveSummary = of
 	if o.Steps > 1 {
 		seconds := found.Makespan.Seconds()
@@ -117,6 +117,9 @@ func addObjective(ctx context.Context, s *record.Summary, o *flags.Options, foun
 		of.LowerBoundJ = &found.Bound
 	default:
 		of.LowerBoundJS = &found.Bound
+	}
+	if found.All > 0 {
+		of.LowerBoundAll = &found.All
 	}
 	var err error
 	of.Explanation, err = found.Explain(ctx, o.Seed)

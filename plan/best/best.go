@@ -48,6 +48,7 @@ type Result struct {
 	Evaluated    *plan.Evaluated
 	space.Choice                          // for which the plan is
 	Covered      Covered                  // by Bound
+	All          float64                  // no plan of any lowering on any set of devices has less; zero means nothing is known
 	Certificate  *certificate.Certificate // of Bound; nil means the search has looked at all plans
 	Tried        []Attempt                // the best plan of each choice, the best first
 	Refused      []Refused                // choices without a plan
@@ -79,10 +80,13 @@ type Covered struct {
 
 // Gap is how far the value may be above the least one, relative to the bound; infinite where no bound covers the plan.
 func (r *Result) Gap() float64 {
-	if r.Covered.Outside {
-		return math.Inf(1)
+	switch {
+	case !r.Covered.Outside:
+		return r.Result.Gap()
+	case r.All > 0:
+		return r.Value/r.All - 1
 	}
-	return r.Result.Gap()
+	return math.Inf(1)
 }
 
 // Attempt is the best plan of one choice.
@@ -389,7 +393,13 @@ func (f *finder) result() (*Result, error) {
 		}
 	}
 	r.Proven = r.Bound >= r.Value*(1-rounding)
-	if whole && certified.Bound() >= r.Bound && (r.Bound > 0 || r.Proven) {
+	if !whole || certified.Bound() < r.Bound || !(r.Bound > 0 || r.Proven) {
+		certified.Leaves = nil
+	}
+	if err := r.boundAll(certified); err != nil {
+		return nil, err
+	}
+	if certified.Leaves != nil || certified.Layers != nil {
 		r.Certificate = certified
 	}
 	r.Covered = Covered{Sets: len(f.space.Devices), Tilings: len(f.space.Tiles), Own: slices.Contains(certified.Further, b.Choice)}

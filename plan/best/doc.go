@@ -26,8 +26,8 @@
 //
 // Sleep after tasks is chosen for the plans that local search has improved, when all else is. The order of transfers between memories
 // follows from the order of tasks ([improve]). No more than two versions of a buffer are tried. Bounds hold for any sleep, order and
-// number of versions. A certificate covers all choices of the space and the plan's own tiles; of tiles of single layers that
-// were tried and lost it says nothing.
+// number of versions. The leaves of a certificate cover all choices of the space and the plan's own tiles; of tiles of single layers that
+// were tried and lost they say nothing. A certificate also has a weaker bound for all lowerings of a network on all sets of devices ([dahl/plan/shares]).
 //
 // The price gives each call on each device the variant with the shortest time by itself, at the device's first clock with all
 // of its units. So weights depend neither on the number of units nor on clocks ([platform.Platform.Estimate]). What the

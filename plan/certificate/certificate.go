@@ -14,12 +14,16 @@ import (
 
 	"dahl/dag"
 	"dahl/plan/problem"
+	"dahl/plan/shares"
 	"dahl/plan/space"
 	"dahl/plan/tiling"
 )
 
 // Format names the form of a certificate on disk.
-const Format = "dahl-certificate 3"
+const Format = "dahl-certificate 4"
+
+// withoutLayers is the form of older ones, which have no Layers.
+const withoutLayers = "dahl-certificate 3"
 
 // Certificate is a lower bound of an objective over all plans of all choices of a space: sets of devices with
 // lowerings. Each leaf proves a bound of the plans of one choice, and of those choices whose plans it relaxes.
@@ -33,7 +37,9 @@ type Certificate struct {
 	Tiles    []tiling.Tiling `json:"tiles"`   // the lowerings that it covers
 	// Further lists choices outside the combinations of these sets and tilings.
 	Further []space.Choice `json:"further,omitempty"`
-	Leaves  []Leaf         `json:"leaves"`
+	// Layers is a bound for all lowerings on all sets of the devices; nil means there is none.
+	Layers *shares.Bound `json:"layers,omitempty"`
+	Leaves []Leaf        `json:"leaves"` // none: it covers no single choice
 }
 
 // Leaf is a bound of all plans of a choice.
@@ -149,7 +155,7 @@ func Read(r io.Reader) (*Certificate, error) {
 	if err := d.Decode(c); err != nil {
 		return nil, err
 	}
-	if c.Format != Format {
+	if c.Format != Format && (c.Format != withoutLayers || c.Layers != nil) {
 		return nil, fmt.Errorf("its format is %q; want %q", c.Format, Format)
 	}
 	parts, err := c.parts()

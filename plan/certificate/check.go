@@ -2,6 +2,7 @@ package certificate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -26,8 +27,29 @@ func (c *Certificate) Check(s *space.Space) error {
 	if err := parallel.Do(context.Background(), len(c.Leaves), k.checkLeaf); err != nil {
 		return err
 	}
+	if err := c.checkLayers(s); err != nil || len(c.Leaves) == 0 && c.Layers != nil {
+		return err
+	}
 	choices := slices.Concat(s.Choices(), c.Further)
 	return parallel.Do(context.Background(), len(choices), func(i int) error { return k.checkCovered(choices[i]) })
+}
+
+// checkLayers proves the bound for all lowerings, if there is one.
+func (c *Certificate) checkLayers(s *space.Space) error {
+	switch {
+	case c.Layers == nil:
+		return nil
+	case s.Shares == nil:
+		return errors.New("it has a bound for all lowerings of layers, and the program has none")
+	}
+	step, p, err := s.Shares()
+	if err == nil {
+		err = c.Layers.Check(step, p, problem.Aim{Objective: c.Objective, Steady: c.Steady, Deadline: c.Deadline})
+	}
+	if err != nil {
+		return fmt.Errorf("bound for all lowerings: %w", err)
+	}
+	return nil
 }
 
 // sameSet reports whether two lists have the same elements.

@@ -5,7 +5,8 @@
 // Read first: [Model], what a bound is about; then [Row], the inequalities that hold for every plan. In pool.go, period.go and
 // spread.go are those rows that count whole tasks; [Proof.Bound]; and [Condition], which splits all plans in parts with proofs
 // of their own. A [Certificate] has such proofs for all choices of a space, and
-// [Certificate.Check] proves them again and verifies that no plan is left out.
+// [Certificate.Check] proves them again and verifies that no plan is left out. A certificate may also have a bound for all lowerings of a network on all sets of
+// devices, see package shares.
 //
 // # Why a proof is one
 //

@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/plan/problem"
+	"dahl/plan/shares"
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
@@ -41,6 +42,8 @@ type Space struct {
 	Skips func(Choice) bool
 	// Neighbourhoods are neighbourhoods, those that promise most first.
 	Neighbourhoods []Neighbourhood
+	// Shares returns the work of a step in every lowering, and the machine with all devices of the sets; nil means that nobody knows.
+	Shares func() (*shares.Step, *platform.Platform, error)
 	// Ranked lists choices by the layer-wise model, the most promising first; nil means there is no model.
 	Ranked func(problem.Aim) ([]Ranked, error)
 	// Estimate is the value of any choice by the model. False means that the model does not know; nil that there is none.

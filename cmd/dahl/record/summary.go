@@ -344,12 +344,14 @@ type ObjectiveSummary struct {
 	LowerBoundJ  *float64 `json:"lower_bound_j,omitempty"`
 	LowerBoundJS *float64 `json:"lower_bound_js,omitempty"` // of joules times seconds
 	LowerBoundOf string   `json:"lower_bound_of"`           // the plans of which none is below
-	Gap          Number   `json:"gap"`                      // value over bound, minus 1; null where the plan is none of these
-	Proven       bool     `json:"proven"`
-	SteadyStepS  *float64 `json:"steady_step_s,omitempty"` // time of one step more, to which value and bound then refer
-	SteadyStepJ  *float64 `json:"steady_step_j,omitempty"`
-	Nodes        int      `json:"nodes"`
-	DeadlineS    float64  `json:"deadline_s,omitempty"` // that the step keeps
+	// LowerBoundAll is the bound of all lowerings on all sets of the devices, in the unit of the objective.
+	LowerBoundAll *float64 `json:"lower_bound_all,omitempty"`
+	Gap           Number   `json:"gap"` // value over bound, minus 1; null where the plan is none of these
+	Proven        bool     `json:"proven"`
+	SteadyStepS   *float64 `json:"steady_step_s,omitempty"` // time of one step more, to which value and bound then refer
+	SteadyStepJ   *float64 `json:"steady_step_j,omitempty"`
+	Nodes         int      `json:"nodes"`
+	DeadlineS     float64  `json:"deadline_s,omitempty"` // that the step keeps
 
 	*best.Explanation
 }

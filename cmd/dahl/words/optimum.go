@@ -8,6 +8,7 @@ import (
 	"dahl/cmd/dahl/flags"
 	"dahl/naming"
 	"dahl/plan/best"
+	"dahl/plan/shares"
 	"dahl/rundir"
 )
 
@@ -18,12 +19,12 @@ func boundText(found *best.Result, unit string) string {
 	if found.Certificate != nil {
 		by = " by " + rundir.CertificateFile
 	}
-	none := fmt.Sprintf("of %s no plan has less", CoveredText(found.Covered))
+	none := fmt.Sprintf("of %s no plan has less", CoveredText(found))
 	than := fmt.Sprintf("not proven: %s than %.6g %s%s", none, found.Bound, unit, by)
 	switch {
 	case found.Bound <= 0:
 		return "not proven: no bound yet, since the search ended before"
-	case found.Covered.Outside:
+	case found.Covered.Outside && found.All < found.Bound:
 		return than + "; the plan that was found is none of these, so that it may have less and no gap is known"
 	case found.Proven:
 		return "proven: " + none
@@ -31,8 +32,20 @@ func boundText(found *best.Result, unit string) string {
 	return fmt.Sprintf("%s, a gap of %.3g %%", than, 100*found.Gap())
 }
 
+// allText states the bound of all lowerings on all sets of devices; empty where there is none, or no greater one.
+func allText(found *best.Result, unit string) string {
+	if found.All <= 0 || found.All >= found.Bound {
+		return ""
+	}
+	return fmt.Sprintf("of %s no plan has less than %.6g %s, a gap of %.3g %%", shares.Covered, found.All, unit, 100*(found.Value/found.All-1))
+}
+
 // CoveredText names the plans under a bound.
-func CoveredText(c best.Covered) string {
+func CoveredText(found *best.Result) string {
+	c := found.Covered
+	if found.All > 0 && found.All >= found.Bound {
+		return shares.Covered
+	}
 	text := "these tasks"
 	if c.Tilings > 1 {
 		text = fmt.Sprintf("these %d tilings", c.Tilings)
@@ -58,5 +71,5 @@ func PrintOptimum(out io.Writer, o *flags.Options, found *best.Result) {
 	if o.Deadline > 0 {
 		PrintClauses(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
 	}
-	PrintClauses(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked))
+	PrintClauses(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked), allText(found, unit))
 }

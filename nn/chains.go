@@ -1,0 +1,190 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+)
+
+// path is operations of a lowering, from the first reader of a weight to its writer.
+type path struct {
+	names []string
+	// windows and rest say whether each tile of a drawn place reads the output of the tile of the drawn place before it: along
+	// rows and columns, and along all else.
+	windows, rest bool
+}
+
+// links are the works that all paths have. If rows or columns of a window are not where the draw has them, no operation with such
+// sides is drawn uniformly. If anything else is not, none is.
+func (w *workers) links(base *stepWork, paths []path, number map[string]int) (links []Link) {
+	for _, name := range paths[0].names {
+		work, ok := number[name]
+		uniform := true
+		for i := range paths {
+			p := &paths[i]
+			ok = ok && slices.Contains(p.names, name)
+			uniform = uniform && p.rest && (p.windows || !slices.ContainsFunc(base.noted[name].sides, func(s side) bool { return s.cuttable && s.isWindow() }))
+		}
+		if ok {
+			links = append(links, Link{work, uniform})
+		}
+	}
+	return links
+}
+
+func (s *side) isWindow() bool { return s.along == dag.AlongRows || s.along == dag.AlongColumns }
+
+// weights are the weights of all layers by their names.
+func (s *stepWork) weights() map[string]dag.BufferID {
+	all := map[string]dag.BufferID{}
+	for _, n := range s.l.nodes {
+		if len(n.Params) > 0 {
+			all[s.l.b.BufferAt(n.weights[0]).Name] = n.weights[0]
+		}
+	}
+	return all
+}
+
+// at is an operation of a path, by its number, and the access by which it reads from the one before it.
+type at struct{ operation, access int }
+
+// longest is the path of a weight with most operations.
+func (s *stepWork) longest(parameter dag.BufferID) []at {
+	most, from, by := make([]int, len(s.names)), make([]int, len(s.names)), make([]int, len(s.names))
+	writers := map[dag.BufferID][]int{} // by storage
+	end := -1
+	for t, name := range s.names {
+		task := s.whole[name]
+		from[t] = -1
+		for i := range task.Accesses {
+			a := &task.Accesses[i]
+			if !a.Mode.Reads() {
+				continue
+			}
+			of := s.storage(a.Buffer)
+			if of == parameter && task.Labels.Phase == phaseForward {
+				most[t] = max(most[t], 1)
+			}
+			for _, u := range writers[of] {
+				if most[u] > 0 && most[u] >= most[t] && s.writes(u, of, a) {
+					most[t], from[t], by[t] = most[u]+1, u, i
+				}
+			}
+		}
+		for _, a := range task.Accesses {
+			if of := s.storage(a.Buffer); a.Mode.Writes() && of == parameter && most[t] > 0 {
+				end = t
+			} else if role := s.l.b.BufferAt(of).Role; a.Mode.Writes() && (role == dag.Activation || role == dag.Gradient || role == dag.Workspace) {
+				writers[of] = append(writers[of], t)
+			}
+		}
+	}
+	var path []at
+	for t := end; t >= 0; t = from[t] {
+		path = append(path, at{t, by[t]})
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// storage is the buffer that a buffer is a view of, or itself.
+func (s *stepWork) storage(id dag.BufferID) dag.BufferID {
+	for s.l.b.BufferAt(id).ViewOf != none {
+		id = s.l.b.BufferAt(id).ViewOf
+	}
+	return id
+}
+
+// writes reports whether an operation writes some of what an access reads, as far as both see the storage in one shape.
+func (s *stepWork) writes(operation int, storage dag.BufferID, read *dag.Access) bool {
+	task := s.whole[s.names[operation]]
+	return slices.ContainsFunc(task.Accesses, func(a dag.Access) bool {
+		if !a.Mode.Writes() || s.storage(a.Buffer) != storage {
+			return false
+		}
+		for d := range a.Box {
+			if len(a.Box) == len(read.Box) && (a.Box[d].Hi <= read.Box[d].Lo || read.Box[d].Hi <= a.Box[d].Lo) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// path is the longest path of a weight.
+func (w *workers) path(s *stepWork, weight string) path {
+	p := path{windows: true, rest: true}
+	parameter, ok := s.weights()[weight]
+	if !ok {
+		return p
+	}
+	for i, a := range s.longest(parameter) {
+		name := s.names[a.operation]
+		if i > 0 {
+			windows, rest := w.follows(s, p.names[i-1], name, a.access)
+			p.windows, p.rest = p.windows && windows, p.rest && rest
+		}
+		p.names = append(p.names, name)
+	}
+	return p
+}
+
+// follows reports whether each tile of a drawn place reads by an access the output of the tile of the drawn place before it.
+func (w *workers) follows(s *stepWork, before, name string, access int) (windows, rest bool) {
+	o, task := s.noted[name], s.whole[name]
+	read := &task.Accesses[access]
+	rest = slices.ContainsFunc(s.whole[before].Accesses, func(a dag.Access) bool {
+		return a.Mode.Writes() && s.storage(a.Buffer) == s.storage(read.Buffer) && accessed(s.l, &a) == accessed(s.l, read)
+	})
+	windows = true
+	for i := range o.sides {
+		side := &o.sides[i]
+		if !side.cuttable {
+			continue
+		}
+		key := fmt.Sprint(task.Op, task.Shape, o.sides, i, access)
+		drawn, known := w.drawn[key]
+		if !known {
+			drawn = o.drawn(i, &task, access)
+			w.drawn[key] = drawn
+		}
+		windows, rest = windows && (drawn || !side.isWindow()), rest && (drawn || side.isWindow())
+	}
+	return windows, rest
+}
+
+// drawn reports whether a tile with one element of a side reads the element of the draw along this side: the same part of the
+// extent of the operand. Every tile reads all of an operand that does not depend on the side.
+func (o *noted) drawn(of int, whole *dag.Task, access int) bool {
+	sides, ranges := slices.Clone(o.sides), wholeOf(o.sides)
+	for i := range sides {
+		sides[i].size = sides[i].extent
+	}
+	boxOf := func(a *dag.Access) dag.Box {
+		if a.Box == nil {
+			return dag.Whole(o.l.b.BufferAt(a.Buffer).Shape)
+		}
+		return a.Box
+	}
+	all, n := boxOf(&whole.Accesses[access]), sides[of].extent
+	sides[of].size = 1
+	const ends = 16 // of a side without windows the tiles between are alike
+	for k := range n {
+		if !sides[of].isWindow() && k >= ends && k < n-ends {
+			continue
+		}
+		ranges[of] = dag.Range{Lo: k, Hi: k + 1}
+		t := o.part(sides, ranges)
+		if access >= len(t.Accesses) {
+			return false
+		}
+		for d, r := range boxOf(&t.Accesses[access]) {
+			extent := all[d].Len()
+			if lo, hi := all[d].Lo+k*extent/n, all[d].Lo+ceilDiv((k+1)*extent, n); r.Len() < extent && (r.Lo > lo || r.Hi < hi) {
+				return false
+			}
+		}
+	}
+	return true
+}

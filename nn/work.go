@@ -1,0 +1,347 @@
+package nn
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"dahl/dag"
+)
+
+// Work is an operation of every lowering. A tile has a share of it: the product, over the sides of the operation, of the parts that the tile
+// has. The shares of all tiles of a lowering add up to 1.
+type Work struct {
+	Name  string     // of its tasks, without their parts: "conv1.forward"
+	Forms []WorkForm // one of which a lowering has
+}
+
+// WorkForm is an operation that a lowering may have for some work, as with a ReLU or without. A tile with a share of it has
+// no fewer flops than that share of Flops.
+type WorkForm struct {
+	Op    string
+	Type  dag.DType
+	Flops float64
+	Sides []int   // the extents along which it may be cut
+	Moved []Moved // what a tile moves is no less than the sum of these
+}
+
+// Moved is bytes of an operand of an operation. A tile moves a part of them: the product of its parts of the sides on which the operand
+// depends.
+type Moved struct {
+	Bytes   float64
+	Depends uint // on these sides, as bits
+}
+
+// Link is work of a chain from one update of a weight to the next: a tile of each depends on one of the work before. If it is Uniform, the
+// tiles of a chain may be drawn at random such that the probability of each tile of the work is its share.
+type Link struct {
+	Work    int
+	Uniform bool
+}
+
+// Work lists what every lowering of a training step has to do, and the longest chain of it. The options' lowering has no meaning.
+//
+// A lowering fuses layers as their cuts allow: the cuts of a layer and of layers near to it say how it is fused. So Work goes through lowerings with all combinations of cuts for any two near layers. Operations are left out unless all of these have
+// them.
+//
+// The chain draws a sample, one row and one column for all layers, as parts of their extents, and a channel of each layer. The
+// tile of this place reads the output of the tile before it. The draw is uniform for an operation if rows and columns of its input lie
+// in its window, and if it reads all of the output before it.
+func (m *Model) Work(opt LowerOptions) ([]Work, []Link, error) {
+	opt.Train, opt.Lowering, opt.noted = true, dag.Lowering{}, nil
+	if err := opt.complete(m); err != nil {
+		return nil, nil, fmt.Errorf("work of model %q: %w", m.Name, err)
+	}
+	w := workers{m: m, known: map[string]WorkForm{}, drawn: map[string]bool{}}
+	var base *stepWork
+	var paths []path
+	weight := "" // of the longest path
+	forms := map[string][]WorkForm{}
+	for _, l := range m.partings(opt.Batch) {
+		s, err := w.lower(opt, l)
+		if err != nil {
+			return nil, nil, fmt.Errorf("work of model %q: %w", m.Name, err)
+		}
+		if base == nil {
+			base = s
+			most := 0
+			weights := s.weights()
+			for _, name := range slices.Sorted(maps.Keys(weights)) {
+				if n := len(s.longest(weights[name])); n > most {
+					weight, most = name, n
+				}
+			}
+			for name, f := range s.forms {
+				forms[name] = []WorkForm{f}
+			}
+		}
+		paths = append(paths, w.path(s, weight))
+		for name := range forms {
+			if f, ok := s.forms[name]; !ok {
+				delete(forms, name)
+			} else if !slices.ContainsFunc(forms[name], func(g WorkForm) bool { return reflect.DeepEqual(f, g) }) {
+				forms[name] = append(forms[name], f)
+			}
+		}
+	}
+	var all []Work
+	number := map[string]int{}
+	for _, name := range base.names {
+		if list, ok := forms[name]; ok {
+			number[name] = len(all)
+			all = append(all, Work{name, list})
+		}
+	}
+	if weight == "" {
+		return all, nil, nil
+	}
+	return all, w.links(base, paths, number), nil
+}
+
+// partings are lowerings that fuse layers in different ways, the one with whole layers first. Of any two layers that are near, each is
+// parted from others and the other is not, or both, or none, since the binary digits of their colours differ in one place.
+func (m *Model) partings(batch int) (all []dag.Lowering) {
+	colours, most := m.colours()
+	sets := []func(i int) bool{func(int) bool { return false }, func(int) bool { return true }}
+	for bit := 1; bit <= most; bit *= 2 {
+		sets = append(sets, func(i int) bool { return colours[i]&bit == 0 }, func(i int) bool { return colours[i]&bit != 0 })
+	}
+	for _, parted := range sets {
+		for by := 1; by < 4; by++ { // forward passes, input gradients, or both
+			for _, cut := range []bool{false, true} {
+				l := dag.Lowering{Layers: map[string]dag.LayerLowering{}}
+				for i := range m.Stages {
+					s := &m.Stages[i]
+					ll := dag.LayerLowering{InputGradient: dag.Cut{Samples: batch}}
+					if parted(i) && by&1 != 0 {
+						ll.Forward.Inputs = max(1, s.In[0][0]-1)
+					}
+					if parted(i) && by&2 != 0 {
+						ll.InputGradient.Outputs = max(1, s.Out[0]-1)
+					}
+					if of := extents(s.Out); cut {
+						ll.WeightGradient.Samples = max(1, batch-1)
+						ll.WeightGradient.Outputs = max(1, s.Out[0]-1)
+						ll.Forward.Rows, ll.Forward.Columns = max(1, of[1]-1), max(1, of[2]-1)
+						if ll.Forward.Samples = max(1, batch-1); batch == 1 {
+							ll.Forward.Outputs = max(1, s.Out[0]-1)
+						}
+					}
+					l.Layers[s.Name] = ll
+				}
+				all = append(all, l)
+			}
+		}
+	}
+	return all
+}
+
+// colours gives different numbers to layers of which one reads the other, directly or by way of two others. No cut of another layer
+// decides how a layer is fused.
+func (m *Model) colours() (colours []int, most int) {
+	const way = 3
+	colours = make([]int, len(m.Stages))
+	for i := range m.Stages {
+		near := []int{i}
+		for range way {
+			for _, j := range near {
+				for _, k := range m.Stages[j].Inputs {
+					if k != ModelInput && !slices.Contains(near, k) {
+						near = append(near, k)
+					}
+				}
+			}
+		}
+		for slices.ContainsFunc(near[1:], func(j int) bool { return colours[j] == colours[i] }) {
+			colours[i]++
+		}
+		most = max(most, colours[i])
+	}
+	return colours, most
+}
+
+// workers finds the work of steps. It knows the forms that it has seen.
+type workers struct {
+	m     *Model
+	known map[string]WorkForm
+	drawn map[string]bool
+}
+
+// stepWork is the operations of one lowering.
+type stepWork struct {
+	l     *lowerer
+	names []string
+	noted map[string]*noted
+	whole map[string]dag.Task
+	forms map[string]WorkForm
+}
+
+func (w *workers) lower(opt LowerOptions, lowering dag.Lowering) (*stepWork, error) {
+	var all []noted
+	opt.noted, opt.dry, opt.Lowering = &all, true, lowering
+	l := &lowerer{m: w.m, opt: opt, hyper: none}
+	if err := l.group(); err != nil {
+		return nil, err
+	}
+	if err := l.tile(); err != nil {
+		return nil, err
+	}
+	s := &stepWork{l: l, noted: map[string]*noted{}, whole: map[string]dag.Task{}, forms: map[string]WorkForm{}}
+	for i := range all {
+		n := &all[i]
+		whole, err := n.tile(n.sides, wholeOf(n.sides))
+		if err != nil {
+			return nil, err
+		}
+		name, _, _ := strings.Cut(whole.Name, "[")
+		for s.noted[name] != nil {
+			name += " again"
+		}
+		s.names, s.noted[name], s.whole[name] = append(s.names, name), n, whole
+		key := fmt.Sprint(whole.Op, whole.Type, whole.Shape, n.sides)
+		f, ok := w.known[key]
+		if !ok {
+			f = n.form(&whole)
+			w.known[key] = f
+		}
+		s.forms[name] = f
+	}
+	return s, nil
+}
+
+// tile is a tile of an operation with its work.
+func (o *noted) tile(sides []side, ranges []dag.Range) (dag.Task, error) {
+	task := o.part(sides, ranges)
+	task.Type = o.l.opt.Type
+	if err := o.l.m.kernels.Complete(&task, o.l.b.BufferAt); err != nil {
+		return task, err
+	}
+	for i := range task.Accesses {
+		if a := &task.Accesses[i]; a.Mode == dag.Reduce { // the first of a sum writes
+			task.MovedBytes -= accessed(o.l, a)
+		}
+	}
+	return task, nil
+}
+
+// accessed is the size of an access.
+func accessed(l *lowerer, a *dag.Access) int64 {
+	b := l.b.BufferAt(a.Buffer)
+	if a.Box == nil {
+		return b.Bytes()
+	}
+	return a.Box.Elems() * b.Type.SizeBytes()
+}
+
+// form is the least work of the tiles of an operation. Flops and bytes are sums of products over sides. Windows at the border may have
+// less than their share, and so may tiles without the bias, behind the first of a sum. So each side is looked at by itself, and the
+// least ratios of all sides are multiplied: what is little for tiles at the border of rows is little at the border of columns, so that the mean
+// of the products is no less than the product of the means.
+func (o *noted) form(whole *dag.Task) WorkForm {
+	f := WorkForm{Op: whole.Op, Type: whole.Type, Flops: whole.Flops}
+	sum := int64(0)
+	for i := range whole.Accesses {
+		a := &whole.Accesses[i]
+		bytes := accessed(o.l, a)
+		if a.Mode == dag.ReadWrite {
+			bytes *= 2
+		}
+		sum += bytes
+		f.Moved = append(f.Moved, Moved{Bytes: float64(bytes)})
+	}
+	byOperand := sum == whole.MovedBytes
+	if !byOperand { // the operation gathers some of an operand
+		f.Moved = []Moved{{Bytes: float64(whole.MovedBytes)}}
+	}
+	for i := range o.sides {
+		switch s := &o.sides[i]; {
+		case s.cuttable:
+			o.cutAlong(&f, i, whole, byOperand)
+		case s.along == dag.AlongSamples: // each micro-batch has some
+			for k := range f.Moved {
+				f.Moved[k].Depends |= 1 << len(f.Sides)
+			}
+		default:
+			continue
+		}
+		f.Sides = append(f.Sides, o.sides[i].extent)
+	}
+	return f
+}
+
+// cutAlong looks at the tiles that are cut along one side.
+func (o *noted) cutAlong(f *WorkForm, of int, whole *dag.Task, byOperand bool) {
+	s := o.sides[of]
+	least, flops := slices.Repeat([]float64{1}, len(f.Moved)), 1.0 // per share, relative to the whole
+	depends := make([]bool, len(f.Moved))
+	o.eachTile(of, func(t *dag.Task, share float64) {
+		if whole.Flops > 0 {
+			flops = min(flops, t.Flops/whole.Flops/share)
+		}
+		for i := range f.Moved {
+			part := 0.0
+			switch {
+			case !byOperand && whole.MovedBytes > 0:
+				part = float64(t.MovedBytes) / float64(whole.MovedBytes)
+			case byOperand && i < len(t.Accesses):
+				part = float64(accessed(o.l, &t.Accesses[i])) / float64(accessed(o.l, &whole.Accesses[i]))
+			}
+			depends[i] = depends[i] || part < 1
+			least[i] = min(least[i], part/share)
+		}
+	})
+	const rounding = 1 - 1e-14
+	f.Flops *= flops * rounding
+	for i := range f.Moved {
+		if m := &f.Moved[i]; depends[i] || s.extent == 1 {
+			m.Bytes *= least[i] * rounding
+			m.Depends |= 1 << len(f.Sides)
+		}
+	}
+}
+
+// eachTile visits tiles that are cut along one side, each with its share of the operation.
+func (o *noted) eachTile(of int, visit func(t *dag.Task, share float64)) {
+	s := o.sides[of]
+	sides, ranges := slices.Clone(o.sides), wholeOf(o.sides)
+	for i := range sides {
+		sides[i].size = sides[i].extent
+	}
+	for _, size := range s.sizes() {
+		sides[of].size = size
+		var parts []dag.Range
+		sides[of].each(func(r dag.Range) { parts = append(parts, r) })
+		const ends = 4 // parts of equal size in the middle are alike
+		for k, r := range parts {
+			if k >= ends && k < len(parts)-ends {
+				continue
+			}
+			ranges[of] = r
+			if t, err := o.tile(sides, ranges); err == nil { // else lowerings with such parts have another form
+				visit(&t, float64(r.Len())/float64(s.extent))
+			}
+		}
+	}
+}
+
+// sizes are the sizes of parts for which work per share may be least. Windows have the most of them. Any other size has more work per share
+// than one of the two next to it.
+func (s *side) sizes() (all []int) {
+	if s.along == dag.AlongRows || s.along == dag.AlongColumns {
+		const few = 3
+		for n := 1; n < s.extent; n++ {
+			if n <= few || n >= s.extent-few || n == ceilDiv(s.extent, 2) {
+				all = append(all, n)
+			}
+		}
+		return all
+	}
+	for _, n := range []int{1, ceilDiv(s.block, 2), s.block, ceilDiv(s.extent, 2)} {
+		if n < s.extent && !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	return all
+}

@@ -1,0 +1,105 @@
+package nn_test
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/files"
+	"dahl/nn/models"
+)
+
+// TestWork compares the least work of operations with the tasks of random lowerings: the shares of the tiles of an operation add up to 1, so
+// that they have no fewer flops together than its form with the fewest, and move no fewer bytes.
+func TestWork(t *testing.T) {
+	const batch = 5
+	rng := rand.New(rand.NewPCG(27, 18))
+	cases := layerCases(t)
+	maps.Copy(cases, fusionCases(t))
+	maps.Copy(cases, branchCases(t))
+	for _, c := range cutCases() {
+		cases[c.what] = c.model(t)
+	}
+	cases["lenet5"] = must.Get(models.ByName("lenet5"))(t)
+	cases["residual"] = must.Get(files.LoadModel("examples/residual.toml"))(t)
+	tries, every := 12, 1
+	if testing.Short() {
+		tries, every = 3, 4
+	}
+	for i, name := range slices.Sorted(maps.Keys(cases)) {
+		m := cases[name]
+		if i%every > 0 {
+			continue
+		}
+		for _, optimizer := range []nn.Optimizer{nn.DefaultSGD(), nn.DefaultAdam()} {
+			opt := nn.LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Optimizer: optimizer}
+			work, chain, err := m.Work(opt)
+			must.Do(t, err)
+			for _, l := range chain {
+				if l.Work < 0 || l.Work >= len(work) {
+					t.Errorf("%s: the chain has work %d of %d", name, l.Work, len(work))
+				}
+			}
+			for range tries {
+				opt.Lowering = randomCuts(rng, m)
+				g, err := m.Lower(opt)
+				if err != nil {
+					continue // a variance of one value
+				}
+				checkWork(t, name, work, g)
+			}
+		}
+	}
+}
+
+// checkWork sums the tasks of each work up.
+func checkWork(t *testing.T, name string, work []nn.Work, g *dag.Graph) {
+	t.Helper()
+	flops, bytes := map[string]float64{}, map[string]float64{}
+	for i := range g.Tasks {
+		task := &g.Tasks[i]
+		of, _, _ := strings.Cut(task.Name, "[")
+		flops[of] += task.Flops
+		bytes[of] += float64(task.MovedBytes)
+	}
+	for _, w := range work {
+		leastFlops, leastBytes := math.Inf(1), math.Inf(1)
+		for _, f := range w.Forms {
+			sum := 0.0
+			for _, moved := range f.Moved {
+				sum += moved.Bytes
+			}
+			leastFlops, leastBytes = min(leastFlops, f.Flops), min(leastBytes, sum)
+		}
+		if b, ok := bytes[w.Name]; !ok || flops[w.Name] < leastFlops || b < leastBytes {
+			t.Errorf("%s: %s has %g flops and moves %g bytes, and takes at least %g and %g", name, w.Name, flops[w.Name], b, leastFlops, leastBytes)
+		}
+	}
+}
+
+// randomCuts is a lowering with any numbers.
+func randomCuts(rng *rand.Rand, m *nn.Model) dag.Lowering {
+	l := dag.Lowering{Layers: map[string]dag.LayerLowering{}, MicroBatches: rng.IntN(4)}
+	names := []string{"input", "loss"}
+	for i := range m.Stages {
+		names = append(names, m.Stages[i].Name)
+	}
+	for _, name := range names {
+		ll := dag.LayerLowering{Recompute: rng.IntN(5) == 0}
+		for pass := range dag.NumPasses {
+			for d := range dag.NumNumbers {
+				if rng.IntN(3) == 0 {
+					*ll.Cut(pass).Of(d) = rng.IntN(6)
+				}
+			}
+		}
+		l.Layers[name] = ll
+	}
+	return l
+}

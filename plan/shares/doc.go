@@ -1,0 +1,46 @@
+// Package shares proves lower bounds on the time or the energy of a step for all lowerings of a network on all sets of devices of a
+// machine, and checks such proofs in exact arithmetic. It imports neither networks nor a solver of linear programs.
+//
+// Read first: [Step], the work of every lowering, and [Proof.Bound]. A [Model] prices the work on some sets, level.go says how
+// much small tiles move, and a [Bound] has proofs for all sets.
+//
+// # Why a proof is one
+//
+// A tile has a share of its operation, and the shares of all tiles of a lowering add up to 1. Its time is no less than some fixed time and its share
+// of some other time, whatever its shape. So every plan of every lowering gives numbers N of tiles by operation, device and share q, with
+//
+//   - Σ q·N = 1 for each operation
+//   - Σ N·(fixed + q·nanos) ≤ units·T for each device, where T is the time of a step
+//   - Σ q·N·(fixed + q·nanos) ≤ T over the operations of a chain
+//   - watts·T + Σ q·N·joules is no more than the energy
+//
+// The third is the time of a chain in the mean. From one update of a weight to the next there is a chain through one tile of each
+// operation on the way: forward, loss, backward, gradient. A sample, a row, a column and a channel of each layer are
+// drawn at random, and the chain has the tiles with these. It has a tile with the probability of its share, and no chain takes longer than T.
+// So large tiles make the chain long, and small ones cost dispatch and bytes that are read again.
+//
+// Multipliers λ of devices and μ of the chain that add up to the watts, Σ λ·units + μ = watts, so prove
+//
+//	energy ≥ Σ over operations of the least λ·(fixed/q + nanos) + μ·(fixed + q·nanos) + joules
+//
+// over devices and shares. For the time the watts are 1, and there are no joules.
+//
+// A worked example. Two operations of 8 ns on one device of two units, a dispatch of 1 ns, a chain of both. With λ = 0.4 and μ = 0.2 each takes at least
+// 0.4·8 + 0.2·1 + 2·√(0.4·1·0.2·8) = 5 ns with q = 1/2, so that T ≥ 10 ns. By work alone T is 9 ns, and by the chain
+// with tiles of no time 2 ns. In halves the operations take two rounds of 5 ns.
+//
+// # Units
+//
+// Times are nanoseconds, energies nanojoules (watts times nanoseconds).
+//
+// # Sources
+//
+// Williams, Waterman, Patterson, Roofline, Communications of the ACM 52(4), 2009, for the work; Loomis, Whitney, An inequality related to the
+// isoperimetric inequality, Bulletin of the AMS 55, 1949, and Irony, Toledo, Tiskin, Communication lower bounds for distributed-memory matrix
+// multiplication, 2004, for the bytes of small tiles.
+//
+// # Limits
+//
+// Bounds leave out operations that some lowerings do not have, such as a ReLU by itself or the sums of accumulators. Of copies between
+// memories they know the latency within a chain. They know nothing of the room in memories.
+package shares
