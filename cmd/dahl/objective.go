@@ -121,6 +121,9 @@ func addObjective(ctx context.Context, s *record.Summary, o *flags.Options, foun
 	if found.All > 0 {
 		of.LowerBoundAll = &found.All
 	}
+	if found.Covered.Clocks {
+		return nil
+	}
 	var err error
 	of.Explanation, err = found.Explain(ctx, o.Seed)
 	return err

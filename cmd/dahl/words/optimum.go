@@ -43,7 +43,10 @@ func allText(found *best.Result, unit string) string {
 // CoveredText names the plans under a bound.
 func CoveredText(found *best.Result) string {
 	c := found.Covered
-	if found.All > 0 && found.All >= found.Bound {
+	switch {
+	case c.Clocks:
+		return "these tasks where they are, in their order, at any clocks"
+	case found.All > 0 && found.All >= found.Bound:
 		return shares.Covered
 	}
 	text := "these tasks"
@@ -65,7 +68,9 @@ func CoveredText(found *best.Result) string {
 func PrintOptimum(out io.Writer, o *flags.Options, found *best.Result) {
 	unit := o.ObjectiveUnit()
 	looked := naming.Count(found.Nodes, "node")
-	if found.Nodes == 0 {
+	if found.Covered.Clocks {
+		looked = fmt.Sprintf("the best of %s that differ in clocks", naming.Count(len(found.Simulated), "plan"))
+	} else if found.Nodes == 0 {
 		looked = fmt.Sprintf("the best of %s that differ, after %s, of %s of devices and tiles", naming.Count(len(found.Simulated), "plan"), naming.Count(found.Moves, "move"), naming.Count(found.Choices, "choice"))
 	}
 	if o.Deadline > 0 {
