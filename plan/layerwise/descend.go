@@ -21,6 +21,8 @@ type search struct {
 	set  *set
 	aim  problem.Aim
 	left int // tiles that may still be simulated
+
+	positions int // of knobs whose flow was found by tuned
 }
 
 // of estimates a lowering; infinity means that it cannot run.

@@ -66,7 +66,8 @@ func (m *Model) ofLayers(l *dag.Lowering) (layers []dag.LayerLowering) {
 	return layers
 }
 
-// estimate also returns the number of tiles that it has simulated.
+// estimate also returns the number of tiles that it has simulated. Where loads apart are better, the estimate is the geometric mean of both
+// choices of devices: the plan to begin with has the first one, and a search may come to the second one.
 func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estimate, int, error) {
 	p, err := m.newStep(s, layers)
 	if err != nil {
@@ -78,20 +79,18 @@ func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estim
 			steps = 2
 		}
 	}
-	best, tiles := Estimate{math.Inf(1), math.Inf(1)}, 0
-	for _, apart := range []bool{false, true} {
-		if apart && !(s.processors && s.others) {
-			break
-		}
-		e, ok := m.simulated(p, steps, steady, apart)
-		if tiles += p.tiles * steps; !ok {
-			return e, tiles, fmt.Errorf("layer-wise model: some operation has no device")
-		}
-		if e.Seconds < best.Seconds {
-			best = e
+	tiles := p.tiles * steps
+	e, ok := m.simulated(p, steps, steady, false)
+	if !ok {
+		return e, tiles, fmt.Errorf("layer-wise model: some operation has no device")
+	}
+	if s.processors && s.others {
+		tiles *= 2
+		if apart, ok := m.simulated(p, steps, steady, true); ok && apart.Seconds < e.Seconds {
+			e = Estimate{math.Sqrt(e.Seconds * apart.Seconds), math.Sqrt(e.Joules * apart.Joules)}
 		}
 	}
-	return best, tiles, nil
+	return e, tiles, nil
 }
 
 // simulated runs some steps. It reports whether all operations have a device.

@@ -25,6 +25,12 @@ func (c *csr) of(i int32) []int32 { return c.list[c.start[i]:c.start[i+1]] }
 // results reports whether an edge waits for complete sums.
 func (e *edge) results(from *tiled) bool { return e.fromUse.writes && from.sums > 1 }
 
+// mostLinked bounds the numbers in the lists of all links in store, and mostCosts the operations with costs on a set.
+const (
+	mostLinked = 1 << 24
+	mostCosts  = 1 << 14
+)
+
 // linkOf is the link of an edge.
 func (e *edge) linkOf(m *Model, number int32, from, to *tiled) *link {
 	key := linkKey{number, from, to}
@@ -34,6 +40,10 @@ func (e *edge) linkOf(m *Model, number int32, from, to *tiled) *link {
 	l := m.links[key]
 	if l == nil {
 		l = m.newLink(e, from, to)
+		if m.linked += len(l.needs.list) + len(l.waiting.list); m.linked > mostLinked {
+			clear(m.links)
+			m.linked = 0
+		}
 		m.links[key] = l
 	}
 	e.last, e.link = key, l

@@ -28,6 +28,7 @@ type Model struct {
 	tasks  []dag.Task // of all tiles so far, by class of cost
 	class  map[costKey]int32
 	links  map[linkKey]*link
+	linked int // numbers in their lists
 	sets   map[string]*set
 	tables map[tableKey]*table
 	flows  map[uniform][]flow

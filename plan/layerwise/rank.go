@@ -17,14 +17,18 @@ type Ranked struct {
 	Value   float64
 }
 
-// Efforts of a ranking, in simulated tiles: for all sets together, and for each set whose cuts are searched.
+// Efforts of a ranking, in simulated tiles.
 const (
-	comparing = 250_000
-	searching = 150_000
-	searched  = 4  // sets
-	ofAKind   = 3  // of them
-	fewKnobs  = 60 // of a network in which the cuts of each set of processors are tuned
+	comparing = 250_000 // sets
+	sharing   = 60_000  // in a round, for all sets together
+	tuning    = 10_000  // positions of knobs, while sets are compared
+	fewKnobs  = 60      // of a network whose lowerings are compared by estimates
 )
+
+// round is a search of cuts on the first sets, and of no kind on more than some.
+type round struct{ sets, ofAKind, effort int }
+
+var rounds = [...]round{{4, 3, 60_000}, {2, 2, 200_000}}
 
 // ranking is a set in a ranking.
 type ranking struct {
@@ -34,6 +38,7 @@ type ranking struct {
 	kind    [2]int // whether it has processors, and its number of other devices up to two
 	flow    float64
 	known   bool // the value is an estimate
+	found   bool // cuts were searched
 }
 
 // Rank orders sets of devices, the most promising first. It compares uniform cuts by their flow, estimates the steps of the best ones of each
@@ -61,18 +66,11 @@ func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 	slices.SortStableFunc(all, func(a, b *ranking) int { return cmp.Compare(a.flow, b.flow) })
 	compare(all)
 	slices.SortStableFunc(all, (*ranking).compare)
-	inKind, left := map[[2]int]int{}, searched
-	for _, r := range all {
-		if inKind[r.kind]++; inKind[r.kind] <= ofAKind && left > 0 {
-			left--
-			r.left = r.effort()
-			if r.kind[1] == 0 && len(m.knobs) > fewKnobs {
-				r.point = r.tuned(r.point)
-			}
-			r.point = r.descend(r.point)
-		}
+	for _, r := range rounds {
+		r.search(all)
+		share(all)
+		slices.SortStableFunc(all, (*ranking).compare)
 	}
-	slices.SortStableFunc(all, (*ranking).compare)
 	var ranked []Ranked
 	for _, r := range all {
 		ranked = append(ranked, Ranked{r.devices, m.byLayer(r.layers), r.value})
@@ -81,17 +79,17 @@ func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 }
 
 // effort is the effort of a search on the set: none where it would not turn each knob once.
-func (r *ranking) effort() int {
+func (r *ranking) effort(most int) int {
 	tiles := 0
 	for n := range r.nodes {
 		if node := &r.nodes[n]; node.tiled != nil {
 			tiles += node.tiled.tiles
 		}
 	}
-	if searching < steadySteps*tiles*len(r.knobs) {
+	if most < steadySteps*tiles*len(r.knobs) {
 		return 0
 	}
-	return searching
+	return most
 }
 
 // compare orders sets by their values. A further device has to make a step better by a tenth, since plans on fewer devices are nearer to what the model
@@ -109,7 +107,7 @@ func compare(all []*ranking) {
 		}
 		byKind[r.kind] = append(byKind[r.kind], r)
 	}
-	left, ratios := comparing, map[[2]int]float64{}
+	left, positions, ratios := comparing, tuning, map[[2]int]float64{}
 	for more := true; more && left > 0; {
 		more = false
 		for _, kind := range kinds {
@@ -120,8 +118,9 @@ func compare(all []*ranking) {
 			byKind[kind], more = byKind[kind][1:], true
 			r.left = 0
 			r.value, r.known = r.search.of(r.layers), true
-			if r.kind[1] == 0 && len(r.knobs) <= fewKnobs {
+			if r.kind[1] == 0 && positions > 0 && len(r.knobs) <= fewKnobs {
 				r.point = r.tuned(r.point)
+				positions -= r.positions
 			}
 			left += r.left
 			ratios[kind] = max(ratios[kind], r.value/r.flow)
@@ -160,6 +159,7 @@ func (s *search) tuned(p point) point {
 			}
 			of := layers[k.layer]
 			*of.Cut(k.pass) = cut
+			s.positions++
 			if v := s.flowOfKnob(k, of); v < least {
 				least = v
 				layers[k.layer] = of
@@ -170,6 +170,44 @@ func (s *search) tuned(p point) point {
 		return point{layers, v}
 	}
 	return p
+}
+
+// search searches cuts on the first sets.
+func (of round) search(all []*ranking) {
+	inKind := map[[2]int]int{}
+	for _, r := range all {
+		if inKind[r.kind]++; inKind[r.kind] > of.ofAKind || of.sets == 0 {
+			continue
+		}
+		of.sets--
+		r.left = r.effort(of.effort)
+		if r.kind[1] == 0 && r.positions == 0 {
+			r.point = r.tuned(r.point)
+		}
+		r.point, r.found = r.descend(r.point), true
+	}
+}
+
+// share tries the best lowering of each kind on the other sets of its kind.
+func share(all []*ranking) {
+	best := map[[2]int]*ranking{}
+	for _, r := range all {
+		if of := best[r.kind]; r.found && (of == nil || r.value < of.value) {
+			best[r.kind] = r
+		}
+	}
+	left := sharing
+	for _, r := range all {
+		from := best[r.kind]
+		if from == nil || from == r || left <= 0 {
+			continue
+		}
+		r.left = 0
+		if v := r.search.of(from.layers); v < r.value {
+			r.point, r.known = point{from.layers, v}, true
+		}
+		left += r.left
+	}
 }
 
 // byLayer names the layers that can be cut.

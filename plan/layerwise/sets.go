@@ -132,6 +132,9 @@ func (m *Model) costsOf(s *set, n *node, t *tiled) (*costs, error) {
 			}
 		}
 	}
+	if len(s.costs) >= mostCosts {
+		clear(s.costs)
+	}
 	s.costs[t] = c
 	return c, nil
 }
