@@ -63,6 +63,7 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 	}
 	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price, Skips: c.skips}
 	if tiles[0] != (tiling.Tiling{}) {
+		s.Layers = append(plan.LayersByWork(w.Program.Graphs[0]), "")
 		s.Neighbourhoods = []space.Neighbourhood{c.neighbourhood((*tiling.Network).Neighbours), c.neighbourhood((*tiling.Network).Further), c.neighbourhood((*tiling.Network).Mixed)}
 		model := sync.OnceValues(c.model)
 		s.Estimate = func(choice space.Choice, aim problem.Aim) (float64, bool) {
@@ -107,30 +108,22 @@ func (w *Workload) tilings() (*tiling.Network, error) {
 	return Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
 }
 
-// neighbourhood is one of a [space.Space]. A group has the choices whose tiles differ in one layer. The layer with
-// the most operations comes first, and the network as a whole last.
+// neighbourhood is one of a [space.Space].
 func (c *choices) neighbourhood(near tiling.Neighbourhood) space.Neighbourhood {
-	return func(choice space.Choice) (groups [][]space.Choice, err error) {
-		w, err := c.workloadOf(choice)
+	return func(choice space.Choice, layer string) (similar []space.Choice, err error) {
+		p, err := c.platformOf(choice.Devices)
 		if err != nil {
 			return nil, err
 		}
-		t, err := c.tilings(w.Platform)
+		t, err := c.tilings(p)
 		if err != nil {
 			return nil, err
 		}
-		for _, layer := range append(plan.LayersByWork(w.Program.Graphs[0]), "") {
-			all, err := near(t, choice.Tiles, layer)
-			if err != nil {
-				return nil, err
-			}
-			var group []space.Choice
-			for _, tiles := range all {
-				group = append(group, space.Choice{Devices: choice.Devices, Tiles: tiles})
-			}
-			groups = append(groups, group)
+		all, err := near(t, choice.Tiles, layer)
+		for _, tiles := range all {
+			similar = append(similar, space.Choice{Devices: choice.Devices, Tiles: tiles})
 		}
-		return groups, nil
+		return similar, err
 	}
 }
 

@@ -21,17 +21,16 @@ func spaceOf(t *testing.T, tiles ...tiling.Tiling) *Space {
 	return must.Get(w.Space(p, "", tiles...))(t)
 }
 
-// TestNear: near every choice there are groups of choices for each layer with tasks, the one with the most operations
-// first, and one for the network, on the same devices. All have programs, of which at least two for each layer are others. A space of given
+// TestNear: near every choice there are choices that differ in a layer, for each layer with tasks, the one with the most operations
+// first, and for the network, on the same devices. All have programs, of which at least two for each layer are others. A space of given
 // tiles has none.
 func TestNear(t *testing.T) {
 	s := spaceOf(t, tiles("default"), tiles("whole"))
 	for _, choice := range append(s.Choices(), space.Choice{Devices: "gpu", Tiles: tiles("default; conv2: 8 samples; fc1: 60 outputs")}) {
 		of := must.Get(s.At(choice))(t)
-		groups := must.Get(s.Neighbourhoods[0](choice))(t)
 		hash, others := of.Program.Graphs[0].Hash(), 0
-		for i, group := range groups {
-			for _, near := range group {
+		for i, layer := range s.Layers {
+			for _, near := range must.Get(s.Neighbourhoods[0](choice, layer))(t) {
 				w, err := s.At(near)
 				if err != nil || near.Devices != choice.Devices {
 					t.Fatalf("%s, near %s: %v", near, choice, err)
@@ -48,13 +47,12 @@ func TestNear(t *testing.T) {
 		for _, task := range of.Program.Graphs[0].Tasks {
 			layers[task.Labels.Layer] = true
 		}
-		if len(groups) != len(layers)+1 || others < 2*len(layers) {
-			t.Errorf("%s: %d groups of %d layers, %d other graphs", choice, len(groups), len(layers), others)
+		if len(s.Layers) != len(layers)+1 || others < 2*len(layers) {
+			t.Errorf("%s: %d of %d layers, %d other graphs", choice, len(s.Layers), len(layers), others)
 		}
 	}
-	further := must.Get(s.Neighbourhoods[1](space.Choice{Devices: "cpu", Tiles: tiles("default")}))(t)
-	for _, group := range further {
-		for _, near := range group {
+	for _, layer := range s.Layers {
+		for _, near := range must.Get(s.Neighbourhoods[1](space.Choice{Devices: "cpu", Tiles: tiles("default")}, layer))(t) {
 			if _, err := s.At(near); err != nil {
 				t.Error(err)
 			}

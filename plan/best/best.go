@@ -131,6 +131,7 @@ type candidate struct {
 	priced   *schedule.Priced
 	listed   float64        // the least value of a plan of policies by a few steps,
 	list     *schedule.Plan // and the plan
+	used     string         // the devices with tasks in it
 	again    bool           // local search began there the last time
 	bound    float64        // of all its plans
 	proven   bool           // all its plans were looked at
@@ -140,9 +141,8 @@ type candidate struct {
 	byAll    bool           // policies
 	plans    int            // that were simulated
 	moves    int            // of local search
-	near     []neighbour    // that were not looked at
-	asked    bool           // for them
-	group    int            // of the neighbours of its origin, in which it is
+	draws    int            // of similar choices
+	dry      bool           // all are known
 	leaf     *certificate.Leaf
 	by       int        // how its bound was found
 	parts    int        // in how many

@@ -99,7 +99,7 @@ func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 	c.nodes += found.Nodes
 	c.plans++
 	if c.short < c.listed {
-		c.list, c.listed = c.Plan, c.short
+		c.list, c.listed, c.used = c.Plan, c.short, c.usedBy(c.Plan)
 	}
 	c.simulated(c.Attempt)
 	if before.Plan != nil && better(&before, &c.Attempt) { // of another search, and the nodes did not suffice for it here
@@ -144,7 +144,7 @@ func (c *candidate) planBy(ctx context.Context, o *Options, policy schedule.Poli
 		var step plan.Step
 		step, err = o.step(ctx, made, shortRun) // which the plan keeps
 		if value := o.value(step.Time, step.Joules); c.list == nil || value < c.listed {
-			c.list, c.listed = made.Plan(), value
+			c.list, c.listed, c.used = made.Plan(), value, c.usedBy(made.Plan())
 		}
 	}
 	if err != nil {

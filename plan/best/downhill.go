@@ -3,44 +3,63 @@ package best
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 
+	"dahl/parallel"
 	"dahl/plan/space"
 )
 
-// basins is how many unlike choices a search goes on from at one time.
-const basins = 4
+const (
+	// basins is how many choices on different sets of devices a search goes on from at one time.
+	basins = 4
+	// drawn is how many similar choices a model compares for each that is planned for, and estimates is how many of its estimates
+	// count as much as a plan.
+	drawn, estimates = 16, 32
+	// mostChanges is in how many respects a similar choice differs at most.
+	mostChanges = 3
+	// unitsShare is one over the share of changes that are of the units of devices.
+	unitsShare = 4
+	// mostVainDraws is after how many choices that are known a search goes on from elsewhere.
+	mostVainDraws = 64
+)
 
-// neighbour is a choice that differs a little from another one.
-type neighbour struct {
-	space.Choice
-	group int // those of one group differ in one layer, or in the units of one kind
-}
-
-// goDownhill goes on from the best choices of unlike devices to their neighbours. It takes as many from the best of all as
-// from the others together. A neighbour that is better is the next to go on from.
+// goDownhill goes on from the best choices on different devices to similar ones, drawn at random. A choice that is no worse is the next to go
+// on from. By a model only the most promising of those that are drawn are planned for.
 func (f *finder) goDownhill(ctx context.Context, least int) error {
 	for !f.over() && f.left > least {
-		from, err := f.basins()
+		var from []*candidate
+		for _, c := range oneOfEach(f.byList(), math.MaxInt, func(c *candidate) string { return c.used }) {
+			if len(from) < basins && !c.dry {
+				from = append(from, c)
+			}
+		}
+		if len(from) == 0 {
+			return nil
+		}
+		similar := make([][]space.Choice, len(from))
+		err := parallel.Do(ctx, len(from), func(i int) error {
+			most := batch
+			if i > 0 { // as many from the first as from the others together
+				most = max(1, batch/(len(from)-1))
+			}
+			similar[i] = f.similar(from[i], most)
+			return nil
+		})
 		if err != nil {
 			return err
 		}
 		var now []*candidate
 		for i, c := range from {
-			most := batch
-			if i > 0 {
-				most = max(1, batch/(len(from)-1))
+			if f.space.Estimate != nil {
+				f.left -= len(similar[i]) * drawn * c.nodesOfPlan() / estimates
 			}
-			added, err := f.nextOf(ctx, c, most)
+			added, err := f.add(ctx, similar[i], c)
 			if err != nil {
 				return err
 			}
-			now = append(now, added...)
-		}
-		if len(from) == 0 {
-			return nil
+			now = append(now, slices.DeleteFunc(added, func(c *candidate) bool { return c.dropped })...)
 		}
 		if err := f.planBatch(ctx, now, (*candidate).first); err != nil {
 			return err
@@ -49,116 +68,80 @@ func (f *finder) goDownhill(ctx context.Context, least int) error {
 	return nil
 }
 
-// basins are the best choices of unlike devices that have neighbours nobody has looked at.
-func (f *finder) basins() (some []*candidate, err error) {
-	known := map[string]bool{}
-	for _, c := range f.byList() {
-		names := c.units().names()
-		if len(some) == basins || known[names] {
-			continue
+// similar draws choices that are similar to one and not known yet. Of many it takes the best by a model.
+func (f *finder) similar(c *candidate, most int) (some []space.Choice) {
+	c.draws++
+	random := rand.New(rand.NewPCG(uint64(c.draws), uint64(len(c.Tiles.String()))))
+	of, vain := most, 0
+	if f.space.Estimate != nil {
+		of *= drawn
+	}
+	for len(some) < of && vain < mostVainDraws {
+		choice := c.Choice
+		for changes := 1 + random.IntN(mostChanges); changes > 0; changes-- {
+			choice = f.changed(choice, random)
 		}
-		if !c.asked {
-			if err := f.ask(c); err != nil {
-				return nil, err
-			}
-		}
-		if len(c.near) > 0 {
-			known[names] = true
-			some = append(some, c)
+		if vain++; !f.tried[choice] && !slices.Contains(some, choice) {
+			some, vain = append(some, choice), 0
 		}
 	}
-	return some, nil
-}
-
-// ask lists the neighbours of a choice: by a model the most promising first, and else those of the next group after that in which the
-// choice was itself, so that a search goes through all layers.
-func (f *finder) ask(c *candidate) error {
-	c.asked = true
-	groups := f.otherUnits(c)
-	for _, through := range f.space.Neighbourhoods {
-		more, err := through(c.Choice)
-		if err != nil {
-			return err
-		}
-		groups = append(groups, more...)
-	}
-	for i := range groups {
-		at := (c.group + 1 + i) % len(groups)
-		for _, choice := range groups[at] {
-			if !f.tried[choice] {
-				c.near = append(c.near, neighbour{choice, at})
-			}
-		}
-	}
+	c.dry = len(some) == 0
 	if f.space.Estimate == nil {
-		return nil
+		return some
 	}
 	value := map[space.Choice]float64{}
-	for _, n := range c.near {
-		estimate, ok := f.space.Estimate(n.Choice, f.Aim)
+	for _, choice := range some {
+		estimate, ok := f.space.Estimate(choice, f.Aim)
 		if !ok {
 			estimate = math.Inf(1)
 		}
-		value[n.Choice] = estimate
+		value[choice] = estimate
 	}
-	slices.SortStableFunc(c.near, func(a, b neighbour) int { return cmp.Compare(value[a.Choice], value[b.Choice]) })
-	return nil
+	slices.SortStableFunc(some, func(a, b space.Choice) int { return cmp.Compare(value[a], value[b]) })
+	return some[:min(most, len(some))]
 }
 
-// otherUnits are the choices with other units of one kind of devices, the nearest in the list of sets first.
-func (f *finder) otherUnits(c *candidate) (groups [][]space.Choice) {
-	own, here := slices.Index(f.space.Devices, c.Devices), c.units().byKind()
-	of := map[string][]space.Choice{}
+// changed is a choice with another number of a layer, or other units of one kind of devices. It is the choice itself where that cannot be
+// changed in the respect that is drawn, as where the devices have no such tiles.
+func (f *finder) changed(c space.Choice, random *rand.Rand) space.Choice {
+	var all []space.Choice
+	if len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0 {
+		for _, set := range f.otherUnits(c.Devices) {
+			all = append(all, space.Choice{Devices: set, Tiles: c.Tiles})
+		}
+	} else {
+		through := f.space.Neighbourhoods[random.IntN(len(f.space.Neighbourhoods))]
+		all, _ = through(c, f.space.Layers[random.IntN(len(f.space.Layers))])
+	}
+	if len(all) == 0 {
+		return c
+	}
+	return all[random.IntN(len(all))]
+}
+
+// otherUnits are the sets of the space that differ from one in the units of one kind of devices.
+func (f *finder) otherUnits(devices string) (sets []string) {
+	here := f.sets[devices].byKind()
 	for _, set := range f.space.Devices {
-		if kind, ok := differsIn(here, f.sets[set].byKind()); ok && len(f.sets[set]) > 0 {
-			of[kind] = append(of[kind], space.Choice{Devices: set, Tiles: c.Tiles})
+		if len(here) > 0 && len(f.sets[set]) > 0 && differInOne(here, f.sets[set].byKind()) {
+			sets = append(sets, set)
 		}
 	}
-	far := func(of space.Choice) int {
-		at := slices.Index(f.space.Devices, of.Devices)
-		return max(at-own, own-at)
-	}
-	for _, kind := range slices.Sorted(maps.Keys(of)) {
-		slices.SortStableFunc(of[kind], func(a, b space.Choice) int { return cmp.Compare(far(a), far(b)) })
-		groups = append(groups, of[kind])
-	}
-	return groups
+	return sets
 }
 
-// differsIn is the one kind of devices of which two sets have different units; false means there are several, or none.
-func differsIn(a, b map[string]string) (kind string, ok bool) {
-	for _, of := range []map[string]string{a, b} {
-		for k := range of {
-			if a[k] != b[k] && kind != k {
-				if ok {
-					return "", false
-				}
-				kind, ok = k, true
-			}
+// differInOne reports whether two sets have different units of one kind of devices, and of one only.
+func differInOne(a, b map[string]string) bool {
+	differ := 0
+	for kind := range a {
+		if a[kind] != b[kind] {
+			differ++
 		}
 	}
-	return kind, ok
-}
-
-// nextOf prices some neighbours of a choice that nobody has looked at.
-func (f *finder) nextOf(ctx context.Context, c *candidate, most int) (some []*candidate, err error) {
-	for len(some) < most && len(c.near) > 0 {
-		now := c.near[:min(most-len(some), len(c.near))]
-		c.near = c.near[len(now):]
-		choices := make([]space.Choice, len(now))
-		for i, n := range now {
-			choices[i] = n.Choice
-		}
-		added, err := f.add(ctx, choices, c)
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range added {
-			a.group = now[slices.IndexFunc(now, func(n neighbour) bool { return n.Choice == a.Choice })].group
-			if !a.dropped {
-				some = append(some, a)
-			}
+	for kind := range b {
+		if a[kind] == "" {
+			differ++
 		}
 	}
-	return some, nil
+	return differ == 1
 }

@@ -18,7 +18,7 @@ import (
 // be another one on the smaller set. Then the plan keeps its set.
 func (f *finder) dropIdle(ctx context.Context) error {
 	c := f.best
-	tasks := c.tasksOf()
+	tasks := c.tasksOf(c.Plan)
 	if !slices.ContainsFunc(c.units(), func(d *platform.Device) bool { return tasks[d.Name] == 0 }) {
 		return nil
 	}
@@ -39,7 +39,7 @@ const (
 // looks for better places. It stops at the first needless device, and leaves it out.
 func (f *finder) dropLight(ctx context.Context) error {
 	c := f.best
-	tasks, units := c.tasksOf(), c.units()
+	tasks, units := c.tasksOf(c.Plan), c.units()
 	all := float64(len(c.priced.Program.Graphs[0].Tasks))
 	slices.SortStableFunc(units, func(a, b *platform.Device) int { return cmp.Compare(tasks[a.Name], tasks[b.Name]) })
 	for _, light := range units {
@@ -66,7 +66,7 @@ func (f *finder) dropLight(ctx context.Context) error {
 			continue
 		}
 		o.moves += found.Moves
-		f.left -= found.Moves + fixedCost*o.nodesOfPlan()
+		f.left -= found.Moves*o.costOfMove() + fixedCost*o.nodesOfPlan()
 		if err := cmp.Or(f.move(ctx, o, found.Plan()), err); err != nil {
 			return err
 		}
@@ -78,12 +78,18 @@ func (f *finder) dropLight(ctx context.Context) error {
 }
 
 // tasksOf counts the tasks of a step by device.
-func (c *candidate) tasksOf() map[string]int {
+func (c *candidate) tasksOf(plan *schedule.Plan) map[string]int {
 	count, p := map[string]int{}, c.priced.Platform
-	for w, tasks := range c.Plan.Order {
+	for w, tasks := range plan.Order {
 		count[p.Devices[p.Workers[w].Device].Name] += len(tasks)
 	}
 	return count
+}
+
+// usedBy is the set of the devices with tasks.
+func (c *candidate) usedBy(plan *schedule.Plan) string {
+	tasks := c.tasksOf(plan)
+	return slices.DeleteFunc(c.units(), func(d *platform.Device) bool { return tasks[d.Name] == 0 }).String()
 }
 
 // onFewer is a choice of fewer devices with the same tiles; nil means its program is another one.
@@ -132,7 +138,12 @@ func (f *finder) move(ctx context.Context, o *candidate, plan *schedule.Plan) er
 	if o.Value > c.Value {
 		return nil
 	}
-	o.dropped, o.listed, o.moves = false, min(o.listed, c.listed), max(o.moves, c.moves)
+	o.dropped, o.moves = false, max(o.moves, c.moves)
+	if on := (&candidate{Attempt: Attempt{Plan: c.list}, priced: c.priced, graph: c.graph}); c.listed < o.listed {
+		if list := on.planOn(o); list != nil {
+			o.list, o.listed, o.used = list, c.listed, c.used
+		}
+	}
 	f.best = o
 	return nil
 }

@@ -14,10 +14,14 @@ import (
 	"dahl/schedule"
 )
 
-// fixedCost is what local search costs beside its moves, in simulations of its plan.
-const fixedCost = 8
+// fixedCost is what local search costs beside its moves, in simulations of its plan, and movesOfPlan is how many moves cost as much
+// as one, where a move takes longer than a node.
+const fixedCost, movesOfPlan = 8, 32
 
-// improve looks for better plans near the best ones, a move counting as one node. Half of the effort is for the best of all. The
+// costOfMove is the price of a move of local search, in nodes of the budget.
+func (c *candidate) costOfMove() int { return max(1, c.nodesOfPlan()/movesOfPlan) }
+
+// improve looks for better plans near the best ones. Half of the effort is for the best of all. The
 // others are those with the best plans of policies, one of each set of devices: local search gains more on some than on others. With four
 // times the effort there are twice as many, and each has twice the moves.
 func (f *finder) improve(ctx context.Context, least int) error {
@@ -35,7 +39,7 @@ func (f *finder) improve(ctx context.Context, least int) error {
 	best := len(jobs)
 	others := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c == f.best || c.proven || c.bound >= f.best.Value })
 	if effort >= 4*fixed {
-		for _, c := range oneOfEach(others, int(math.Sqrt(float64(effort)/float64(2*fixed)))) {
+		for _, c := range oneOfEach(others, int(math.Sqrt(float64(effort)/float64(2*fixed))), func(c *candidate) string { return c.Devices }) {
 			from := cmp.Or(c.list, c.Plan)
 			if c.again = !c.again; !c.again {
 				from = f.inherited(ctx, c)
@@ -53,7 +57,7 @@ func (f *finder) improve(ctx context.Context, least int) error {
 		} else {
 			part /= len(jobs) - best
 		}
-		if jobs[i].moves = max(part-fixed, 1); f.Steady && jobs[i].copies == 0 {
+		if jobs[i].moves = max((part-fixed)/jobs[i].costOfMove(), 1); f.Steady && jobs[i].copies == 0 {
 			jobs[i].copies = 2 // steady steps overlap with two copies of what a step writes anew
 		}
 	}
@@ -87,7 +91,7 @@ func (f *finder) improveEach(ctx context.Context, jobs []improving, fixed int) e
 			continue
 		}
 		c.moves += found.Moves
-		f.left -= found.Moves + fixed
+		f.left -= found.Moves*c.costOfMove() + fixed
 		policy := strings.TrimSuffix(c.Policy, byMoves) + byMoves
 		if err := c.offer(context.WithoutCancel(ctx), f.Options, found.Evaluated, policy, longRun); err != nil {
 			return err
@@ -141,12 +145,12 @@ func (c *candidate) worker(name string) int {
 	return slices.IndexFunc(c.priced.Platform.Workers, func(w platform.Worker) bool { return w.Name == name })
 }
 
-// oneOfEach are the first choices of a list with different devices.
-func oneOfEach(list []*candidate, most int) (some []*candidate) {
+// oneOfEach are the first choices of a list with different keys.
+func oneOfEach(list []*candidate, most int, key func(*candidate) string) (some []*candidate) {
 	known := map[string]bool{}
 	for _, c := range list {
-		if len(some) < most && !known[c.Devices] {
-			known[c.Devices] = true
+		if k := key(c); len(some) < most && !known[k] {
+			known[k] = true
 			some = append(some, c)
 		}
 	}

@@ -140,16 +140,22 @@ func (f *finder) readSets() {
 	}
 }
 
+// part is a part of a round, with its share of the effort: it ends when a number of nodes is left.
+type part struct {
+	run    func(ctx context.Context, least int) error
+	effort float64
+}
+
 // rounds searches until the nodes are spent, or nothing is left to do.
 func (f *finder) rounds(ctx context.Context) error {
-	parts := []func(context.Context, int) error{f.propose, f.goDownhill}
+	parts := []part{{f.propose, 1.0 / 6}, {f.goDownhill, 1.0 / 2}}
 	if f.Policy == nil {
-		parts = []func(context.Context, int) error{f.lookAtAll, f.propose, f.goDownhill, f.improve}
+		parts = append(parts, part{f.improve, 1.0 / 3}, part{f.lookAtAll, 1.0 / 2})
 	}
 	for effort := firstEffort * f.best.nodesOfPlan(); !f.over(); effort *= 2 {
 		before := f.left
 		for _, part := range parts {
-			if err := part(ctx, f.left-effort/3); err != nil {
+			if err := part.run(ctx, f.left-int(part.effort*float64(effort))); err != nil {
 				return err
 			}
 		}
@@ -214,9 +220,11 @@ func (f *finder) try(ctx context.Context, choices []space.Choice, origin *candid
 	return f.planBatch(ctx, slices.DeleteFunc(added, func(c *candidate) bool { return c.dropped }), (*candidate).first)
 }
 
-// byList lists the choices with a plan of policies in time, the best of these plans first.
+// byList lists the choices with a plan of policies in time, the best of these plans first. Of equal ones the last comes first, so that a search goes on where
+// nothing changes the value.
 func (f *finder) byList() []*candidate {
 	all := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.dropped || math.IsInf(c.listed, 1) })
+	slices.Reverse(all)
 	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(a.listed, b.listed) })
 	return all
 }

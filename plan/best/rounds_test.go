@@ -96,7 +96,7 @@ func TestMoreDevicesAreNoWorse(t *testing.T) {
 		for _, o := range []problem.Objective{problem.Time, problem.Energy, problem.EDP} {
 			for _, steady := range []bool{false, true} {
 				find := func(sets []string) (*candidate, error) {
-					return searched(t, space.Of(priced, sets), Options{Aim: problem.Aim{Objective: o, Steady: steady}, Nodes: 10_000})
+					return searched(t, space.Of(priced, sets), Options{Aim: problem.Aim{Objective: o, Steady: steady}, Nodes: 20_000})
 				}
 				all := must.Get(find(sets))(t)
 				for range 3 {

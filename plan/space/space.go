@@ -40,7 +40,8 @@ type Space struct {
 	Price func(Choice) (*schedule.Priced, error)
 	// Skips are choices of a set and a lowering that the space does not list, though Price knows them; nil means there are none.
 	Skips func(Choice) bool
-	// Neighbourhoods are neighbourhoods, those that promise most first.
+	// Layers are those that neighbourhoods cut otherwise; "" stands for the network as a whole.
+	Layers         []string
 	Neighbourhoods []Neighbourhood
 	// Shares returns the work of a step in every lowering, and the machine with all devices of the sets; nil means that nobody knows.
 	Shares func() (*shares.Step, *platform.Platform, error)
@@ -56,9 +57,8 @@ type Ranked struct {
 	Value float64
 }
 
-// Neighbourhood lists similar choices that Price accepts too, in groups: choices of one group differ in the same layer, and the
-// most promising groups come first.
-type Neighbourhood func(Choice) ([][]Choice, error)
+// Neighbourhood lists choices that differ from one in a layer, and that Price accepts too.
+type Neighbourhood func(c Choice, layer string) ([]Choice, error)
 
 // Choices lists all choices, the lowerings of one set of devices after another.
 func (s *Space) Choices() (all []Choice) {
