@@ -25,6 +25,7 @@ type WorkForm struct {
 	Flops float64
 	Sides []int   // the extents along which it may be cut
 	Moved []Moved // what a tile moves is no less than the sum of these
+	Also  []Work  // that a lowering with this form has too, such as the update by a gradient that does not update
 }
 
 // Moved is bytes of an operand of an operation. A tile moves a part of them: the product of its parts of the sides on which the operand
@@ -58,7 +59,7 @@ func (m *Model) Work(opt LowerOptions) ([]Work, []Link, error) {
 	var base *stepWork
 	var paths []path
 	weight := "" // of the longest path
-	forms := map[string][]WorkForm{}
+	seen, forms, also := map[string][]WorkForm{}, map[string]bool{}, followers{}
 	for _, l := range m.partings(opt.Batch) {
 		s, err := w.lower(opt, l)
 		if err != nil {
@@ -73,31 +74,70 @@ func (m *Model) Work(opt LowerOptions) ([]Work, []Link, error) {
 					weight, most = name, n
 				}
 			}
-			for name, f := range s.forms {
-				forms[name] = []WorkForm{f}
+			for name := range s.forms {
+				forms[name] = true
 			}
 		}
 		paths = append(paths, w.path(s, weight))
 		for name := range forms {
-			if f, ok := s.forms[name]; !ok {
+			if _, ok := s.forms[name]; !ok {
 				delete(forms, name)
-			} else if !slices.ContainsFunc(forms[name], func(g WorkForm) bool { return reflect.DeepEqual(f, g) }) {
-				forms[name] = append(forms[name], f)
 			}
+		}
+		for name, f := range s.forms {
+			if !slices.ContainsFunc(seen[name], func(g WorkForm) bool { return reflect.DeepEqual(f, g) }) {
+				seen[name] = append(seen[name], f)
+			}
+			also.add(s, name, &f)
 		}
 	}
 	var all []Work
 	number := map[string]int{}
 	for _, name := range base.names {
-		if list, ok := forms[name]; ok {
+		if forms[name] {
 			number[name] = len(all)
-			all = append(all, Work{name, list})
+			all = append(all, also.complete(name, seen, forms))
 		}
 	}
 	if weight == "" {
 		return all, nil, nil
 	}
 	return all, w.links(base, paths, number), nil
+}
+
+// followers are the operations of a layer that all lowerings with a form of its weight gradient have: by name and form.
+type followers map[string]map[string]bool
+
+func (a followers) key(name string, f *WorkForm) string { return fmt.Sprint(name, *f) }
+
+// add notes the operations of a lowering.
+func (a followers) add(s *stepWork, name string, f *WorkForm) {
+	layer, isGradient := strings.CutSuffix(name, "."+phaseBackward+stepWeight)
+	if !isGradient {
+		return
+	}
+	key := a.key(name, f)
+	now := map[string]bool{}
+	for other := range s.forms {
+		if labels := s.whole[other].Labels; labels.Layer == layer && other != name && (a[key] == nil || a[key][other]) {
+			now[other] = true
+		}
+	}
+	a[key] = now
+}
+
+// complete is the work with a name, with all of its forms and their followers, unless all lowerings have these.
+func (a followers) complete(name string, seen map[string][]WorkForm, everywhere map[string]bool) Work {
+	w := Work{Name: name, Forms: slices.Clone(seen[name])}
+	for i := range w.Forms {
+		f := &w.Forms[i]
+		for _, other := range slices.Sorted(maps.Keys(a[a.key(name, f)])) {
+			if !everywhere[other] {
+				f.Also = append(f.Also, Work{Name: other, Forms: seen[other]})
+			}
+		}
+	}
+	return w
 }
 
 // partings are lowerings that fuse layers in different ways, the one with whole layers first. Of any two layers that are near, each is
@@ -110,7 +150,10 @@ func (m *Model) partings(batch int) (all []dag.Lowering) {
 	}
 	for _, parted := range sets {
 		for by := 1; by < 4; by++ { // forward passes, input gradients, or both
-			for _, cut := range []bool{false, true} {
+			for cut := range 4 { // weight gradients, forward passes, or both
+				if by < 3 && cut != 0 && cut != 3 {
+					continue
+				}
 				l := dag.Lowering{Layers: map[string]dag.LayerLowering{}}
 				for i := range m.Stages {
 					s := &m.Stages[i]
@@ -121,9 +164,12 @@ func (m *Model) partings(batch int) (all []dag.Lowering) {
 					if parted(i) && by&2 != 0 {
 						ll.InputGradient.Outputs = max(1, s.Out[0]-1)
 					}
-					if of := extents(s.Out); cut {
-						ll.WeightGradient.Samples = max(1, batch-1)
-						ll.WeightGradient.Outputs = max(1, s.Out[0]-1)
+					of := m.pooled(i)
+					if cut&1 != 0 {
+						ll.WeightGradient.Samples, ll.WeightGradient.Inputs = max(1, batch-1), max(1, s.In[0][0]-1)
+						ll.WeightGradient.Rows, ll.WeightGradient.Columns = max(1, of[1]-1), max(1, of[2]-1)
+					}
+					if cut&2 != 0 {
 						ll.Forward.Rows, ll.Forward.Columns = max(1, of[1]-1), max(1, of[2]-1)
 						if ll.Forward.Samples = max(1, batch-1); batch == 1 {
 							ll.Forward.Outputs = max(1, s.Out[0]-1)
@@ -136,6 +182,23 @@ func (m *Model) partings(batch int) (all []dag.Lowering) {
 		}
 	}
 	return all
+}
+
+// pooled is the least extents of a stage and of the two behind it, one of which may be a pooling of the same group.
+func (m *Model) pooled(i int) (of [3]int) {
+	of = extents(m.Stages[i].Out)
+	near := []int{i}
+	for range 2 {
+		for _, j := range near {
+			for _, r := range m.Stages[j].readers {
+				if out := m.Stages[r.stage].Out; len(out) == 3 {
+					of[1], of[2] = min(of[1], out[1]), min(of[2], out[2])
+				}
+				near = append(near, r.stage)
+			}
+		}
+	}
+	return of
 }
 
 // colours gives different numbers to layers of which one reads the other, directly or by way of two others. No cut of another layer

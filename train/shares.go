@@ -18,11 +18,18 @@ func Shares(m *nn.Model, opt nn.LowerOptions) (*shares.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []shares.Work
+	var links []shares.Link
+	for _, l := range chain {
+		links = append(links, shares.Link(l))
+	}
+	return shares.NewStep(worksOf(work), links), nil
+}
+
+func worksOf(work []nn.Work) (all []shares.Work) {
 	for _, w := range work {
 		of := shares.Work{Name: w.Name}
 		for _, f := range w.Forms {
-			form := shares.Form{Op: f.Op, Type: f.Type.String(), Flops: f.Flops, Sides: f.Sides}
+			form := shares.Form{Op: f.Op, Type: f.Type.String(), Flops: f.Flops, Sides: f.Sides, Also: worksOf(f.Also)}
 			for _, m := range f.Moved {
 				form.Moved = append(form.Moved, shares.Moved(m))
 			}
@@ -30,9 +37,5 @@ func Shares(m *nn.Model, opt nn.LowerOptions) (*shares.Step, error) {
 		}
 		all = append(all, of)
 	}
-	var links []shares.Link
-	for _, l := range chain {
-		links = append(links, shares.Link(l))
-	}
-	return shares.NewStep(all, links), nil
+	return all
 }

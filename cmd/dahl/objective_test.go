@@ -115,6 +115,9 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 	c.Leaves[0].Claims[0].Bound *= 1.001
 	refused("it claims that no plan takes less energy than")
 	c.Leaves[0].Claims[0].Bound = before
+	c.Layers.Leaves[0].Bounds[0] *= 1.001
+	refused("bound for all lowerings: it claims that no plan takes less energy than")
+	c.Layers.Leaves[0].Bounds[0] /= 1.001
 
 	m := must.Get(record.ReadManifest("energy"))(t)
 	graph := m.Graphs[0].SHA256

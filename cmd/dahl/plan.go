@@ -70,8 +70,8 @@ certificate.json proves a bound for all choices: sets of devices (up to exchange
 ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of one kind)
 with each of the tilings of all layers, the plan's own tiling, and any number of versions of
 buffers. It also proves a weaker bound for all lowerings, whatever their numbers, on all sets of
-devices. dahl verify checks both again in exact arithmetic. --devices, --lowering, --tile and --clock
-restrict the choices. Devices without tasks leave the chosen set.
+devices. dahl verify checks both again in exact arithmetic. --devices, --lowering, --tile and
+--clock restrict the choices. Devices without tasks leave the chosen set.
 The command explains its choice in words. It gives the cost of the next best plan, of spare
 devices, and of leaving out chosen ones, where local search has made at least half as many
 moves or bounds say that no plan there is better; of other devices and tiles it says nothing. On a

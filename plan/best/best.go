@@ -204,7 +204,7 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 		}
 		f.progress()
 	}
-	return f.result()
+	return f.result(ctx)
 }
 
 func newFinder(s *space.Space, o Options) *finder {
@@ -360,7 +360,7 @@ func (f *finder) noPlan() error {
 const rounding = 1e-9
 
 // result sums the search up.
-func (f *finder) result() (*Result, error) {
+func (f *finder) result(ctx context.Context) (*Result, error) {
 	b := f.best
 	if math.IsInf(b.Value, 1) {
 		return nil, f.noPlan()
@@ -397,7 +397,7 @@ func (f *finder) result() (*Result, error) {
 	if !whole || certified.Bound() < r.Bound || !(r.Bound > 0 || r.Proven) {
 		certified.Leaves = nil
 	}
-	if err := r.boundAll(certified); err != nil {
+	if err := r.boundAll(ctx, certified); err != nil {
 		return nil, err
 	}
 	if certified.Leaves != nil || certified.Layers != nil {

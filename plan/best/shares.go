@@ -18,7 +18,7 @@ const (
 
 // boundAll finds a bound for all lowerings on all sets of devices, if the space knows their work. It holds for the plans of the
 // certificate as well.
-func (r *Result) boundAll(c *certificate.Certificate) error {
+func (r *Result) boundAll(ctx context.Context, c *certificate.Certificate) error {
 	f := r.from
 	if f.Quick || f.space.Shares == nil {
 		return nil
@@ -27,9 +27,14 @@ func (r *Result) boundAll(c *certificate.Certificate) error {
 	if err != nil {
 		return err
 	}
-	ctx := context.Background()
-	if f.Time > 0 {
-		within, cancel := context.WithTimeout(ctx, max(time.Duration(partOfAll*float64(f.Time)), time.Second/4))
+	ended := ctx.Err() != nil
+	ctx = context.WithoutCancel(ctx)
+	if ended || f.Time > 0 {
+		limit := time.Duration(0)
+		if !ended {
+			limit = time.Duration(partOfAll * float64(f.Time))
+		}
+		within, cancel := context.WithTimeout(ctx, max(limit, time.Second/4))
 		defer cancel()
 		ctx = within
 	}

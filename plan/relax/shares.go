@@ -116,6 +116,7 @@ type multipliers struct {
 	chain   int
 	moves   [][]int // by link and memory; -1 means there is none
 	least   []int   // by work
+	also    [][]int // by group and its work: the least
 	links   [][]int // by work: its places in the chain
 }
 
@@ -180,6 +181,19 @@ func newMultipliers(m *shares.Model, deadline time.Duration) *multipliers {
 	}
 	f.program.AddRow(math.Inf(-1), costs, counted)
 	f.addMoves()
+	for _, group := range m.Also {
+		var list []int
+		for _, options := range group {
+			column := f.program.AddColumn(0, math.Inf(-1), math.Inf(1))
+			for _, o := range options {
+				if o.Most == 1 { // smaller tiles take no less, as no chain has them
+					f.program.AddRow(math.Inf(-1), o.Nanojoules, []lp.Term{{Column: column, Coefficient: 1}, {Column: f.units[o.Device], Coefficient: -(o.Fixed + o.Nanos)}})
+				}
+			}
+			list = append(list, column)
+		}
+		f.also = append(f.also, list)
+	}
 	for work, options := range m.Options {
 		f.least = append(f.least, f.program.AddColumn(-1, math.Inf(-1), math.Inf(1)))
 		for i := range options {
@@ -216,6 +230,11 @@ func (f *multipliers) add(work int, o *shares.Option, share float64) {
 			terms[i].Coefficient += sign
 		} else if column >= 0 {
 			terms = append(terms, lp.Term{Column: column, Coefficient: sign})
+		}
+	}
+	if o.Also > 0 {
+		for _, column := range f.also[o.Also-1] {
+			terms = append(terms, lp.Term{Column: column, Coefficient: -1})
 		}
 	}
 	at := f.m.Memory[o.Device]
@@ -277,7 +296,13 @@ func (f *multipliers) cheapest(x []float64, o *shares.Option, uniform int) (valu
 		share = math.Sqrt(perTile / perShare)
 	}
 	share = max(share, o.Least, 1e-9)
-	return units*(o.Fixed/share+o.Nanos) + chain*(o.Fixed+float64(share*o.Nanos)) + o.Nanojoules, share
+	value = units*(o.Fixed/share+o.Nanos) + chain*(o.Fixed+float64(share*o.Nanos)) + o.Nanojoules
+	if o.Also > 0 {
+		for _, column := range f.also[o.Also-1] {
+			value += x[column]
+		}
+	}
+	return value, share
 }
 
 // moved adds up the multipliers of moves for work at a memory.

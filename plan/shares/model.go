@@ -35,6 +35,7 @@ type Model struct {
 	Units      []int   // by device
 	Memory     []int   // by device
 	Options    [][]Option
+	Also       [][][]Option // by group: options of more work, outside the chain
 	Chain      []Link
 	Latency    []float64 // by memory: nanoseconds that anything takes to get there at least
 }
@@ -46,6 +47,7 @@ type Option struct {
 	Fixed       float64 // nanoseconds of each tile
 	Nanos       float64 // of all of the work, in addition
 	Nanojoules  float64 // of all of the work, above FloorWatts
+	Also        int     // the group of Model.Also that a lowering with the option has, counted from 1; zero means none
 }
 
 // NewModel makes the model of a step on some sets of the devices of a machine. It fails where a device draws less
@@ -111,6 +113,21 @@ func below(x float64) float64 { return x - math.Abs(x)*1e-12 }
 
 // options prices work on all devices at all clocks, in all its forms.
 func (m *Model) options(w *Work, p *platform.Platform, sets Sets) (all []Option, err error) {
+	groups := make([]int, len(w.Forms))
+	for k := range w.Forms {
+		var group [][]Option
+		for i := range w.Forms[k].Also {
+			options, err := m.options(&w.Forms[k].Also[i], p, sets)
+			if err != nil {
+				return nil, err
+			}
+			group = append(group, options)
+		}
+		if group != nil {
+			m.Also = append(m.Also, group)
+			groups[k] = len(m.Also)
+		}
+	}
 	for id := range p.Devices {
 		d := &p.Devices[id]
 		if sets.Most[id] == 0 {
@@ -136,7 +153,7 @@ func (m *Model) options(w *Work, p *platform.Platform, sets Sets) (all []Option,
 						least = f.levels[i+1].most
 					}
 					for _, floor := range p.Floors(f.Op, f.Type, platform.DeviceID(id), clock, max(1, sets.Least[id]), sets.Most[id], sharing, f.Flops, l.bytes) {
-						o := Option{Device: id, Least: least, Most: l.most, Fixed: float64(d.Dispatch) + floor.Fixed, Nanos: floor.Nanos}
+						o := Option{Device: id, Also: groups[k], Least: least, Most: l.most, Fixed: float64(d.Dispatch) + floor.Fixed, Nanos: floor.Nanos}
 						if floor.Joules > 0 {
 							o.Nanojoules = below(floor.Joules*1e9 + float64(extra*floor.Nanos))
 						} else {
@@ -167,10 +184,10 @@ func leastBusy(d *platform.Device, clock platform.ClockID, most int) (busy, extr
 // that differ only in their shares become one.
 func efficient(all []Option) (kept []Option) {
 	no := func(a, b *Option) bool {
-		return b.Device == a.Device && b.Least <= a.Least && b.Most >= a.Most && b.Fixed <= a.Fixed && b.Nanos <= a.Nanos && b.Nanojoules <= a.Nanojoules
+		return b.Device == a.Device && (b.Also == 0 || b.Also == a.Also) && b.Least <= a.Least && b.Most >= a.Most && b.Fixed <= a.Fixed && b.Nanos <= a.Nanos && b.Nanojoules <= a.Nanojoules
 	}
 	slices.SortStableFunc(all, func(a, b Option) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Nanos, b.Nanos), cmp.Compare(a.Fixed, b.Fixed), cmp.Compare(a.Nanojoules, b.Nanojoules),
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Nanos, b.Nanos), cmp.Compare(a.Fixed, b.Fixed), cmp.Compare(a.Nanojoules, b.Nanojoules), cmp.Compare(a.Also, b.Also),
 			cmp.Compare(b.Most, a.Most), cmp.Compare(a.Least, b.Least))
 	})
 	merged := all[:0]

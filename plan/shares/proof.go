@@ -121,9 +121,13 @@ func (p *Proof) least(m *Model, work int) (*big.Rat, error) {
 			moves[at].Sub(moves[at], rat(p.Moves[i][at]))
 		}
 	}
+	also, err := p.also(m, work)
+	if err != nil {
+		return nil, err
+	}
 	var least, fixed *big.Rat
 	chain := new(big.Rat).Mul(rat(p.Chain), rat(float64(uniform)))
-	near := p.near(m, work, float64(uniform), moves)
+	near := p.near(m, work, float64(uniform), moves, also)
 	for i := range m.Options[work] {
 		o := &m.Options[work][i]
 		if f := rat(o.Fixed); fixed == nil || f.Cmp(fixed) < 0 {
@@ -135,6 +139,7 @@ func (p *Proof) least(m *Model, work int) (*big.Rat, error) {
 		x := leastPerShare(rat(p.Units[o.Device]), chain, o)
 		x.Add(x, moves[m.Memory[o.Device]])
 		x.Add(x, rat(o.Nanojoules))
+		x.Add(x, also[o.Also])
 		if least == nil || x.Cmp(least) < 0 {
 			least = x
 		}
@@ -146,9 +151,37 @@ func (p *Proof) least(m *Model, work int) (*big.Rat, error) {
 	return least.Add(least, fixed.Mul(fixed, rat(float64(other)))), nil
 }
 
+// also is the least of each group of more work that options of some work have.
+func (p *Proof) also(m *Model, work int) (map[int]*big.Rat, error) {
+	all := map[int]*big.Rat{0: new(big.Rat)}
+	for i := range m.Options[work] {
+		group := m.Options[work][i].Also
+		if all[group] != nil {
+			continue
+		}
+		sum := new(big.Rat)
+		for _, options := range m.Also[group-1] {
+			var least *big.Rat
+			for k := range options {
+				o := &options[k]
+				x := leastPerShare(rat(p.Units[o.Device]), new(big.Rat), o)
+				if x.Add(x, rat(o.Nanojoules)); least == nil || x.Cmp(least) < 0 {
+					least = x
+				}
+			}
+			if least == nil {
+				return nil, errors.New("some work can run on no device")
+			}
+			sum.Add(sum, least)
+		}
+		all[group] = sum
+	}
+	return all, nil
+}
+
 // near reports whether an option may have the least of some work. All terms of an option but moves are positive, so that a
 // few roundings change their sum by less than a part of 10^12 of it.
-func (p *Proof) near(m *Model, work int, uniform float64, moves []*big.Rat) func(o *Option) bool {
+func (p *Proof) near(m *Model, work int, uniform float64, moves []*big.Rat, also map[int]*big.Rat) func(o *Option) bool {
 	value := func(o *Option) (sum, error float64) {
 		units, chain := p.Units[o.Device], p.Chain*uniform
 		sum = units*o.Nanos + chain*o.Fixed + o.Nanojoules
@@ -157,6 +190,8 @@ func (p *Proof) near(m *Model, work int, uniform float64, moves []*big.Rat) func
 				sum += perTile/q + float64(q*perShare)
 			}
 		}
+		more, _ := also[o.Also].Float64()
+		sum += more
 		moved, _ := moves[m.Memory[o.Device]].Float64()
 		return sum + moved, (sum + math.Abs(moved)) * 1e-12
 	}

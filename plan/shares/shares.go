@@ -21,6 +21,7 @@ type Form struct {
 	Flops    float64
 	Sides    []int // extents
 	Moved    []Moved
+	Also     []Work // that a lowering with this form has too
 
 	levels []level
 }
@@ -40,11 +41,16 @@ type Link struct {
 
 // NewStep makes a step.
 func NewStep(work []Work, chain []Link) *Step {
+	findLevels(work)
+	return &Step{work, chain}
+}
+
+func findLevels(work []Work) {
 	for i := range work {
 		for k := range work[i].Forms {
 			f := &work[i].Forms[k]
 			f.levels = f.newLevels()
+			findLevels(f.Also)
 		}
 	}
-	return &Step{work, chain}
 }
