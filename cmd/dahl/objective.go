@@ -118,6 +118,9 @@ func addObjective(ctx context.Context, s *record.Summary, o *flags.Options, foun
 	default:
 		of.LowerBoundJS = &found.Bound
 	}
+	if found.Covered.Clocks {
+		return nil
+	}
 	var err error
 	of.Explanation, err = found.Explain(ctx, o.Seed)
 	return err

@@ -176,6 +176,10 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 // printFound prints what a search has found, and why.
 func (w *workload) printFound(stdout io.Writer, s *record.Summary, found *best.Result) {
 	o := w.opts
+	if found.Covered.Clocks {
+		words.PrintOptimum(stdout, o, found)
+		return
+	}
 	e := &words.Explained{Explanation: s.Explanation, Objective: problem.Objective(o.Objective), Covered: found.Covered, Machine: w.fullPlatform, Out: stdout, More: record.SummaryFile}
 	e.PrintChosen()
 	words.PrintOptimum(stdout, o, found)

@@ -128,6 +128,8 @@ func (w *workload) choosePlan(ctx context.Context) (*best.Result, error) {
 		return nil, err
 	}
 	switch {
+	case w.opts.Objective != "" && w.opts.Plan != "":
+		return w.chooseClocks(ctx)
 	case w.opts.Objective != "":
 		return w.optimize(ctx)
 	case w.opts.AsksBest():

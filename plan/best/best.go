@@ -74,6 +74,7 @@ func (r *Result) Evaluate(t *Attempt) (*plan.Evaluated, error) {
 type Covered struct {
 	Sets, Tilings int  // each tiling on each set of devices
 	Own           bool // and the plan found, with tiles outside the space
+	Clocks        bool // of the plan found, whose tasks stay where they are, in their order; and nothing else
 	Outside       bool // the plan that was found is none of them
 }
 

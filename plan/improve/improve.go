@@ -76,12 +76,15 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 type search struct {
 	*rules
 	ctx        context.Context // of simulations: it does not end
+	searching  context.Context // of linear programs: it does
 	done       <-chan struct{}
+	problem    *problem.Problem
 	priced     *schedule.Priced
 	graph      *dag.Graph
 	from       *schedule.Plan
 	start      *point
 	manyClocks bool    // some device has several that are allowed
+	clocksMeet bool    // and its units share one, or a change takes something
 	chain      []int32 // scratch
 	options    Options
 	random     *rand.Rand
@@ -91,7 +94,7 @@ type search struct {
 }
 
 func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o Options) (s *search, err error) {
-	s = &search{ctx: context.WithoutCancel(ctx), done: ctx.Done(), priced: priced, graph: priced.Program.Graphs[0], from: from, options: o, random: rand.New(rand.NewPCG(o.Seed, 0))}
+	s = &search{ctx: context.WithoutCancel(ctx), searching: ctx, done: ctx.Done(), priced: priced, graph: priced.Program.Graphs[0], from: from, options: o, random: rand.New(rand.NewPCG(o.Seed, 0))}
 	with, err := s.withVersions()
 	if err != nil {
 		return nil, err
@@ -106,8 +109,12 @@ func newSearch(ctx context.Context, priced *schedule.Priced, from *schedule.Plan
 	if err != nil {
 		return nil, err
 	}
-	s.rules = newRules(priced, of)
-	s.manyClocks = slices.ContainsFunc(s.clocks, func(of []platform.ClockID) bool { return len(of) > 1 })
+	s.problem, s.rules = of, newRules(priced, of)
+	for id, of := range s.clocks {
+		d := &priced.Platform.Devices[id]
+		s.manyClocks = s.manyClocks || len(of) > 1
+		s.clocksMeet = s.clocksMeet || len(of) > 1 && (sharesClock(d) || d.Switch != platform.Transition{})
+	}
 	if s.start, err = s.pointOf(priced.Platform, from); err != nil {
 		return nil, err
 	}
@@ -147,6 +154,9 @@ func (s *search) climb(r *Result) (judged, error) {
 		s.accept(x, min(max(movesPerLook, s.options.Moves/rounds), s.options.Moves-r.Moves), r)
 		keep()
 	}
+	if s.openClocks(x, s.options.Moves) {
+		keep()
+	}
 	if s.reclaim(x, r) {
 		keep()
 	}
@@ -154,10 +164,10 @@ func (s *search) climb(r *Result) (judged, error) {
 }
 
 // reclaim gives tasks another clock, one at a time, until none is better for any task, and reports whether
-// some was: slack is used up by lower clocks, and what everything waits for gets a higher one.
+// some was. It does so where clocks of tasks depend on each other in ways that linear programs do not know.
 func (s *search) reclaim(x *point, r *Result) (changed bool) {
 	least := s.estimate(x)
-	for again := s.manyClocks; again; {
+	for again := s.clocksMeet; again; {
 		again = false
 		for _, t := range slices.Clone(x.sequence) {
 			before := x.clock[t]

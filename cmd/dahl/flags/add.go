@@ -200,7 +200,7 @@ func OptimizerNames() []string {
 // AddObjectiveFlags adds the flags of a search for the best plan.
 func AddObjectiveFlags(cmd *cobra.Command, o *Options) {
 	f := cmd.Flags()
-	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+naming.OneOf(problem.Objectives())+" (joules times seconds) (default: the policy's plan)")
+	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+naming.OneOf(problem.Objectives())+" (joules times seconds); with --plan, at all clocks of its tasks (default: the policy's plan)")
 	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, for the command with its search, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
 		number := strings.TrimSuffix(strings.TrimSuffix(text, "nodes"), "node")
 		o.BudgetTime = 0
@@ -213,7 +213,6 @@ func AddObjectiveFlags(cmd *cobra.Command, o *Options) {
 		return nil
 	})
 	addDeadlineFlag(cmd, o)
-	Exclude(cmd, "objective", "plan")
 	Exclude(cmd, "objective", "policy")
 	Before(cmd, func() error {
 		switch {

@@ -33,6 +33,9 @@ func boundText(found *best.Result, unit string) string {
 
 // CoveredText names the plans under a bound.
 func CoveredText(c best.Covered) string {
+	if c.Clocks {
+		return "these tasks where they are, in their order, at any clocks"
+	}
 	text := "these tasks"
 	if c.Tilings > 1 {
 		text = fmt.Sprintf("these %d tilings", c.Tilings)

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"math"
+
+	"dahl/cmd/cli"
+	"dahl/plan/best"
+	"dahl/plan/exact"
+	"dahl/plan/improve"
+	"dahl/plan/problem"
+	"dahl/plan/space"
+)
+
+// chooseClocks takes the plan of a file at the clocks that are best for the objective. Its tasks stay where they are, in their order.
+func (w *workload) chooseClocks(ctx context.Context) (*best.Result, error) {
+	if err := w.decide(); err != nil {
+		return nil, err
+	}
+	o := w.opts
+	of := improve.Options{Aim: problem.Aim{Objective: problem.Objective(o.Objective), Steady: o.Steps > 1, Deadline: o.Deadline}, Moves: cmp.Or(o.Budget, math.MaxInt)}
+	for i := range w.Platform.Devices {
+		of.Clocks = append(of.Clocks, w.Platform.Devices[i].FreeClocks())
+	}
+	within, cancel := ctx, func() {}
+	if o.BudgetTime > 0 {
+		within, cancel = context.WithDeadline(ctx, o.Begun.Add(o.BudgetTime))
+	}
+	defer cancel()
+	found, err := improve.Clocks(within, w.Decision.Priced, w.Options.Plan, of)
+	if err != nil {
+		return nil, cli.AsInput(err)
+	}
+	if o.Deadline > 0 && found.Time > o.Deadline {
+		return nil, cli.InputErrorf("--deadline %v: a step of %s takes %s at least, by the clocks that were found", o.Deadline, o.Plan, cli.ShortTime(found.Front[0].Time))
+	}
+	w.Options.Plan, w.Decision = found.Plan(), found.Evaluated.Decision
+	r := &best.Result{Result: exact.Result{Plan: found.Plan(), Makespan: found.Time, Joules: found.Joules, Value: found.Value, Bound: found.Bound},
+		Evaluated: found.Evaluated, Choice: space.Choice{Devices: w.Options.Devices}, Covered: best.Covered{Clocks: true}}
+	for _, other := range append(found.Front, found.Result) {
+		r.Simulated = append(r.Simulated, best.Attempt{Choice: r.Choice, Policy: other.Plan().Policy, Makespan: other.Time, Joules: other.Joules, Value: other.Value, Plan: other.Plan()})
+	}
+	return r, nil
+}

@@ -1,0 +1,142 @@
+package clocks
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+)
+
+// rounding is clocks that keep a period.
+type rounding struct {
+	*timing
+	ctx         context.Context
+	kept        [][]Option
+	choice      []int // by task: of kept
+	joules      float64
+	tries, left int // exchanges that may be tried, in all and from this start
+}
+
+// none stands for no task.
+const none = -1
+
+// put gives a task another option. It reports whether the period allows that.
+func (r *rounding) put(t int32, option int) bool {
+	if !r.set(t, r.kept[t][option].Nanos) {
+		return false
+	}
+	r.joules += r.kept[t][option].Joules - r.kept[t][r.choice[t]].Joules
+	r.choice[t] = option
+	return true
+}
+
+// begin takes options near the times of a point, and faster ones as far as the period asks for them. Up says how far above that time an
+// option may be, in parts of the distance to the next faster one. It reports whether there are such options.
+func (r *rounding) begin(x *point, up float64, period int64) bool {
+	r.joules = 0
+	for t, of := range r.kept {
+		most := float64(of[0].Nanos) + x.longer[t] + 1e-9*float64(of[0].Nanos) + 0.5
+		o := len(of) - 1
+		for o > 0 && float64(of[o].Nanos)-up*float64(of[o].Nanos-of[o-1].Nanos) > most {
+			o--
+		}
+		r.choice[t], r.takes[t] = o, of[o].Nanos
+		r.joules += of[o].Joules
+	}
+	return r.hurry(period)
+}
+
+// step is to give a task its next slower option.
+type step struct {
+	task  int32
+	slope float64 // joules for each nanosecond
+}
+
+// slower lists the next slower options, those first that save most for each nanosecond.
+func (r *rounding) slower() (all []step) {
+	for t, o := range r.choice {
+		if o+1 < len(r.kept[t]) {
+			all = append(all, step{int32(t), slope(r.kept[t][o], r.kept[t][o+1])})
+		}
+	}
+	slices.SortFunc(all, func(a, b step) int { return cmp.Or(cmp.Compare(a.slope, b.slope), cmp.Compare(a.task, b.task)) })
+	return all
+}
+
+// reclaim gives tasks but one slower options until the period allows none.
+func (r *rounding) reclaim(but int32) {
+	room := r.room()
+	for again := true; again; {
+		again = false
+		for _, s := range r.slower() {
+			o := r.choice[s.task]
+			if s.task == but || r.kept[s.task][o+1].Nanos-r.kept[s.task][o].Nanos > room[s.task] {
+				continue
+			}
+			if r.put(s.task, o+1) {
+				again = true
+				room = r.room()
+			}
+		}
+	}
+}
+
+// faster is by how many options an exchange makes a task faster at most.
+const faster = 2
+
+// exchange gives a task a faster option where others then save more by slower ones, until no such exchange is left.
+func (r *rounding) exchange() {
+	was := &rounding{timing: &timing{}}
+	for changed := true; changed; {
+		changed = false
+		for t := range int32(len(r.choice)) {
+			for by := 1; by <= min(faster, r.choice[t]); by++ {
+				if r.left == 0 || r.ctx.Err() != nil {
+					return
+				}
+				r.left--
+				was.copy(r)
+				r.put(t, r.choice[t]-by)
+				r.reclaim(t)
+				r.reclaim(none)
+				if r.joules < was.joules-1e-12*math.Abs(was.joules) {
+					changed = true
+					break
+				}
+				r.copy(was)
+			}
+		}
+	}
+}
+
+// copy takes over the options of another rounding of the graph, and when tasks start.
+func (r *rounding) copy(of *rounding) {
+	r.choice, r.takes, r.start = append(r.choice[:0], of.choice...), append(r.takes[:0], of.takes...), append(r.start[:0], of.start...)
+	r.joules = of.joules
+}
+
+// hurry gives tasks faster options until the period allows all of them: on waits that take too long the option with the least joules
+// for each nanosecond. It reports whether there are such options.
+func (r *rounding) hurry(period int64) bool {
+	r.period = period
+	for {
+		task, late := r.relax()
+		if !late {
+			return true
+		}
+		best, least := int32(-1), math.Inf(1)
+		for t, again := task, true; again; again = t != task {
+			w := &r.Waits[r.cause[t]]
+			t = w.From
+			if o := r.choice[t]; o > 0 {
+				if costs := -slope(r.kept[t][o-1], r.kept[t][o]); costs < least {
+					best, least = t, costs
+				}
+			}
+		}
+		if best < 0 {
+			return false
+		}
+		r.put(best, r.choice[best]-1)
+	}
+}
