@@ -176,7 +176,7 @@ def dahl(directory, deadline):
     if done.returncode:
         sys.exit(f"{' '.join(command)}: {done.stderr}")
     said = json.loads(done.stdout)
-    return said["makespan_s"], said["total_j"], said["lower_bound_j"]
+    return said["makespan_s"], said["energy_j"]["total"], said["lower_bound_j"]
 
 
 def compare(stages, micro_batches):

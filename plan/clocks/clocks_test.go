@@ -112,8 +112,8 @@ func TestAllClocks(t *testing.T) {
 		if period != is.Period || aim.Deadline > 0 && period > aim.Deadline {
 			t.Errorf("graph %d: the chosen clocks take %v and are said to take %v, by %v", k, period, is.Period, aim.Deadline)
 		}
-		if bound > least*(1+1e-9) || value < least*(1-1e-9) {
-			t.Errorf("graph %d, %s by %v: bound %g, optimum %g, chosen %g", k, aim.Objective, aim.Deadline, bound, least, value)
+		if bound > least*(1+1e-9) || is.Bound > least*(1+1e-9) || is.Bound < bound*(1-1e-9) || value < least*(1-1e-9) {
+			t.Errorf("graph %d, %s by %v: bounds %g and %g, optimum %g, chosen %g", k, aim.Objective, aim.Deadline, bound, is.Bound, least, value)
 		}
 		if value <= least*(1+1e-9) {
 			best++

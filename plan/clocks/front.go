@@ -73,11 +73,11 @@ func (c *Clocks) Front(ctx context.Context, most, tries int) (front []*Choice, e
 	for i := range n {
 		at := corners[i*(len(corners)-1)/max(1, n-1)]
 		aim := problem.Aim{Objective: problem.Energy, Deadline: time.Duration(math.Ceil(at.period))}
-		is, err := c.round(ctx, at, aim, tries/n)
-		if err != nil {
+		s := newSearch(ctx, c, aim, tries/n)
+		if err := s.round(at); err != nil {
 			return nil, err
 		}
-		front = append(front, is)
+		front = append(front, s.best)
 	}
 	slices.SortStableFunc(front, func(a, b *Choice) int {
 		return cmp.Or(cmp.Compare(a.Period, b.Period), cmp.Compare(a.Joules, b.Joules))

@@ -2,19 +2,18 @@ package clocks
 
 import (
 	"cmp"
-	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
 // rounding is clocks that keep a period.
 type rounding struct {
 	*timing
-	ctx         context.Context
-	kept        [][]Option
-	choice      []int // by task: of kept
-	joules      float64
-	tries, left int // exchanges that may be tried, in all and from this start
+	kept   [][]Option // by task
+	choice []int      // by task: of those kept
+	joules float64    // above those of idle units
+	random *rand.Rand // lets chance order what gets slower; nil means it does not
 }
 
 // none stands for no task.
@@ -56,7 +55,7 @@ type step struct {
 func (r *rounding) slower() (all []step) {
 	for t, o := range r.choice {
 		if o+1 < len(r.kept[t]) {
-			all = append(all, step{int32(t), slope(r.kept[t][o], r.kept[t][o+1])})
+			all = append(all, step{int32(t), r.chance(slope(r.kept[t][o], r.kept[t][o+1]))})
 		}
 	}
 	slices.SortFunc(all, func(a, b step) int { return cmp.Or(cmp.Compare(a.slope, b.slope), cmp.Compare(a.task, b.task)) })
@@ -81,38 +80,19 @@ func (r *rounding) reclaim(but int32) {
 	}
 }
 
-// faster is by how many options an exchange makes a task faster at most.
-const faster = 2
-
-// exchange gives a task a faster option where others then save more by slower ones, until no such exchange is left.
-func (r *rounding) exchange() {
-	was := &rounding{timing: &timing{}}
-	for changed := true; changed; {
-		changed = false
-		for t := range int32(len(r.choice)) {
-			for by := 1; by <= min(faster, r.choice[t]); by++ {
-				if r.left == 0 || r.ctx.Err() != nil {
-					return
-				}
-				r.left--
-				was.copy(r)
-				r.put(t, r.choice[t]-by)
-				r.reclaim(t)
-				r.reclaim(none)
-				if r.joules < was.joules-1e-12*math.Abs(was.joules) {
-					changed = true
-					break
-				}
-				r.copy(was)
-			}
-		}
+// chance changes a slope at random.
+func (r *rounding) chance(slope float64) float64 {
+	const noise = 2
+	if r.random == nil {
+		return slope
 	}
+	return slope * (1 + noise*r.random.Float64())
 }
 
 // copy takes over the options of another rounding of the graph, and when tasks start.
 func (r *rounding) copy(of *rounding) {
 	r.choice, r.takes, r.start = append(r.choice[:0], of.choice...), append(r.takes[:0], of.takes...), append(r.start[:0], of.start...)
-	r.joules = of.joules
+	r.joules, r.period = of.joules, of.period
 }
 
 // hurry gives tasks faster options until the period allows all of them: on waits that take too long the option with the least joules

@@ -82,7 +82,7 @@ func (s *search) addFront(ctx context.Context, c *Clocked, x *point) error {
 	if err != nil {
 		return err
 	}
-	front, err := of.Front(ctx, frontPlans, s.options.Moves)
+	front, err := of.Front(ctx, frontPlans, s.options.Moves/4)
 	for _, is := range front {
 		s.setClocks(x, is)
 		now, err := s.judge(s.separateBuffers(s.planOf(x)), steadySteps)
