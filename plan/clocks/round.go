@@ -51,11 +51,13 @@ type step struct {
 	slope float64 // joules for each nanosecond
 }
 
-// slower lists the next slower options, those first that save most for each nanosecond.
-func (r *rounding) slower() (all []step) {
+// slower lists the next slower options of tasks but one that there is room for, those first that save most for each nanosecond.
+func (r *rounding) slower(but int32) (all []step) {
+	room := r.room()
 	for t, o := range r.choice {
-		if o+1 < len(r.kept[t]) {
-			all = append(all, step{int32(t), r.chance(slope(r.kept[t][o], r.kept[t][o+1]))})
+		of := r.kept[t]
+		if o+1 < len(of) && of[o+1].Nanos-of[o].Nanos <= room[t] && int32(t) != but {
+			all = append(all, step{int32(t), r.chance(slope(of[o], of[o+1]))})
 		}
 	}
 	slices.SortFunc(all, func(a, b step) int { return cmp.Or(cmp.Compare(a.slope, b.slope), cmp.Compare(a.task, b.task)) })
@@ -64,18 +66,10 @@ func (r *rounding) slower() (all []step) {
 
 // reclaim gives tasks but one slower options until the period allows none.
 func (r *rounding) reclaim(but int32) {
-	room := r.room()
 	for again := true; again; {
 		again = false
-		for _, s := range r.slower() {
-			o := r.choice[s.task]
-			if s.task == but || r.kept[s.task][o+1].Nanos-r.kept[s.task][o].Nanos > room[s.task] {
-				continue
-			}
-			if r.put(s.task, o+1) {
-				again = true
-				room = r.room()
-			}
+		for _, s := range r.slower(but) {
+			again = r.put(s.task, r.choice[s.task]+1) || again
 		}
 	}
 }
