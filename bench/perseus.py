@@ -171,7 +171,7 @@ def key(device, clock, costs):
 def dahl(directory, deadline):
     """Seconds and joules of dahl's plan, and the bound that it states."""
     command = [DAHL, "plan", "--platform", "machine.toml", "--graph", "graph.json", "--plan", "order.json", "--objective", "energy",
-               "--deadline", f"{round(deadline * 1e9)}ns", "--steps", "1", "--out", "plan", "--json"]
+               "--deadline", f"{round(deadline * 1e9)}ns", "--steps", "1", "--budget", "40000 nodes", "--out", "plan", "--json"]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: {done.stderr}")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 
 	"dahl/cmd/cli"
 	"dahl/plan/best"
@@ -23,17 +24,17 @@ func (w *workload) chooseClocks(ctx context.Context) (*best.Result, error) {
 	for i := range w.Platform.Devices {
 		of.Clocks = append(of.Clocks, w.Platform.Devices[i].FreeClocks())
 	}
-	within, cancel := ctx, func() {}
 	if o.BudgetTime > 0 {
-		within, cancel = context.WithDeadline(ctx, o.Begun.Add(o.BudgetTime))
+		within, cancel := context.WithDeadline(ctx, o.Begun.Add(o.BudgetTime))
+		defer cancel()
+		ctx = within
 	}
-	defer cancel()
-	found, err := improve.Clocks(within, w.Decision.Priced, w.Options.Plan, of)
+	found, err := improve.Clocks(ctx, w.Decision.Priced, w.Options.Plan, of)
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
 	if o.Deadline > 0 && found.Time > o.Deadline {
-		return nil, cli.InputErrorf("--deadline %v: a step of %s takes %s at least, by the clocks that were found", o.Deadline, o.Plan, cli.ShortTime(found.Front[0].Time))
+		return nil, cli.InputErrorf("--deadline %v: by no clocks that were found is a step of %s as short; one takes %s", o.Deadline, o.Plan, cli.ShortTime(found.Time))
 	}
 	w.Options.Plan, w.Decision = found.Plan(), found.Evaluated.Decision
 	r := &best.Result{Result: exact.Result{Plan: found.Plan(), Makespan: found.Time, Joules: found.Joules, Value: found.Value, Bound: found.Bound},
@@ -41,5 +42,6 @@ func (w *workload) chooseClocks(ctx context.Context) (*best.Result, error) {
 	for _, other := range append(found.Front, found.Result) {
 		r.Simulated = append(r.Simulated, best.Attempt{Choice: r.Choice, Policy: other.Plan().Policy, Makespan: other.Time, Joules: other.Joules, Value: other.Value, Plan: other.Plan()})
 	}
+	slices.SortStableFunc(r.Simulated, func(a, b best.Attempt) int { return cmp.Compare(a.Makespan, b.Makespan) })
 	return r, nil
 }

@@ -81,6 +81,10 @@ A signal (Ctrl-C) or a lost terminal ends the search: the best plan so far is wr
 the bound that is proved by then, and the exit code is 128 + the signal's number; rerun
 does not repeat it. A SIGINT or SIGTERM after that ends it at once and writes nothing.
 
+With a --plan and an --objective the tasks of the file stay where they are, in their order, and
+get the clocks that are best for them, by linear programming. It says how far these may be from
+the best ones. front.csv then has clocks from the shortest step to the least joules.
+
 --deadline excludes plans with a longer step; --power-cap lets tasks wait while the
 machine would draw more. front.csv and front.svg show all simulated plans by time
 and energy, and mark the plans that no other beats in both.
@@ -100,6 +104,7 @@ func newPlan(args []string) *cobra.Command {
 		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan
   dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json
   dahl plan --platform node.toml --graph small.json --objective energy
+  dahl plan --platform node.toml --graph small.json --plan order.json --objective energy --deadline 12ms
   dahl plan --platform server --model mlp --objective energy --deadline 12ms --power-cap 900W`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

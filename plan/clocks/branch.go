@@ -85,8 +85,7 @@ func (p *program) restrict(ranges [][2]int) {
 	}
 }
 
-// fractional is a task whose time lies farthest from those of its clocks, with the faster one of the two around it; -1 means that
-// there is none.
+// fractional finds the task with the time farthest from any of its clocks, and the faster one of the two clocks around it. No task is -1.
 func (p *program) fractional(x *point) (task int32, faster int) {
 	task = -1
 	farthest := 1e-6

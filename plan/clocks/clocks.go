@@ -73,7 +73,7 @@ func (c *Clocks) Bound(ctx context.Context, aim problem.Aim) (float64, error) {
 	return c.boundOf(aim, at), nil
 }
 
-// boundOf is what no clocks are below, by the least point of the curve.
+// boundOf is a value that no clocks are below, by the least point of the curve.
 func (c *Clocks) boundOf(aim problem.Aim, at *point) float64 {
 	if aim.Objective == problem.Time {
 		return time.Duration(c.fastest).Seconds()

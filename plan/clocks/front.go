@@ -10,9 +10,8 @@ import (
 	"dahl/plan/problem"
 )
 
-// curve lists the corners of the least joules as a function of the period, which is convex and piecewise linear, from the shortest
-// period to the period that is no shorter than any saving needs. A tangent at one corner meets the tangent at another one at a
-// corner between them, or below the line between two neighbours.
+// curve lists the corners of the least joules as a function of the period. The function is convex and piecewise linear, from the shortest
+// period to the least joules of all. The tangents of two points meet below a corner between them, or on the line that joins neighbours.
 func (p *program) curve(ctx context.Context, shortest int64) ([]*point, error) {
 	last, err := p.solve(ctx, math.Inf(1))
 	if err != nil || last == nil {
@@ -46,7 +45,7 @@ const same = 1e-7
 
 // between is a point of the curve below the line between two points; nil means there is none.
 func (p *program) between(ctx context.Context, a, b *point) (*point, error) {
-	// Joules of a falls by a.saves for each nanosecond, those of b rise by b.saves for each nanosecond less.
+	// From a on joules fall by a.saves for each nanosecond. Before b they fall by b.saves.
 	fall, span := a.joules-b.joules, b.period-a.period
 	if span <= same*p.nanos || a.saves <= b.saves {
 		return nil, nil
@@ -63,21 +62,30 @@ func (p *program) between(ctx context.Context, a, b *point) (*point, error) {
 	return c, nil
 }
 
-// Front finds clocks for some of the corners at most, and leaves out those that others beat in time and joules.
+// Front finds clocks for some periods at most, and leaves out those that others beat in time and joules. Half of the periods are corners.
+// The others lie between the shortest one and the least joules at equal distances.
 func (c *Clocks) Front(ctx context.Context, most, tries int) (front []*Choice, err error) {
 	corners, err := c.program.curve(ctx, c.fastest)
 	if err != nil {
 		return nil, err
 	}
-	n := min(most, len(corners))
-	for i := range n {
-		at := corners[i*(len(corners)-1)/max(1, n-1)]
-		aim := problem.Aim{Objective: problem.Energy, Deadline: time.Duration(math.Ceil(at.period))}
-		s := newSearch(ctx, c, aim, tries/n)
-		if err := s.round(at); err != nil {
+	first, last := corners[0].period, corners[len(corners)-1].period
+	var periods []time.Duration
+	for i := range most / 2 {
+		part := float64(i) / float64(max(1, most/2-1))
+		for _, period := range []float64{corners[int(part*float64(len(corners)-1))].period, first + part*(last-first)} {
+			periods = append(periods, time.Duration(max(float64(c.fastest), math.Ceil(period))))
+		}
+	}
+	slices.Sort(periods)
+	periods = slices.Compact(periods)
+	for _, period := range periods {
+		aim := problem.Aim{Objective: problem.Energy, Deadline: period}
+		is, err := c.Choose(ctx, aim, tries/len(periods))
+		if err != nil {
 			return nil, err
 		}
-		front = append(front, s.best)
+		front = append(front, is)
 	}
 	slices.SortStableFunc(front, func(a, b *Choice) int {
 		return cmp.Or(cmp.Compare(a.Period, b.Period), cmp.Compare(a.Joules, b.Joules))

@@ -18,22 +18,22 @@ type Task struct {
 	Options []Option // one at least
 }
 
-// Option is what a task takes at a clock.
+// Option is the time and the joules of a task at a clock.
 type Option struct {
 	Nanos  int64
-	Joules float64 // above those of an idle unit
+	Joules float64 // above an idle unit's
 	Clock  int     // the caller's number
 }
 
-// Wait lets a task start no sooner than some time after the end of another one, so many steps before.
+// Wait lets a task start no sooner than some time after the end of another one, in its step or some steps before.
 type Wait struct {
 	From, To int32
 	Delay    int64
 	Back     int32
 }
 
-// Step adds a task without work at which a step that runs alone begins and ends: the tasks without a predecessor wait for it, and
-// in the next step it waits for all that nobody waits for. It returns the number of that task.
+// Step adds a task without work, for a step that runs alone: the tasks without a predecessor wait for it, and it waits for
+// the tasks without a successor, a step later. It returns the number of the task.
 func (g *Graph) Step() (id int32) {
 	id = int32(len(g.Tasks))
 	first, last := make([]bool, id), make([]bool, id)
@@ -87,7 +87,7 @@ func hull(of []Option) (at []int) {
 // slope is how many joules more the slower one of two options takes for each nanosecond more.
 func slope(a, b Option) float64 { return (b.Joules - a.Joules) / float64(b.Nanos-a.Nanos) }
 
-// sorted orders the tasks so that each follows those of its step that it waits for.
+// sorted orders the tasks: each comes after its predecessors of the same step.
 func (g *Graph) sorted() (order []int32, err error) {
 	left, after := make([]int32, len(g.Tasks)), make([][]int32, len(g.Tasks))
 	for _, w := range g.Waits {

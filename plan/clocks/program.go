@@ -24,7 +24,7 @@ type program struct {
 	constant float64 // joules at the fastest clocks
 }
 
-// point is a solution: the least joules of a period, if tasks may take any times between those of their clocks.
+// point is a solution: the least joules of a period, if tasks may take any time between two clocks.
 type point struct {
 	period float64
 	joules float64
@@ -99,7 +99,7 @@ func (p *program) fix(t int32, from, to int) {
 	}
 }
 
-// solve finds the least joules of a period of at most so many nanoseconds; nil means there is none.
+// solve finds the least joules of a period of some nanoseconds at most; nil means there is none.
 func (p *program) solve(ctx context.Context, most float64) (*point, error) {
 	p.problem.SetBounds(p.columnT, 0, most/p.nanos)
 	r, err := p.solver.Solve(ctx, 50*(p.problem.Rows()+p.problem.Columns()))

@@ -12,7 +12,7 @@ type rounding struct {
 	*timing
 	kept   [][]Option // by task
 	choice []int      // by task: of those kept
-	joules float64    // above those of idle units
+	joules float64    // above idle units'
 	random *rand.Rand // lets chance order what gets slower; nil means it does not
 }
 
@@ -51,7 +51,7 @@ type step struct {
 	slope float64 // joules for each nanosecond
 }
 
-// slower lists the next slower options of tasks but one that there is room for, those first that save most for each nanosecond.
+// slower lists next slower options with room for them, the largest saving for each nanosecond first. One task is left out.
 func (r *rounding) slower(but int32) (all []step) {
 	room := r.room()
 	for t, o := range r.choice {

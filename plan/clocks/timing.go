@@ -10,7 +10,7 @@ import (
 // timing is when the tasks of a graph start, as one step follows the other after a period.
 type timing struct {
 	*Graph
-	order  []int32   // of the tasks: each follows those of its step that it waits for
+	order  []int32   // of the tasks: each after its predecessors of the same step
 	after  [][]int32 // by task: the waits for it
 	takes  []int64   // by task
 	start  []int64   // by task, so that no wait is too short
@@ -146,7 +146,7 @@ func (m *timing) set(t int32, takes int64) bool {
 	return ok
 }
 
-// passOn queues what waits for a task that starts later by some time.
+// passOn queues the successors of a task with a later start.
 func (m *timing) passOn(t int32, by int64) {
 	for _, i := range m.after[t] {
 		w := &m.Waits[i]

@@ -3,6 +3,7 @@ package improve
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 	"dahl/schedule"
 )
 
-// Clocked is a plan with the clocks that are best for its tasks, which stay where they are, in their order.
+// Clocked is a plan with other clocks. Its tasks stay where they are, in their order.
 type Clocked struct {
 	*Result
 	Bound float64   // by no clocks is the value less; infinite where none keep the deadline
@@ -22,7 +23,7 @@ type Clocked struct {
 
 const (
 	corrections = 4  // of a deadline, at most, where the simulator says that a step takes longer than estimated
-	frontPlans  = 32 // of a front, at most
+	frontPlans  = 20 // of a front, at most
 )
 
 // Clocks chooses the clocks of a plan. The result is no worse than the plan.
@@ -39,8 +40,13 @@ func Clocks(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 	if _, err := s.look(x); err != nil {
 		return nil, err
 	}
+	bound := 0.0
 	for range corrections {
-		if !s.openClocks(x, o.Moves) {
+		chosen, better := s.openClocks(x, o.Moves)
+		if chosen != nil {
+			bound = chosen.Bound
+		}
+		if !better {
 			break
 		}
 		now, err := s.look(x)
@@ -63,7 +69,7 @@ func Clocks(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 			c.Result = s.resultOf(now)
 		}
 	}
-	if c.Bound, err = s.clockBound(ctx, x); err == nil {
+	if c.Bound, err = s.clockBound(ctx, x, bound); err == nil {
 		err = s.addFront(ctx, c, x)
 	}
 	if ctx.Err() != nil {
@@ -82,7 +88,7 @@ func (s *search) addFront(ctx context.Context, c *Clocked, x *point) error {
 	if err != nil {
 		return err
 	}
-	front, err := of.Front(ctx, frontPlans, s.options.Moves/4)
+	front, err := of.Front(ctx, frontPlans, s.options.Moves/8)
 	for _, is := range front {
 		s.setClocks(x, is)
 		now, err := s.judge(s.separateBuffers(s.planOf(x)), steadySteps)
@@ -94,39 +100,44 @@ func (s *search) addFront(ctx context.Context, c *Clocked, x *point) error {
 	return err
 }
 
-// clockBound is a value that no clocks of the tasks of a point are below.
-func (s *search) clockBound(ctx context.Context, x *point) (float64, error) {
-	of, err := clocks.New(s.clockGraph(x, true))
+// clockBound is a value that no clocks of the tasks of a point are below. Chosen is the bound of the last choice, which holds where nothing
+// is estimated.
+func (s *search) clockBound(ctx context.Context, x *point, chosen float64) (float64, error) {
+	g := s.clockGraph(x, true)
+	if chosen > 0 && s.factors.span == 1 && reflect.DeepEqual(g, s.clockGraph(x, false)) {
+		return chosen, nil
+	}
+	of, err := clocks.New(g)
 	if err != nil {
 		return 0, err
 	}
 	return of.Bound(ctx, s.options.Aim)
 }
 
-// openClocks gives the tasks of a point the clocks that a linear program chooses, and reports whether they are better by the estimate.
-func (s *search) openClocks(x *point, tries int) (better bool) {
+// openClocks chooses the clocks of the tasks of a point by a linear program, and gives them to it if they are better by the estimate. Nil
+// means that there is nothing to choose from.
+func (s *search) openClocks(x *point, tries int) (is *clocks.Choice, better bool) {
 	g := s.clockGraph(x, false)
 	if !slices.ContainsFunc(g.Tasks, func(t clocks.Task) bool { return len(t.Options) > 1 }) {
-		return false
+		return nil, false
 	}
 	of, err := clocks.New(g)
 	if err != nil {
-		return false
+		return nil, false
 	}
 	aim := s.options.Aim
 	if aim.Deadline = time.Duration(float64(aim.Deadline) / s.factors.span); aim.Deadline == 0 && s.options.Deadline > 0 {
-		return false
+		return nil, false
 	}
-	is, err := of.Choose(s.searching, aim, tries)
-	if is == nil || err != nil {
-		return false
+	if is, err = of.Choose(s.searching, aim, tries); is == nil || err != nil {
+		return nil, false
 	}
 	before, was := s.estimate(x), slices.Clone(x.clock)
 	s.setClocks(x, is)
 	if better = s.estimate(x) < before; !better {
 		copy(x.clock, was)
 	}
-	return better
+	return is, better
 }
 
 func (s *search) setClocks(x *point, is *clocks.Choice) {
@@ -138,7 +149,7 @@ func (s *search) setClocks(x *point, is *clocks.Choice) {
 // sharesClock reports whether units of a device change their clock together.
 func sharesClock(d *platform.Device) bool { return !d.UnitClocks && d.Count > 1 }
 
-// clockGraph is a point whose clocks are open. Transfers take as long as in the last estimate, and units that share a clock keep those
+// clockGraph is a point whose clocks are open. Transfers take as long as in the last estimate, and units with a common clock keep the clocks
 // of the point. Least: nothing takes longer or draws more than it does by any clocks in a run. Then all clocks are open, transfers take no time, and
 // nobody learns of an end late.
 func (s *search) clockGraph(x *point, least bool) *clocks.Graph {
@@ -179,7 +190,7 @@ func (s *search) clockGraph(x *point, least bool) *clocks.Graph {
 	return g
 }
 
-// restWatts is what the machine draws beside its tasks.
+// restWatts is the power of the machine without its tasks.
 func (s *search) restWatts(x *point, least bool) float64 {
 	e, used := s.evaluator, make([]bool, len(s.evaluator.devices))
 	for _, w := range x.worker {
@@ -202,7 +213,7 @@ func (s *search) restWatts(x *point, least bool) float64 {
 	return watts
 }
 
-// idleWatts is the power of a unit that runs nothing, by which the joules of tasks are counted.
+// idleWatts is the power of an idle unit. Joules of tasks are counted above it.
 func (s *search) idleWatts(device int, least bool) float64 {
 	d := &s.evaluator.devices[device]
 	if least {
@@ -239,14 +250,18 @@ func (s *search) clockTask(x *point, t int32, least bool) (task clocks.Task) {
 		if call.shared {
 			_, each := d.BusyWatts(c)
 			joules = 0
-			watts += each + d.first[c]/d.count
+			shared := d.first[c] / d.count
+			if least {
+				shared = min(shared, d.first[c])
+			}
+			watts += each + shared
 		}
 		task.Options = append(task.Options, clocks.Option{Nanos: int64(d.Dispatch) + takes, Joules: joules + float64(watts*float64(takes))/1e9, Clock: int(c)})
 	}
 	return task
 }
 
-// learns is how long the unit of a task takes to learn that another task has ended, if it waits for that.
+// learns is the time until the unit of a waiting task knows the end of another one.
 func (s *search) learns(x *point, from, to int32, least bool) int64 {
 	e := s.evaluator
 	d := &e.devices[e.workers[x.worker[to]].device]
@@ -259,7 +274,7 @@ func (s *search) learns(x *point, from, to int32, least bool) int64 {
 	return int64(d.Handoff)
 }
 
-// addArrivals adds what tasks wait for that comes from another memory. Begin is the task at which a step begins; -1 means steps go on and on.
+// addArrivals adds the waits for data from another memory. Begin is the task at which a step begins; -1 means steps go on and on.
 func (s *search) addArrivals(g *clocks.Graph, x *point, begin int32) {
 	e, c := s.evaluator, s.evaluator.transfers
 	for t := range int32(e.tasks) {

@@ -154,7 +154,7 @@ func (s *search) climb(r *Result) (judged, error) {
 		s.accept(x, min(max(movesPerLook, s.options.Moves/rounds), s.options.Moves-r.Moves), r)
 		keep()
 	}
-	if s.openClocks(x, s.options.Moves) {
+	if _, better := s.openClocks(x, s.options.Moves); better {
 		keep()
 	}
 	if s.reclaim(x, r) {

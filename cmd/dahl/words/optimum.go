@@ -55,7 +55,9 @@ func CoveredText(c best.Covered) string {
 func PrintOptimum(out io.Writer, o *flags.Options, found *best.Result) {
 	unit := o.ObjectiveUnit()
 	looked := naming.Count(found.Nodes, "node")
-	if found.Nodes == 0 {
+	if found.Covered.Clocks {
+		looked = fmt.Sprintf("the best of %s that differ in clocks", naming.Count(len(found.Simulated), "plan"))
+	} else if found.Nodes == 0 {
 		looked = fmt.Sprintf("the best of %s that differ, after %s, of %s of devices and tiles", naming.Count(len(found.Simulated), "plan"), naming.Count(found.Moves, "move"), naming.Count(found.Choices, "choice"))
 	}
 	if o.Deadline > 0 {
