@@ -14,6 +14,9 @@ import (
 	"dahl/plan/space"
 )
 
+// rounded is a relative distance from a bound that floating-point numbers may leave where clocks are the best.
+const rounded = 1e-6
+
 // chooseClocks takes the plan of a file at the clocks that are best for the objective. Its tasks stay where they are, in their order.
 func (w *workload) chooseClocks(ctx context.Context) (*best.Result, error) {
 	if err := w.decide(); err != nil {
@@ -37,7 +40,8 @@ func (w *workload) chooseClocks(ctx context.Context) (*best.Result, error) {
 		return nil, cli.InputErrorf("--deadline %v: by no clocks that were found is a step of %s as short; one takes %s", o.Deadline, o.Plan, cli.ShortTime(found.Time))
 	}
 	w.Options.Plan, w.Decision = found.Plan(), found.Evaluated.Decision
-	r := &best.Result{Result: exact.Result{Plan: found.Plan(), Makespan: found.Time, Joules: found.Joules, Value: found.Value, Bound: found.Bound},
+	r := &best.Result{Result: exact.Result{Plan: found.Plan(), Makespan: found.Time, Joules: found.Joules, Value: found.Value, Bound: found.Bound,
+		Proven: found.Bound >= found.Value*(1-rounded)},
 		Evaluated: found.Evaluated, Choice: space.Choice{Devices: w.Options.Devices}, Covered: best.Covered{Clocks: true}}
 	for _, other := range append(found.Front, found.Result) {
 		r.Simulated = append(r.Simulated, best.Attempt{Choice: r.Choice, Policy: other.Plan().Policy, Makespan: other.Time, Joules: other.Joules, Value: other.Value, Plan: other.Plan()})

@@ -83,19 +83,12 @@ func (p *program) addWaits() {
 	}
 }
 
-// fix lets a task take no less than one option of its hull, and no more than another.
-func (p *program) fix(t int32, from, to int) {
+// limit lets a task take no less than some nanoseconds and no more than others.
+func (p *program) limit(t int32, from, to int64) {
 	on := p.least[t]
 	for i := range on[1:] {
-		long := float64(on[i+1].Nanos-on[i].Nanos) / p.nanos
-		low, high := 0.0, long
-		if i < from {
-			low = long
-		}
-		if i >= to {
-			high = 0
-		}
-		p.problem.SetBounds(int(p.edges[t])+i, low, high)
+		at, long := on[i].Nanos, on[i+1].Nanos-on[i].Nanos
+		p.problem.SetBounds(int(p.edges[t])+i, float64(min(max(0, from-at), long))/p.nanos, float64(min(max(0, to-at), long))/p.nanos)
 	}
 }
 
