@@ -89,14 +89,14 @@ func (c *Clocks) aimed(ctx context.Context, aim problem.Aim) (at *point, err err
 		return nil, nil
 	}
 	if aim.Objective == problem.EDP {
-		corners, err := c.program.curve(ctx, c.fastest)
-		if err != nil {
+		value := func(period, joules float64) float64 { return period * joules }
+		corners, err := c.program.curve(ctx, float64(c.fastest), most, value)
+		if err != nil || len(corners) == 0 {
 			return nil, err
 		}
-		corners = slices.DeleteFunc(corners, func(p *point) bool { return p.period > most })
-		if len(corners) > 0 {
-			most = slices.MinFunc(corners, func(a, b *point) int { return cmp.Compare(a.period*a.joules, b.period*b.joules) }).period
-		}
+		most = slices.MinFunc(corners, func(a, b *point) int {
+			return cmp.Compare(value(a.period, a.joules), value(b.period, b.joules))
+		}).period
 	}
 	return c.program.solve(ctx, most)
 }

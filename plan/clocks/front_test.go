@@ -15,7 +15,7 @@ func TestFront(t *testing.T) {
 	for k := range 100 {
 		g, _ := randomGraph(r)
 		c := must.Get(New(g))(t)
-		corners := must.Get(c.program.curve(t.Context(), c.fastest))(t)
+		corners := must.Get(c.program.curve(t.Context(), float64(c.fastest), math.Inf(1), nil))(t)
 		on := func(period float64) (joules float64) {
 			if joules = math.Inf(1); len(corners) == 1 {
 				joules = corners[0].joules

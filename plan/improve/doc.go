@@ -1,7 +1,7 @@
 // Package improve makes a plan better by local search: it changes the plan a little, many thousand times
 // over, and keeps what is better.
 //
-// Read first: [Search]; a plan as the search changes it in point.go, the changes in moves.go, what an estimate
+// Read first: [Search], and [Clocks] for a plan whose tasks stay where they are; a plan as the search changes it in point.go, the changes in moves.go, what an estimate
 // counts in evaluate.go.
 //
 // # Points
@@ -10,7 +10,8 @@
 // in that order. So every point is a plan that can run, and
 // every plan is a point. A change moves a task in the sequence and to another worker; exchanges two tasks, or
 // all that two workers of a device run from some place on; moves a layer, a chain, all tasks of one kind or all of a device to another device; or gives tasks another
-// clock. At the end no other clock of a single task is better by the estimate: slack has been reclaimed.
+// clock. At the end a linear program chooses the clocks of all tasks for their places and order (clocks.go, package clocks). Where units
+// share a clock, or a change takes something, single tasks then get other clocks, until none is better by the estimate.
 //
 // # Search
 //

@@ -18,7 +18,7 @@ import (
 // Options say what to look for, and how far.
 type Options struct {
 	problem.Aim
-	Moves  int                  // the changed plans to look at, before other clocks of every task at the end
+	Moves  int                  // the changed plans to look at, before clocks of all tasks are chosen at the end, by as many tries
 	Clocks [][]platform.ClockID // by device: the clocks that tasks may run at; nil, or a nil entry: all
 	Seed   uint64               // of the random numbers
 	// Versions is how many copies there are at least of each buffer that a step writes anew, so that a step
