@@ -10,12 +10,21 @@ type Edge struct{ From, To TaskID }
 
 // SortEdges sorts edges and leaves each once.
 func SortEdges(edges []Edge) []Edge {
-	order := func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) }
-	if !slices.IsSortedFunc(edges, order) {
-		slices.SortFunc(edges, order)
+	if !slices.IsSortedFunc(edges, func(a, b Edge) int { return cmp.Compare(a.key(), b.key()) }) {
+		keys := make([]uint64, len(edges)) // sorted faster than pairs
+		for i, e := range edges {
+			keys[i] = e.key()
+		}
+		slices.Sort(keys)
+		for i, k := range keys {
+			edges[i] = Edge{TaskID(k >> 32), TaskID(uint32(k))}
+		}
 	}
 	return slices.Compact(edges)
 }
+
+// key orders edges by their first task, then by the second.
+func (e Edge) key() uint64 { return uint64(uint32(e.From))<<32 | uint64(uint32(e.To)) }
 
 // Turn returns the edges in the opposite direction.
 func Turn(edges []Edge) []Edge {

@@ -141,16 +141,43 @@ func (p *Space) has(i int, loop string) bool {
 // indices by text.
 type tiling struct {
 	*Space
-	ranges map[string]dag.Range
+	ranges []namedRange
 	shifts dag.Params // what is added to the offsets of the call
+}
+
+// namedRange is the range of a loop or an index. A tile has so few that a list finds them sooner than a map.
+type namedRange struct {
+	name string
+	dag.Range
+}
+
+// rangeOf is the range of a name; false means that it has none yet.
+func (t *tiling) rangeOf(name string) (dag.Range, bool) {
+	for i := range t.ranges {
+		if t.ranges[i].name == name {
+			return t.ranges[i].Range, true
+		}
+	}
+	return dag.Range{}, false
+}
+
+// set gives a name a range.
+func (t *tiling) set(name string, r dag.Range) {
+	for i := range t.ranges {
+		if t.ranges[i].name == name {
+			t.ranges[i].Range = r
+			return
+		}
+	}
+	t.ranges = append(t.ranges, namedRange{name, r})
 }
 
 // Tile writes a box of the first operand (nil means all of it) from ranges of loops
 // that are reduced. A loop without a range is whole.
 func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
-	t := tiling{Space: p, ranges: map[string]dag.Range{}}
+	t := tiling{Space: p, ranges: make([]namedRange, 0, 16)}
 	for loop, r := range reduced {
-		t.ranges[loop] = r
+		t.set(loop, r)
 	}
 	if written == nil {
 		written = dag.Whole(p.spec.Operands[0].Shape)
@@ -158,36 +185,52 @@ func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
 	for d, r := range written {
 		t.write(d, r)
 	}
-	tile := &Tile{First: true, Boxes: make([]dag.Box, 0, len(p.spec.Operands)), Params: make(dag.Params, 0, len(p.spec.Params))}
+	tile := &Tile{First: true, Boxes: make([]dag.Box, 0, len(p.spec.Operands))}
 	for _, e := range p.extents {
 		if e.index == nil && !p.has(0, e.name) && e.name != restText && t.loop(e.name).Lo > 0 {
 			tile.First = false
 		}
 	}
+	dims := 0
+	for i := range p.spec.Operands {
+		dims += len(p.spec.Operands[i].Shape)
+	}
+	room := make(dag.Box, 0, dims) // of all boxes
 	for i := range p.spec.Operands {
 		var box dag.Box
 		if t.keeps(i) {
-			box = make(dag.Box, len(p.spec.Operands[i].Shape))
+			first := len(room)
 			for d, e := range p.spec.Operands[i].Shape {
-				box[d] = t.box(i, d, e)
+				room = append(room, t.box(i, d, e))
 			}
+			box = room[first:len(room):len(room)]
 		}
 		tile.Boxes = append(tile.Boxes, box)
 	}
-	for _, q := range p.spec.Params {
+	tile.Params = t.params()
+	return tile
+}
+
+// params are the parameters of the tile: those of the call where nothing differs.
+func (t *tiling) params() dag.Params {
+	if len(t.shifts) == 0 && len(t.sizes) == 0 {
+		return t.spec.Params
+	}
+	params := make(dag.Params, 0, len(t.spec.Params))
+	for _, q := range t.spec.Params {
 		shift, _ := t.shifts.Get(q.Name)
 		if q.Value += shift; t.needs(&q) {
-			tile.Params = append(tile.Params, q)
+			params = append(params, q)
 		}
 	}
-	return tile
+	return params
 }
 
 // needs sets a parameter to the number of blocks that the tile has. It reports whether the tile has
 // the parameter: not if it is one that a call may leave out.
 func (t *tiling) needs(q *dag.Param) bool {
 	for _, z := range t.sizes {
-		if r, cut := t.ranges[z.loop]; cut && z.param == q.Name {
+		if r, cut := t.rangeOf(z.loop); cut && z.param == q.Name {
 			q.Value = float64(r.Len())
 			return q.Value > 1
 		}
@@ -197,7 +240,7 @@ func (t *tiling) needs(q *dag.Param) bool {
 
 // loop is the range of a loop.
 func (t *tiling) loop(name string) dag.Range {
-	if r, ok := t.ranges[name]; ok {
+	if r, ok := t.rangeOf(name); ok {
 		return r
 	}
 	return dag.Range{Lo: 0, Hi: t.extent(name)}
@@ -214,16 +257,17 @@ func (t *tiling) write(d int, r dag.Range) {
 	x := t.index(0, d)
 	switch {
 	case x == nil:
-		t.ranges[t.text(0, d)] = r
+		t.set(t.text(0, d), r)
 	case x.Extent > 0:
 	case x.Reversed:
-		t.ranges[x.Terms[0].Loop] = t.reversed(x.Terms[0].Loop, r)
+		t.set(x.Terms[0].Loop, t.reversed(x.Terms[0].Loop, r))
 	case x.isLoop():
-		t.ranges[x.Terms[0].Loop] = t.inBlock(x, r)
+		t.set(x.Terms[0].Loop, t.inBlock(x, r))
 	default:
 		out := x.Terms[0].Loop
 		windows := t.preimage(x, r)
-		t.ranges[out], t.ranges[x.Text] = atLeastOne(windows, t.extent(out)), r
+		t.set(out, atLeastOne(windows, t.extent(out)))
+		t.set(x.Text, r)
 		t.shift(x, r, windows.Len() == 0)
 	}
 }
@@ -235,7 +279,7 @@ func (t *tiling) inBlock(x *Subscript, r dag.Range) dag.Range {
 	}
 	n := t.extent(x.Terms[0].Loop)
 	blocks := dag.Range{Lo: r.Lo / n, Hi: (r.Hi-1)/n + 1}
-	t.ranges[x.Block] = blocks
+	t.set(x.Block, blocks)
 	if blocks.Len() == 1 {
 		return dag.Range{Lo: r.Lo - blocks.Lo*n, Hi: r.Hi - blocks.Lo*n}
 	}
@@ -350,11 +394,11 @@ func (t *tiling) box(i, d, extent int) dag.Range {
 	case x.isLoop():
 		return t.ofBlocks(x)
 	}
-	r, ok := t.ranges[x.Text]
+	r, ok := t.rangeOf(x.Text)
 	if !ok {
 		touched := t.image(x, extent)
 		r = atLeastOne(touched, extent)
-		t.ranges[x.Text] = r
+		t.set(x.Text, r)
 		t.shift(x, r, touched.Len() == 0)
 	}
 	return r

@@ -72,7 +72,8 @@ type heft struct {
 	reuse     dag.Rows // predecessors by Problem.Reuse
 	mean      meanTransfer
 	transfers *heftTransfers
-	ready     []readyIn // by memory, for the task at hand
+	memoryOf  []platform.MemoryID // by worker
+	ready     []readyIn           // by memory, for the task at hand
 
 	worker    []platform.WorkerID // by task
 	end       []time.Duration     // by task
@@ -87,7 +88,11 @@ type readyIn struct {
 
 func newHEFT(p *schedule.Problem, fit *schedule.Fit) *heft {
 	n := len(p.Graph.Tasks)
-	return &heft{p: p, fit: fit, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
+	memoryOf := make([]platform.MemoryID, len(p.Platform.Workers))
+	for w := range memoryOf {
+		memoryOf[w] = p.Platform.MemoryOf(platform.WorkerID(w))
+	}
+	return &heft{p: p, memoryOf: memoryOf, fit: fit, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
 		transfers: newHEFTTransfers(p), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }
@@ -136,9 +141,9 @@ func (h *heft) place(t dag.TaskID) error {
 	best, bestAt := slotOf{end: -1}, gapAt{}
 	var bestWorker platform.WorkerID
 	for _, w := range h.workers(t) {
-		ready := &h.ready[h.p.Platform.MemoryOf(w)]
+		ready := &h.ready[h.memoryOf[w]]
 		if !ready.known {
-			*ready = h.readyAt(t, h.p.Platform.MemoryOf(w))
+			*ready = h.readyAt(t, h.memoryOf[w])
 		}
 		if !ready.ok {
 			continue
@@ -152,7 +157,7 @@ func (h *heft) place(t dag.TaskID) error {
 	if best.end < 0 {
 		return fmt.Errorf("task %q: no route brings its operands to a worker that can run it", h.p.Graph.Tasks[t].Name)
 	}
-	h.transfers.place(t, h.p.Platform.MemoryOf(bestWorker), best.end)
+	h.transfers.place(t, h.memoryOf[bestWorker], best.end)
 	h.fit.Give(t, bestWorker)
 	h.worker[t], h.end[t] = bestWorker, best.end
 	h.timelines[bestWorker].insert(bestAt, best)
@@ -167,7 +172,7 @@ func (h *heft) workers(t dag.TaskID) []platform.WorkerID {
 	}
 	var there []platform.WorkerID
 	for _, w := range all {
-		if h.p.Platform.MemoryOf(w) == h.memories[t] {
+		if h.memoryOf[w] == h.memories[t] {
 			there = append(there, w)
 		}
 	}

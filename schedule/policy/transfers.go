@@ -128,7 +128,12 @@ func (c *heftTransfers) want(a int32, storage dag.BufferID, from time.Duration) 
 	k := slices.IndexFunc(c.wanted, func(w heftTransfer) bool { return w.storage == storage && w.writer == c.writer[a] })
 	if k < 0 {
 		k = len(c.wanted)
-		c.wanted = append(c.wanted, heftTransfer{storage: storage, writer: c.writer[a], from: c.source[a], start: from})
+		w := heftTransfer{storage: storage, writer: c.writer[a], from: c.source[a], start: from}
+		if k < cap(c.wanted) { // take over the room of an earlier one
+			old := &c.wanted[:k+1][k]
+			w.atoms, w.engines = old.atoms[:0], old.engines[:0]
+		}
+		c.wanted = append(c.wanted, w)
 	}
 	w := &c.wanted[k]
 	w.atoms, w.bytes = append(w.atoms, a), w.bytes+c.p.Graph.AtomBytes(dag.AtomID(a))
