@@ -211,7 +211,7 @@ func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
 	return tile
 }
 
-// params are the parameters of the tile: those of the call where nothing differs.
+// params are the parameters of the tile. Where nothing differs, the call's own are shared.
 func (t *tiling) params() dag.Params {
 	if len(t.shifts) == 0 && len(t.sizes) == 0 {
 		return t.spec.Params
