@@ -60,8 +60,7 @@ func TestEstimatesAgree(t *testing.T) {
 		for range tries {
 			c := space.Choice{Devices: s.Devices[r.IntN(len(s.Devices))], Tiles: s.Tiles[r.IntN(len(s.Tiles))]}
 			for range r.IntN(5) {
-				groups := must.Get(s.Neighbourhoods[0](c))(t)
-				if group := groups[r.IntN(len(groups))]; len(group) > 0 {
+				if group := must.Get(s.Neighbourhoods[0](c, s.Layers[r.IntN(len(s.Layers)-1)]))(t); len(group) > 0 {
 					c = group[r.IntN(len(group))]
 				}
 			}
