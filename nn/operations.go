@@ -205,7 +205,13 @@ func (o *Operation) Cut(of dag.LayerLowering) dag.Cut {
 }
 
 // Part is a task of the operation with ranges of all sides. It has no work yet.
-func (o *Operation) Part(ranges []dag.Range) dag.Task { return o.part(o.sides, ranges) }
+func (o *Operation) Part(ranges []dag.Range) dag.Task {
+	sides := slices.Clone(o.sides)
+	for i := range sides {
+		sides[i].size = ranges[i].Len()
+	}
+	return o.part(sides, ranges)
+}
 
 // Tiles lists the tasks of the operation under a cut, and behind them the sums of accumulators. Tasks of one shape are counted.
 func (o *Operation) Tiles(cut dag.Cut) ([]Tile, error) {

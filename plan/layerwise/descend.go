@@ -36,25 +36,32 @@ func (s *search) of(layers []dag.LayerLowering) float64 {
 }
 
 // uniform cuts all layers in equal numbers of parts: of the samples, and of the outputs in gradients of weights. Sums of
-// gradients are cut along samples too, or whole.
+// gradients are cut along samples too, or whole. If it is light, layers are whole from the first one on with many weights: to move the samples takes less
+// than to move the gradients of all parts.
 type uniform struct {
 	samples, gradients int
-	sums               bool
+	sums, light        bool
 }
 
 // layers is the lowering.
 func (m *Model) layersOf(u uniform) []dag.LayerLowering {
-	layers := make([]dag.LayerLowering, len(m.layers))
+	layers, heavy := make([]dag.LayerLowering, len(m.layers)), len(m.layers)
+	if u.light {
+		heavy = m.firstHeavy(u.samples)
+	}
 	for i := range m.knobs {
 		k := &m.knobs[i]
 		cut := layers[k.layer].Cut(k.pass)
-		if k.pass == dag.InputGradientPass {
-			continue // it follows
+		if k.layer >= heavy {
+			continue
+		}
+		if k.pass == dag.InputGradientPass { // it follows the forward pass, which may have no operation of its own
+			cut = &layers[k.layer].Forward
 		}
 		for _, s := range k.sides {
 			parts := 1
 			switch {
-			case s.Along == dag.AlongSamples && (k.pass == dag.ForwardPass || u.sums):
+			case s.Along == dag.AlongSamples && (k.pass != dag.WeightGradientPass || u.sums):
 				parts = u.samples
 			case s.Along == dag.AlongOutputs && k.pass == dag.WeightGradientPass:
 				parts = u.gradients
@@ -70,12 +77,25 @@ func (m *Model) layersOf(u uniform) []dag.LayerLowering {
 	return layers
 }
 
-// starts lists uniform lowerings for a number of units.
-func starts(units int) (all []uniform) {
-	all = append(all, uniform{1, 1, false})
+// firstHeavy is the first layer with weights that, once in each of some parts, have more bytes than the input of the layer.
+func (m *Model) firstHeavy(parts int) int {
+	for layer := range m.layers {
+		if w := m.weightsOf[layer]; float64(parts)*w.bytes > w.reads {
+			return layer
+		}
+	}
+	return len(m.layers)
+}
+
+// starts lists uniform lowerings for a number of units, among them devices that are no processors.
+func starts(units, others int) (all []uniform) {
+	all = append(all, uniform{1, 1, false, false})
+	if others > 1 {
+		all = append(all, uniform{others, 1, true, true})
+	}
 	for _, n := range slices.Compact([]int{ceilDiv(units, 2), units}) {
 		if n > 1 {
-			all = append(all, uniform{n, 1, true}, uniform{n, n, false}, uniform{n, ceilDiv(n, 4), false})
+			all = append(all, uniform{n, 1, true, false}, uniform{n, n, false, false}, uniform{n, ceilDiv(n, 4), false, false})
 		}
 	}
 	return all

@@ -55,7 +55,7 @@ func (m *Model) Value(devices string, l *dag.Lowering, aim problem.Aim) (float64
 		return 0, err
 	}
 	s := &search{Model: m, set: set, aim: aim}
-	return s.flowOf(s.flowsUnder(m.ofLayers(l)), false), nil
+	return s.flowOf(s.flowsUnder(m.ofLayers(l)), uniform{}), nil
 }
 
 // ofLayers lists how layers are lowered.
@@ -66,8 +66,8 @@ func (m *Model) ofLayers(l *dag.Lowering) (layers []dag.LayerLowering) {
 	return layers
 }
 
-// estimate also returns the number of tiles that it has simulated. Where loads apart are better, the estimate is the geometric mean of both
-// choices of devices: the plan to begin with has the first one, and a search may come to the second one.
+// estimate also returns the number of tiles that it has simulated. Policies find the first two ways
+// to choose devices. Where operations apart are better, the estimate is the geometric mean with the better one, since a search may come to that.
 func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estimate, int, error) {
 	p, err := m.newStep(s, layers)
 	if err != nil {
@@ -80,22 +80,29 @@ func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estim
 		}
 	}
 	tiles := p.tiles * steps
-	e, ok := m.simulated(p, steps, steady, false)
+	e, ok := m.simulated(p, steps, steady, free)
 	if !ok {
 		return e, tiles, fmt.Errorf("layer-wise model: some operation has no device")
 	}
-	if s.processors && s.others {
-		tiles *= 2
-		if apart, ok := m.simulated(p, steps, steady, true); ok && apart.Seconds < e.Seconds {
-			e = Estimate{math.Sqrt(e.Seconds * apart.Seconds), math.Sqrt(e.Joules * apart.Joules)}
+	each := tiles
+	if s.others > 1 {
+		tiles += each
+		if by, ok := m.simulated(p, steps, steady, byParts); ok && by.Seconds < e.Seconds {
+			e = by
+		}
+	}
+	if s.processors && s.others > 0 {
+		tiles += each
+		if by, ok := m.simulated(p, steps, steady, apart); ok && by.Seconds < e.Seconds {
+			e = Estimate{math.Sqrt(e.Seconds * by.Seconds), math.Sqrt(e.Joules * by.Joules)}
 		}
 	}
 	return e, tiles, nil
 }
 
 // simulated runs some steps. It reports whether all operations have a device.
-func (m *Model) simulated(p *step, steps int, steady, apart bool) (e Estimate, ok bool) {
-	r := m.start(p, steps, apart)
+func (m *Model) simulated(p *step, steps int, steady bool, way how) (e Estimate, ok bool) {
+	r := m.start(p, steps, way)
 	if r == nil || !r.simulate() {
 		return e, false
 	}

@@ -16,12 +16,12 @@ type Model struct {
 	edges   []edge
 	order   []int32 // nodes in the order of the step
 
-	storages map[string]int // numbers by name
-	alike    map[string]int32
-	layers   []string
-	knobs    []knob
-	fused    []int                           // by fused operation: its layer
-	weights  struct{ bytes, number float64 } // of parameters
+	storages  map[string]int // numbers by name
+	alike     map[string]int32
+	layers    []string
+	knobs     []knob
+	fused     []int        // by fused operation: its layer
+	weightsOf []layerBytes // by layer
 
 	mutex  sync.Mutex
 	tiled  map[tileKey]*tiled
@@ -65,11 +65,36 @@ func New(n Network) *Model {
 		from.out, to.in = append(from.out, int32(e)), append(to.in, int32(e))
 	}
 	m.findKnobs()
+	m.findWeights()
 	for i := range m.nodes {
 		m.order = append(m.order, int32(i))
 	}
 	slices.SortStableFunc(m.order, func(a, b int32) int { return cmp.Compare(m.nodes[a].at, m.nodes[b].at) })
 	return m
+}
+
+// layerBytes are the bytes of a layer's weights, and of what its forward pass reads.
+type layerBytes struct{ bytes, reads float64 }
+
+// findWeights finds the bytes of layers.
+func (m *Model) findWeights() {
+	m.weightsOf = make([]layerBytes, len(m.layers))
+	for n := range m.nodes {
+		node := &m.nodes[n]
+		if node.isFused {
+			continue
+		}
+		of := &m.weightsOf[node.layerAt]
+		for _, a := range node.Task.Accesses {
+			b := &node.Graph.Buffers[a.Buffer]
+			switch bytes := float64(b.Bytes()); {
+			case b.Role == dag.Parameter && a.Mode.Writes():
+				of.bytes += bytes
+			case b.Role == dag.Activation && a.Mode == dag.Read && node.Task.Labels.Phase == "forward":
+				of.reads = max(of.reads, bytes)
+			}
+		}
+	}
 }
 
 // findFixed finds the storages that no operation writes.
@@ -78,14 +103,6 @@ func (m *Model) findFixed() {
 	for n := range m.nodes {
 		for _, u := range m.nodes[n].uses {
 			written[u.storage] = written[u.storage] || u.writes
-		}
-	}
-	for n := range m.network.Operations {
-		g := m.network.Operations[n].Graph
-		for _, a := range m.network.Operations[n].Task.Accesses {
-			if b := &g.Buffers[a.Buffer]; b.Role == dag.Parameter && a.Mode.Writes() {
-				m.weights.bytes, m.weights.number = m.weights.bytes+float64(b.Bytes()), m.weights.number+1
-			}
 		}
 	}
 	for n := range m.nodes {

@@ -3,13 +3,26 @@ package layerwise
 import (
 	"math"
 	"slices"
+
+	"dahl/dag"
+)
+
+// how is a way to choose devices.
+type how uint8
+
+// The ways. Apart, operations aside are on processors, and the others on other devices. By parts, tiles of one part of a dimension are on one
+// of the other devices, as the policy data-parallel has them.
+const (
+	free how = iota
+	apart
+	byParts
 )
 
 // placing chooses the device of each tile of a step, as the heterogeneous earliest finish time heuristic does: tiles by rank, each on the device
 // on which it ends first, in the earliest gap.
 type placing struct {
 	*step
-	apart   bool         // operations aside are on processors, and the others on other devices
+	how
 	fixed   []float64    // by storage and memory: when its transfer ends; 0 means none
 	done    []float64    // by cell of a link: when all of it is there
 	homes   []uint64     // by cell: the memories with parts of it
@@ -22,11 +35,11 @@ type placing struct {
 }
 
 // place returns the device of each tile; nil means that some tile can run nowhere.
-func (m *Model) place(p *step, apart bool) []int8 {
+func (m *Model) place(p *step, way how) []int8 {
 	memories := p.set.memories
 	p.devices = sized(p.devices, p.tiles)
 	h := &m.placing
-	*h = placing{step: p, apart: apart, done: sized(h.done, p.cells), homes: sized(h.homes, p.cells), ends: sized(h.ends, p.tiles), fixed: sized(h.fixed, p.storages*memories),
+	*h = placing{step: p, how: way, done: sized(h.done, p.cells), homes: sized(h.homes, p.cells), ends: sized(h.ends, p.tiles), fixed: sized(h.fixed, p.storages*memories),
 		units: h.units, there: sized(h.there, p.cells*memories), sent: sized(h.sent, p.parts*memories),
 		engines: h.engines, until: sized(h.until, memories)}
 	h.units = append(h.units, make([]profile, max(0, len(p.set.Devices)-len(h.units)))...)
@@ -85,9 +98,12 @@ func (p *step) findReaders() {
 
 // tile places a tile.
 func (h *placing) tile(a *active, k int32) bool {
-	best, least, begin := -1, math.Inf(1), 0.0
+	best, least, begin, home := -1, math.Inf(1), 0.0, -1
+	if h.how == byParts {
+		home = h.home(a, k)
+	}
 	for d := range h.set.Devices {
-		if a.ns[d] < 0 || h.apart && !h.belongs(a, d) {
+		if a.ns[d] < 0 || h.how == apart && !h.belongs(a, d) || home >= 0 && d != home {
 			continue
 		}
 		at := h.units[d].gap(h.gathered(a, k, d, false), a.ns[d])
@@ -112,6 +128,31 @@ func (h *placing) tile(a *active, k int32) bool {
 	h.ends[m], h.devices[m] = max(h.ends[m], least), int8(best)
 	h.complete(a, k, least, best, true)
 	return true
+}
+
+// home is the device of the part that a tile has: of samples, or of another dimension where no weights are written. Below zero it has none.
+func (h *placing) home(a *active, k int32) int {
+	rest, at, parts := int(k), 0, 1
+	for i := len(a.Sides) - 1; i >= 0; i-- {
+		n := a.tiled.parts[i]
+		if s := &a.Sides[i]; n > 1 && (s.Along == dag.AlongSamples || s.Pass != dag.WeightGradientPass) {
+			at, parts = rest%n, n // the first such side counts
+		}
+		rest /= n
+	}
+	if parts == 1 {
+		return -1
+	}
+	var others []int
+	for d := range h.set.Devices {
+		if of := &h.set.Devices[d]; !of.IsProcessor() && !of.PlacedOnly && a.ns[d] >= 0 {
+			others = append(others, d)
+		}
+	}
+	if len(others) == 0 {
+		return -1
+	}
+	return others[(2*at+1)*len(others)/(2*parts)]
 }
 
 // belongs reports whether an operation may be on a device where operations aside are apart.

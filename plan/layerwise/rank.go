@@ -54,8 +54,8 @@ func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 		}
 		r := &ranking{search: &search{Model: m, set: set, aim: aim}, devices: devices, kind: set.kind(), flow: math.Inf(1)}
 		best := uniform{}
-		for _, u := range starts(set.units) {
-			if v := r.flowOf(m.flowsOf(u), u.samples > 1); v < r.flow {
+		for _, u := range starts(set.units, set.others) {
+			if v := r.flowOf(m.flowsOf(u), u); v < r.flow {
 				best, r.flow = u, v
 			}
 		}
@@ -92,11 +92,11 @@ func (r *ranking) effort(most int) int {
 	return most
 }
 
-// compare orders sets by their values. A further device has to make a step better by a tenth, since plans on fewer devices are nearer to what the model
+// compare orders sets by their values. A further device has to make a step better by a fiftieth, since plans on fewer devices are nearer to what the model
 // expects.
 func (r *ranking) compare(to *ranking) int { return cmp.Compare(r.weighed(), to.weighed()) }
 
-func (r *ranking) weighed() float64 { return r.value * (1 + float64(len(r.set.Devices))/10) }
+func (r *ranking) weighed() float64 { return r.value * (1 + float64(len(r.set.Devices))/50) }
 
 // compare estimates the sets in turns of their kinds until the effort is spent. The others get their flow, times what it is too low in their kind.
 func compare(all []*ranking) {
@@ -135,16 +135,10 @@ func compare(all []*ranking) {
 
 // kind tells sets apart whose flows differ from their steps in unlike ways.
 func (s *set) kind() (k [2]int) {
-	for d := range s.Devices {
-		switch of := &s.Devices[d]; {
-		case of.PlacedOnly:
-		case of.IsProcessor():
-			k[0] = 1
-		default:
-			k[1] = min(k[1]+1, 2)
-		}
+	if s.processors {
+		k[0] = 1
 	}
-	return k
+	return [2]int{k[0], min(s.others, 2)}
 }
 
 // tuned is a lowering in which each knob is turned by itself to the position with the least flow, if its step is better.
@@ -257,15 +251,18 @@ func (m *Model) flowsUnder(layers []dag.LayerLowering) (all []flow) {
 
 // flowOf is the value of a step if one operation came after the other, each shared by all units of a kind. All have the kind with
 // the best value, where it can run them. Where samples are in parts, the memories of a kind exchange the weights.
-func (s *search) flowOf(all []flow, exchange bool) float64 {
+func (s *search) flowOf(all []flow, u uniform) float64 {
 	least := math.Inf(1)
 	for d := range s.set.Devices {
 		kind := s.set.Devices[d].Kind
 		first := slices.IndexFunc(s.set.Devices, func(e platform.Device) bool { return e.Kind == kind && !e.PlacedOnly })
 		if first == d {
 			e := s.flowOn(all, kind)
-			if exchange {
-				e.Seconds += s.exchanged(kind)
+			if exchange := s.exchanged(kind, u); exchange > 0 {
+				if !u.sums && kind != platform.CPU {
+					continue // the samples would move to the sums
+				}
+				e.Seconds += exchange
 			}
 			e.Joules += s.set.idle * e.Seconds
 			least = min(least, e.Value(s.aim))
@@ -324,17 +321,26 @@ func (s *search) flowOn(all []flow, kind string) (e Estimate) {
 	return e
 }
 
-// exchanged is the seconds to move all weights between the memories of a kind, and back what changes them.
-func (s *search) exchanged(kind string) float64 {
+// exchanged is the seconds to move the weights of layers in parts between the memories of a kind, and back what changes them.
+func (s *search) exchanged(kind string, u uniform) float64 {
 	var memories []int
 	for d := range s.set.Devices {
 		if of := &s.set.Devices[d]; of.Kind == kind && !of.PlacedOnly && !slices.Contains(memories, s.set.memory[d]) {
 			memories = append(memories, s.set.memory[d])
 		}
 	}
-	if len(memories) < 2 {
+	if len(memories) < 2 || u.samples < 2 {
 		return 0
 	}
-	w := &s.set.ways[memories[0]*s.set.memories+memories[1]]
-	return 2e-9 * float64(len(memories)-1) * (s.weights.bytes*w.nsPerByte + s.weights.number*w.latency)
+	w, ns := &s.set.ways[memories[0]*s.set.memories+memories[1]], 0.0
+	heavy := len(s.layers)
+	if u.light {
+		heavy = s.firstHeavy(u.samples)
+	}
+	for _, of := range s.weightsOf[:heavy] {
+		if of.bytes > 0 {
+			ns += of.bytes*w.nsPerByte + w.latency
+		}
+	}
+	return 2e-9 * float64(len(memories)-1) * ns
 }

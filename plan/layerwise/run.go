@@ -43,13 +43,13 @@ const (
 )
 
 // start begins a run of some steps; nil means that some tile can run nowhere.
-func (m *Model) start(p *step, steps int, apart bool) *run {
+func (m *Model) start(p *step, steps int, way how) *run {
 	r := &m.run
 	devices, memories := len(p.set.Devices), p.set.memories
 	*r = run{step: p, steps: steps, events: r.events[:0], lanes: sized(r.lanes, devices), ends: sized(r.ends, steps), used: sized(r.used, devices), span: sized(r.span, devices),
 		need: sized(r.need, steps*p.tiles), left: sized(r.left, steps*p.cells), away: r.away, out: sized(r.out, memories), into: sized(r.into, memories)}
 	if devices > 1 {
-		if r.placed = m.place(p, apart); r.placed == nil {
+		if r.placed = m.place(p, way); r.placed == nil {
 			return nil
 		}
 	}
@@ -59,7 +59,7 @@ func (m *Model) start(p *step, steps int, apart bool) *run {
 	if memories > 1 {
 		r.away = sized(r.away, steps*p.cells*memories)
 	}
-	if apart {
+	if way == apart {
 		r.drop()
 	}
 	for s := range steps {

@@ -18,7 +18,8 @@ type set struct {
 	costs  map[*tiled]*costs
 	units  int
 
-	processors, others bool // that any task may run on
+	processors bool // that any task may run on
+	others     int  // devices, likewise
 
 	memories int   // of its devices and of the host
 	memory   []int // by device: its number among them; the host's is 0
@@ -75,7 +76,11 @@ func (m *Model) setOf(devices string) (*set, error) {
 		s.watts = append(s.watts, watts{first, each})
 		if !device.PlacedOnly {
 			s.units += device.Count
-			s.processors, s.others = s.processors || device.IsProcessor(), s.others || !device.IsProcessor()
+			if device.IsProcessor() {
+				s.processors = true
+			} else {
+				s.others++
+			}
 		}
 	}
 	for i := range p.Links {
