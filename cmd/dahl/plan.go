@@ -52,26 +52,27 @@ Both are states that the platform file describes.
 With --objective it looks for the plan of a step with the least time, joules or joules times
 seconds. It proves the plan optimal, or bounds its distance from the optimum. The step runs
 alone (--steps 1), or it is a steady step: the time or the joules that one more step adds to a
-long run. The search chooses devices and numbers of their units, tilings of a network's layers,
-and the place, order and clock of every task. A tiling has one number of samples per task for
-all layers. With several GPUs it may also divide the batch, or the outputs, inputs, rows or
-columns of the layers, into one part for each GPU. All policies plan for the most promising
-choices. From the best tiling in parts the search goes on to layers in parts along different
-dimensions. Near the best tiling of all it changes single layers: first samples and outputs,
-parts of the weight gradient and its accumulators; then the forward pass and both gradients
-along any dimension; and micro-batches. A tiling named "4 samples per task; fc1: 60 inputs;
-fc1: 2 accumulators" has 4 samples per task, except that tasks of fc1 have 60 inputs, and two
-accumulators take their sums. "fc1: 30 gradient outputs" speaks of the weight gradient, and
-"conv2: 7 input-gradient rows" of the input gradient. Where the platform file has measured
-calls, the search tries tilings with measured calls only. Other times are estimated, and the
-line of the step says how much of it is. Local search improves the best plans. For a single step
-of up to 64 tasks the search visits all plans, as far as --budget goes. Where it has not,
-certificate.json proves a bound for all choices: sets of devices (up to exchange of equal
-ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal numbers of processors of one kind)
-with each of the tilings of all layers, the plan's own tiling, and any number of versions of
-buffers. It also proves a weaker bound for all lowerings, whatever their numbers, on all sets of
-devices. dahl verify checks both again in exact arithmetic. --devices, --lowering, --tile and
---clock restrict the choices. Devices without tasks leave the chosen set.
+long run. The search chooses devices and numbers of their units, tilings of a network's
+layers, and the place, order and clock of every task. It goes on in rounds of growing effort
+until the budget is spent, so that with more nodes its plan is never worse. In each round it
+plans for the next choices in the rank of a model of the layers, with sets of devices and cuts
+of each layer. From the best ones it goes on to similar choices: other samples, outputs,
+inputs, rows or columns of the tasks of single layers in the forward pass and both gradients,
+other accumulators or micro-batches, other numbers of units. With several GPUs a layer may
+also be divided into one part for each. All policies plan for the best choices. A tiling named
+"4 samples per task; fc1: 60 inputs; fc1: 2 accumulators" has 4 samples per task, except that
+tasks of fc1 have 60 inputs, and two accumulators take their sums. "fc1: 30 gradient outputs"
+speaks of the weight gradient, and "conv2: 7 input-gradient rows" of the input gradient. Where
+the platform file has measured calls, the search tries tilings with measured calls only. Other
+times are estimated, and the line of the step says how much of it is. Local search improves
+the best plans. For a single step of up to 64 tasks the search visits all plans, as far as
+--budget goes. Where it has not, certificate.json proves a bound for all choices: sets of
+devices (up to exchange of equal ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal
+numbers of processors of one kind) with each of the tilings of all layers, the plan's own
+tiling, and any number of versions of buffers. It also proves a weaker bound for all
+lowerings, whatever their numbers, on all sets of devices. dahl verify checks both again in
+exact arithmetic. --devices, --lowering, --tile and --clock restrict the choices. Devices
+without tasks leave the chosen set.
 The command explains its choice in words. It gives the cost of the next best plan, of spare
 devices, and of leaving out chosen ones, where local search has made at least half as many
 moves or bounds say that no plan there is better; of other devices and tiles it says nothing. On a

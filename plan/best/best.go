@@ -116,7 +116,6 @@ type finder struct {
 	proposals  []space.Choice   // that the search has not come to
 	sets       map[string]units // of the space
 	sure       int              // how well durations are known, see [schedule.Costs.LeastKnown]
-	lightened  *candidate       // which was tried without devices of few tasks
 	tried      map[space.Choice]bool
 	covered    []*candidate       // choices with a larger set of devices in the search, whose plans include theirs
 	graphs     map[[2]string]bool // of the candidates, by devices and hash
@@ -249,7 +248,7 @@ func (f *finder) price(ctx context.Context) error {
 	return err
 }
 
-// add prices choices that are not known, and keeps those that can run and are not another one by another name. Origin is from where the
+// add prices new choices. It keeps those that can run, but for other names of known ones. Origin is from where the
 // search goes on to them; nil means they are proposed.
 func (f *finder) add(ctx context.Context, choices []space.Choice, origin *candidate) (added []*candidate, err error) {
 	choices = slices.DeleteFunc(slices.Clone(choices), func(c space.Choice) bool { return f.tried[c] })
@@ -317,24 +316,23 @@ func (f *finder) leaveOut(context.Context) error {
 		return nil
 	}
 	var wholes []*certificate.Model // of all devices, with each of the lowerings
-	kept := []*candidate{}
-	for _, c := range slices.Backward(f.candidates) { // all devices are the last set
+	order := slices.Clone(f.candidates)
+	slices.SortStableFunc(order, func(a, b *candidate) int { return cmp.Compare(len(a.Devices), len(b.Devices)) }) // all devices are first
+	for _, c := range order {
 		small := c.isSmall(f.Options)
 		alike := f.Objective == problem.Time || len(c.priced.Platform.LeftAsleep) == 0
 		m, err := f.models.Of(c.priced, c.graph, f.Objective)
 		if err != nil {
 			return err
 		}
-		if small && alike && slices.ContainsFunc(wholes, func(all *certificate.Model) bool { return all.Relaxes(m) }) {
+		switch {
+		case small && alike && slices.ContainsFunc(wholes, func(all *certificate.Model) bool { return all.Relaxes(m) }):
 			f.covered = append(f.covered, c)
-			continue
-		}
-		if kept = append(kept, c); small && c.Devices == "" {
+		case small && c.Devices == "":
 			wholes = append(wholes, m)
 		}
 	}
-	slices.Reverse(kept)
-	f.candidates = kept
+	f.candidates = slices.DeleteFunc(f.candidates, func(c *candidate) bool { return slices.Contains(f.covered, c) })
 	return nil
 }
 

@@ -1,20 +1,24 @@
 // Package best searches a space for the plan with the least value of an objective, and proves how far the value may be above the least.
 //
-// Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own.
-// A bound by work alone rules out choices, whatever their plans. On the others all policies
-// plan, or branch and bound looks at all plans of a step that runs alone and has few tasks. Those with layers in parts
-// are compared by one policy before that, and from the best of them the search goes on to layers in parts along different dimensions.
-// From the best choices it
-// goes on to lowerings in which single layers are cut otherwise. Local search improves the best plans, of many
-// choices at first and of few in the end; a set of devices begins with the best plan of a part of it. Then
-// the linear relaxation of package relax proves bounds of the
+// Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own. All policies plan on all
+// devices at first. Then the search goes on in rounds (rounds.go), each with twice the effort of the one before. A round
+//   - plans for the next proposals: the choices that a model ranks first, and choices far apart in the space. On the
+//     best ones all policies plan;
+//   - goes on from the best choices, on different devices, to similar ones, which differ in the cuts of layers or in units of one kind of
+//     devices (downhill.go). They are drawn at random, and only those plan that promise most by the model. Without a model all do;
+//   - improves plans by local search: the best plan, and the best ones of other sets of devices. A set may begin with the plan of a part of it;
+//   - looks at all plans of a step that runs alone and has few tasks, by branch and bound.
+//
+// What a round does depends neither on the budget nor on the number of choices. So with more nodes the search goes on where it ended with
+// fewer, and its plan is never worse. A plan that becomes the best was simulated for as many steps as results are told in, and leaves out devices
+// without tasks.
+//
+// Six tenths of the nodes, or of the time, are for the rounds. Then the linear relaxation of package relax proves bounds of the
 // choices that may still have a better plan, of many together at first and of each in the end, and the certificate keeps the proofs.
 //
-// In the end the chosen set loses devices without tasks, and devices with hardly any task if the plan is no worse without them.
+// With one policy a search consists of proposals and similar choices, and proves nothing.
 //
-// With one policy a quick search plans for all choices, and goes on to lowerings in which single layers are cut otherwise.
-//
-// A quick search proves nothing. By all policies it keeps to the tilings of the space. It compares choices by HEFT's plans: all
+// A quick search proves nothing either. It keeps to the tilings of the space. It compares choices by HEFT's plans: all
 // devices, the devices of one kind, then the neighbours of the best in one respect. On the best three all policies plan.
 //
 // # Units

@@ -19,7 +19,7 @@ const (
 	drawn, estimates = 16, 32
 	// mostChanges is in how many respects a similar choice differs at most.
 	mostChanges = 3
-	// unitsShare is one over the share of changes that are of the units of devices.
+	// unitsShare is how many changes there are for each change of units of devices.
 	unitsShare = 4
 	// mostVainDraws is after how many choices that are known a search goes on from elsewhere.
 	mostVainDraws = 64
@@ -101,8 +101,8 @@ func (f *finder) similar(c *candidate, most int) (some []space.Choice) {
 	return some[:min(most, len(some))]
 }
 
-// changed is a choice with another number of a layer, or other units of one kind of devices. It is the choice itself where that cannot be
-// changed in the respect that is drawn, as where the devices have no such tiles.
+// changed is a choice with another number of a layer, or other units of one kind of devices. It is the choice itself where that has no
+// such neighbours, or no such tiles.
 func (f *finder) changed(c space.Choice, random *rand.Rand) space.Choice {
 	var all []space.Choice
 	if len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0 {

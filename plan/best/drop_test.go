@@ -60,22 +60,6 @@ func TestDropIdle(t *testing.T) {
 	}
 }
 
-// TestDropLight: 200 tasks of 1 ms on two cores and one task on a chip. With 100 and 100 on the cores the step takes 101 ms without
-// the chip instead of 100: it stays. With 100 and 99 there is room for its task: it goes, and the step takes 100 ms as before.
-func TestDropLight(t *testing.T) {
-	machine := equal("a", "cpu") + equal("b", "cpu") + equal("chip", "emulated")
-	for _, c := range []struct {
-		counts [3]int
-		want   string
-	}{{[3]int{100, 100, 1}, ""}, {[3]int{100, 99, 1}, "a,b"}} {
-		f := found(t, machine, c.counts[:]...)
-		must.Do(t, f.dropLight(t.Context()))
-		if f.best.Devices != c.want || f.best.Makespan != 100e6 {
-			t.Errorf("%v: chosen %q, %v; want %q, 100ms", c.counts, f.best.Devices, f.best.Makespan, c.want)
-		}
-	}
-}
-
 // TestOutsideHasNoGap: of a plan that no bound covers no gap is known, whatever its value.
 func TestOutsideHasNoGap(t *testing.T) {
 	r := &Result{Result: exact.Result{Value: 2, Bound: 1}}

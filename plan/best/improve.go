@@ -14,8 +14,8 @@ import (
 	"dahl/schedule"
 )
 
-// fixedCost is what local search costs beside its moves, in simulations of its plan, and movesOfPlan is how many moves cost as much
-// as one, where a move takes longer than a node.
+// Before its moves, local search costs as much as fixedCost simulations of its plan. As many moves as movesOfPlan cost as much as a simulation,
+// or as one node each if that is more.
 const fixedCost, movesOfPlan = 8, 32
 
 // costOfMove is the price of a move of local search, in nodes of the budget.
@@ -61,11 +61,7 @@ func (f *finder) improve(ctx context.Context, least int) error {
 			jobs[i].copies = 2 // steady steps overlap with two copies of what a step writes anew
 		}
 	}
-	if err := f.improveEach(ctx, jobs, fixed); err != nil || f.best == f.lightened {
-		return err
-	}
-	f.lightened = f.best
-	return f.dropLight(ctx)
+	return f.improveEach(ctx, jobs, fixed)
 }
 
 // improving is local search from the plan of a choice, with some number of moves and of versions of buffers.
@@ -103,7 +99,7 @@ func (f *finder) improveEach(ctx context.Context, jobs []improving, fixed int) e
 	return err
 }
 
-// inherited is the plan of a choice, or that of a better one on a part of its devices: policies use all devices that they have.
+// inherited is the plan of a choice, or the plan of a better one on a part of its devices: policies use all devices that they have.
 func (f *finder) inherited(ctx context.Context, c *candidate) *schedule.Plan {
 	for _, other := range f.byValue() {
 		if !better(&other.Attempt, &c.Attempt) {

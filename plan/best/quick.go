@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"dahl/platform"
 )
 
 // planKinds plans for devices of one kind with all their units, so that a descent begins near the best also where
 // another kind only costs time.
 func (f *finder) planKinds(ctx context.Context) error {
 	return f.planFor(ctx, slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool {
-		return len(c.units().byKind()) != 1 || slices.ContainsFunc(c.units(), func(d *platform.Device) bool { return d.Count < d.Whole })
+		return !isPlain(c.units())
 	}))
 }
 
@@ -24,8 +22,7 @@ func (f *finder) planBest(ctx context.Context) error {
 }
 
 // descend goes downhill from the smallest set of each combination of kinds of devices, with the lowering that is best
-// there, and from the best choice known. The most promising start comes first, since its plan rules out others. Only
-// the choices that it comes by are bounded: there are too many to look at all of them first.
+// there, and from the best choice known.
 func (f *finder) descend(ctx context.Context) error {
 	starts := f.starts()
 	for i, from := range starts {

@@ -12,7 +12,7 @@ import (
 	"dahl/schedule"
 )
 
-// A search goes on in rounds, each with twice the effort of the one before. What is done in them does not depend on the budget,
+// A search goes on in rounds, each with twice the effort of the one before. They do not depend on the budget,
 // which says where the search stops. So with more nodes its plan is never worse.
 const (
 	// firstEffort is the effort of the first round, in plans of the choice with which the search begins.
@@ -79,7 +79,7 @@ func (c *candidate) take(ctx context.Context, f *finder, plan *schedule.Plan, po
 }
 
 // listProposals lists choices, the most promising first. Of a model these are its rank, and after three of it one choice of the
-// space. Without a model they are those of the space.
+// space. Without a model all come from the space.
 func (f *finder) listProposals() error {
 	f.proposals = f.farApart()
 	if f.space.Ranked == nil {
@@ -89,10 +89,10 @@ func (f *finder) listProposals() error {
 	if err != nil {
 		return err
 	}
+	ranked = slices.DeleteFunc(ranked, func(r space.Ranked) bool { return !slices.Contains(f.space.Devices, r.Devices) })
 	const turn = 3
 	for i := range ranked {
-		at := min(i+i/turn, len(f.proposals))
-		f.proposals = slices.Insert(f.proposals, at, ranked[i].Choice)
+		f.proposals = slices.Insert(f.proposals, min(i+i/turn, len(f.proposals)), ranked[i].Choice)
 	}
 	return nil
 }
@@ -257,7 +257,7 @@ func (f *finder) planBatch(ctx context.Context, some []*candidate, plan func(*ca
 	return err
 }
 
-// crown makes a choice the best one if it is better, and leaves out those of its devices that have no task.
+// crown makes a choice the best one if it is better, and leaves out its devices without tasks.
 func (f *finder) crown(ctx context.Context, c *candidate) error {
 	if f.offer(c); f.best != c || f.brief() {
 		return nil

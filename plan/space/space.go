@@ -57,7 +57,7 @@ type Ranked struct {
 	Value float64
 }
 
-// Neighbourhood lists choices that differ from one in a layer, and that Price accepts too.
+// Neighbourhood lists choices that differ from one in a layer. Price accepts them too.
 type Neighbourhood func(c Choice, layer string) ([]Choice, error)
 
 // Choices lists all choices, the lowerings of one set of devices after another.

@@ -226,16 +226,16 @@ func PolicyNames() []string { return append([]string{BestPolicy}, cli.PolicyName
 const BestTiles = "best"
 
 // BestTilesHelp is the paragraph about it in the help of the commands that have it.
-const BestTilesHelp = `With --lowering best the samples per task of all layers are multiplied by powers of
-two, a step is simulated with each, and the run has the fastest; the plan and the
-manifest record the lowering. Where a layer is whole by default, smaller tiles are tried
-with its weight gradient split like them and with it whole. With several GPUs all layers
-are also cut in parts along one dimension: samples, outputs, inputs, rows or columns. From
-the fastest tiling it goes on to change single layers along any dimension, as far as their tiles
-are measured as well. Times of tilings of all layers that the platform file
-has not measured are predicted from measured ones, within the error bars of simulate:
-to choose by measured times, calibrate with --lowering best first. Weights depend on the
-lowering, so with best they may differ between machines and numbers of workers.`
+const BestTilesHelp = `With --lowering best a step is simulated with many tiles of the layers, and the run has the
+fastest that a short search finds; the plan and the manifest record the lowering. It tries
+the samples per task of all layers times powers of two, tiles that a model of the layers
+ranks first, and with several GPUs all layers in parts along one dimension: samples,
+outputs, inputs, rows or columns. From the fastest it goes on to change single layers along
+any dimension, as far as their tiles are measured as well. Times of tilings of all layers
+that the platform file has not measured are predicted from measured ones, within the error
+bars of simulate: to choose by measured times, calibrate with --lowering best first. Weights
+depend on the lowering, so with best they may differ between machines and numbers of
+workers.`
 
 // defaultBudget is how many parts of plans a search looks at.
 const defaultBudget = 200_000
