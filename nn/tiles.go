@@ -108,6 +108,9 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		t.Labels = labelsOf(n.Name, phase)
 		return t
 	}
+	if l.note(n, sides, cuts, part); l.opt.dry {
+		return sides
+	}
 	var before dag.Task
 	eachPart(sides, func(ranges []dag.Range) {
 		t := part(sides, ranges)
@@ -118,7 +121,6 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		}
 		before = l.add(t)
 	})
-	l.note(n, sides, cuts, part)
 	return sides
 }
 

@@ -25,7 +25,7 @@ type WorkForm struct {
 	Flops float64
 	Sides []int   // the extents along which it may be cut
 	Moved []Moved // what a tile moves is no less than the sum of these
-	Also  []Work  // that a lowering with this form has too, such as the update by a gradient that does not update
+	Also  []Work  // of every lowering with this form, such as the update behind a gradient
 }
 
 // Moved is bytes of an operand of an operation. A tile moves a part of them: the product of its parts of the sides on which the operand

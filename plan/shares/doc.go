@@ -41,6 +41,7 @@
 //
 // # Limits
 //
-// Bounds leave out operations that some lowerings do not have, such as a ReLU by itself or the sums of accumulators. Of copies between
+// Bounds leave out operations that some lowerings do not have, such as a ReLU by itself or the sums of accumulators. An update by itself
+// they do count. Of copies between
 // memories they know the latency within a chain. They know nothing of the room in memories.
 package shares

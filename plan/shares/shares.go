@@ -21,7 +21,7 @@ type Form struct {
 	Flops    float64
 	Sides    []int // extents
 	Moved    []Moved
-	Also     []Work // that a lowering with this form has too
+	Also     []Work // of every lowering with this form
 
 	levels []level
 }
