@@ -74,7 +74,8 @@ func (r *Result) Evaluate(t *Attempt) (*plan.Evaluated, error) {
 // Covered is the choices of whose plans none is below a bound.
 type Covered struct {
 	Sets, Tilings int  // each tiling on each set of devices
-	Own           bool // and the plan found, with tiles outside the space
+	Tiles         bool // the tilings are the tiles of the plan found
+	Own           bool // and the plan found, whose choice is none of these
 	Clocks        bool // of the plan found, whose tasks stay where they are, in their order; and nothing else
 	Outside       bool // the plan that was found is none of them
 }
@@ -110,6 +111,7 @@ type finder struct {
 	space      *space.Space
 	candidates []*candidate
 	best       *candidate // nil means none yet
+	whole      *candidate // all devices by default, or the first choice that can be priced
 	begun      time.Time
 	left       int              // nodes
 	reserved   int              // of them, for proofs
@@ -168,7 +170,7 @@ func (f *finder) passes() []pass {
 	case f.Policy != nil:
 		return []pass{{f.begin, 0}, {f.rounds, 1}}
 	}
-	return []pass{{f.begin, 0}, {f.seed, forSearch}, {f.rounds, forSearch}, {f.simulateFront, forSearch + 0.05}, {f.boundTogether, 0}, {f.prove, 1}}
+	return []pass{{f.begin, 0}, {f.rounds, forSearch}, {f.simulateFront, forSearch + 0.05}, {f.boundTogether, 0}, {f.prove, 1}}
 }
 
 // The time of a command is for its search, for proofs, and for reports and explanations. Of the nodes as much is for the search.
@@ -401,7 +403,7 @@ func (f *finder) result(ctx context.Context) (*Result, error) {
 	if certified.Leaves != nil || certified.Layers != nil {
 		r.Certificate = certified
 	}
-	r.Covered = Covered{Sets: len(f.space.Devices), Tilings: len(f.space.Tiles), Own: slices.Contains(certified.Further, b.Choice)}
+	r.Covered = Covered{Sets: len(f.space.Devices), Tilings: len(f.space.Tiles), Tiles: f.space.Shares != nil && len(f.space.Tiles) == 1, Own: slices.Contains(certified.Further, b.Choice)}
 	r.Covered.Outside = !r.Covered.Own && b.outside
 	r.Simulated = f.different()
 	slices.SortStableFunc(r.Tried, func(a, b Attempt) int { return cmp.Compare(a.Value, b.Value) })

@@ -15,7 +15,8 @@ import (
 	"dahl/platform"
 )
 
-// boundTogether bounds by their work all choices of the space and the best choice, those with one program together: one relaxation
+// boundTogether bounds by their work the choices of the space, of a network those with the tiles of the best one, and the best choice.
+// It bounds those with one program together: one relaxation
 // of hundreds of sets of devices takes a few times as long as the relaxation of one set. A choice without a bound leaves all
 // without one. So the
 // bounds may take a little longer than the time of a search, a second at least; without them the search says that it has none.
@@ -25,6 +26,7 @@ func (f *finder) boundTogether(ctx context.Context) error {
 		defer cancel()
 		ctx = within
 	}
+	f.keepTiles()
 	if err := cmp.Or(f.price(ctx), f.admit()); err != nil {
 		return err
 	}
@@ -46,6 +48,20 @@ func (f *finder) boundTogether(ctx context.Context) error {
 		at[key].group = append(at[key].group, c)
 	}
 	return parallel.Do(ctx, len(groups), func(i int) error { return f.bound(ctx, groups[i]) })
+}
+
+// keepTiles leaves the tiles of the best choice alone in the space of a network, whose other lowerings have a bound of their own
+// ([Result.All]). Branch and bound has looked at those of a few tasks.
+func (f *finder) keepTiles() {
+	if f.space.Shares == nil || f.best.isSmall(f.Options) {
+		return
+	}
+	own := *f.space
+	own.Tiles = []tiling.Tiling{f.best.Tiles}
+	f.space = &own
+	for _, c := range f.candidates {
+		c.outside = !own.Has(c.Choice)
+	}
 }
 
 // How the bound of a choice was found, from weak to strong.

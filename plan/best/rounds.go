@@ -23,14 +23,44 @@ const (
 	thorough = 2
 )
 
-// begin plans on all devices, or on another set if they have no plan. A search for a single step of few tasks prices the whole
-// space, and leaves out what branch and bound looks at with all devices.
+// begin makes the first plan: of the most promising choice by a model, else on all devices, or on another set if they have no plan. A search
+// for a single step of few tasks prices the whole space, and leaves out what branch and bound looks at with all devices.
 func (f *finder) begin(ctx context.Context) error {
 	first := f.space.Choices()
 	slices.Reverse(first) // all devices are the last set
 	slices.SortStableFunc(first, func(a, b space.Choice) int {
 		return cmp.Compare(slices.Index(f.space.Tiles, a.Tiles), slices.Index(f.space.Tiles, b.Tiles))
 	})
+	for i := 0; len(f.candidates) == 0 && i < len(first); i++ {
+		if _, err := f.add(ctx, first[i:i+1], nil); err != nil {
+			return err
+		}
+	}
+	if len(f.candidates) == 0 {
+		return f.noPlan()
+	}
+	f.whole = f.candidates[0]
+	f.sure = f.whole.priced.Costs(0).LeastKnown()
+	f.readSets()
+	small := f.whole.isSmall(f.Options) && f.Policy == nil
+	if small {
+		if err := cmp.Or(f.price(ctx), f.leaveOut(ctx)); err != nil {
+			return err
+		}
+	}
+	if err := f.listProposals(); err != nil {
+		return err
+	}
+	for modelled := f.space.Ranked != nil && !small; modelled && f.best == nil && len(f.proposals) > 0; f.proposals = f.proposals[1:] {
+		if err := f.try(ctx, f.proposals[:1], nil); err != nil {
+			return err
+		}
+	}
+	if f.best == nil {
+		if err := f.planBatch(ctx, []*candidate{f.whole}, (*candidate).first); err != nil {
+			return err
+		}
+	}
 	for i := 0; f.best == nil && i < len(first); i++ {
 		if err := f.try(ctx, first[i:i+1], nil); err != nil {
 			return err
@@ -39,19 +69,19 @@ func (f *finder) begin(ctx context.Context) error {
 	if f.best == nil {
 		return f.noPlan()
 	}
-	f.sure = f.best.priced.Costs(0).LeastKnown()
-	f.readSets()
-	if f.best.isSmall(f.Options) && f.Policy == nil {
-		if err := cmp.Or(f.price(ctx), f.leaveOut(ctx)); err != nil {
-			return err
-		}
-	}
-	return f.listProposals()
+	return nil
 }
 
-// seed lets all policies plan on the devices with which the search has begun, and takes the plan of another search.
+// mostSeeded is how many tasks all devices have by default at most, so that all policies plan for them at first. Else that would take
+// seconds, and the first round goes to what promises more.
+const mostSeeded = 1000
+
+// seed lets all policies plan on all devices, once, and takes the plan of another search.
 func (f *finder) seed(ctx context.Context) error {
-	if err := f.planBatch(ctx, []*candidate{f.best}, (*candidate).planByAll); err != nil || f.Known == nil {
+	if f.whole.byAll || f.Policy != nil {
+		return nil
+	}
+	if err := f.planBatch(ctx, []*candidate{f.whole}, (*candidate).planByAll); err != nil || f.Known == nil {
 		return err
 	}
 	known := f.Known.from.best
@@ -149,6 +179,11 @@ type part struct {
 // rounds searches until the nodes are spent, or nothing is left to do.
 func (f *finder) rounds(ctx context.Context) error {
 	parts := []part{{f.propose, 1.0 / 6}, {f.goDownhill, 1.0 / 2}}
+	if f.whole.nodesOfPlan() <= mostSeeded {
+		if err := f.seed(ctx); err != nil {
+			return err
+		}
+	}
 	if f.Policy == nil {
 		parts = append(parts, part{f.improve, 1.0 / 3}, part{f.lookAtAll, 1.0 / 2})
 	}
@@ -158,6 +193,12 @@ func (f *finder) rounds(ctx context.Context) error {
 			if err := part.run(ctx, f.left-int(part.effort*float64(effort))); err != nil {
 				return err
 			}
+		}
+		if f.over() {
+			return nil
+		}
+		if err := f.seed(ctx); err != nil {
+			return err
 		}
 		if f.left == before {
 			return nil

@@ -312,7 +312,10 @@ func (e *Explained) atLeastText(o *best.Option) string {
 
 // ofTilings names the plans under a bound, where they are not all plans.
 func (e *Explained) ofTilings() string {
-	if e.Covered.Tilings > 1 {
+	switch {
+	case e.Covered.Tiles:
+		return " of these tiles"
+	case e.Covered.Tilings > 1:
 		return " of these tilings"
 	}
 	return ""

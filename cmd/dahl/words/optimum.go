@@ -50,7 +50,10 @@ func CoveredText(found *best.Result) string {
 		return shares.Covered
 	}
 	text := "these tasks"
-	if c.Tilings > 1 {
+	switch {
+	case c.Tiles:
+		text = "the plan's own tiles"
+	case c.Tilings > 1:
 		text = fmt.Sprintf("these %d tilings", c.Tilings)
 	}
 	if c.Sets == 1 {
@@ -59,7 +62,7 @@ func CoveredText(found *best.Result) string {
 		text += fmt.Sprintf(" on %d sets of devices", c.Sets)
 	}
 	if c.Own {
-		text += " and of the plan's own tiles on its devices"
+		text += " and of these on the devices of the plan"
 	}
 	return text
 }
