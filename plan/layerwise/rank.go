@@ -41,7 +41,7 @@ type ranking struct {
 	found   bool // cuts were searched
 }
 
-// Rank orders sets of devices, the most promising first. It compares uniform cuts by their flow, estimates the steps of the best ones of each
+// Rank orders sets of devices: the best one of each kind first, and then the others, each the most promising first. It compares uniform cuts by their flow, estimates the steps of the best ones of each
 // kind of set, and searches cuts for the best sets.
 func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 	m.mutex.Lock()
@@ -72,7 +72,7 @@ func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 		slices.SortStableFunc(all, (*ranking).compare)
 	}
 	var ranked []Ranked
-	for _, r := range all {
+	for _, r := range leadersFirst(all) {
 		ranked = append(ranked, Ranked{r.devices, m.byLayer(r.layers), r.value})
 	}
 	return ranked, nil
@@ -92,11 +92,11 @@ func (r *ranking) effort(most int) int {
 	return most
 }
 
-// compare orders sets by their values. A further device has to make a step better by a fiftieth, since plans on fewer devices are nearer to what the model
+// compare orders sets by their values. A further device has to make a step better by a fifteenth, since plans on fewer devices are nearer to what the model
 // expects.
 func (r *ranking) compare(to *ranking) int { return cmp.Compare(r.weighed(), to.weighed()) }
 
-func (r *ranking) weighed() float64 { return r.value * (1 + float64(len(r.set.Devices))/50) }
+func (r *ranking) weighed() float64 { return r.value * (1 + float64(len(r.set.Devices))/15) }
 
 // compare estimates the sets in turns of their kinds until the effort is spent. The others get their flow, times what it is too low in their kind.
 func compare(all []*ranking) {
@@ -180,6 +180,20 @@ func (of round) search(all []*ranking) {
 		}
 		r.point, r.found = r.descend(r.point), true
 	}
+}
+
+// leadersFirst puts the first set of each kind before the others.
+func leadersFirst(all []*ranking) []*ranking {
+	var leaders, others []*ranking
+	seen := map[[2]int]bool{}
+	for _, r := range all {
+		if seen[r.kind] {
+			others = append(others, r)
+		} else {
+			seen[r.kind], leaders = true, append(leaders, r)
+		}
+	}
+	return append(leaders, others...)
 }
 
 // share tries the best lowering of each kind on the other sets of its kind.
