@@ -117,6 +117,9 @@ func (s *search) clockBound(ctx context.Context, x *point, chosen float64) (floa
 // openClocks chooses the clocks of the tasks of a point by a linear program, and gives them to it if they are better by the estimate. Nil
 // means that there is nothing to choose from.
 func (s *search) openClocks(x *point, tries int) (is *clocks.Choice, better bool) {
+	if !s.manyClocks {
+		return nil, false
+	}
 	g := s.clockGraph(x, false)
 	if !slices.ContainsFunc(g.Tasks, func(t clocks.Task) bool { return len(t.Options) > 1 }) {
 		return nil, false
