@@ -66,13 +66,12 @@ speaks of the weight gradient, and "conv2: 7 input-gradient rows" of the input g
 the platform file has measured calls, the search tries tilings with measured calls only. Other
 times are estimated, and the line of the step says how much of it is. Local search improves
 the best plans. For a single step of up to 64 tasks the search visits all plans, as far as
---budget goes. Where it has not, certificate.json proves a bound for all choices: sets of
-devices (up to exchange of equal ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all units, equal
-numbers of processors of one kind) with each of the tilings of all layers, the plan's own
-tiling, and any number of versions of buffers. It also proves a weaker bound for all
-lowerings, whatever their numbers, on all sets of devices. dahl verify checks both again in
-exact arithmetic. --devices, --lowering, --tile and --clock restrict the choices. Devices
-without tasks leave the chosen set.
+--budget goes. Where it has not, certificate.json proves two bounds. One is for the chosen
+tiles on sets of devices (up to exchange of equal ones; 1, 2, 4, 8, 12, 16, 24, 36, 40 or all
+units, equal numbers of processors of one kind), with any number of versions of buffers. The
+other one, mostly less, is for all lowerings, whatever their numbers, on all sets of devices.
+dahl verify checks both again in exact arithmetic. --devices, --lowering, --tile and --clock
+restrict the choices. Devices without tasks leave the chosen set.
 The command explains its choice in words. It gives the cost of the next best plan, of spare
 devices, and of leaving out chosen ones, where local search has made at least half as many
 moves or bounds say that no plan there is better; of other devices and tiles it says nothing. On a

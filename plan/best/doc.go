@@ -1,7 +1,7 @@
 // Package best searches a space for the plan with the least value of an objective, and proves how far the value may be above the least.
 //
-// Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own. All policies plan on all
-// devices at first. Then the search goes on in rounds (rounds.go), each with twice the effort of the one before. A round
+// Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own. The first plan is of the choice that a model
+// ranks first. All policies plan on all devices too, in the first round at the latest. The search goes on in rounds (rounds.go), each with twice the effort of the one before. A round
 //   - plans for the next proposals: the choices that a model ranks first, and choices far apart in the space. On the
 //     best ones all policies plan;
 //   - goes on from the best choices, on different devices, to similar ones, which differ in the cuts of layers or in units of one kind of
@@ -30,8 +30,8 @@
 //
 // Sleep after tasks is chosen for the plans that local search has improved, when all else is. The order of transfers between memories
 // follows from the order of tasks ([improve]). No more than two versions of a buffer are tried. Bounds hold for any sleep, order and
-// number of versions. The leaves of a certificate cover all choices of the space and the plan's own tiles; of tiles of single layers that
-// were tried and lost they say nothing. A certificate also has a weaker bound for all lowerings of a network on all sets of devices ([dahl/plan/shares]).
+// number of versions. The leaves of a certificate cover all choices of the space, of a network the choices with the tiles of the plan. It also
+// has a bound for all lowerings of a network on all sets of devices ([dahl/plan/shares]), which is mostly less.
 //
 // The price gives each call on each device the variant with the shortest time by itself, at the device's first clock with all
 // of its units. So weights depend neither on the number of units nor on clocks ([platform.Platform.Estimate]). What the
