@@ -193,7 +193,7 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	f := newFinder(s, o)
 	since, left := f.begun, o.Time
 	for _, pass := range f.passes() {
-		if f.best != nil && since.Equal(f.begun) { // the other passes share what the first plan leaves
+		if o.Time > 0 && f.best != nil && since.Equal(f.begun) { // the other passes share what the first plan leaves
 			since, left = time.Now(), f.timeLeft(time.Since(f.begun))
 		}
 		within, cancel := until(ctx, since, left, pass.part*beforeReport)
@@ -239,7 +239,7 @@ func (o *Options) brief() bool { return o.Quick || o.Policy != nil }
 
 // timeLeft returns the part of the time that remains after the first plan of a search: at least a twentieth, which the whole
 // may take longer.
-func (o *Options) timeLeft(spent time.Duration) time.Duration { return max(o.Time-spent, o.Time/20) }
+func (o *Options) timeLeft(spent time.Duration) time.Duration { return max(o.Time-spent, o.Time/20, 1) }
 
 // price prices all choices of the space.
 func (f *finder) price(ctx context.Context) error {

@@ -58,8 +58,8 @@ power = { idle = "1 W", busy = "3 W" }
 func near9(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(b)) }
 
 // TestExplainUnlike: one task takes 1 s at 4 + 10 + 1 W on the fast device, 15 J, or 2 s at 4 + 2 + 3 W on the slow one,
-// 18 J. The slow device has no task and is not chosen; its idle watt is drawn all the same. Instead of the fast one it would
-// take 18 J, and beside it nothing more.
+// 18 J. The slow device has no task and is not chosen; its idle watt is drawn all the same. Beside the fast one it takes nothing
+// more. Of plans of the slow one alone nothing is told: branch and bound looks at them among those of both.
 func TestExplainUnlike(t *testing.T) {
 	found := search(t, unlike, 1, `{"fast": 1000000000, "slow": 2000000000}`, Options{Aim: problem.Aim{Objective: problem.Energy}, Nodes: 1000})
 	e := must.Get(found.Explain(t.Context(), 1))(t)
@@ -73,9 +73,8 @@ func TestExplainUnlike(t *testing.T) {
 	if u := c.Use; len(u) != 1 || u[0].Device != "fast" || u[0].Tasks != 1 || u[0].Used != 1 || u[0].Busy != 1 {
 		t.Errorf("use %+v", u)
 	}
-	n := e.Next
-	if n == nil || n.Devices != "slow" || n.Figures.Value != 18 || !near9(n.Figures.Relative, 0.2) || n.Why.BaseJ != 8 || n.Why.LeftOutJ != 4 || n.Why.BusyJ != 6 {
-		t.Fatalf("next %+v", n)
+	if e.Next != nil {
+		t.Errorf("next %+v", e.Next)
 	}
 	if len(e.Spare) != 1 || len(e.Without) != 0 {
 		t.Fatalf("spare %+v, without %+v", e.Spare, e.Without)

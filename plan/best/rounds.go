@@ -15,8 +15,8 @@ import (
 // A search goes on in rounds, each with twice the effort of the one before. They do not depend on the budget,
 // which says where the search stops. So with more nodes its plan is never worse.
 const (
-	// firstEffort is the effort of the first round, in plans of the choice with which the search begins.
-	firstEffort = 48
+	// firstEffort is the effort of the first round, in plans of the choice with which the search begins, and mostEffort bounds the last.
+	firstEffort, mostEffort = 48, 1 << 17
 	// batch is how many choices are planned for at one time, of the proposals or from one choice.
 	batch = 4
 	// thorough is how many choices get plans of all policies in a round.
@@ -176,7 +176,7 @@ type part struct {
 	effort float64
 }
 
-// rounds searches until the nodes are spent, or nothing is left to do.
+// rounds searches until the nodes are spent, nothing is left to do, or the effort is so large that little is to be expected.
 func (f *finder) rounds(ctx context.Context) error {
 	parts := []part{{f.propose, 1.0 / 6}, {f.goDownhill, 1.0 / 2}}
 	if f.whole.nodesOfPlan() <= mostSeeded {
@@ -185,9 +185,10 @@ func (f *finder) rounds(ctx context.Context) error {
 		}
 	}
 	if f.Policy == nil {
-		parts = append(parts, part{f.improve, 1.0 / 3}, part{f.lookAtAll, 1.0 / 2})
+		parts = append([]part{{f.lookAtAll, 1.0 / 2}}, append(parts, part{f.improve, 1.0 / 3})...)
 	}
-	for effort := firstEffort * f.best.nodesOfPlan(); !f.over(); effort *= 2 {
+	plan := f.best.nodesOfPlan()
+	for effort := firstEffort * plan; !f.over() && effort < mostEffort*plan; effort *= 2 {
 		before := f.left
 		for _, part := range parts {
 			if err := part.run(ctx, f.left-int(part.effort*float64(effort))); err != nil {
