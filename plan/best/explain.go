@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -181,15 +180,6 @@ func (c *candidate) units() units { return c.priced.Platform.Usable() }
 
 // String is the set as a list for [platform.Platform.Select].
 func (u units) String() string { return platform.List(u) }
-
-// names are the devices of a set without numbers of units.
-func (u units) names() string {
-	var names []string
-	for _, d := range u {
-		names = append(names, d.Name)
-	}
-	return strings.Join(names, ",")
-}
 
 // byKind lists the units of a set by kinds of devices.
 func (u units) byKind() map[string]string {
