@@ -17,6 +17,7 @@ import (
 	"dahl/cmd/grid"
 	"dahl/energy"
 	"dahl/must"
+	"dahl/plan/certificate"
 	"dahl/rundir"
 	"dahl/rundir/experiment"
 )
@@ -126,7 +127,7 @@ func writeAll(t *testing.T) {
 		"simulate --platform two.toml --graph parts.json --policy heft --out parts",
 		"simulate --platform little.toml --model digits-cnn --batch 32 --limit 64 --policy heft --out little",
 		"simulate --platform emulated --model digits-cnn --devices cpu,gpu --batch 16 --policy dmda --out sim",
-		"plan --cuts --platform manycore --model tiny.toml --batch 16 --objective energy --budget 3000 --out plan",
+		"plan --cuts --platform emulated --model tiny.toml --batch 16 --objective time --budget 3000 --out plan",
 		"execute --model tiny.toml --data synthetic:1x8x8:23:10 --batch 5 --epochs 2 --platform node.toml --devices g0,g1 --policy heft --continue-on-loss --record 1 --out lost",
 		"execute --model digits-cnn --limit 40 --batch 16 --platform emulated --devices cpu,gpu --policy heft --checkpoint every=1steps --out both",
 		"simulate --platform stated.toml --graph graph.json --plan plan.json --out stated",
@@ -145,7 +146,7 @@ func TestFilesAreDocumented(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeAll(t)
 	seen, keys := map[string]bool{}, map[string]map[string]bool{}
-	for file, of := range map[string]any{record.SummaryFile: record.Summary{}, "manifest.json": record.Manifest{}, "energy.json": energy.Report{}, grid.HeadFile: grid.Manifest{}} {
+	for file, of := range map[string]any{record.SummaryFile: record.Summary{}, rundir.CertificateFile: certificate.Certificate{}, "manifest.json": record.Manifest{}, "energy.json": energy.Report{}, grid.HeadFile: grid.Manifest{}} {
 		keys[file] = map[string]bool{}
 		keysOf(keys[file], reflect.TypeOf(of), "")
 	}

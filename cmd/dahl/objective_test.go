@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 	"dahl/cmd/dahl/record"
 	"dahl/must"
 	"dahl/plan/certificate"
-	"dahl/plan/space"
 	"dahl/rundir"
 )
 
@@ -98,7 +96,7 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 		case "edp":
 			value, bound = n.StepJ*n.StepS, n.LowerBoundJS
 		}
-		if math.Abs(n.Gap-(value/bound-1)) > 1e-9 || n.Gap < 0 || n.Gap > 0.6 { // the bound of all lowerings is weak
+		if math.Abs(n.Gap-(value/bound-1)) > 1e-9 || n.Gap < 0 || n.Gap > 0.4 {
 			t.Errorf("%s: gap %v of %v above %v", objective, n.Gap, value, bound)
 		}
 		wantVerified(t, objective)
@@ -121,12 +119,10 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 
 	m := must.Get(record.ReadManifest("energy"))(t)
 	graph := m.Graphs[0].SHA256
-	plans := slices.IndexFunc(c.Leaves, func(l certificate.Leaf) bool { return l.Graph == graph })
-	if plans < 0 || !slices.Contains(c.Further, c.Leaves[plans].Choice) {
-		t.Fatalf("the plan is of none of the further choices %q", c.Further)
+	for i := range c.Leaves {
+		if c.Leaves[i].Graph == graph {
+			c.Leaves[i].Graph = strings.Repeat("0", len(graph))
+		}
 	}
-	choice := c.Leaves[plans].Choice
-	c.Leaves = slices.Delete(c.Leaves, plans, plans+1)
-	c.Further = slices.DeleteFunc(c.Further, func(f space.Choice) bool { return f == choice })
 	refused("no leaf bounds plans of the run's graph")
 }

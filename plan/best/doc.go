@@ -1,7 +1,7 @@
 // Package best searches a space for the plan with the least value of an objective, and proves how far the value may be above the least.
 //
-// Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own. The first plan is of the choice that a model
-// ranks first. All policies plan on all devices too, in the first round at the latest. The search goes on in rounds (rounds.go), each with twice the effort of the one before. A round
+// Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own. The search begins with the first choice in the rank
+// of a model. All policies plan on all devices too, in the first round at the latest. The search goes on in rounds (rounds.go), each with twice the effort of the one before. A round
 //   - plans for the next proposals: the choices that a model ranks first, and choices far apart in the space. On the
 //     best ones all policies plan;
 //   - goes on from the best choices, on different devices, to similar ones, which differ in the cuts of layers or in units of one kind of

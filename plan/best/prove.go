@@ -51,7 +51,7 @@ func (f *finder) boundTogether(ctx context.Context) error {
 }
 
 // keepTiles leaves the tiles of the best choice alone in the space of a network, whose other lowerings have a bound of their own
-// ([Result.All]). Branch and bound has looked at those of a few tasks.
+// ([Result.All]). All lowerings stay where branch and bound looks at their plans.
 func (f *finder) keepTiles() {
 	if f.space.Shares == nil || f.best.isSmall(f.Options) {
 		return

@@ -51,7 +51,7 @@ func (f *finder) begin(ctx context.Context) error {
 	if err := f.listProposals(); err != nil {
 		return err
 	}
-	for modelled := f.space.Ranked != nil && !small; modelled && f.best == nil && len(f.proposals) > 0; f.proposals = f.proposals[1:] {
+	for modelled := f.space.Ranked != nil && f.Policy == nil && !small; modelled && f.best == nil && len(f.proposals) > 0; f.proposals = f.proposals[1:] {
 		if err := f.try(ctx, f.proposals[:1], nil); err != nil {
 			return err
 		}
@@ -72,8 +72,8 @@ func (f *finder) begin(ctx context.Context) error {
 	return nil
 }
 
-// mostSeeded is how many tasks all devices have by default at most, so that all policies plan for them at first. Else that would take
-// seconds, and the first round goes to what promises more.
+// mostSeeded is how many tasks all devices have by default at most, so that all policies plan for them at first. With more
+// tasks that would take seconds, and better choices come first.
 const mostSeeded = 1000
 
 // seed lets all policies plan on all devices, once, and takes the plan of another search.
