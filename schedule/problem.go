@@ -105,6 +105,17 @@ func (c *Costs) LeastKnown() (worst int) {
 	return worst
 }
 
+// DropGuesses says of tasks that they cannot run where some duration of theirs has a worse source than one, an index of Sources.
+func (c *Costs) DropGuesses(sure int) {
+	for _, class := range c.ByClass {
+		if slices.ContainsFunc(class, func(cost Cost) bool { return cost.Duration >= 0 && slices.Index(Sources, cost.Source) > sure }) {
+			for d := range class {
+				class[d] = Cost{Duration: -1}
+			}
+		}
+	}
+}
+
 // Costs is the cost of every task on every device, and the variant fixed for it.
 // Tasks of equal operation, type, shape, work, given costs and placement share a class.
 type Costs struct {

@@ -82,7 +82,8 @@ func (m *modelled) ranked(sets []string, aim problem.Aim) (all []space.Ranked, e
 	return all, nil
 }
 
-// layerwise is the layer-wise model of the workload's network. Machine is the machine with the devices of a list.
+// layerwise is the layer-wise model of the workload's network. Machine is the machine with the devices of a list. Where all durations of the workload's
+// own lowering are measured, no tile runs whose duration is not.
 func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (*layerwise.Model, error) {
 	o := w.programOptions()
 	ops, err := w.Model.Operations(nn.LowerOptions{Batch: o.Batch, Samples: o.TrainSamples, Type: o.Type, Optimizer: o.Optimizer,
@@ -91,11 +92,17 @@ func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (
 		return nil, err
 	}
 	target := w.Target()
+	known, err := schedule.PriceTasks(w.Program.Graphs[0], w.Platform, target)
+	if err != nil {
+		return nil, err
+	}
+	sure := known.LeastKnown()
 	n := layerwise.Network{Machine: machine, Price: func(g *dag.Graph, tasks []dag.Task, p *platform.Platform) ([][]schedule.Cost, error) {
 		costs, err := schedule.PriceTasks(&dag.Graph{Buffers: g.Buffers, Tasks: tasks}, p, target)
 		if err != nil {
 			return nil, err
 		}
+		costs.DropGuesses(sure)
 		rows := make([][]schedule.Cost, len(tasks))
 		for t := range rows {
 			rows[t] = costs.ByClass[costs.Class[t]]
