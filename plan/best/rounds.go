@@ -278,13 +278,16 @@ func (f *finder) planBatch(ctx context.Context, some []*candidate, plan func(*ca
 	for i, c := range some {
 		before[i] = c.nodes + c.plans*c.nodesOfPlan()
 	}
-	best := f.best
+	none, best := f.best == nil, Attempt{}
+	if !none {
+		best = f.best.Attempt // as it is before: it may be one of these
+	}
 	err := parallel.Do(ctx, len(some), func(i int) error {
 		c := some[i]
 		if err := plan(c, ctx, f); err != nil || c.Plan == nil || c.long || f.brief() {
 			return err
 		}
-		if best == nil || c.short < best.short || math.IsInf(best.short, 1) && c.Makespan < best.Makespan {
+		if none || c.short < best.short || math.IsInf(best.short, 1) && c.Makespan < best.Makespan {
 			return c.adoptPlan(ctx, f.Options, c.Plan, longRun)
 		}
 		return nil
