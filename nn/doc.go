@@ -40,6 +40,12 @@
 // The update of a weight is split like its gradient in outputs, so an update waits
 // only for its own part. A bias is updated at once.
 //
+// # Operations
+//
+// Planners cut a network without lowering it. [Model.Operations] lists the tasks of a step of whole layers, each with the sides along which it
+// may be cut and with its tiles for any cut. [Model.Work] lists what every lowering has to do, for bounds of all of them: an operation
+// there has all forms that fusions give it, and the least bytes of a tile.
+//
 // # Micro-batches
 //
 // With [dag.Lowering.MicroBatches] a training step passes its batch through the network in parts, as if the lowering were of

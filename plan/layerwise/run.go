@@ -1,6 +1,10 @@
 package layerwise
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"dahl/schedule/ready"
+)
 
 // run is some steps of a network as a list schedule: a unit that is free takes the first of the ready tiles of its device, by step and
 // rank. [Model.place] gives tiles to devices. A result is sent to the memories of its readers as soon as it is complete.
@@ -12,7 +16,7 @@ type run struct {
 	left      []int32 // by cell of each step
 	away      []int32 // by cell of each step and memory: its tiles that are not there yet
 	placed    []int8  // by tile: its device; nil where there is one
-	events    events
+	events    ready.Heap[event]
 	lanes     []lane    // by device
 	out, into []float64 // by memory: when the copy engine is free
 
@@ -24,7 +28,7 @@ type run struct {
 
 // lane is the units of a device.
 type lane struct {
-	queue   []uint64 // heap of ready tiles: step, order and tile
+	queue   ready.Heap[queued] // the ready tiles
 	free    int
 	changed float64 // when all units became idle or the first one busy
 }
@@ -36,6 +40,15 @@ type event struct {
 	parcel int16 // -1 means that the tile ends
 	memory int16
 }
+
+// Before orders events by time. Those at one time follow each other as the order of their pushes has it, which is the same in every run.
+func (e event) Before(o event) bool { return e.at < o.at }
+
+// queued is a ready tile: its step, its order and its number, as bits.
+type queued uint64
+
+// Before orders ready tiles by step, and then by order.
+func (q queued) Before(o queued) bool { return q < o }
 
 const (
 	tileBits  = 24
@@ -132,7 +145,7 @@ func (r *run) simulate() bool {
 	for len(r.events) > 0 {
 		r.now = r.events[0].at
 		for len(r.events) > 0 && r.events[0].at == r.now {
-			if e := r.events.pop(); e.parcel < 0 {
+			if e := r.events.Pop(); e.parcel < 0 {
 				r.end(e.of)
 			} else {
 				r.arrived(e.of, int(e.parcel), int(e.memory))
@@ -153,14 +166,14 @@ func (r *run) begin() {
 	for d := range r.lanes {
 		l := &r.lanes[d]
 		for l.free > 0 && len(l.queue) > 0 {
-			key := pop(&l.queue)
+			key := l.queue.Pop()
 			i := int32(key>>(tileBits+orderBits))*int32(r.tiles) + int32(key&(1<<tileBits-1))
 			ns := r.nsOf(i, d)
 			if l.free == r.set.Devices[d].Count {
 				l.changed = r.now
 			}
 			l.free--
-			r.events.push(event{at: r.now + ns, of: i, parcel: -1})
+			r.events.Push(event{at: r.now + ns, of: i, parcel: -1})
 		}
 	}
 }
@@ -247,7 +260,7 @@ func (r *run) dispatch(i, tile int32, a *active, parcel int) {
 		}
 		r.out[home], r.into[memory] = busy, busy
 		r.joules += w.joulesPerByte * q.bytes
-		r.events.push(event{at: end, of: i, parcel: int16(parcel), memory: int16(memory)})
+		r.events.Push(event{at: end, of: i, parcel: int16(parcel), memory: int16(memory)})
 	}
 }
 
@@ -309,91 +322,5 @@ func (r *run) ready(i int32) {
 	if r.nsOf(i, d) < 0 {
 		return // it can run nowhere, and the step never ends
 	}
-	push(&r.lanes[d].queue, uint64(s)<<(tileBits+orderBits)|r.active[r.owner[t]].order<<tileBits|uint64(t))
-}
-
-// events is a heap by time.
-type events []event
-
-func (h *events) push(e event) {
-	*h = append(*h, e)
-	all := *h
-	i := len(all) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if all[up].at <= e.at {
-			break
-		}
-		all[i] = all[up]
-		i = up
-	}
-	all[i] = e
-}
-
-func (h *events) pop() event {
-	all := *h
-	first, last := all[0], all[len(all)-1]
-	all = all[:len(all)-1]
-	*h = all
-	i := 0
-	for {
-		c := 2*i + 1
-		if c >= len(all) {
-			break
-		}
-		if c+1 < len(all) && all[c+1].at < all[c].at {
-			c++
-		}
-		if all[c].at >= last.at {
-			break
-		}
-		all[i] = all[c]
-		i = c
-	}
-	if len(all) > 0 {
-		all[i] = last
-	}
-	return first
-}
-
-// push and pop keep a heap of numbers.
-func push(h *[]uint64, key uint64) {
-	*h = append(*h, key)
-	all := *h
-	i := len(all) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if all[up] <= key {
-			break
-		}
-		all[i] = all[up]
-		i = up
-	}
-	all[i] = key
-}
-
-func pop(h *[]uint64) uint64 {
-	all := *h
-	first, last := all[0], all[len(all)-1]
-	all = all[:len(all)-1]
-	*h = all
-	i := 0
-	for {
-		c := 2*i + 1
-		if c >= len(all) {
-			break
-		}
-		if c+1 < len(all) && all[c+1] < all[c] {
-			c++
-		}
-		if all[c] >= last {
-			break
-		}
-		all[i] = all[c]
-		i = c
-	}
-	if len(all) > 0 {
-		all[i] = last
-	}
-	return first
+	r.lanes[d].queue.Push(queued(uint64(s)<<(tileBits+orderBits) | r.active[r.owner[t]].order<<tileBits | uint64(t)))
 }
