@@ -165,7 +165,7 @@ func TestRank(t *testing.T) {
 	one, two := testmachine.Shared(t, testmachine.CPU(1)), testmachine.Shared(t, testmachine.CPU(2))
 	m := chain(t, two, false, nil)
 	m.network.Machine = func(devices string) (*platform.Platform, error) {
-		return map[string]*platform.Platform{"one": one, "two": two}[devices], nil
+		return map[string]*platform.Platform{"one": one, "two": two, "": two}[devices], nil
 	}
 	ranked := must.Get(m.Rank([]string{"one", "two"}, problem.Aim{Objective: problem.Time, Steady: true}))(t)
 	if len(ranked) != 2 || ranked[0].Devices != "two" || math.Abs(ranked[0].Value-18e-6) > 1e-12 || math.Abs(ranked[1].Value-36e-6) > 1e-12 {

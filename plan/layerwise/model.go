@@ -30,6 +30,8 @@ type Model struct {
 	links  map[linkKey]*link
 	linked int // numbers in their lists
 	sets   map[string]*set
+	unlike []*set            // those that differ in more than names
+	like   map[string]string // by device: the first one like it
 	tables map[tableKey]*table
 	flows  map[uniform][]flow
 

@@ -41,17 +41,23 @@ type ranking struct {
 	found   bool // cuts were searched
 }
 
-// Rank orders sets of devices: the best one of each kind first, and then the others, each the most promising first. It compares uniform cuts by their flow, estimates the steps of the best ones of each
+// Rank orders sets of devices: the best one of each kind first, and then the others, each the most promising first. Sets equal to one of these come last. It compares uniform cuts by their flow, estimates the steps of the best ones of each
 // kind of set, and searches cuts for the best sets.
 func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	var all []*ranking
+	equal := map[*set][]string{} // sets behind the first of them
 	for _, devices := range sets {
 		set, err := m.setOf(devices)
 		if err != nil {
 			return nil, err
 		}
+		if others, known := equal[set]; known {
+			equal[set] = append(others, devices)
+			continue
+		}
+		equal[set] = nil
 		r := &ranking{search: &search{Model: m, set: set, aim: aim}, devices: devices, kind: set.kind(), flow: math.Inf(1)}
 		best := uniform{}
 		for _, u := range starts(set.units, set.others) {
@@ -71,11 +77,14 @@ func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 		share(all)
 		slices.SortStableFunc(all, (*ranking).compare)
 	}
-	var ranked []Ranked
+	var ranked, last []Ranked
 	for _, r := range leadersFirst(all) {
 		ranked = append(ranked, Ranked{r.devices, m.byLayer(r.layers), r.value})
+		for _, devices := range equal[r.set] {
+			last = append(last, Ranked{devices, m.byLayer(r.layers), r.value})
+		}
 	}
-	return ranked, nil
+	return append(ranked, last...), nil
 }
 
 // effort is the effort of a search on the set: none where it would not turn each knob once.
