@@ -186,12 +186,15 @@ func (s *subset) least(jobs []job, head int64) (least int64) {
 	return least
 }
 
-// packed returns the least work of the busiest unit.
+// packed returns the least work of the busiest unit: of k units and one job more, the shortest k+1 that one of them has at least.
 func (s *subset) packed() (most int64) {
+	sum, first, next := int64(0), 0, 0
 	for k := 1; k*s.units < len(s.nanos); k++ {
-		sum := int64(0)
-		for _, nanos := range s.nanos[k*(s.units-1) : k*s.units+1] {
-			sum += nanos
+		for ; next <= k*s.units; next++ {
+			sum += s.nanos[next]
+		}
+		for ; first < k*(s.units-1); first++ {
+			sum -= s.nanos[first]
 		}
 		most = max(most, sum)
 	}
