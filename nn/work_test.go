@@ -42,7 +42,7 @@ func TestWork(t *testing.T) {
 			if _, err := m.Lower(opt); err != nil {
 				continue // a variance of one value
 			}
-			work, chain, err := m.Work(opt)
+			work, chain, err := m.Work(t.Context(), opt)
 			must.Do(t, err)
 			for _, l := range chain {
 				if l.Work < 0 || l.Work >= len(work) {

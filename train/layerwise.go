@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"sync"
 
 	"dahl/dag"
@@ -63,8 +64,8 @@ func (m *modelled) estimate(choice space.Choice, aim problem.Aim) (float64, bool
 }
 
 // ranked is a [space.Space]'s Ranked.
-func (m *modelled) ranked(sets []string, aim problem.Aim) (all []space.Ranked, err error) {
-	ranked, err := m.Rank(sets, aim)
+func (m *modelled) ranked(ctx context.Context, sets []string, aim problem.Aim) (all []space.Ranked, err error) {
+	ranked, err := m.Rank(ctx, sets, aim)
 	if err != nil {
 		return nil, err
 	}

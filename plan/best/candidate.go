@@ -202,10 +202,12 @@ func (c *candidate) adopt(ctx context.Context, o *Options, e *plan.Evaluated, st
 	c.short = o.value(step.Time, step.Joules)
 	c.plans++
 	if steps != shortRun && o.Steady {
+		began := time.Now()
 		if step, err = o.step(ctx, e, steps); err != nil {
 			return err
 		}
 		c.plans += steps / shortRun
+		c.took = time.Since(began)
 	}
 	c.Plan, c.Makespan, c.Joules, c.Value, c.long = e.Plan(), step.Time, step.Joules, o.value(step.Time, step.Joules), steps >= longRun || !o.Steady
 	c.simulated(c.Attempt)

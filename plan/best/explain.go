@@ -60,7 +60,7 @@ type Figures struct {
 // no more.
 func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error) {
 	f := r.from
-	within, cancel := until(ctx, f.begun, f.Time, 1)
+	within, cancel := until(ctx, f.begun, f.Time-min(f.best.took, f.Time/2), 1)
 	defer cancel()
 	ctx = context.WithoutCancel(ctx)
 	chosen, err := f.describe(ctx)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"math/bits"
 	"slices"
-	"time"
 
 	"dahl/parallel"
 	"dahl/plan/certificate"
@@ -18,14 +17,8 @@ import (
 // boundTogether bounds by their work the choices of the space, of a network those with the tiles of the best one, and the best choice.
 // It bounds those with one program together: one relaxation
 // of hundreds of sets of devices takes a few times as long as the relaxation of one set. A choice without a bound leaves all
-// without one. So the
-// bounds may take a little longer than the time of a search, a second at least; without them the search says that it has none.
+// without one, and then the search says that it has none.
 func (f *finder) boundTogether(ctx context.Context) error {
-	if f.Time > 0 {
-		within, cancel := context.WithDeadline(ctx, f.begun.Add(f.Time+max(f.Time/20, time.Second)))
-		defer cancel()
-		ctx = within
-	}
 	f.keepTiles()
 	if err := cmp.Or(f.price(ctx), f.admit()); err != nil {
 		return err

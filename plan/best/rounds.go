@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"dahl/parallel"
 	"dahl/plan/space"
@@ -48,7 +49,7 @@ func (f *finder) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := f.listProposals(); err != nil {
+	if err := f.listProposals(ctx); err != nil {
 		return err
 	}
 	for modelled := f.space.Ranked != nil && f.Policy == nil && !small; modelled && f.best == nil && len(f.proposals) > 0; f.proposals = f.proposals[1:] {
@@ -110,12 +111,14 @@ func (c *candidate) take(ctx context.Context, f *finder, plan *schedule.Plan, po
 
 // listProposals lists choices, the most promising first. Of a model these are its rank, and after three of it one choice of the
 // space. Without a model all come from the space.
-func (f *finder) listProposals() error {
+func (f *finder) listProposals(ctx context.Context) error {
 	f.proposals = f.farApart()
 	if f.space.Ranked == nil {
 		return nil
 	}
-	ranked, err := f.space.Ranked(f.Aim)
+	within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
+	defer cancel()
+	ranked, err := f.space.Ranked(within, f.Aim)
 	if err != nil {
 		return err
 	}

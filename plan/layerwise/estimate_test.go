@@ -1,6 +1,7 @@
 package layerwise
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -167,7 +168,7 @@ func TestRank(t *testing.T) {
 	m.network.Machine = func(devices string) (*platform.Platform, error) {
 		return map[string]*platform.Platform{"one": one, "two": two, "": two}[devices], nil
 	}
-	ranked := must.Get(m.Rank([]string{"one", "two"}, problem.Aim{Objective: problem.Time, Steady: true}))(t)
+	ranked := must.Get(m.Rank(context.Background(), []string{"one", "two"}, problem.Aim{Objective: problem.Time, Steady: true}))(t)
 	if len(ranked) != 2 || ranked[0].Devices != "two" || math.Abs(ranked[0].Value-18e-6) > 1e-12 || math.Abs(ranked[1].Value-36e-6) > 1e-12 {
 		t.Errorf("ranked %+v", ranked)
 	}

@@ -2,6 +2,7 @@ package layerwise
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -42,13 +43,16 @@ type ranking struct {
 }
 
 // Rank orders sets of devices: the best one of each kind first, and then the others, each the most promising first. Sets equal to one of these come last. It compares uniform cuts by their flow, estimates the steps of the best ones of each
-// kind of set, and searches cuts for the best sets.
-func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
+// kind of set, and searches cuts for the best sets. When ctx ends, the list is as good as it is by then, and may lack sets.
+func (m *Model) Rank(ctx context.Context, sets []string, aim problem.Aim) ([]Ranked, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	var all []*ranking
 	equal := map[*set][]string{} // sets behind the first of them
 	for _, devices := range sets {
+		if ctx.Err() != nil {
+			break
+		}
 		set, err := m.setOf(devices)
 		if err != nil {
 			return nil, err
@@ -58,7 +62,7 @@ func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
 			continue
 		}
 		equal[set] = nil
-		r := &ranking{search: &search{Model: m, set: set, aim: aim}, devices: devices, kind: set.kind(), flow: math.Inf(1)}
+		r := &ranking{search: &search{Model: m, ctx: ctx, set: set, aim: aim}, devices: devices, kind: set.kind(), flow: math.Inf(1)}
 		best := uniform{}
 		for _, u := range starts(set.units, set.others) {
 			if v := r.flowOf(m.flowsOf(u), u); v < r.flow {
@@ -120,7 +124,7 @@ func compare(all []*ranking) {
 	for more := true; more && left > 0; {
 		more = false
 		for _, kind := range kinds {
-			if len(byKind[kind]) == 0 || left <= 0 {
+			if len(byKind[kind]) == 0 || left <= 0 || byKind[kind][0].ctx.Err() != nil {
 				continue
 			}
 			r := byKind[kind][0]
@@ -154,6 +158,9 @@ func (s *set) kind() (k [2]int) {
 func (s *search) tuned(p point) point {
 	layers := slices.Clone(p.layers)
 	for i := range s.knobs {
+		if s.ctx.Err() != nil {
+			return p
+		}
 		k := &s.knobs[i]
 		least := math.Inf(1)
 		for _, cut := range k.cuts(s.set.units) {
@@ -216,7 +223,7 @@ func share(all []*ranking) {
 	left := sharing
 	for _, r := range all {
 		from := best[r.kind]
-		if from == nil || from == r || left <= 0 {
+		if from == nil || from == r || left <= 0 || r.ctx.Err() != nil {
 			continue
 		}
 		r.left = 0
