@@ -120,7 +120,7 @@ func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (
 	return layerwise.New(n), nil
 }
 
-// offers keeps what a target offers for tasks, which have operands of one kind where operation, shape and type are equal.
+// offers keeps the offers of a target. Tasks of equal operation, shape and type have operands of one kind.
 type offers struct {
 	schedule.Target
 	known map[offered][]schedule.Offer

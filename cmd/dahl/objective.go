@@ -51,7 +51,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	return found, nil
 }
 
-// knownWithin is what simulate would take by default; nil where that is not found in a time. 0 means as long as it takes.
+// knownWithin finds the plan that simulate would take by default; nil where it is not found in a time. 0 means as long as it takes.
 func (w *workload) knownWithin(ctx context.Context, limit time.Duration) *best.Result {
 	if limit > 0 {
 		within, cancel := context.WithTimeout(ctx, limit)
