@@ -21,6 +21,22 @@ func PipelineByName(name string) (schedule.Policy, error) {
 	return naming.Find("order", name, Pipelines(), func(p schedule.Policy) string { return p.Doc().Name })
 }
 
+// IsPipeline reports whether a policy is a line of the table.
+func IsPipeline(p schedule.Policy) bool { return slices.Contains(Pipelines(), p) }
+
+// HasStages reports whether some task of a graph has a stage.
+func HasStages(g *dag.Graph) bool {
+	return slices.ContainsFunc(g.Tasks, func(t dag.Task) bool { return t.Labels.Stage > 0 })
+}
+
+// For lists the policies that may plan a graph differently.
+func For(g *dag.Graph) []schedule.Policy {
+	if HasStages(g) {
+		return append(All(), Pipelines()...)
+	}
+	return All()
+}
+
 // GPipe has all forward passes before all backward passes.
 var GPipe = pipelined(schedule.Doc{
 	Name:     "gpipe",
