@@ -53,7 +53,7 @@ func ParsePipeline(text string) (*Pipeline, error) {
 	return p, nil
 }
 
-// seat is what runs a stage.
+// seat is a unit for a stage, or some units of a device.
 type seat struct {
 	name   string
 	device platform.DeviceID
@@ -112,8 +112,8 @@ func (w *Workload) pipelined(l dag.Lowering) (dag.Lowering, error) {
 	return l, nil
 }
 
-// timesOfLayers lists the layers, fused ones by the first, and what all tasks of each take in a step in each place. What follows the
-// last layer belongs to that.
+// timesOfLayers lists the layers, fused ones by the first, and the seconds of all tasks of each in a step, by place. Losses, results
+// and the clipping of gradients belong to the last layer.
 func (w *Workload) timesOfLayers(l dag.Lowering, places []seat) (layers []string, times [][]float64, err error) {
 	alone := *w
 	alone.Options.Pipeline = nil
