@@ -24,7 +24,7 @@ func (m *Model) checkStages(stages []dag.Stage) error {
 		at := m.position(s.From)
 		switch {
 		case !slices.Contains(names[:1], s.From) && m.stageNamed(s.From) < 0:
-			return fmt.Errorf("lowering: stage %d begins with %w", i+1, naming.Unknown("layer", s.From, slices.Delete(slices.Clone(names), 1, 2)))
+			return fmt.Errorf("lowering: stage %d, from %q: %w", i+1, s.From, naming.Unknown("layer", s.From, slices.Delete(slices.Clone(names), 1, 2)))
 		case i == 0 && at > 1:
 			return fmt.Errorf("lowering: stage 1 begins with %q; write %q, the first layer, or %q", s.From, names[2], names[0])
 		case at <= last:

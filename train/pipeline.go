@@ -104,7 +104,7 @@ func (w *Workload) pipelined(l dag.Lowering) (dag.Lowering, error) {
 	}
 	firsts := plan.Balance(times, of.Devices*of.Chunks)
 	if firsts == nil {
-		return l, fmt.Errorf("%d stages: the network has %s that tasks begin with", of.Devices*of.Chunks, naming.Count(len(layers), "layer"))
+		return l, fmt.Errorf("%d stages: the network has %s with tasks, the input among them", of.Devices*of.Chunks, naming.Count(len(layers), "layer"))
 	}
 	for s, first := range firsts {
 		l.Stages = append(l.Stages, dag.Stage{From: layers[first], Device: places[s%of.Devices].name})
