@@ -12,7 +12,7 @@ import (
 // backward pass, copies of weights, sums of gradients and updates. The first one also loads the samples. The last one has the loss, the
 // results and the clipping of gradients. Tasks carry the number of their stage, by which policies order micro-batches.
 //
-// Several stages may name one device, which then has several chunks of the network.
+// Several stages may name one device, which then has several parts of the network.
 //
 // A group of layers that one task computes belongs to the stage of its first layer. So a stage begins with the next
 // group if its first layer is in the middle of one.

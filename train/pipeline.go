@@ -20,7 +20,7 @@ import (
 type Pipeline struct {
 	Order        string // a policy in [policy.Pipelines]
 	Devices      int
-	Chunks       int // stages on each device
+	Each         int // stages on each device
 	MicroBatches int
 }
 
@@ -28,18 +28,18 @@ type Pipeline struct {
 const maxOfPipeline = 1 << 16
 
 // PipelineForms says how pipelines by numbers are written.
-const PipelineForms = "ORDER:DEVICESxMICRO-BATCHES or interleaved:DEVICESxCHUNKSxMICRO-BATCHES, as in 1f1b:4x8"
+const PipelineForms = "ORDER:DEVICESxMICRO-BATCHES or interleaved:DEVICESxSTAGES-EACHxMICRO-BATCHES, as in 1f1b:4x8"
 
-// ParsePipeline reads an order with numbers, such as "1f1b:4x8", or "interleaved:2x2x8" with the chunks of each device in the middle.
+// ParsePipeline reads an order with numbers, such as "1f1b:4x8", or "interleaved:2x2x8" with the number of stages on each device in the middle.
 func ParsePipeline(text string) (*Pipeline, error) {
 	order, numbers, _ := strings.Cut(text, ":")
 	if _, err := policy.PipelineByName(order); err != nil {
 		return nil, err
 	}
-	p := &Pipeline{Order: order, Chunks: 1}
+	p := &Pipeline{Order: order, Each: 1}
 	to := []*int{&p.Devices, &p.MicroBatches}
 	if order == policy.Interleaved.Doc().Name {
-		to = slices.Insert(to, 1, &p.Chunks)
+		to = slices.Insert(to, 1, &p.Each)
 	}
 	parts := strings.Split(numbers, "x")
 	ok := len(parts) == len(to)
@@ -102,9 +102,9 @@ func (w *Workload) pipelined(l dag.Lowering) (dag.Lowering, error) {
 	if err != nil {
 		return l, err
 	}
-	firsts := plan.Balance(times, of.Devices*of.Chunks)
+	firsts := plan.Balance(times, of.Devices*of.Each)
 	if firsts == nil {
-		return l, fmt.Errorf("%d stages: the network has %s with tasks, the input among them", of.Devices*of.Chunks, naming.Count(len(layers), "layer"))
+		return l, fmt.Errorf("%d stages: the network has %s with tasks, the input among them", of.Devices*of.Each, naming.Count(len(layers), "layer"))
 	}
 	for s, first := range firsts {
 		l.Stages = append(l.Stages, dag.Stage{From: layers[first], Device: places[s%of.Devices].name})

@@ -62,16 +62,16 @@ var Interleaved = pipelined(schedule.Doc{
 	Sentence: "stages of a pipeline, several on each device in turn: one micro-batch forward, one backward, which leaves fewer gaps than 1f1b",
 	Paper:    "D. Narayanan et al., Efficient large-scale language model training on GPU clusters using Megatron-LM, SC 2021",
 }, func(l *lane, lanes, batches int) (int, error) {
-	chunks := len(l.stages)
+	each := len(l.stages)
 	for i, s := range l.stages {
-		if s != l.rank+i*lanes || chunks == 1 {
+		if s != l.rank+i*lanes || each == 1 {
 			return 0, fmt.Errorf("%q has stages %v; interleaved wants the devices in turn, as in a, b, a, b", l.device, naming.List(l.stages, func(s int) string { return fmt.Sprint(s + 1) }))
 		}
 	}
 	if batches%lanes > 0 || batches == lanes {
-		return chunks * batches, nil
+		return each * batches, nil
 	}
-	return 2*(lanes-1-l.rank) + (chunks-1)*lanes, nil
+	return 2*(lanes-1-l.rank) + (each-1)*lanes, nil
 })
 
 // pipelined is a policy that orders micro-batches by how many passes each device takes forward before the first one backward.

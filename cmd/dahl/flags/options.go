@@ -223,7 +223,7 @@ has its own default lowering, as with --devices, so weights may differ in their 
 the weights on all; on processors of one kind they do not. For steps of more than
 %d tasks only plain sets are compared: all, each kind of device alone, and one device that is no
 processor. A detected machine has guessed rates, and is not searched:
---policy %s plans for all.`, BestTasks, ListPolicy)
+--policy %s plans for all. A --lowering file with stages that names their order is planned in that order.`, BestTasks, ListPolicy)
 
 // BestPolicy is the --policy that chooses among the plans of all policies on sets of the devices.
 const BestPolicy = "best"
