@@ -20,6 +20,7 @@ var passes = []pass{
 	{"group", (*lowerer).group},         // layers that one kind of task computes
 	{"tile", (*lowerer).tile},           // tasks of each micro-batch, and the updates
 	{"expand", (*lowerer).expand},       // sums over accumulators in a fixed order
+	{"stage", (*lowerer).stage},         // devices of the stages of a pipeline
 	{"recompute", (*lowerer).recompute}, // tasks that run twice, to save memory
 }
 

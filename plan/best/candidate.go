@@ -64,7 +64,7 @@ func (c *candidate) planAll(ctx context.Context, f *finder) error {
 func (c *candidate) planByAll(ctx context.Context, f *finder) error {
 	c.planned, c.byAll = true, true
 	var known [][][]dag.TaskID
-	for _, policy := range policy.All() {
+	for _, policy := range policy.For(c.priced.Program.Graphs[0]) {
 		order, err := c.planBy(ctx, f.Options, policy, known)
 		if err != nil {
 			return err

@@ -14,7 +14,7 @@ var DataParallel = New(schedule.Doc{
 	Name:     "data-parallel",
 	Sentence: "as heft, but tasks on one part of a batch, or of the channels, rows or columns of a layer, stay in one memory",
 	Paper:    "A. Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014",
-}, func(p *schedule.Problem) (*schedule.Plan, error) { return byRank(p, memoriesOfParts(p)) })
+}, func(p *schedule.Problem) (*schedule.Plan, error) { return byRank(p, memoriesOfParts(p), nil) })
 
 // memoriesOfParts gives tasks on one part of the data one memory, by task. A part is one of the batch, or of the
 // channels, rows or columns of a layer.

@@ -203,6 +203,11 @@ func (o *Options) Training() (t train.Options, err error) {
 	if o.Tile > 0 {
 		t.Tiles = tiling.Of(tiling.Base{Kind: tiling.Samples, Number: o.Tile})
 	}
+	if strings.Contains(o.Policy, ":") {
+		if t.Pipeline, err = train.ParsePipeline(o.Policy); err != nil {
+			return t, cli.InputErrorf("--policy %s: %w", o.Policy, err)
+		}
+	}
 	t.Lowering, err = o.lowering()
 	return t, err
 }
@@ -372,7 +377,8 @@ func (o *Options) Scheduler() (schedule.Policy, error) {
 	if o.Policy == BestPolicy {
 		return policy.HEFT, nil
 	}
-	return policy.ByName(o.Policy)
+	name, _, _ := strings.Cut(o.Policy, ":")
+	return policy.ByName(name)
 }
 
 // AsksBest reports whether the policy best is to plan.

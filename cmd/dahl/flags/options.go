@@ -18,9 +18,12 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/files"
 	"dahl/plan/problem"
 	"dahl/plan/tiling"
+	"dahl/schedule"
 	"dahl/schedule/policy"
+	"dahl/train"
 )
 
 // Options are the flags that decide the results of a run. They are kept in the manifest, so that
@@ -183,11 +186,27 @@ func Before(cmd *cobra.Command, check func() error) {
 	}
 }
 
-// setPolicy takes the name of a scheduler in any case.
+// setPolicy takes the name of a scheduler in any case. A lowering file that names the order of its stages takes the place of best.
 func (o *Options) setPolicy() error {
+	if o.Policy == BestPolicy && o.Lowering != "" && o.Lowering != BestTiles {
+		if l, err := files.LoadLowering(o.Lowering); err == nil && l.Order != "" {
+			o.Policy = l.Order
+		}
+	}
 	known := PolicyNames()
-	i := slices.IndexFunc(known, func(n string) bool { return strings.EqualFold(n, o.Policy) })
+	name, numbers, numbered := strings.Cut(o.Policy, ":")
+	i := slices.IndexFunc(known, func(n string) bool { return strings.EqualFold(n, name) })
 	switch {
+	case i >= 0 && numbered:
+		o.Policy = known[i] + ":" + numbers
+		_, err := train.ParsePipeline(o.Policy)
+		if err == nil && o.Model == "" {
+			err = errors.New("a graph file has its stages; leave the numbers out, or name a network with --model")
+		}
+		if err != nil {
+			return fmt.Errorf("--policy %s: %w", o.Policy, err)
+		}
+		return nil
 	case i < 0 && strings.EqualFold(o.Policy, "replay"): // as summaries name it
 		return fmt.Errorf("--policy %s: a plan is replayed with --plan", o.Policy)
 	case i < 0:
@@ -204,7 +223,7 @@ has its own default lowering, as with --devices, so weights may differ in their 
 the weights on all; on processors of one kind they do not. For steps of more than
 %d tasks only plain sets are compared: all, each kind of device alone, and one device that is no
 processor. A detected machine has guessed rates, and is not searched:
---policy %s plans for all.`, BestTasks, ListPolicy)
+--policy %s plans for all. A --lowering file with stages that names their order is planned in that order.`, BestTasks, ListPolicy)
 
 // BestPolicy is the --policy that chooses among the plans of all policies on sets of the devices.
 const BestPolicy = "best"
@@ -221,6 +240,13 @@ const (
 
 // PolicyNames are the values of --policy.
 func PolicyNames() []string { return append([]string{BestPolicy}, cli.PolicyNames()...) }
+
+// policyHelp is the help of --policy.
+func policyHelp() string {
+	orders := naming.List(policy.Pipelines(), func(p schedule.Policy) string { return p.Doc().Name })
+	return "`scheduler`: " + naming.OneOf(PolicyNames()) + "; best takes the fastest plan that it finds on sets of the devices; " + naming.OneOf(orders) +
+		" order the stages of a --lowering file, or with numbers make them: " + train.PipelineForms
+}
 
 // BestTiles is the --lowering that asks for the fastest tiles in simulation.
 const BestTiles = "best"

@@ -84,6 +84,9 @@ func Graph(w *train.Workload, machine *platform.Platform) (*GraphReport, error) 
 		if n := nn.MicroBatchesOf(g); n > 0 {
 			r.Lowering += fmt.Sprintf("; %d micro-batches, updates by themselves behind the last", n)
 		}
+		if n := len(l.Stages); n > 0 {
+			r.Lowering += fmt.Sprintf("; %s", naming.Count(n, "stage"))
+		}
 	}
 	for i := range g.Buffers {
 		if layout := g.Buffers[i].Layout; layout != "" {

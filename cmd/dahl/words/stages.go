@@ -1,0 +1,27 @@
+package words
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"dahl/dag"
+	"dahl/nn"
+)
+
+// PrintStages prints the first layers and the devices of the stages of a lowering, and the number of micro-batches of a graph. It
+// prints nothing without stages; a nil lowering has none.
+func PrintStages(out io.Writer, l *dag.Lowering, g *dag.Graph) {
+	if l == nil || l.Stages == nil {
+		return
+	}
+	var each []string
+	for _, s := range l.Stages {
+		each = append(each, fmt.Sprintf("from %s on %s", s.From, s.Device))
+	}
+	batches := "without micro-batches"
+	if n := nn.MicroBatchesOf(g); n > 0 {
+		batches = fmt.Sprintf("%d micro-batches", n)
+	}
+	fmt.Fprintf(out, "stages    %s; %s\n", strings.Join(each, ", "), batches)
+}
