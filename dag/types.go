@@ -170,8 +170,8 @@ type Buffer struct {
 	Versions int
 }
 
-// MaxVersions is the greatest number of versions of a storage, and of steps in progress at once.
-const MaxVersions = 8
+// MaxVersions is the greatest number of versions of a storage.
+const MaxVersions = 64
 
 // HostHome is the home that stands for the platform's host memory.
 const HostHome = "host"

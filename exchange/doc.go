@@ -55,4 +55,22 @@
 //
 // The machine of the file (maxFPGAs, maxCPUs, maxSizePerFPGA) is not part of a graph: it belongs into
 // a platform file.
+//
+// # PipeDream
+//
+// The profiles of Narayanan et al., PipeDream: Generalized Pipeline Parallelism for DNN Training (SOSP 2019). A node is a line
+//
+//	name -- description -- forward_compute_time=ms, backward_compute_time=ms, activation_size=bytes, parameter_size=bytes
+//
+// with or without " -- stage_id=n", which is left out, and an edge is a line with a tab, "name -- name". A size may be a list,
+// "[10; 20]". The graph is a step of a training, of one mini-batch or of several ([Options]):
+//
+//   - a layer has a forward task and a backward task. The forward task reads the outputs of the layers before it. The backward task reads
+//     these, its own output and a gradient from each layer after it. A gradient is as large as the output that it belongs to
+//   - an update of the weights takes no time, as the profile has none. It adds the gradients of all mini-batches of the step
+//   - a node with a description that begins with Input stands for data in every memory. Its time for loading is left out
+//   - the tasks of one layer in one mini-batch stay on one device
+//
+// With [Options.Stash] no task waits for an update: the plan decides which version of the weights a forward pass takes, and so the losses. A
+// forward pass keeps a copy in a buffer of its step. That buffer has as many versions as there are steps in progress.
 package exchange

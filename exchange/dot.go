@@ -151,7 +151,7 @@ func (r *dotReader) attrs(a dotAttrs) dotAttrs {
 // finish makes numbers of the attribute that counts in this file: size where any node has one.
 func (r *dotReader) finish() error {
 	sized := slices.IndexFunc(r.nodeAttrs, func(a dotAttrs) bool { return a.size.line != 0 })
-	if r.unit != 0 && sized >= 0 {
+	if r.Unit != 0 && sized >= 0 {
 		return r.errorf(r.nodeAttrs[sized].size.line, "a size is flop, which has no unit; leave the unit out")
 	}
 	unitNs := 0.0 // sizes count

@@ -77,6 +77,20 @@ var mistakes = []struct{ format, text, want string }{
 	{"placement", placementNodes + "\n3", "f:12: more text after the end of the graph"},
 	{"placement", strings.TrimSuffix(placementNodes, "]}"), "f:11: the file ends in the middle"},
 	{"placement", "{\"x\": tru}", "f:1: not JSON of this format"},
+
+	{"pipedream", "", `f:1: a node is ""; write name -- description -- forward_compute_time=ms`},
+	{"pipedream", "a -- b\n", `f:1: a node is "a -- b"`},
+	{"pipedream", "a -- b -- c -- d -- e\n", `f:1: a node is "a -- b -- c -- d -- e"`},
+	{"pipedream", profileLayer("a", "x") + "\n" + profileLayer("a", "y"), `f:2: node "a" is given twice`},
+	{"pipedream", "a -- x -- forward_compute_time=1, activation_size=1", `f:1: "activation_size=1" stands where backward_compute_time=number has to`},
+	{"pipedream", "a -- x -- forward_compute_time=-1", `f:1: forward_compute_time is "-1"`},
+	{"pipedream", strings.Replace(profileLayer("a", "x"), "=100.000", "=[1; x]", 1), `f:1: activation_size is "x"`},
+	{"pipedream", strings.Replace(profileLayer("a", "x"), "=100.000", "=[1e18; 1e18]", 1), `f:1: activation_size is [1e18; 1e18] in all; write less than 1.15e+18`},
+	{"pipedream", profileLayer("a", "x") + ", b=1", `f:1: "b=1" stands behind the end of a node`},
+	{"pipedream", profileLayer("a", "x") + "\n\ta -- b\n", `f:2: an edge is "a -- b", and one of its ends is no node`},
+	{"pipedream", profileLayer("a", "x") + "\n\ta -- a\n", `f:2: the edge from "a" to "a" closes a cycle`},
+	{"pipedream", profileLayer("a", "x") + "\n" + profileLayer("b", "y") + "\n\ta -- b\n\ta -- b\n", `f:4: the edge from "a" to "b" is given twice`},
+	{"pipedream", profileLayer("a", "x") + "\n" + profileLayer("b", "Input") + "\n\ta -- b\n", `f:3: the edge from "a" leads to input "b"`},
 }
 
 // TestMistakes: what is wrong is one line, with the file's and that of the mistake.
@@ -86,21 +100,44 @@ func TestMistakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = of.Read([]byte(c.text), "f", 0)
+		_, _, err = of.Read([]byte(c.text), "f", Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "f:") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s %q: %v, want %q", c.format, c.text, err, c.want)
 		}
 	}
 }
 
+// profileLayer is a layer of a profile.
+func profileLayer(name, description string) string {
+	return name + " -- " + description + " -- forward_compute_time=1.000, backward_compute_time=2.000, activation_size=100.000, parameter_size=8.000"
+}
+
+// TestSteps: mini-batches and copies of weights are refused where a file is of no training, and too many where it is.
+func TestSteps(t *testing.T) {
+	for _, c := range []struct {
+		format string
+		Options
+		want string
+	}{
+		{"placement", Options{Minibatches: 2}, "a graph of format placement has one mini-batch per step"},
+		{"stg", Options{Stash: true}, "no weights to stash"},
+		{"pipedream", Options{Minibatches: 1025}, "a step of 1025 mini-batches; take 1 to 1024"},
+	} {
+		of := must.Get(FormatByName(c.format))(t)
+		if _, _, err := of.Read([]byte(profileText), "f", c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.format, err, c.want)
+		}
+	}
+}
+
 // TestUnits: a unit is refused where a file has its own.
 func TestUnits(t *testing.T) {
-	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes} {
+	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText} {
 		of, err := FormatByName(format)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err = of.Read([]byte(text), "f", time.Second); err == nil || !strings.Contains(err.Error(), "leave the unit out") {
+		if _, _, err = of.Read([]byte(text), "f", Options{Unit: time.Second}); err == nil || !strings.Contains(err.Error(), "leave the unit out") {
 			t.Errorf("%s in seconds: %v", format, err)
 		}
 	}
@@ -108,11 +145,11 @@ func TestUnits(t *testing.T) {
 
 // TestUnknown: formats that are not there are refused with those that are.
 func TestUnknown(t *testing.T) {
-	if _, err := FormatByName("gml"); err == nil || !strings.Contains(err.Error(), "stg, dot, placement") {
+	if _, err := FormatByName("gml"); err == nil || !strings.Contains(err.Error(), "stg, dot, placement, pipedream") {
 		t.Error(err)
 	}
 	for _, name := range []string{"graph.xml", "graph.json"} { // the second is a graph file of dahl
-		if _, err := FormatOf(name, []byte(`{"format": "dahl-graph 1"}`)); err == nil || !strings.Contains(err.Error(), ".stg (stg), .dot (dot), .gv (dot), .json (placement)") {
+		if _, err := FormatOf(name, []byte(`{"format": "dahl-graph 1"}`)); err == nil || !strings.Contains(err.Error(), ".stg (stg), .dot (dot), .gv (dot), .json (placement), .txt (pipedream)") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -133,7 +170,7 @@ func fuzz(f *testing.F, format string) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		g, _, err := of.Read(text, "f", 0)
+		g, _, err := of.Read(text, "f", Options{})
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than one line: %v", err)
@@ -147,3 +184,4 @@ func fuzz(f *testing.F, format string) {
 func FuzzSTG(f *testing.F)       { fuzz(f, "stg") }
 func FuzzDOT(f *testing.F)       { fuzz(f, "dot") }
 func FuzzPlacement(f *testing.F) { fuzz(f, "placement") }
+func FuzzPipeDream(f *testing.F) { fuzz(f, "pipedream") }

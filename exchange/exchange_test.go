@@ -74,41 +74,73 @@ const placementNodes = `{"maxSizePerFPGA": 1000, "maxFPGAs": 2, "maxCPUs": 1,
   {"sourceId": 4, "destId": 9, "cost": 0.002}
  ]}`
 
+// profileText is a network whose last layer adds the outputs of the two before it, and has no weights. Their nodes stand in no order.
+const profileText = `node4 -- Add -- forward_compute_time=0.500, backward_compute_time=0.250, activation_size=[10.000; 30.000], parameter_size=0.000 -- stage_id=1
+node2 -- Linear(4, 5) -- forward_compute_time=1.000, backward_compute_time=2.000, activation_size=20.000, parameter_size=7.000
+node1 -- Input -- forward_compute_time=9.000, backward_compute_time=0.000, activation_size=16.000, parameter_size=0.000
+node3 -- Size(0) -- forward_compute_time=0.000, backward_compute_time=0.000, activation_size=0.000, parameter_size=0.000
+	node1 -- node2
+	node2 -- node4
+	node2 -- node3
+	node3 -- node4
+`
+
 // cases are files with what they describe. A line is a task in program order: its times by device or
 // its work, what it reads and after the arrow what it writes, in bytes, and what else it follows.
 var cases = []struct {
 	file, text string
-	unit       time.Duration
-	took       string
-	want       string
+	Options
+	took string
+	want string
 }{
-	{"plain.stg", stgPlain, 0, "a unit of time is 1ms", // 20 units are 20 ms; nothing moves
+	{"plain.stg", stgPlain, Options{}, "a unit of time is 1ms", // 20 units are 20 ms; nothing moves
 		`T0 *=0s
 T1 *=20ms after T0
 T2 *=3ms after T0
 T3 *=0s after T1 T2
 `},
-	{"costs.stg", stgCosts, time.Second, "a unit of time is 1s", // a unit is 1 s, and 1e9 bytes at 1 GB/s; T7 stands behind what it needs
+	{"costs.stg", stgCosts, Options{Unit: time.Second}, "a unit of time is 1s", // a unit is 1 s, and 1e9 bytes at 1 GB/s; T7 stands behind what it needs
 		`T4 *=3s -> T4->T7:2000000000 T4->T5:250000000
 T5 *=5s T4->T5:250000000
 T7 *=1.5s T4->T7:2000000000 after T5
 `},
-	{"sizes.dot", dotSizes, 0, "size of nodes as flop", // 0.4 bytes are none, 1.5 are rounded to 2
+	{"sizes.dot", dotSizes, Options{}, "size of nodes as flop", // 0.4 bytes are none, 1.5 are rounded to 2
 		`root 0 flop -> root->c1:200000000
 c1 1e+09 flop root->c1:200000000 -> c1->end:2
 c 2 5e+09 flop after root
 end 0 flop c1->end:2 after c 2
 `},
-	{"weights.gv", dotWeights, 10 * time.Nanosecond, "a unit of time is 10ns", // 3.5 units are 35 ns
+	{"weights.gv", dotWeights, Options{Unit: 10 * time.Nanosecond}, "a unit of time is 10ns", // 3.5 units are 35 ns
 		`a *=20ns -> a->b:10
 b *=35ns a->b:10 -> b->c:10
 c *=20ns b->c:10
 d *=20ns after a
 `},
-	{"placement.json", placementNodes, 0, "latencies as times in ms", // 0.002 ms are 2000 ns and bytes, once for both readers
+	{"placement.json", placementNodes, Options{}, "latencies as times in ms", // 0.002 ms are 2000 ns and bytes, once for both readers
 		`4 cpu=2ms forward -> 4:2000
 5 fc *=250µs cpu=2.5ms forward with 3 4:2000 -> 5 fc:1000 5 fc.memory:60
 9 fc grad *=500µs cpu=4ms backward with 3 5 fc:1000 4:2000 -> 9 fc grad.memory:100
+`},
+	// The size of a node without bytes is a dependence without data, both ways. The input's time is left out.
+	{"profile.txt", profileText, Options{}, "compute times in ms",
+		`node2 forward *=1ms forward with node2 node2 weights:7 node1:16 -> node2:20
+node3 forward *=0s forward with node3 node2:20
+node4 forward *=500µs forward with node4 node2:20 -> node4:40 after node3 forward
+node4 backward *=250µs backward with node4 node4:40 node2:20 -> node4->node2 gradient:20
+node3 backward *=0s backward with node3 node2:20 -> node3->node2 gradient:20 after node4 backward node3 forward
+node2 backward *=2ms backward with node2 node4->node2 gradient:20 node3->node2 gradient:20 node2:20 node2 weights:7 node1:16 -> node2 weight gradient:7
+node2 update *=0s update with node2 node2 weight gradient:7 -> node2 weights:7
+`},
+	// With two mini-batches each replica updates a part of the weights, 3 of 7 bytes and 4 of 7.
+	{"profile.txt", "node2 -- x -- forward_compute_time=1, backward_compute_time=2, activation_size=20, parameter_size=7", Options{Minibatches: 2, Stash: true}, "compute times in ms",
+		`node2 forward #0 *=1ms forward with node2 #0 -> node2 #0:20 node2 stash #0:7
+node2 forward #1 *=1ms forward with node2 #1 -> node2 #1:20 node2 stash #1:7
+node2 backward #0 *=2ms backward with node2 #0 node2 #0:20 node2 stash #0:7 -> node2 weight gradient #0:7
+node2 backward #1 *=2ms backward with node2 #1 node2 #1:20 node2 stash #1:7 -> node2 weight gradient #1:7
+node2 update #0 *=0s update with node2 #0 node2 weight gradient #0:7[0:3] node2 weight gradient #1:7[0:3] -> node2 weights:7[0:3]
+node2 update #1 *=0s update with node2 #1 node2 weight gradient #0:7[3:7] node2 weight gradient #1:7[3:7] -> node2 weights:7[3:7]
+node2 gather #0 *=0s gather with node2 #0 node2 weights:7
+node2 gather #1 *=0s gather with node2 #1 node2 weights:7
 `},
 }
 
@@ -120,7 +152,7 @@ func TestRead(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		g, took, err := of.Read([]byte(c.text), "dir/"+c.file, c.unit)
+		g, took, err := of.Read([]byte(c.text), "dir/"+c.file, c.Options)
 		if err != nil {
 			t.Errorf("%s: %v", c.file, err)
 			continue
@@ -128,7 +160,7 @@ func TestRead(t *testing.T) {
 		if got := describe(g); got != c.want {
 			t.Errorf("%s is\n%swant\n%s", c.file, got, c.want)
 		}
-		if marked, _, err := of.Read([]byte(dag.Mark+c.text), "dir/"+c.file, c.unit); err != nil || marked.Hash() != g.Hash() {
+		if marked, _, err := of.Read([]byte(dag.Mark+c.text), "dir/"+c.file, c.Options); err != nil || marked.Hash() != g.Hash() {
 			t.Errorf("%s with a byte order mark is another graph: %v", c.file, err)
 		}
 		if name, _, _ := strings.Cut(c.file, "."); g.Name != name || !strings.Contains(took, c.took) {
@@ -170,7 +202,11 @@ func describe(g *dag.Graph) string {
 		reads, writes := "", ""
 		for _, a := range task.Accesses {
 			b := &g.Buffers[a.Buffer]
-			if text := fmt.Sprintf(" %s:%d", b.Name, b.Bytes()); a.Mode == dag.Read {
+			text := fmt.Sprintf(" %s:%d", b.Name, b.Bytes())
+			if a.Box != nil {
+				text += "[" + a.Box.String() + "]"
+			}
+			if a.Mode == dag.Read {
 				reads += text
 			} else {
 				writes += text
@@ -196,7 +232,7 @@ func TestDAGGEN(t *testing.T) {
 	const file = "testdata/dslab/daggen-100-0.5-0.9-0.10-2.dot"
 	src := must.Get(os.ReadFile(file))(t)
 	of := must.Get(FormatOf(file, src))(t)
-	g, _ := must.Get2(of.Read(src, file, 0))(t)
+	g, _ := must.Get2(of.Read(src, file, Options{}))(t)
 	nodes := regexp.MustCompile(`(?m)^  (\w+) \[size="(.*)"\];$`).FindAllSubmatch(src, -1)
 	edges := regexp.MustCompile(`(?m)^  (\w+) -> (\w+) \[size="(.*)"\];$`).FindAllSubmatch(src, -1)
 	if len(nodes) != 102 || len(nodes) != g.NumTasks() {
@@ -254,7 +290,7 @@ func TestOrder(t *testing.T) {
 	}
 	text.WriteString("0 1 0\n")
 	of := must.Get(FormatByName("stg"))(t)
-	g, _ := must.Get2(of.Read([]byte(text.String()), "chain", 0))(t)
+	g, _ := must.Get2(of.Read([]byte(text.String()), "chain", Options{}))(t)
 	if first, last := g.Tasks[0].Name, g.Tasks[tasks-1].Name; first != "T0" || last != "T99999" {
 		t.Errorf("the first task is %s, the last %s", first, last)
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"dahl/dag"
@@ -17,13 +16,15 @@ import (
 // file collects the contents of a file: nodes, edges and the data that move along these, in the
 // order of the file.
 type file struct {
+	Options
 	name string
-	unit time.Duration // as given; 0 means not given
-	took string        // attributes of the file and their meaning here
+	took string // attributes of the file and their meaning here
 
 	nodes []node
 	edges []edge
 	data  []datum
+
+	profile []profileNode // of a training, by node
 }
 
 // node is a task, and how its edges hang together.
@@ -83,7 +84,7 @@ func (f *file) amount(line int, what string, v, unit float64) (int64, error) {
 
 // takeUnit notes that times are in the unit given, or the default, and gives its nanoseconds.
 func (f *file) takeUnit() float64 {
-	unit := cmp.Or(f.unit, DefaultUnit)
+	unit := cmp.Or(f.Unit, DefaultUnit)
 	f.took += fmt.Sprintf("; a unit of time is %v", unit)
 	return float64(unit)
 }
@@ -114,8 +115,7 @@ func (f *file) graph() (*dag.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := filepath.Base(f.name)
-	b := dag.NewBuilder(strings.TrimSuffix(base, filepath.Ext(base)))
+	b := f.builder()
 	buffers := make([]dag.BufferID, len(f.data))
 	for i, d := range f.data {
 		buffers[i] = addBuffer(b, d.name, d.bytes, dag.Activation)
@@ -135,6 +135,12 @@ func (f *file) graph() (*dag.Graph, error) {
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
 	return g, nil
+}
+
+// builder begins a graph that is named as the file.
+func (f *file) builder() *dag.Builder {
+	base := filepath.Base(f.name)
+	return dag.NewBuilder(strings.TrimSuffix(base, filepath.Ext(base)))
 }
 
 func addBuffer(b *dag.Builder, name string, bytes int64, role dag.Role) dag.BufferID {

@@ -28,7 +28,20 @@ type Format struct {
 	Extensions []string
 	Mark       string
 
-	read func(*file, []byte) error // fills the file
+	Steps bool // a file describes a training, and [Options] form its steps
+
+	read  func(*file, []byte) error       // fills the file
+	graph func(*file) (*dag.Graph, error) // from the contents; nil means a task for each node
+}
+
+// Options say how a file becomes a graph. The zero value is one mini-batch per step, whose weights the step before has updated.
+type Options struct {
+	Unit time.Duration // of times where a file has none of its own; 0 stands for [DefaultUnit]
+	// Minibatches is how many mini-batches a step has, at whose end the weights are updated once; 0 stands for 1.
+	Minibatches int
+	// Stash lets a forward pass take the weights as they are, and keep a copy for its backward pass. Else it waits
+	// for the update of the step before.
+	Stash bool
 }
 
 var formats = []Format{
@@ -46,6 +59,11 @@ var formats = []Format{
 		Name: "placement", Doc: "device placement of Tarnawski et al., NeurIPS 2020",
 		Takes:  "latencies as times in ms on processors and on other devices, cost in ms as bytes at 1 GB/s once for all readers, size as memory, colorClass as colocation",
 		Source: "https://github.com/msr-fiddle/dnn-partitioning", Extensions: []string{".json"}, Mark: `"fpgaLatency"`, read: (*file).readPlacement,
+	},
+	{
+		Name: "pipedream", Doc: "a profile of PipeDream's, Narayanan et al., SOSP 2019", Steps: true,
+		Takes:  "compute times in ms on every device as forward and backward passes, activation_size as activations and their gradients, parameter_size as weights with an update, input nodes as data that are everywhere",
+		Source: "https://github.com/msr-fiddle/pipedream", Extensions: []string{".txt"}, Mark: "forward_compute_time=", read: (*file).readPipeDream, graph: (*file).training,
 	},
 }
 
@@ -73,10 +91,13 @@ func FormatOf(name string, src []byte) (Format, error) {
 }
 
 // Read reads a graph in this format; the graph is named as the file. It also names the attributes that
-// it used, and their meaning. A unit of 0 stands for [DefaultUnit] where the file has none of its own,
-// and has to be 0 where it has. Errors are one line, "name:line: the mistake; the remedy".
-func (of Format) Read(src []byte, name string, unit time.Duration) (g *dag.Graph, took string, err error) {
-	f := &file{name: name, unit: unit, took: of.Takes}
+// it used, and their meaning. The unit has to be 0 where the file has one of its own. Without a training in the file a
+// step has one mini-batch. Errors are one line, "name:line: the mistake; the remedy".
+func (of Format) Read(src []byte, name string, o Options) (g *dag.Graph, took string, err error) {
+	f := &file{name: name, Options: o, took: of.Takes}
+	if !of.Steps && (o.Minibatches > 1 || o.Stash) {
+		return nil, "", fmt.Errorf("%s: a graph of format %s has one mini-batch per step and no weights to stash", name, of.Name)
+	}
 	src = bytes.TrimPrefix(src, []byte(dag.Mark))
 	if !utf8.Valid(src) {
 		valid := bytes.TrimLeftFunc(src, func(r rune) bool { return r != utf8.RuneError })
@@ -85,6 +106,10 @@ func (of Format) Read(src []byte, name string, unit time.Duration) (g *dag.Graph
 	if err := of.read(f, src); err != nil {
 		return nil, "", err
 	}
-	g, err = f.graph()
+	build := of.graph
+	if build == nil {
+		build = (*file).graph
+	}
+	g, err = build(f)
 	return g, f.took, err
 }

@@ -72,7 +72,7 @@ type placementOutput struct {
 const nsPerMs = 1e6
 
 func (f *file) readPlacement(src []byte) error {
-	if f.unit != 0 {
+	if f.Unit != 0 {
 		return fmt.Errorf("%s: times of this format are milliseconds; leave the unit out", f.name)
 	}
 	r := placementReader{file: f, src: src, dec: json.NewDecoder(bytes.NewReader(src)), line: 1, byID: map[int64]int{}, output: map[int]placementOutput{}}

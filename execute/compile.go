@@ -161,6 +161,9 @@ func (r *Runner) compile(c *compiledGraph) error {
 	if c.placed == nil {
 		return nil
 	}
+	if c.placed.MaxLag() > 0 {
+		return fmt.Errorf("the plan has tasks that run steps behind others, which is simulated only; take a plan without lags")
+	}
 	if c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Orders(), len(r.lanes)); err != nil {
 		return err
 	}

@@ -196,7 +196,7 @@ func placePlans(d *Decision, _ *Choice) (err error) {
 		if plan == nil {
 			return nil // the policy decides while they run
 		}
-		inputs[i] = place.Input{Order: plan.Order, Occupies: d.Graphs[i].Problem.occupies, ScratchBytes: d.Priced.graphs[i].scratchBytes, Written: plan.Written}
+		inputs[i] = place.Input{Order: plan.Order, Occupies: d.Graphs[i].Problem.occupies, ScratchBytes: d.Priced.graphs[i].scratchBytes, Lags: plan.Lags, Written: plan.Written}
 	}
 	if d.Placed, err = place.Compile(d.Priced.Program, d.Priced.Platform, inputs); err != nil {
 		return err

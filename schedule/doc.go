@@ -18,7 +18,8 @@
 //
 //   - A task starts only when its predecessors have ended: in its own step; for storages that keep their contents, in
 //     the previous step; for all other storages, in the step that used the same bytes.
-//   - Steps overlap as far as these dependences allow; at most eight are in progress. A graph or a plan may have
+//   - Steps overlap as far as these dependences allow; at most eight are in progress, or as many as a plan with lags
+//     needs ([Plan.Lags]). A graph or a plan may have
 //     several versions of a buffer, which steps use in turn ([dag.Buffer.Versions]): then the step that used the same
 //     bytes is as many steps back.
 //   - A region moves once to each memory that needs it and does not have it. A write makes the contents invalid in

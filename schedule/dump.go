@@ -37,7 +37,12 @@ func (d *Decision) dump(w *bufio.Writer, graph int) {
 	if plan := decided.Plan; plan != nil {
 		fmt.Fprintf(w, "plan by %s\n", d.PolicyName(graph))
 		for i, list := range plan.Order {
-			dumpList(w, p.Workers[i].Name, list, func(t dag.TaskID) string { return g.Tasks[t].Name })
+			dumpList(w, p.Workers[i].Name, list, func(t dag.TaskID) string {
+				if plan.Lags != nil {
+					return fmt.Sprintf("%s, %d behind", g.Tasks[t].Name, plan.Lags[t])
+				}
+				return g.Tasks[t].Name
+			})
 		}
 	}
 	if decided.Problem.Graph != nil {

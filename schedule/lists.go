@@ -14,8 +14,8 @@ import (
 // noLane stands for the lane of a transfer that waits for no engine.
 const noLane = -1
 
-// Lists replays a plan: every lane of a placed graph runs its list in order, step after
-// step, and waits for its next task even if a later one is ready. A transfer without a lane starts as soon as its
+// Lists replays a plan: every lane of a placed graph runs its list in order, period after
+// period, and waits for its next task even if a later one is ready. A transfer without a lane starts as soon as its
 // predecessors have ended. Moves before the first step run at the same time as the step, and hold the tasks that read
 // their contents.
 //
@@ -26,8 +26,8 @@ type Lists struct {
 	workers  int
 	steps    *ready.Steps
 	released []dag.Instance
-	lane     []int32 // by task; noLane
-	next     []dag.Instance
+	lane     []int32         // by task; noLane
+	next     []dag.Instance  // by lane: position and period, see [place.Graph.At]
 	busy     []bool          // by lane
 	touched  []int           // lanes that may have something to start
 	readyAt  []time.Duration // by slot and task
@@ -69,8 +69,8 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	} else if steps > 1 {
 		l.orders = pg.Orders()
 	}
-	l.steps = ready.New(pg.Links, steps, l.orders, nil)
-	l.readyAt = make([]time.Duration, int(ready.Ring(pg.Links, steps))*pg.NumTasks())
+	l.steps = ready.New(pg.Links, steps, l.orders, nil, pg.MaxLag())
+	l.readyAt = make([]time.Duration, int(ready.Ring(pg.Links, steps, pg.MaxLag()))*pg.NumTasks())
 	for lane, list := range pg.Order {
 		for _, t := range list {
 			l.lane[t] = int32(lane)
@@ -162,12 +162,9 @@ func (l *Lists) startItems(now time.Duration, items []ListItem) []ListItem {
 // startOn starts the next item of a free lane, if it is ready: of its list, or of its moves before the first step. Of
 // both, the one with the earlier reader goes first.
 func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
-	list, at := l.pg.Order[lane], &l.next[lane] // Task counts positions here
-	i, ready := dag.Instance{}, len(list) > 0 && int(at.Step) < l.p.Steps
-	if ready {
-		i = dag.Instance{Task: list[at.Task], Step: at.Step}
-		ready = l.steps.Ready(i)
-	}
+	at := &l.next[lane]
+	i, ready := l.pg.At(lane, at, l.p.Steps)
+	ready = ready && l.steps.Ready(i)
 	if moves := l.entry.byLane[lane]; len(moves) > 0 && l.entry.stages[moves[0]] == 0 && !(ready && l.pg.ReadBefore(i, l.pg.Enter[moves[0]])) {
 		l.entry.byLane[lane], l.busy[lane] = moves[1:], true
 		return append(items, ListItem{int32(lane), dag.Instance{}, moves[0]})
@@ -175,9 +172,7 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 	if !ready {
 		return items
 	}
-	if at.Task++; int(at.Task) == len(list) {
-		*at = dag.Instance{Step: at.Step + 1}
-	}
+	at.Task++
 	l.busy[lane] = true
 	return append(items, ListItem{int32(lane), i, -1})
 }

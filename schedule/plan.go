@@ -66,8 +66,30 @@ func (plan *Plan) Check(p *Problem) error {
 			return fmt.Errorf("the plan leaves out task %q", g.Tasks[t].Name)
 		}
 	}
+	if plan.Lags != nil {
+		return plan.checkLags(g)
+	}
 	if _, stuck := ready.Sort(g.Links, p.Reuse, plan.Order); stuck >= 0 {
 		return fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.Tasks[stuck].Name)
 	}
 	return nil
 }
+
+// checkLags verifies that the periods of a plan can run. The graph has the versions of the plan.
+func (plan *Plan) checkLags(g *dag.Graph) error {
+	if n := len(plan.Lags); n != len(g.Tasks) {
+		return fmt.Errorf("the plan has lags of %d tasks; graph %q has %d", n, g.Name, len(g.Tasks))
+	}
+	for t, lag := range plan.Lags {
+		if lag < 0 || lag > maxLag {
+			return fmt.Errorf("the plan lets task %q run %d steps behind others; write a number from 0 to %d", g.Tasks[t].Name, lag, maxLag)
+		}
+	}
+	if _, stuck := ready.SortPeriod(g.Links, plan.Lags, plan.Order); stuck >= 0 {
+		return fmt.Errorf("the plan's order and lags contradict the dependences: task %q could never start; let it lag more, or give buffers more versions", g.Tasks[stuck].Name)
+	}
+	return nil
+}
+
+// maxLag bounds the steps in progress.
+const maxLag = 1024

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"dahl/dag"
@@ -15,13 +16,14 @@ import (
 // planFile is the form of a plan on disk. A plan written by hand needs no more
 // than format and devices.
 type planFile struct {
-	Format   string        `json:"format"`
-	Policy   string        `json:"policy"`
-	Graph    string        `json:"graph"`
-	Lowering *dag.Lowering `json:"lowering"`
-	On       string        `json:"on"`
-	Variants Variants      `json:"variants"`
-	Devices  workerLists   `json:"devices"`
+	Format   string           `json:"format"`
+	Policy   string           `json:"policy"`
+	Graph    string           `json:"graph"`
+	Lowering *dag.Lowering    `json:"lowering"`
+	On       string           `json:"on"`
+	Variants Variants         `json:"variants"`
+	Devices  workerLists      `json:"devices"`
+	Lags     map[string]int32 `json:"lags"` // by task
 
 	place.Written
 	Clocks map[string]string `json:"clocks"` // by task
@@ -98,6 +100,9 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 		l.write(": ")
 		l.value(names)
 	})
+	if lags := plan.lagNames(g); len(lags) > 0 {
+		l.field("lags", lags)
+	}
 	writeList(l, "copies", plan.Versions)
 	writeList(l, "transfers", plan.Transfers)
 	writeList(l, "enter", plan.Enter)
@@ -121,6 +126,17 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 		return fmt.Errorf("write the plan of graph %q: %w", g.Name, err)
 	}
 	return nil
+}
+
+// lagNames are the lags by the names of the tasks that have one.
+func (plan *Plan) lagNames(g *dag.Graph) map[string]int32 {
+	named := map[string]int32{}
+	for t, lag := range plan.Lags {
+		if lag != 0 {
+			named[g.Tasks[t].Name] = lag
+		}
+	}
+	return named
 }
 
 // writeList writes a list with one entry on each line; none where it is nil.
@@ -155,6 +171,17 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 			return nil, n.err
 		}
 		plan.Order[w] = tasks
+	}
+	if len(f.Lags) > 0 {
+		plan.Lags = make([]int32, len(g.Tasks))
+		for _, task := range slices.Sorted(maps.Keys(f.Lags)) {
+			if t := n.task(task); n.err == nil {
+				plan.Lags[t] = f.Lags[task]
+			}
+		}
+		if n.err != nil {
+			return nil, n.err
+		}
 	}
 	if err := plan.setStates(f.Clocks, f.Sleeps, g, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

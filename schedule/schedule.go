@@ -97,6 +97,9 @@ type Plan struct {
 	Variants Variants `json:"variants,omitempty"`
 	// Order lists the tasks of one step by worker, in the order of execution.
 	Order [][]dag.TaskID `json:"-"`
+	// Lags say how many steps a task runs behind the first ones, by task: in its period p a worker goes through its list and runs each
+	// task of step p less its lag. So a pipeline has several steps in progress on one worker. Nil means that a period is a step.
+	Lags []int32 `json:"-"`
 	// [Priced.Decide] makes this; before, it is empty. A decision keeps to the parts that a plan has.
 	place.Written `json:"-"`
 	States

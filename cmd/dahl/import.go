@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,8 +21,8 @@ import (
 
 // importFlags are the flags of import.
 type importFlags struct {
+	exchange.Options
 	format, out string
-	unit        time.Duration
 }
 
 func newImport([]string) *cobra.Command {
@@ -39,17 +38,29 @@ func newImport([]string) *cobra.Command {
 --graph of simulate, plan and graph. These are the formats, and what becomes what:` + lines.String() + `
 
 A time of communication becomes the bytes that a link of 1 GB/s carries in it: a
-platform with such links and no latencies charges what the file says.`,
+platform with such links and no latencies charges what the file says.
+
+A profile of PipeDream's becomes a step of a training: a forward and a backward pass for
+each layer, and an update of its weights, which takes no time. The next step waits for
+these, as in a training of one device. With --stash a forward pass takes the weights as
+they are and keeps a copy for its backward pass, as PipeDream does, so that steps may
+overlap as a pipeline. With --minibatches a step has several mini-batches, which replicas
+of a layer may share; they exchange gradients directly, part by part, and update the
+weights once.`,
 		Example: `  dahl import rand0000.stg --out graph.json
   dahl import daggen.dot --out graph.json
+  dahl import vgg16.txt --stash --out vgg16.json
   dahl simulate --platform laptop --graph graph.json`,
 		Args: cli.WantArgs(1, 1, "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.out == "" {
 				return cli.InputErrorf("name the graph file to write with --out, such as --out graph.json")
 			}
-			if cmd.Flags().Changed("unit") && f.unit <= 0 {
-				return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.unit)
+			if cmd.Flags().Changed("unit") && f.Unit <= 0 {
+				return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.Unit)
+			}
+			if f.Minibatches < 1 {
+				return cli.InputErrorf("--minibatches %d: want at least 1", f.Minibatches)
 			}
 			return importGraph(cmd.OutOrStdout(), args[0], &f)
 		},
@@ -57,7 +68,9 @@ platform with such links and no latencies charges what the file says.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.format, "format", "", "`format` of the file: "+naming.OneOf(importFormats())+" (default: recognised)")
 	fs.StringVar(&f.out, "out", "", "the graph `file` to write, .json")
-	flags.AddTimeFlag(fs, &f.unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
+	flags.AddTimeFlag(fs, &f.Unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
+	fs.IntVar(&f.Minibatches, "minibatches", 1, "`number` of mini-batches in a step of a training")
+	fs.BoolVar(&f.Stash, "stash", false, "let a step of a training take the weights as they are, and keep a copy, instead of waiting for the step before")
 	return cmd
 }
 
@@ -114,7 +127,7 @@ func readForeign(path string, f *importFlags) (*dag.Graph, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	g, took, err := of.Read(src, path, f.unit)
+	g, took, err := of.Read(src, path, f.Options)
 	if err == nil {
 		took = of.Name + " with " + took
 	}
@@ -123,16 +136,16 @@ func readForeign(path string, f *importFlags) (*dag.Graph, string, error) {
 
 // readGraph reads a task graph in a form of dahl, or in one of others that the file shows.
 func readGraph(r io.Reader, name string) (*dag.Graph, error) {
-	if strings.EqualFold(filepath.Ext(name), ".txt") {
-		return dag.ParseText(r, name)
-	}
 	src, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if of, err := exchange.FormatOf(name, src); err == nil {
-		g, _, err := of.Read(src, name, 0)
+		g, _, err := of.Read(src, name, exchange.Options{})
 		return g, err
+	}
+	if strings.EqualFold(filepath.Ext(name), ".txt") {
+		return dag.ParseText(bytes.NewReader(src), name)
 	}
 	return dag.ReadJSON(bytes.NewReader(src), name)
 }

@@ -57,6 +57,8 @@ var imports = []struct {
 		{"id": 0, "supportedOnFpga": 1, "cpuLatency": 50, "fpgaLatency": 1, "size": 5e6},
 		{"id": 1, "supportedOnFpga": 1, "cpuLatency": 50, "fpgaLatency": 1, "size": 5e6}],
 		"edges": [{"sourceId": 0, "destId": 1, "cost": 1}]}`, "", "2 tasks, 1 edges, 1 MB along them", 7e-3},
+	// One layer in two mini-batches: 1 ms and 2 ms of each on a core of its own. Both backward tasks come before both updates, and these before both gathers.
+	{"profile.txt", "a -- x -- forward_compute_time=1, backward_compute_time=2, activation_size=1, parameter_size=2", "--stash --minibatches 2", "8 tasks, 10 edges, 6 B along them; pipedream with compute times", 3e-3},
 }
 
 // TestImport simulates what import makes of files in each format.

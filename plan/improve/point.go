@@ -1,6 +1,7 @@
 package improve
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -122,6 +123,9 @@ func (r *rules) allows(t int32, w platform.WorkerID) bool {
 
 // pointOf is the point of a plan. Clocks of the plan that are not allowed are ignored.
 func (r *rules) pointOf(p *platform.Platform, plan *schedule.Plan) (*point, error) {
+	if plan.Lags != nil {
+		return nil, errors.New("the plan has tasks that run steps behind others, which local search does not change; take a plan without lags")
+	}
 	sorted, stuck := ready.Sort(r.graph.Links, nil, plan.Order)
 	if stuck >= 0 {
 		return nil, fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", r.graph.Tasks[stuck].Name)

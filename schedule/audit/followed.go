@@ -10,7 +10,7 @@ import (
 	"dahl/schedule/place"
 )
 
-// Follows verifies that every worker ran its list of the plan, step after step. [FollowsTransfers] does so for
+// Follows verifies that every worker ran its list of the plan, period after period. [FollowsTransfers] does so for
 // transfers. p is the problem of schedule and plan.
 func Follows(s *schedule.Schedule, p *schedule.Problem, plan *schedule.Plan) error {
 	ran := make([][]dag.Instance, len(p.Platform.Workers))
@@ -18,11 +18,12 @@ func Follows(s *schedule.Schedule, p *schedule.Problem, plan *schedule.Plan) err
 		ran[span.Worker] = append(ran[span.Worker], dag.Instance{Task: span.Task, Step: span.Step})
 	}
 	for w, list := range plan.Order {
+		want := planned(list, s.Steps, plan.Lags)
 		for i, is := range ran[w] {
-			if len(list) == 0 {
+			if i == len(want) {
 				return fmt.Errorf("worker %q ran task %q, and the plan gives it none", p.Platform.Workers[w].Name, p.Graph.Tasks[is.Task].Name)
 			}
-			if want := (dag.Instance{Task: list[i%len(list)], Step: int32(i / len(list))}); is != want {
+			if want := want[i]; is != want {
 				return fmt.Errorf("worker %q ran task %q of step %d where the plan has %q of step %d", p.Platform.Workers[w].Name,
 					p.Graph.Tasks[is.Task].Name, is.Step, p.Graph.Tasks[want.Task].Name, want.Step)
 			}
@@ -32,6 +33,23 @@ func Follows(s *schedule.Schedule, p *schedule.Problem, plan *schedule.Plan) err
 		}
 	}
 	return nil
+}
+
+// planned lists what a worker or an engine runs in some steps: in each period its list, without instances beyond the steps. Lags of nil mean that a
+// period is a step.
+func planned(list []dag.TaskID, steps int, lags []int32) (all []dag.Instance) {
+	for period := range int32(steps) + slices.Max(append([]int32{0}, lags...)) {
+		for _, t := range list {
+			step := period
+			if lags != nil {
+				step -= lags[t]
+			}
+			if step >= 0 && int(step) < steps {
+				all = append(all, dag.Instance{Task: t, Step: step})
+			}
+		}
+	}
+	return all
 }
 
 // FollowsTransfers verifies that a schedule of the origin has exactly the transfers of a placed graph: the moves
@@ -69,21 +87,23 @@ func FollowsTransfers(s *schedule.Schedule, placed *place.Program, graph int) er
 // takeAll takes the transfers of a list out of made. An engine makes them in its order.
 func takeAll(made map[schedule.TransferKey][]*schedule.Transfer, pg *place.Graph, engine string, list []dag.TaskID, steps int) error {
 	var free time.Duration
-	for step := range steps {
-		for _, task := range list {
-			m := pg.Move(task)
-			if m.Anywhere {
-				continue
-			}
-			want := schedule.TransferOf(m, m.StepOf(int32(step), steps), schedule.Interval{})
-			switch is := take(made, want.Key(), free); {
-			case is == nil && engine == "":
-				return fmt.Errorf("%q of step %d is not made", pg.Name(task), step)
-			case is == nil:
-				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the transfer before it in the plan has ended", engine, pg.Name(task), step, free)
-			case engine != "":
-				free = is.End
-			}
+	lags := make([]int32, pg.NumTasks())
+	for t := range lags {
+		lags[t] = pg.Lag(dag.TaskID(t))
+	}
+	for _, i := range planned(list, steps, lags) {
+		m := pg.Move(i.Task)
+		if m.Anywhere {
+			continue
+		}
+		want := schedule.TransferOf(m, m.StepOf(i.Step, steps), schedule.Interval{})
+		switch is := take(made, want.Key(), free); {
+		case is == nil && engine == "":
+			return fmt.Errorf("%q of step %d is not made", pg.Name(i.Task), i.Step)
+		case is == nil:
+			return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the transfer before it in the plan has ended", engine, pg.Name(i.Task), i.Step, free)
+		case engine != "":
+			free = is.End
 		}
 	}
 	return nil

@@ -11,15 +11,13 @@ import (
 	"dahl/schedule/ready"
 )
 
-// The order of the transfers on each engine comes from an estimate of three steps. Workers run their lists. A task
+// The order of the transfers on each engine comes from an estimate of three steps, and as many before them as tasks lag
+// behind others. Workers run their lists. A task
 // takes its cost, and a transfer the time of its route with nothing else on it. An engine takes the transfer that has
 // been ready longest. Of several it takes the one with the earliest reader; the name breaks ties. The order is that
 // in the middle step. All lanes can keep it together, whatever the times turn out to be, since a run that kept all
 // dependences started things in this order.
-const (
-	estimatedSteps = 3
-	steadyStep     = 1
-)
+const estimatedSteps = 3
 
 // estimate is that run.
 type estimate struct {
@@ -38,6 +36,32 @@ type estimate struct {
 	order    [][]dag.TaskID // by lane of an engine: transfers of the steady step, as started
 	started  []dag.TaskID   // all of the steady step
 	done     int
+	all      int   // steps
+	steady   int32 // period
+}
+
+// At is the instance that a lane runs at a place in a run of some steps: a position in its list, and a period. It is a task of an earlier
+// step where the task lags. Positions without an instance are passed over. Without any it returns false.
+func (pg *Graph) At(lane int, at *dag.Instance, steps int) (i dag.Instance, ok bool) {
+	return pg.inList(pg.Order[lane], at, steps)
+}
+
+// inList is [Graph.At] for the list of a lane.
+func (pg *Graph) inList(list []dag.TaskID, at *dag.Instance, steps int) (i dag.Instance, ok bool) {
+	for len(list) > 0 {
+		if int(at.Task) == len(list) {
+			*at = dag.Instance{Step: at.Step + 1}
+		}
+		if int(at.Step) >= steps+int(pg.maxLag) {
+			return dag.Instance{}, false
+		}
+		t := list[at.Task]
+		if i = (dag.Instance{Task: t, Step: at.Step - pg.Lag(t)}); i.Step >= 0 && int(i.Step) < steps {
+			return i, true
+		}
+		at.Task++
+	}
+	return dag.Instance{}, false
 }
 
 // engineGroup is the engines that can make the same transfers.
@@ -84,7 +108,7 @@ func (pg *Graph) ReadBefore(copy dag.Instance, entry *Move) bool {
 
 // orderLanes lists the tasks of a steady step for each lane.
 func (pg *Graph) orderLanes() error {
-	if len(pg.lanes) > len(pg.p.Workers) && pg.moves != nil {
+	if (len(pg.lanes) > len(pg.p.Workers) || pg.MaxLag() > 0) && pg.moves != nil {
 		_, err := pg.startOrder()
 		return err
 	}
@@ -126,7 +150,7 @@ func (pg *Graph) startOrder() (started []dag.TaskID, err error) {
 			e.takeReleased()
 		}
 	}
-	if want := estimatedSteps * pg.NumTasks(); e.done != want {
+	if want := e.all * pg.NumTasks(); e.done != want {
 		return nil, fmt.Errorf("the plan's order contradicts the dependences of its transfers: %d of %d tasks could start", e.done, want)
 	}
 	copy(e.order, e.lists)
@@ -135,7 +159,9 @@ func (pg *Graph) startOrder() (started []dag.TaskID, err error) {
 }
 
 func newEstimate(pg *Graph) *estimate {
-	e := &estimate{Graph: pg, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, estimatedSteps, nil, nil),
+	lag := pg.MaxLag()
+	all := estimatedSteps + int(lag)
+	e := &estimate{Graph: pg, all: all, steady: lag + 1, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, all, nil, nil, lag),
 		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
 	e.lists = pg.listsOf(len(pg.p.Workers))
 	for l := len(e.lists); l < len(pg.lanes); l++ {
@@ -189,17 +215,14 @@ func (e *estimate) takeReleased() {
 func (e *estimate) dispatch() {
 	slices.Sort(e.touched)
 	for _, w := range e.touched {
-		list, at := e.lists[w], &e.at[w] // Task counts positions here
-		if e.busy[w] || len(list) == 0 || at.Step == estimatedSteps {
+		if e.busy[w] {
 			continue
 		}
-		i := dag.Instance{Task: list[at.Task], Step: at.Step}
-		if !e.steps.Ready(i) {
+		i, ok := e.inList(e.lists[w], &e.at[w], e.all)
+		if !ok || !e.steps.Ready(i) {
 			continue
 		}
-		if at.Task++; int(at.Task) == len(list) {
-			*at = dag.Instance{Step: at.Step + 1}
-		}
+		e.at[w].Task++
 		e.start(w, i, e.plan.Occupies(e.TaskOf(i.Task), platform.WorkerID(w)))
 	}
 	e.touched = e.touched[:0]
@@ -210,7 +233,7 @@ func (e *estimate) dispatch() {
 				break
 			}
 			i := q.copies.Pop().Instance
-			if i.Step == steadyStep {
+			if e.isSteady(i) {
 				e.order[l] = append(e.order[l], i.Task)
 			}
 			m := e.moves[i.Task]
@@ -236,8 +259,11 @@ func (e *estimate) freeEngine(q *engineQueue) int {
 	return best
 }
 
+// isSteady reports whether an instance belongs to the period in whose order things start.
+func (e *estimate) isSteady(i dag.Instance) bool { return i.Step+e.Lag(i.Task) == e.steady }
+
 func (e *estimate) start(lane int, i dag.Instance, takes time.Duration) {
-	if i.Step == steadyStep {
+	if e.isSteady(i) {
 		e.started = append(e.started, i.Task)
 	}
 	if lane != noLane {

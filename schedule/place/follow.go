@@ -47,11 +47,23 @@ func (pg *Graph) followTransfers() error {
 			return fmt.Errorf("the plan lists transfers and leaves out %q", pg.Name(dag.TaskID(t)))
 		}
 	}
-	if _, stuck := ready.Sort(pg.Links, nil, order); stuck >= 0 {
+	if _, stuck := pg.sort(order); stuck >= 0 {
 		return fmt.Errorf("the plan's order of transfers contradicts the dependences: %q could never start", pg.Name(stuck))
 	}
 	pg.Order = order
 	return nil
+}
+
+// sort orders the tasks of a period.
+func (pg *Graph) sort(order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
+	if pg.plan.Lags == nil {
+		return ready.Sort(pg.Links, nil, order)
+	}
+	lags := make([]int32, pg.NumTasks())
+	for t := range lags {
+		lags[t] = pg.Lag(dag.TaskID(t))
+	}
+	return ready.SortPeriod(pg.Links, lags, order)
 }
 
 // copiesByName finds the transfers of a step.

@@ -114,6 +114,24 @@ func (pg *Graph) spill(t dag.TaskID) *itemSpill {
 
 var noSpill itemSpill
 
+// Lag is how many steps a task runs behind the first ones of its period: as the plan says, and of a transfer as its writer.
+func (pg *Graph) Lag(t dag.TaskID) int32 {
+	if pg.plan.Lags == nil {
+		return 0
+	}
+	switch m := pg.Move(t); {
+	case m == nil:
+		return pg.plan.Lags[pg.TaskOf(t)]
+	case m.Writer < 0:
+		return 0
+	default:
+		return pg.plan.Lags[m.Writer]
+	}
+}
+
+// MaxLag is the greatest lag of a task.
+func (pg *Graph) MaxLag() int32 { return pg.maxLag }
+
 // Body lists the uses of atoms of replicas by tasks and transfers. A task of the origin
 // works on the replicas of its worker's memory, and keeps all of its predecessors: two
 // memories could hold two versions at once, but a schedule of the placed graph is to be one

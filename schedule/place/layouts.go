@@ -85,16 +85,21 @@ func (pg *Graph) toLayOut() *layout.Graph {
 	if pg.moves == nil {
 		carried, written = pg.Origin.CarriedStorages(), pg.Origin.WrittenStorages()
 	}
+	order := pg.Order
+	if pg.plan.Lags != nil {
+		order = nil // of a period, in which nothing shares bytes
+	}
 	return &layout.Graph{Name: pg.Origin.Name, Buffers: w.list, Versions: copies, Links: pg.Links, Carried: carried, Written: written, Each: body.Each, TaskName: pg.Name,
-		Order: pg.Order, Memory: w.memory, Keeps: pg.keepsBytes(), ScratchBytes: pg.plan.ScratchBytes}
+		Order: order, Memory: w.memory, Keeps: pg.keepsBytes(), ScratchBytes: pg.plan.ScratchBytes}
 }
 
 // keepsBytes marks the storages that share bytes with no other. They move before the first step or after the last, or
-// have several versions in some memory, whose steps should not wait for others.
+// have several versions in some memory, whose steps should not wait for others. In a plan with lags all storages do, since orders from step to
+// step are none of its periods.
 func (pg *Graph) keepsBytes() []bool {
 	moved := make([]bool, len(pg.buffers().list))
 	for b, of := range pg.buffers().of {
-		moved[b] = pg.Origin.Versions(of) > 1
+		moved[b] = pg.Origin.Versions(of) > 1 || pg.plan.Lags != nil
 	}
 	for _, moves := range [2][]*Move{pg.Enter, pg.Leave} {
 		for _, m := range moves {

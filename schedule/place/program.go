@@ -129,6 +129,7 @@ type Input struct {
 	Order        [][]dag.TaskID                                        // the tasks of a step by worker, in the order in which it runs them
 	Occupies     func(t dag.TaskID, w platform.WorkerID) time.Duration // how long a task keeps a worker
 	ScratchBytes []int64                                               // by memory: for the workspaces of kernels
+	Lags         []int32                                               // by task: how many steps it runs behind the first ones; nil means none
 	Written                                                            // what is decided already
 }
 
@@ -201,8 +202,9 @@ func (c *compiler) compile() (*Program, error) {
 			return placed, cmp.Or(unlike, err)
 		}
 		tooLarge = err
+		lagged := slices.ContainsFunc(c.plans, func(plan Input) bool { return plan.Lags != nil })
 		for m, bytes := range excess {
-			if m == c.p.HostMemory() {
+			if m == c.p.HostMemory() || lagged {
 				return nil, tooLarge
 			}
 			if _, limited := c.limits[m]; !limited {

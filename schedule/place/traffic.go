@@ -19,6 +19,7 @@ type traffic struct {
 	p        *platform.Platform
 	lanes    []Lane
 	plan     *Input
+	maxLag   int32
 	worker   []platform.WorkerID // by task
 	position []int32             // by task: in the list of its worker
 	homes    []platform.MemoryID // by storage
@@ -48,6 +49,9 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 	n, memories := len(g.Tasks), len(p.Memories)
 	t := &traffic{g: g, p: p, lanes: lanes, plan: plan, host: p.HostMemory(), partBytes: partBytes, evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
 	t.worker, t.position = plan.placement(n)
+	for _, lag := range plan.Lags {
+		t.maxLag = max(t.maxLag, lag)
+	}
 	var err error
 	if t.versions, err = plan.VersionsIn(g, p); err != nil {
 		return nil, err

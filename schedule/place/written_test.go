@@ -312,7 +312,7 @@ func TestPlanCopiesRefused(t *testing.T) {
 		{[]PlannedVersions{{here, "x", 2}}, ""},
 		{[]PlannedVersions{{elsewhere, "x", 2}}, `the plan has versions of buffer "x" in memory "` + elsewhere + `", which its placement of the tasks does not need there`},
 		{[]PlannedVersions{{here, "y", 2}}, "there is no such buffer"},
-		{[]PlannedVersions{{here, "x", 0}}, "0 versions of buffer \"x\" in memory \"" + here + "\"; write a number from 1 to 8"},
+		{[]PlannedVersions{{here, "x", 0}}, "0 versions of buffer \"x\" in memory \"" + here + "\"; write a number from 1 to 64"},
 		{[]PlannedVersions{{here, "flat", 2}}, `view "flat" has 2 versions; write them at its owner "x"`},
 	} {
 		plan := &Input{Order: make([][]dag.TaskID, len(p.Workers)), Written: Written{Versions: c.counts}}

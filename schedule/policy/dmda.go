@@ -35,7 +35,7 @@ type queue struct {
 
 func newDMDA(p *schedule.Problem) *dmda {
 	memories := len(p.Platform.Memories)
-	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]dag.Instance, int(ready.Ring(p.Graph.Links, p.Steps))*len(p.Graph.Tasks)),
+	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]dag.Instance, int(ready.Ring(p.Graph.Links, p.Steps, 0))*len(p.Graph.Tasks)),
 		arrival: make([]time.Duration, memories), known: make([]bool, memories)}
 }
 

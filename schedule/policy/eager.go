@@ -83,7 +83,7 @@ func (q *eager) prepare(v *View) {
 		queue.tasks = append(queue.tasks, t)
 	}
 	for c := range q.queues {
-		for range ready.Ring(v.Problem.Graph.Links, v.Problem.Steps) {
+		for range ready.Ring(v.Problem.Graph.Links, v.Problem.Steps, 0) {
 			q.queues[c].ready = append(q.queues[c].ready, newRankSet(len(q.queues[c].tasks)))
 		}
 	}

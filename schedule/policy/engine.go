@@ -82,12 +82,12 @@ func NewEngine(p *schedule.Problem, policy Scheduler, now func() time.Duration) 
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{p: p, policy: policy, now: now, steps: ready.New(p.Graph.Links, p.Steps, p.Orders(), ready.ByPriority(p.Graph))}
+	e := &Engine{p: p, policy: policy, now: now, steps: ready.New(p.Graph.Links, p.Steps, p.Orders(), ready.ByPriority(p.Graph), 0)}
 	var err error
 	if e.fit, err = schedule.NewFit(p); err != nil {
 		return nil, err
 	}
-	e.instances = make([]instance, int(ready.Ring(p.Graph.Links, p.Steps))*len(p.Graph.Tasks))
+	e.instances = make([]instance, int(ready.Ring(p.Graph.Links, p.Steps, 0))*len(p.Graph.Tasks))
 	e.released = make([]dag.Instance, 0, len(p.Graph.Tasks))
 	workers := len(p.Platform.Workers)
 	e.workers = make([]workerState, workers)

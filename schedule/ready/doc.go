@@ -8,6 +8,6 @@
 //
 //   - A task starts only when its predecessors have ended: in its own step, through links that carry in the step
 //     before, by the reuse of a buffer's version in an earlier step, and by the orders of a run.
-//   - At most eight steps are in progress. State is kept for as many more as links reach back.
+//   - At most eight steps are in progress, or as many as a plan with lags needs. State is kept for as many more as links reach back.
 //   - Each instance is released once, and only then counts as ready.
 package ready

@@ -27,13 +27,55 @@ func ByPriority(g *dag.Graph) []dag.TaskID {
 	return order
 }
 
+// Lagged are the orders of tasks that a plan runs in one period, each some steps behind others. A task that has to follow
+// one of a later period is stuck, else -1. Lags of nil mean that a period is a step.
+func Lagged(g *dag.Links, lags []int32) (within []dag.Edge, stuck dag.TaskID) {
+	lag := func(t int32) int32 {
+		if lags == nil {
+			return 0
+		}
+		return lags[t]
+	}
+	for t := range int32(g.NumTasks()) {
+		for back := range g.Reach() + 1 {
+			for _, preds := range g.PredsBack(dag.TaskID(t), back) {
+				for _, before := range preds {
+					switch periods := back + lag(t) - lag(before); {
+					case periods < 0:
+						return nil, dag.TaskID(t)
+					case periods == 0:
+						within = append(within, dag.Edge{From: dag.TaskID(before), To: dag.TaskID(t)})
+					}
+				}
+			}
+		}
+	}
+	return within, -1
+}
+
 // Sort orders the tasks of one step by the graph, the reuse edges and the order of each worker. If
 // they contradict each other it returns a task that can never start, else -1.
 func Sort(g *dag.Links, reuse []dag.Edge, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
 	n := g.NumTasks()
+	preds := func(t dag.TaskID) int { return len(g.Preds(t)) }
+	return sort(n, preds, g.Succs, reuse, order)
+}
+
+// SortPeriod is Sort for the tasks of a period of a plan with lags.
+func SortPeriod(g *dag.Links, lags []int32, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
+	within, stuck := Lagged(g, lags)
+	if stuck >= 0 {
+		return nil, stuck
+	}
+	none := func(dag.TaskID) []int32 { return nil }
+	return sort(g.NumTasks(), func(dag.TaskID) int { return 0 }, none, within, order)
+}
+
+// sort is Sort for tasks with some numbers of predecessors, and successors.
+func sort(n int, preds func(dag.TaskID) int, succs func(dag.TaskID) []int32, reuse []dag.Edge, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
 	after, next, waits := dag.NewRows(n, reuse), make([]int32, n), make([]int32, n)
 	for t := range n {
-		waits[t], next[t] = int32(len(g.Preds(dag.TaskID(t)))), -1
+		waits[t], next[t] = int32(preds(dag.TaskID(t))), -1
 	}
 	for _, e := range reuse {
 		waits[e.To]++
@@ -52,7 +94,7 @@ func Sort(g *dag.Links, reuse []dag.Edge, order [][]dag.TaskID) (sorted []dag.Ta
 	}
 	for k := 0; k < len(sorted); k++ {
 		id := sorted[k]
-		for _, list := range [3][]int32{g.Succs(id), after.Row(int32(id)), next[id : id+1]} {
+		for _, list := range [3][]int32{succs(id), after.Row(int32(id)), next[id : id+1]} {
 			for _, t := range list {
 				if t < 0 {
 					continue // the last one of its worker

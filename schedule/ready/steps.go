@@ -6,23 +6,29 @@ import (
 	"dahl/dag"
 )
 
-// window is how many steps may be in progress at once. It bounds the memory of Steps, whatever the
-// number of steps, to window+1 counters per task, and one more for each further step that links
-// reach back. Within the window a task waits for nothing but its predecessors.
-const window = dag.MaxVersions
+// leastWindow is how many steps may be in progress at once, where no task of a plan runs as many steps behind others. It
+// bounds the memory of Steps, whatever the number of steps, to one more counter per task, and one for each further step that
+// links reach back. Within the window a task waits for nothing but its predecessors.
+const leastWindow = 8
+
+// windowFor is the number of steps in progress for a plan with a greatest lag.
+func windowFor(lag int32) int32 { return max(leastWindow, lag+1) }
 
 // Ring is the number of steps with state: those in progress and the next ones, whose predecessors
-// may already end.
-func Ring(links *dag.Links, steps int) int32 { return int32(min(steps, window+int(links.Reach()))) }
+// may already end. Lag is how many steps a task runs behind others at most.
+func Ring(links *dag.Links, steps int, lag int32) int32 {
+	return min(int32(steps), windowFor(lag)+links.Reach())
+}
 
 // Steps counts the predecessors that each instance still waits for. Step k lives in slot k modulo
 // the number of slots.
 type Steps struct {
-	links *dag.Links
-	steps int
-	slots int32
-	first int32 // the first step with tasks left
-	n     int32
+	links  *dag.Links
+	steps  int
+	slots  int32
+	window int32 // steps in progress at once
+	first  int32 // the first step with tasks left
+	n      int32
 
 	reach    int32      // how many steps back a predecessor may be
 	orders   []dag.Rows // successors by orders that links lacks, by steps between the two
@@ -34,10 +40,11 @@ type Steps struct {
 }
 
 // New prepares a number of steps. Orders are further edges, by the number of steps between the two tasks. None
-// reaches further than the links. Instances of one step come in the order of tasks. Nil means by their numbers.
-func New(links *dag.Links, steps int, orders [][]dag.Edge, tasks []dag.TaskID) *Steps {
+// reaches further than the links. Instances of one step come in the order of tasks. Nil means by their numbers. Lag is how
+// many steps a task runs behind others at most.
+func New(links *dag.Links, steps int, orders [][]dag.Edge, tasks []dag.TaskID, lag int32) *Steps {
 	n := links.NumTasks()
-	s := &Steps{links: links, steps: steps, n: int32(n), slots: Ring(links, steps), reach: min(links.Reach(), int32(steps-1)), tasks: tasks}
+	s := &Steps{links: links, steps: steps, n: int32(n), slots: Ring(links, steps, lag), window: windowFor(lag), reach: min(links.Reach(), int32(steps-1)), tasks: tasks}
 	s.orders = make([]dag.Rows, s.reach+1)
 	for back, edges := range orders[:min(len(orders), len(s.orders))] {
 		s.orders[back] = dag.NewRows(n, edges)
@@ -64,7 +71,7 @@ func (s *Steps) Begin(held []dag.TaskID) {
 	for _, t := range held {
 		s.pending[t]++
 	}
-	for step := range min(int32(s.steps), window) {
+	for step := range min(int32(s.steps), s.window) {
 		s.open(step)
 	}
 }
@@ -153,7 +160,7 @@ func (s *Steps) End(i dag.Instance) {
 		if ahead := s.first + s.slots - 1; int(ahead) < s.steps {
 			s.prepare(ahead)
 		}
-		if opened := s.first + window - 1; int(opened) < s.steps {
+		if opened := s.first + s.window - 1; int(opened) < s.steps {
 			s.open(opened)
 		}
 	}
