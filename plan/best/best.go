@@ -173,7 +173,7 @@ func (f *finder) passes() []pass {
 	case f.Policy != nil:
 		return []pass{{f.begin, 0}, {f.rounds, 1}}
 	}
-	return []pass{{f.begin, 0}, {f.rounds, forSearch}, {f.simulateFront, forSearch + 0.05}, {f.boundAll, forSearch + 0.2}, {f.boundTogether, 0.95}, {f.prove, 1}}
+	return []pass{{f.begin, 0}, {f.rounds, forSearch}, {f.simulateFront, forSearch + 0.05}, {f.boundAll, forSearch + 0.2}, {f.boundTogether, 0}, {f.prove, 1}}
 }
 
 const (
@@ -253,9 +253,9 @@ func (f *finder) timeLeft() time.Duration {
 	return timeLeft(f.Time, time.Since(f.begun), report)
 }
 
-// timeLeft returns what of a time remains before a report: at least a hundredth, which the whole may take longer.
+// timeLeft returns the part of a time that remains before a report: at least a hundredth, which the whole may take longer. Of no time it is 0.
 func timeLeft(all, spent, report time.Duration) time.Duration {
-	return max(all-max(report, time.Duration(forReport*float64(all)))-spent, all/100)
+	return max(all-max(report, time.Duration(forReport*float64(all)))-spent, all/100, min(all, 1))
 }
 
 // price prices all choices of the space.

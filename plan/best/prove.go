@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+	"time"
 
 	"dahl/parallel"
 	"dahl/plan/certificate"
@@ -17,8 +18,17 @@ import (
 // boundTogether bounds by their work the choices of the space, of a network those with the tiles of the best one, and the best choice.
 // It bounds those with one program together: one relaxation
 // of hundreds of sets of devices takes a few times as long as the relaxation of one set. A choice without a bound leaves all
-// without one, and then the search says that it has none.
+// without one, and then the search says that it has none. Of a search of less than a second they may take a second.
 func (f *finder) boundTogether(ctx context.Context) error {
+	if f.Time > 0 {
+		limit := f.timeLeft()
+		if f.Time < time.Second {
+			limit = time.Second
+		}
+		within, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		ctx = within
+	}
 	f.keepTiles()
 	if err := cmp.Or(f.price(ctx), f.admit()); err != nil {
 		return err
