@@ -18,13 +18,11 @@ type point struct {
 
 // search looks for good cuts on a set.
 type search struct {
-	*Model
+	*worker
 	ctx  context.Context
 	set  *set
 	aim  problem.Aim
 	left int // tiles that may still be simulated
-
-	positions int // of knobs whose flow was found by tuned
 }
 
 // of estimates a lowering; infinity means that it cannot run.

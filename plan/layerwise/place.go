@@ -35,10 +35,10 @@ type placing struct {
 }
 
 // place returns the device of each tile; nil means that some tile can run nowhere.
-func (m *Model) place(p *step, way how) []int8 {
+func (w *worker) place(p *step, way how) []int8 {
 	memories := p.set.memories
 	p.devices = sized(p.devices, p.tiles)
-	h := &m.placing
+	h := &w.placing
 	*h = placing{step: p, how: way, done: sized(h.done, p.cells), homes: sized(h.homes, p.cells), ends: sized(h.ends, p.tiles), fixed: sized(h.fixed, p.storages*memories),
 		units: h.units, there: sized(h.there, p.cells*memories), sent: sized(h.sent, p.parts*memories),
 		engines: h.engines, until: sized(h.until, memories)}

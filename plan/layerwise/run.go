@@ -7,7 +7,7 @@ import (
 )
 
 // run is some steps of a network as a list schedule: a unit that is free takes the first of the ready tiles of its device, by step and
-// rank. [Model.place] gives tiles to devices. A result is sent to the memories of its readers as soon as it is complete.
+// rank. [worker.place] gives tiles to devices. A result is sent to the memories of its readers as soon as it is complete.
 type run struct {
 	*step
 	steps     int
@@ -56,13 +56,13 @@ const (
 )
 
 // start begins a run of some steps; nil means that some tile can run nowhere.
-func (m *Model) start(p *step, steps int, way how) *run {
-	r := &m.run
+func (w *worker) start(p *step, steps int, way how) *run {
+	r := &w.run
 	devices, memories := len(p.set.Devices), p.set.memories
 	*r = run{step: p, steps: steps, events: r.events[:0], lanes: sized(r.lanes, devices), ends: sized(r.ends, steps), used: sized(r.used, devices), span: sized(r.span, devices),
 		need: sized(r.need, steps*p.tiles), left: sized(r.left, steps*p.cells), away: r.away, out: sized(r.out, memories), into: sized(r.into, memories)}
 	if devices > 1 {
-		if r.placed = m.place(p, way); r.placed == nil {
+		if r.placed = w.place(p, way); r.placed == nil {
 			return nil
 		}
 	}

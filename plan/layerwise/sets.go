@@ -62,6 +62,8 @@ type price struct {
 
 // setOf is a set of devices by its list.
 func (m *Model) setOf(devices string) (*set, error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
 	if s := m.sets[devices]; s != nil {
 		return s, nil
 	}
@@ -130,6 +132,8 @@ func (s *set) findWays() {
 
 // costsOf are the costs of an operation under a cut.
 func (m *Model) costsOf(s *set, n *node, t *tiled) (*costs, error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
 	if c := s.costs[t]; c != nil {
 		return c, nil
 	}
