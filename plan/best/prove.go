@@ -261,8 +261,8 @@ func (f *finder) bound(ctx context.Context, p *proving) error {
 		models := make([]*certificate.Model, len(group))
 		var err error
 		for i, c := range group {
-			if models[i], err = f.models.Of(c.priced, c.graph, part); err != nil {
-				return err
+			if models[i], err = f.models.Of(c.priced, c.graph, part); cmp.Or(err, ctx.Err()) != nil {
+				return cmp.Or(err, ctx.Err())
 			}
 		}
 		m, err := certificate.Join(models...)
