@@ -29,7 +29,7 @@ func TestMoreNodesAreNeverWorse(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 83))
 	better, graphs := 0, 20
 	if testing.Short() {
-		graphs = 8
+		graphs = 2
 	}
 	for range graphs {
 		priced := randomGraphOf(t, r, 3+r.IntN(20), randomVariants(r))
