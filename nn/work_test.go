@@ -27,7 +27,7 @@ func TestWork(t *testing.T) {
 	}
 	cases["lenet5"] = must.Get(models.ByName("lenet5"))(t)
 	cases["residual"] = must.Get(files.LoadModel("examples/residual.toml"))(t)
-	tries, every := 12, 1
+	tries, every := 4, 1
 	if testing.Short() {
 		tries, every = 3, 4
 	}
