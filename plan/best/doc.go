@@ -16,6 +16,9 @@
 // Six tenths of the nodes, or of the time, are for the rounds. Then the linear relaxation of package relax proves bounds of the
 // choices that may still have a better plan, of many together at first and of each in the end, and the certificate keeps the proofs.
 //
+// A time is for the whole command. The rank of a model takes a quarter of it at most. A part is kept for the report, which lasts as long as a few long
+// simulations of the plan. The rounds have six tenths of what is left after the first plan, and bounds the rest. One that is not found by then is left out.
+//
 // With one policy a search consists of proposals and similar choices, and proves nothing.
 //
 // A quick search proves nothing either. It keeps to the tilings of the space. It compares choices by HEFT's plans: all

@@ -17,7 +17,7 @@
 // The cuts of one pass of a layer are a knob. The flow of operations is their time if they came one after the other, each
 // shared by all units of a kind. [Model.Rank] compares uniform cuts on all sets by their flow, and estimates the best ones of each kind of
 // set in turns. On the best sets it turns one knob after the other to the best of the positions with the least flow. Efforts are counted
-// in simulated tiles, so that equal input gives equal results.
+// in simulated tiles, so that equal input gives equal results on any number of processors. Sets that differ in the names of devices only are one.
 //
 // # Units
 //
