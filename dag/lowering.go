@@ -23,6 +23,9 @@ type Lowering struct {
 	// Stages form a pipeline: each has the layers from its first one to the next stage, in the order of the network, and runs
 	// on a device. None means that layers run anywhere.
 	Stages []Stage `json:",omitempty"`
+	// Stash makes each micro-batch a mini-batch with an update of its own. Stages then go on with other mini-batches, and keep the weights
+	// of their forward passes.
+	Stash bool `json:",omitzero"`
 	// Order is the name of the policy that orders the micro-batches of the stages. Empty means that no policy is named.
 	Order string `json:",omitzero"`
 }

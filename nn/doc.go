@@ -58,7 +58,8 @@
 //
 // With [dag.Lowering.Stages] consecutive layers run on one device each, with their gradients and updates. The tasks of a stage are placed there
 // and say its number: see stages.go. They are the tasks of the lowering without stages, and so give the same bits. Only recomputation differs: what
-// passes from stage to stage is kept.
+// passes from stage to stage is kept. With [dag.Lowering.Stash] micro-batches are mini-batches with updates of their own, and stages keep the
+// weights of their forward passes: see stash.go.
 //
 // # Branches
 //

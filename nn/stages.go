@@ -65,13 +65,7 @@ func (l *lowerer) stage() (err error) {
 	}
 	begins[0] = 0
 	g, b := l.graph, dag.NewBuilder(l.graph.Name)
-	for _, buffer := range g.Buffers {
-		if buffer.ViewOf != none {
-			b.View(buffer.Name, buffer.ViewOf, buffer.Shape...)
-		} else {
-			b.Buffer(buffer)
-		}
-	}
+	declareAll(b, g)
 	for _, task := range g.Tasks {
 		i, begun := slices.BinarySearch(begins, l.m.position(task.Labels.Layer))
 		if !begun {

@@ -74,6 +74,8 @@ func TestPipelineErrors(t *testing.T) {
 		{dag.Lowering{Stages: []dag.Stage{{From: "conv2", Device: "cpu"}}}, `lowering: stage 1 begins with "conv2"; write "conv1", the first layer, or "input"`},
 		{dag.Lowering{Stages: []dag.Stage{stages[0], {From: "cnv2", Device: "gpu"}}}, `lowering: stage 2, from "cnv2": layer "cnv2" is not one of input, conv1`},
 		{dag.Lowering{Stages: []dag.Stage{stages[0], {From: "fc2", Device: "gpu"}, {From: "fc1", Device: "cpu"}}}, `lowering: stage 3 begins with "fc1", which does not come behind "fc2", where stage 2 begins`},
+		{dag.Lowering{MicroBatches: 4, Stash: true}, `lowering: stash = true: it needs stages`},
+		{dag.Lowering{Stages: stages[:1], MicroBatches: 4, Stash: true, Default: dag.LayerLowering{Recompute: true}}, `lowering: stash = true: layers cannot be recomputed with older weights; leave recompute out`},
 	} {
 		w := &Workload{Model: must.Get(models.ByName("lenet5"))(t), Platform: must.Get(platform.Load("../platforms/emulated.toml"))(t), Options: Options{Batch: 32, OtherMachine: true, Lowering: &c.lowering}}
 		if err := w.Lower(); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -234,10 +234,11 @@ const (
 	microBatchesKey = "micro_batches" // of the network
 	orderKey        = "order"         // of its micro-batches
 	stageKey        = "stage"         // of its pipeline
+	stashKey        = "stash"         // weights
 )
 
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml:
-// micro_batches, order, one [[stage]] per stage of a pipeline, [default] and [layer.NAME]. A stage has the keys from, its first
+// micro_batches, order, stash, one [[stage]] per stage of a pipeline, [default] and [layer.NAME]. A stage has the keys from, its first
 // layer, and device. Each other table has the cut of the forward pass (see [dag.Cut]), tables
 // input_gradient and weight_gradient with the cuts of the gradients, and recompute. Whether the layers exist is checked when a model is lowered, and whether
 // devices and orders do, when it is planned for.
@@ -248,7 +249,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	}
 	l := dag.Lowering{Default: granularityOf(root.Table("default"))}
 	l.MicroBatches = root.Count(microBatchesKey, 0, layers.MaxExtent, 0)
-	l.Order = root.Text(orderKey)
+	l.Order, l.Stash = root.Text(orderKey), root.Flag(stashKey, false)
 	for _, t := range root.Tables(stageKey) {
 		t.Need("from", "the name of its first layer")
 		t.Need("device", "the name of a device, a unit or a kind")
@@ -272,7 +273,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 			l.Layers[name] = granularityOf(layers.Table(name))
 		}
 	}
-	root.Done(microBatchesKey + ", " + orderKey + ", [[" + stageKey + "]], default, layer")
+	root.Done(microBatchesKey + ", " + orderKey + ", " + stashKey + ", [[" + stageKey + "]], default, layer")
 	return l, f.Err
 }
 
@@ -312,6 +313,9 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 	}
 	if l.Order != "" {
 		fmt.Fprintf(&b, "%s = %q\n\n", orderKey, l.Order)
+	}
+	if l.Stash {
+		fmt.Fprintf(&b, "%s = true\n\n", stashKey)
 	}
 	for _, s := range l.Stages {
 		fmt.Fprintf(&b, "[[%s]]\nfrom = %q\ndevice = %q\n\n", stageKey, s.From, s.Device)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -299,7 +300,7 @@ func (p *pipeline) levels(chains [][]int32) ([]int32, error) {
 		}
 	}
 	if done < p.nodes {
-		return nil, fmt.Errorf("the stages of the graph wait for each other: a stage needs what a later stage makes of the same micro-batch")
+		return nil, errors.New("a device waits for what it does later: the stages do not follow each other, or have their weights stashed, which wants 1f1b")
 	}
 	all := make([]int32, len(p.node))
 	for t, n := range p.node {

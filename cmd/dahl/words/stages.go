@@ -22,6 +22,13 @@ func PrintStages(out io.Writer, l *dag.Lowering, g *dag.Graph) {
 	batches := "without micro-batches"
 	if n := nn.MicroBatchesOf(g); n > 0 {
 		batches = fmt.Sprintf("%d micro-batches", n)
+		if l.Stash {
+			var versions []string
+			for s := range l.Stages {
+				versions = append(versions, fmt.Sprint(min(len(l.Stages)-s, n)))
+			}
+			batches = fmt.Sprintf("%d mini-batches, with up to %s versions of the weights", n, strings.Join(versions, ", "))
+		}
 	}
 	fmt.Fprintf(out, "stages    %s; %s\n", strings.Join(each, ", "), batches)
 }
