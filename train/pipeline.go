@@ -12,6 +12,7 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule/policy"
 )
@@ -87,7 +88,8 @@ func seats(p *platform.Platform, number int) ([]seat, error) {
 	return all[:number], nil
 }
 
-// pipelined gives a lowering the stages of the pipeline by numbers of the options.
+// pipelined gives a lowering the stages of the pipeline by numbers of the options. Where nobody chooses tiles, layers are whole if each stage has a
+// device that is no processor.
 func (w *Workload) pipelined(l dag.Lowering) (dag.Lowering, error) {
 	of := w.Options.Pipeline
 	if l.Stages != nil {
@@ -96,6 +98,15 @@ func (w *Workload) pipelined(l dag.Lowering) (dag.Lowering, error) {
 	places, err := seats(w.Platform, of.Devices)
 	if err != nil {
 		return l, err
+	}
+	if o := &w.Options; o.Lowering == nil && o.Tiles == (tiling.Tiling{}) && !slices.ContainsFunc(places, func(s seat) bool { return w.Platform.Devices[s.device].IsProcessor() }) {
+		least := int64(math.MaxInt64)
+		for _, s := range places {
+			if bytes := w.Platform.Memories[w.Platform.Devices[s.device].Memory].CapacityBytes; bytes > 0 {
+				least = min(least, bytes)
+			}
+		}
+		l = nn.WholeLowering(w.Model, o.Batch, least, o.Type)
 	}
 	l.MicroBatches, l.Order = of.MicroBatches, of.Order
 	layers, times, err := w.timesOfLayers(l, places)
