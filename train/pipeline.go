@@ -164,7 +164,7 @@ func (w *Workload) timesOfLayers(l dag.Lowering, places []seat) (layers []string
 	return layers, times, nil
 }
 
-// checkStages refuses stages on devices that the platform does not have, and unknown orders.
+// checkStages refuses stages on devices that the platform does not have, and unknown orders. Without a machine any device is fine.
 func (w *Workload) checkStages() error {
 	l := w.Lowering
 	if l.Order != "" {
@@ -184,7 +184,7 @@ func (w *Workload) checkStages() error {
 	slices.Sort(known)
 	known = slices.Compact(known)
 	for i, s := range l.Stages {
-		if !slices.Contains(known, s.Device) {
+		if known != nil && !slices.Contains(known, s.Device) {
 			return fmt.Errorf("lowering: stage %d, from %q: %w", i+1, s.From, naming.Unknown("device", s.Device, known))
 		}
 	}

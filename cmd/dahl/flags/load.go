@@ -389,6 +389,9 @@ func (o *Options) CheckBestTiles(p *platform.Platform) error {
 	if o.Model == "" || len(p.Devices) == 0 {
 		return cli.InputErrorf("--lowering %s simulates a network on a machine: name both with --model and --platform", BestTiles)
 	}
+	if strings.Contains(o.Policy, ":") {
+		return cli.InputErrorf("--lowering %s and --policy %s exclude each other: the search knows no stages", BestTiles, o.Policy)
+	}
 	if o.Plan != "" {
 		return cli.InputErrorf("--lowering %s and --plan exclude each other: a plan has its lowering", BestTiles)
 	}
