@@ -96,6 +96,9 @@ func TestOrdersOfPipelines(t *testing.T) {
 		if one.Makespan != want || three.Makespan != 3*want {
 			t.Errorf("%s: one step takes %v and three take %v, want %v each", what, one.Makespan, three.Makespan, want)
 		}
+		if of, ok := policy.TimeOf(d.Problem(0, 1, false), d.Graphs[0].Plan); !ok || of.Step != time.Duration(3*(m*v+p-1))*time.Millisecond {
+			t.Errorf("%s: the formula says %+v", what, of)
+		}
 		for r := range p {
 			held := map[string]int{"gpipe": m * v, "1f1b": min(p-r, m), "interleaved": min(2*(p-1-r)+(v-1)*p+1, m*v)}[c.order]
 			if c.order == "interleaved" && (m%p > 0 || m == p) {
