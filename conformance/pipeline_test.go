@@ -154,7 +154,7 @@ func TestOrdersRefuseStages(t *testing.T) {
 
 // TestFlush: steps of a pipeline train as the step without stages does, to the bit, on cores and on emulated GPUs, in all orders. A device has one stage
 // or two, with layers that are recomputed, branches over the bounds of stages, and tiles along all dimensions. The last batch has
-// fewer micro-batches. Evaluations pass through the stages as well.
+// fewer micro-batches. A stage may do no more than load samples. Evaluations pass through the stages as well.
 //
 // The highest byte that a step touches in the memory of cores is the planned one.
 func TestFlush(t *testing.T) {
@@ -172,7 +172,7 @@ func TestFlush(t *testing.T) {
 		two := func(a, b string) []dag.Stage {
 			return []dag.Stage{{From: "input", Device: a}, {From: at(1, 2), Device: b}}
 		}
-		chunks := []dag.Stage{{From: "input", Device: "gpu"}, {From: at(1, 4), Device: "cpu.0"}, {From: at(2, 4), Device: "gpu"}, {From: at(3, 4), Device: "cpu.0"}}
+		chunks := []dag.Stage{{From: "input", Device: "gpu"}, {From: names[1], Device: "cpu.0"}, {From: at(2, 4), Device: "gpu"}, {From: at(3, 4), Device: "cpu.0"}}
 		for _, c := range []struct {
 			order    string
 			platform *platform.Platform

@@ -223,7 +223,7 @@ func (p *pipeline) findLanes(stages []int32) {
 	}
 }
 
-// chain lists the blocks of a lane in their order.
+// chain lists the blocks of a lane in their order. A stage that only loads samples has none backward, and these leave gaps.
 func (p *pipeline) chain(l *lane, stages, batches []int32, ahead int) (order []int32) {
 	var directions [2][]int32
 	of := slices.Clone(l.stages)
@@ -231,9 +231,11 @@ func (p *pipeline) chain(l *lane, stages, batches []int32, ahead int) (order []i
 		for group := range slices.Chunk(batches, len(p.lanes)) {
 			for _, s := range of {
 				for _, m := range group {
-					if id, there := p.blocks[block{stages[s], m, d == 1}]; there {
-						directions[d] = append(directions[d], id)
+					id, there := p.blocks[block{stages[s], m, d == 1}]
+					if !there {
+						id = -1
 					}
+					directions[d] = append(directions[d], id)
 				}
 			}
 		}
@@ -250,7 +252,7 @@ func (p *pipeline) chain(l *lane, stages, batches []int32, ahead int) (order []i
 			order, backward = append(order, backward[0]), backward[1:]
 		}
 	}
-	return order
+	return slices.DeleteFunc(order, func(id int32) bool { return id < 0 })
 }
 
 // levels is the level of each task.
