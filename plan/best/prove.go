@@ -272,10 +272,12 @@ func (f *finder) bound(ctx context.Context, p *proving) error {
 		if part == problem.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
+		m.Context = ctx
 		proofs, err := p.proofs(ctx, m.Within(f.Deadline), f.incumbentValue(part))
 		if err != nil {
 			return err
 		}
+		m.Context = nil
 		if err := leaf.Add(m, proofs...); err != nil {
 			return err
 		}
