@@ -124,6 +124,7 @@ type finder struct {
 	graphs     map[[2]string]bool // of the candidates, by devices and hash
 	refused    []Refused
 	models     certificate.Models
+	hurried    bool          // the explanation has little time
 	all        *shares.Bound // of a bound for all lowerings; nil means there is none
 }
 

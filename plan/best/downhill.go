@@ -44,7 +44,7 @@ func (f *finder) goDownhill(ctx context.Context, least int) error {
 			if i > 0 { // as many from the first as from the others together
 				most = max(1, batch/(len(from)-1))
 			}
-			similar[i] = f.similar(from[i], most)
+			similar[i] = f.similar(ctx, from[i], most)
 			return nil
 		})
 		if err != nil {
@@ -68,15 +68,15 @@ func (f *finder) goDownhill(ctx context.Context, least int) error {
 	return nil
 }
 
-// similar draws choices that are similar to one and not known yet. Of many it takes the best by a model.
-func (f *finder) similar(c *candidate, most int) (some []space.Choice) {
+// similar draws choices that are similar to one and not known yet, none when ctx ends. Of many it takes the best by a model.
+func (f *finder) similar(ctx context.Context, c *candidate, most int) (some []space.Choice) {
 	c.draws++
 	random := rand.New(rand.NewPCG(uint64(c.draws), uint64(len(c.Tiles.String()))))
 	of, vain := most, 0
 	if f.space.Estimate != nil {
 		of *= drawn
 	}
-	for len(some) < of && vain < mostVainDraws {
+	for len(some) < of && vain < mostVainDraws && ctx.Err() == nil {
 		choice := c.Choice
 		for changes := 1 + random.IntN(mostChanges); changes > 0; changes-- {
 			choice = f.changed(choice, random)
@@ -91,6 +91,9 @@ func (f *finder) similar(c *candidate, most int) (some []space.Choice) {
 	}
 	value := map[space.Choice]float64{}
 	for _, choice := range some {
+		if ctx.Err() != nil {
+			return nil
+		}
 		estimate, ok := f.space.Estimate(choice, f.Aim)
 		if !ok {
 			estimate = math.Inf(1)
