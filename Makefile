@@ -59,8 +59,8 @@ PTX        = $(CLANG) -x cuda -std=c++20 --cuda-device-only --cuda-feature=+ptx7
 
 # $(call compile,SOURCES,DIR): comments and indentation, a fifth of the text, are left out.
 compile = for f in $(1); do \
-  to="$(2)/$$(basename $$f .cu)" && \
-  $(PTX) --cuda-gpu-arch=sm_75 -o "$$to.sm_75.ptx" $$f && $(PTX) --cuda-gpu-arch=sm_80 -o "$$to.sm_80.ptx" $$f && \
+  to="$(2)/$$(basename $$f .cu)"; \
+  $(PTX) --cuda-gpu-arch=sm_75 -o "$$to.sm_75.ptx" $$f & $(PTX) --cuda-gpu-arch=sm_80 -o "$$to.sm_80.ptx" $$f && wait $$! && \
   sed -i -E 's,[ \t]*//.*,,; s/^[ \t]+//; /^$$/d' "$$to.sm_75.ptx" "$$to.sm_80.ptx" || exit 1; \
   ! sed 's/^.target sm_75/.target sm_80/' "$$to.sm_75.ptx" | cmp -s - "$$to.sm_80.ptx" || rm "$$to.sm_80.ptx"; \
   grep -q '\.entry' "$$to.sm_75.ptx" || rm "$$to.sm_75.ptx"; done
