@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +150,42 @@ func TestOrdersRefuseStages(t *testing.T) {
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%s with %d stages on each device: %v, want %s", c.order, c.chunks, err, c.want)
 		}
+	}
+}
+
+// TestOrdersOfAnyGraph: whatever stages, micro-batches and phases tasks say, and whatever they follow, an order plans them or refuses them in words of its own.
+func TestOrdersOfAnyGraph(t *testing.T) {
+	p := testmachine.Node(t, testmachine.CPU(2), testmachine.GPU("d0"), testmachine.GPU("d1"))
+	rng := rand.New(rand.NewPCG(5, 43))
+	planned := 0
+	for range 300 {
+		b, n := dag.NewBuilder("any"), 1+rng.IntN(14)
+		for i := range n {
+			task := dag.Task{Name: fmt.Sprint("t", i), Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: rng.Int64N(4)}}, Labels: dag.Labels{
+				Phase: []string{"load", "forward", "loss", "backward", "recompute", "reduce", "update", ""}[rng.IntN(8)], MicroBatch: rng.Int32N(4) - 1, Stage: rng.Int32N(5) - 1}}
+			if device := []string{"", "d0", "d1", "cpu", "cpu.1"}[rng.IntN(5)]; device != "" {
+				task.Placement = &dag.Placement{Device: device}
+			}
+			for before := range i {
+				if rng.IntN(4) == 0 {
+					task.After = append(task.After, dag.TaskID(before))
+				}
+			}
+			b.Task(task)
+		}
+		priced := must.Get(schedule.Price(program(must.Get(b.Build())(t)), p, schedule.Unbound))(t)
+		for _, order := range policy.Pipelines() {
+			d, err := priced.Decide(schedule.Choice{Policy: order})
+			if err == nil {
+				simulated(t, d, 0, 2)
+				planned++
+			} else if !strings.Contains(err.Error(), "waits for what it does later") && !strings.Contains(err.Error(), "has stages [") && !strings.Contains(err.Error(), "and 1f1b orders devices of one stage") {
+				t.Errorf("%s: %v", order.Doc().Name, err)
+			}
+		}
+	}
+	if planned < 100 {
+		t.Errorf("%d plans", planned)
 	}
 }
 

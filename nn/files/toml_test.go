@@ -177,6 +177,8 @@ func FuzzParseModel(f *testing.F) {
 func FuzzParseLowering(f *testing.F) {
 	example := must.Get(os.ReadFile("../examples/lowering.toml"))(f)
 	f.Add(string(example))
+	f.Add(string(must.Get(os.ReadFile("../examples/stages.toml"))(f)))
+	f.Add("micro_batches = 2\nstash = true\n[[stage]]\nfrom = \"input\"\ndevice = \"a\"\n[[stage]]\nfrom = \"fc1\"\ndevice = \"b\"\n")
 	f.Add("layer = {a = {samples = 3}, b = 4}\n")
 	f.Add("[layer.\"x y\"]\nsamples = 9223372036854775807\n")
 	f.Fuzz(func(t *testing.T, src string) {

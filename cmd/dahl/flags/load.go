@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -203,13 +204,24 @@ func (o *Options) Training() (t train.Options, err error) {
 	if o.Tile > 0 {
 		t.Tiles = tiling.Of(tiling.Base{Kind: tiling.Samples, Number: o.Tile})
 	}
-	if strings.Contains(o.Policy, ":") {
-		if t.Pipeline, err = train.ParsePipeline(o.Policy); err != nil {
-			return t, cli.InputErrorf("--policy %s: %w", o.Policy, err)
-		}
+	if t.Pipeline, err = o.pipeline(); err != nil {
+		return t, cli.AsInput(err)
 	}
 	t.Lowering, err = o.lowering()
 	return t, err
+}
+
+// pipeline reads an order of a pipeline with its numbers from --policy. Nil means another policy, or one without numbers.
+func (o *Options) pipeline() (*train.Pipeline, error) {
+	name, _, numbered := strings.Cut(o.Policy, ":")
+	if _, err := policy.PipelineByName(name); err != nil || !numbered {
+		return nil, nil
+	}
+	p, err := train.ParsePipeline(o.Policy)
+	if err != nil {
+		return nil, fmt.Errorf("--policy %w", err)
+	}
+	return p, nil
 }
 
 // lowering reads the lowering file, or the lowering of a plan; nil means the default, from which the search for

@@ -199,12 +199,13 @@ func (o *Options) setPolicy() error {
 	switch {
 	case i >= 0 && numbered:
 		o.Policy = known[i] + ":" + numbers
-		_, err := train.ParsePipeline(o.Policy)
-		if err == nil && o.Model == "" {
-			err = errors.New("a graph file has its stages; leave the numbers out, or name a network with --model")
-		}
-		if err != nil {
-			return fmt.Errorf("--policy %s: %w", o.Policy, err)
+		switch p, err := o.pipeline(); {
+		case err != nil:
+			return err
+		case p == nil:
+			return fmt.Errorf("--policy %s: %s takes no numbers", o.Policy, known[i])
+		case o.Model == "":
+			return fmt.Errorf("--policy %s: a graph file has its stages; leave the numbers out, or name a network with --model", o.Policy)
 		}
 		return nil
 	case i < 0 && strings.EqualFold(o.Policy, "replay"): // as summaries name it
