@@ -117,7 +117,7 @@ type finder struct {
 	left       int              // nodes
 	reserved   int              // of them, for proofs
 	proposals  []space.Choice   // that the search has not come to
-	sets       map[string]units // of the space
+	sets       map[string]units // of the space, and of other candidates
 	sure       int              // how well durations are known, see [schedule.Costs.LeastKnown]
 	tried      map[space.Choice]bool
 	covered    []*candidate       // choices with a larger set of devices in the search, whose plans include theirs
@@ -297,6 +297,9 @@ func (f *finder) add(ctx context.Context, choices []space.Choice, origin *candid
 			}
 			c.dropped = c.outside && c.priced.Costs(0).LeastKnown() > sure // what is best by estimates is often only estimated too well
 			added = append(added, c)
+		}
+		if f.sets != nil && f.sets[c.Devices] == nil {
+			f.sets[c.Devices] = c.units()
 		}
 	}
 	f.candidates = append(f.candidates, added...)

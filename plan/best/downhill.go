@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"dahl/parallel"
 	"dahl/plan/space"
@@ -106,6 +107,9 @@ func (f *finder) similar(c *candidate, most int) (some []space.Choice) {
 func (f *finder) changed(c space.Choice, random *rand.Rand) space.Choice {
 	var all []space.Choice
 	if len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0 {
+		if set := f.fewUnits(c.Devices, random); set != "" && random.IntN(2) == 0 {
+			return space.Choice{Devices: set, Tiles: c.Tiles}
+		}
 		for _, set := range f.otherUnits(c.Devices) {
 			all = append(all, space.Choice{Devices: set, Tiles: c.Tiles})
 		}
@@ -128,6 +132,34 @@ func (f *finder) otherUnits(devices string) (sets []string) {
 		}
 	}
 	return sets
+}
+
+// fewUnits is a set with up to a quarter more or fewer units, or one, of each device of one kind. The space need not list it. It is empty where no kind has
+// several units.
+func (f *finder) fewUnits(devices string, random *rand.Rand) string {
+	var several units
+	for _, d := range f.sets[devices] {
+		if most := f.sets[""].count(d.Name); most > 1 && d.Count <= most {
+			several = append(several, d)
+		}
+	}
+	if len(several) == 0 {
+		return ""
+	}
+	of := several[random.IntN(len(several))]
+	by := 1 + random.IntN(max(1, of.Count/4))
+	if random.IntN(2) == 0 {
+		by = -by
+	}
+	var items []string
+	for _, d := range f.sets[devices] {
+		n := d.Count
+		if d.Kind == of.Kind && n > 1 || d == of {
+			n = min(max(n+by, 1), f.sets[""].count(d.Name))
+		}
+		items = append(items, d.Item(n))
+	}
+	return strings.Join(items, ",")
 }
 
 // differInOne reports whether two sets have different units of one kind of devices, and of one only.

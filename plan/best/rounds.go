@@ -124,10 +124,26 @@ func (f *finder) listProposals(ctx context.Context) error {
 	}
 	ranked = slices.DeleteFunc(ranked, func(r space.Ranked) bool { return !slices.Contains(f.space.Devices, r.Devices) })
 	const turn = 3
-	for i := range ranked {
-		f.proposals = slices.Insert(f.proposals, min(i+i/turn, len(f.proposals)), ranked[i].Choice)
+	for i, choice := range differentFirst(ranked) {
+		f.proposals = slices.Insert(f.proposals, min(i+i/turn, len(f.proposals)), choice)
 	}
 	return nil
+}
+
+// differentFirst puts choices behind the others whose value an earlier one has: these have the same work on devices that are alike, or leave devices
+// without work.
+func differentFirst(ranked []space.Ranked) (list []space.Choice) {
+	var alike []space.Choice
+	known := map[float64]bool{}
+	for _, r := range ranked {
+		if known[r.Value] {
+			alike = append(alike, r.Choice)
+			continue
+		}
+		known[r.Value] = true
+		list = append(list, r.Choice)
+	}
+	return append(list, alike...)
 }
 
 // farApart lists the choices of the space: devices of one kind with all their units first, and then those that are as far apart in the space
