@@ -30,10 +30,18 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 			slices.Reverse(policies)
 		}
 	}
-	if others > 0 && processors > 0 && !f.Quick {
-		policies = append(policies, policy.Apart)
+	if !f.Quick {
+		policies = append(policies, c.apart()...)
 	}
 	return c.planByEach(ctx, f, policies, f.Quick)
+}
+
+// apart is the policy for processors beside other devices.
+func (c *candidate) apart() []schedule.Policy {
+	if processors, others := c.classes(); processors > 0 && others > 0 {
+		return []schedule.Policy{policy.Apart}
+	}
+	return nil
 }
 
 // classes counts the devices that may run any task: processors and others.
@@ -59,7 +67,7 @@ func (c *candidate) planAll(ctx context.Context, f *finder) error {
 // planByAll keeps the best of what all policies plan.
 func (c *candidate) planByAll(ctx context.Context, f *finder) error {
 	c.planned, c.byAll = true, true
-	return c.planByEach(ctx, f, append(policy.For(c.priced.Program.Graphs[0]), policy.Apart), false)
+	return c.planByEach(ctx, f, append(policy.For(c.priced.Program.Graphs[0]), c.apart()...), false)
 }
 
 // planByEach keeps the best of what some policies plan, or the first plan.

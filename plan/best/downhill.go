@@ -10,6 +10,7 @@ import (
 
 	"dahl/parallel"
 	"dahl/plan/space"
+	"dahl/platform"
 )
 
 const (
@@ -107,10 +108,11 @@ func (f *finder) similar(c *candidate, most int) (some []space.Choice) {
 func (f *finder) changed(c space.Choice, random *rand.Rand) space.Choice {
 	var all []space.Choice
 	if len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0 {
-		if set := f.fewUnits(c.Devices, random); set != "" && random.IntN(2) == 0 {
-			return space.Choice{Devices: set, Tiles: c.Tiles}
+		sets := f.nearUnits(c.Devices)
+		if len(sets) == 0 || random.IntN(2) == 0 {
+			sets = f.otherUnits(c.Devices)
 		}
-		for _, set := range f.otherUnits(c.Devices) {
+		for _, set := range sets {
 			all = append(all, space.Choice{Devices: set, Tiles: c.Tiles})
 		}
 	} else {
@@ -134,32 +136,32 @@ func (f *finder) otherUnits(devices string) (sets []string) {
 	return sets
 }
 
-// fewUnits is a set with up to a quarter more or fewer units, or one, of each device of one kind. The space need not list it. It is empty where no kind has
-// several units.
-func (f *finder) fewUnits(devices string, random *rand.Rand) string {
-	var several units
-	for _, d := range f.sets[devices] {
-		if most := f.sets[""].count(d.Name); most > 1 && d.Count <= most {
-			several = append(several, d)
+// steps is how many numbers of units near one a search tries, on either side.
+const steps = 4
+
+// nearUnits are sets with up to a quarter more or fewer units of the devices of a kind. The space need not list them.
+func (f *finder) nearUnits(devices string) (sets []string) {
+	for i, of := range f.sets[devices] {
+		first := slices.IndexFunc(f.sets[devices], func(d *platform.Device) bool { return d.Kind == of.Kind })
+		if first < i || f.sets[""].count(of.Name) < 2 {
+			continue
+		}
+		reach := max(1, of.Count/4)
+		for by := -reach; by <= reach; by += (reach + steps - 1) / steps {
+			var items []string
+			for _, d := range f.sets[devices] {
+				n := d.Count
+				if d.Kind == of.Kind {
+					n = min(max(n+by, 1), f.sets[""].count(d.Name))
+				}
+				items = append(items, d.Item(n))
+			}
+			if set := strings.Join(items, ","); set != f.sets[devices].String() && set != f.sets[""].String() && !slices.Contains(sets, set) {
+				sets = append(sets, set)
+			}
 		}
 	}
-	if len(several) == 0 {
-		return ""
-	}
-	of := several[random.IntN(len(several))]
-	by := 1 + random.IntN(max(1, of.Count/4))
-	if random.IntN(2) == 0 {
-		by = -by
-	}
-	var items []string
-	for _, d := range f.sets[devices] {
-		n := d.Count
-		if d.Kind == of.Kind && n > 1 || d == of {
-			n = min(max(n+by, 1), f.sets[""].count(d.Name))
-		}
-		items = append(items, d.Item(n))
-	}
-	return strings.Join(items, ",")
+	return sets
 }
 
 // differInOne reports whether two sets have different units of one kind of devices, and of one only.

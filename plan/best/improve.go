@@ -32,14 +32,14 @@ func (f *finder) improve(ctx context.Context, least int) error {
 	var jobs []improving
 	if !f.best.proven {
 		jobs = append(jobs, improving{candidate: f.best, from: f.best.Plan})
-		if f.best.list != nil && effort >= 8*fixed {
+		if f.best.list != nil && effort >= 32*fixed {
 			jobs = append(jobs, improving{candidate: f.best, from: f.best.list, copies: 1})
 		}
 	}
 	best := len(jobs)
 	others := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c == f.best || c.proven || c.bound >= f.best.Value })
 	if effort >= 4*fixed {
-		most := int(math.Sqrt(float64(effort) / float64(2*fixed)))
+		most := int(math.Sqrt(float64(effort) / float64(8*fixed)))
 		fresh := slices.DeleteFunc(slices.Clone(others), func(c *candidate) bool { return c.moves > 0 })
 		chosen := slices.Concat(oneOfEach(others, (most+1)/2, func(c *candidate) string { return c.used }), fresh)
 		for _, c := range oneOfEach(chosen, most, func(c *candidate) string { return c.used + " " + c.graph }) {

@@ -118,15 +118,38 @@ func (f *finder) listProposals(ctx context.Context) error {
 	}
 	within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
 	defer cancel()
-	ranked, err := f.space.Ranked(within, f.Aim)
+	ranked, err := f.space.Ranked(within, f.space.Devices, f.Aim)
 	if err != nil {
 		return err
 	}
-	ranked = slices.DeleteFunc(ranked, func(r space.Ranked) bool { return !slices.Contains(f.space.Devices, r.Devices) })
 	const turn = 3
 	for i, choice := range differentFirst(ranked) {
 		f.proposals = slices.Insert(f.proposals, min(i+i/turn, len(f.proposals)), choice)
 	}
+	return nil
+}
+
+// rankNear proposes choices with a few more or fewer units than the best one has, those that promise more by the model. Cuts of layers fit the number of units,
+// so that a search does not come from one number to another step by step. It does so once for each set of devices.
+func (f *finder) rankNear(ctx context.Context) error {
+	near := f.nearUnits(f.best.Devices)
+	if f.space.Ranked == nil || f.Policy != nil || f.refined[f.best.Devices] || len(near) == 0 {
+		return nil
+	}
+	f.refined[f.best.Devices] = true
+	if !slices.Contains(f.space.Devices, f.best.Devices) {
+		near = append(near, f.best.Devices)
+	}
+	within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
+	defer cancel()
+	ranked, err := f.space.Ranked(within, near, f.Aim)
+	if err != nil {
+		return err
+	}
+	if value, known := f.space.Estimate(f.best.Choice, f.Aim); known {
+		ranked = slices.DeleteFunc(ranked, func(r space.Ranked) bool { return r.Value >= value })
+	}
+	f.proposals = slices.Concat(differentFirst(ranked[:min(batch, len(ranked))]), f.proposals)
 	return nil
 }
 
@@ -197,14 +220,14 @@ type part struct {
 
 // rounds searches until the nodes are spent, nothing is left to do, or the effort is so large that little is to be expected.
 func (f *finder) rounds(ctx context.Context) error {
-	parts := []part{{f.propose, 1.0 / 6}, {f.goDownhill, 1.0 / 2}}
+	parts := []part{{f.propose, 1.0 / 6}, {f.goDownhill, 1.0 / 3}}
 	if f.whole.nodesOfPlan() <= mostSeeded {
 		if err := f.seed(ctx); err != nil {
 			return err
 		}
 	}
 	if f.Policy == nil {
-		parts = append([]part{{f.lookAtAll, 1.0 / 2}}, append(parts, part{f.improve, 1.0 / 3})...)
+		parts = append([]part{{f.lookAtAll, 1.0 / 2}}, append(parts, part{f.improve, 1.0 / 2})...)
 	}
 	plan := f.best.nodesOfPlan()
 	for effort := firstEffort * plan; !f.over() && effort < mostEffort*plan; effort *= 2 {
@@ -218,6 +241,9 @@ func (f *finder) rounds(ctx context.Context) error {
 			return nil
 		}
 		if err := f.seed(ctx); err != nil {
+			return err
+		}
+		if err := f.rankNear(ctx); err != nil {
 			return err
 		}
 		if f.left == before {
