@@ -20,7 +20,8 @@ const (
 	firstEffort, mostEffort = 48, 1 << 17
 	// batch is how many choices are planned for at one time, of the proposals or from one choice.
 	batch = 4
-	// thorough is how many choices get plans of all policies in a round.
+	// thorough is how many choices, on different devices, get plans of all policies in a round, and with a model one that promises most: the first policies may be
+	// bad for it.
 	thorough = 2
 )
 
@@ -123,7 +124,7 @@ func (f *finder) listProposals(ctx context.Context) error {
 		return err
 	}
 	const turn = 3
-	for i, choice := range differentFirst(ranked) {
+	for i, choice := range f.differentFirst(ranked) {
 		f.proposals = slices.Insert(f.proposals, min(i+i/turn, len(f.proposals)), choice)
 	}
 	return nil
@@ -149,16 +150,17 @@ func (f *finder) rankNear(ctx context.Context) error {
 	if value, known := f.space.Estimate(f.best.Choice, f.Aim); known {
 		ranked = slices.DeleteFunc(ranked, func(r space.Ranked) bool { return r.Value >= value })
 	}
-	f.proposals = slices.Concat(differentFirst(ranked[:min(batch, len(ranked))]), f.proposals)
+	f.proposals = slices.Concat(f.differentFirst(ranked[:min(batch, len(ranked))]), f.proposals)
 	return nil
 }
 
-// differentFirst puts choices behind the others whose value an earlier one has: these have the same work on devices that are alike, or leave devices
+// differentFirst notes what choices promise, and puts those behind the others whose value an earlier one has: they have the same work on devices that are alike, or leave devices
 // without work.
-func differentFirst(ranked []space.Ranked) (list []space.Choice) {
+func (f *finder) differentFirst(ranked []space.Ranked) (list []space.Choice) {
 	var alike []space.Choice
 	known := map[float64]bool{}
 	for _, r := range ranked {
+		f.promises[r.Choice] = r.Value
 		if known[r.Value] {
 			alike = append(alike, r.Choice)
 			continue
@@ -295,7 +297,10 @@ func (f *finder) propose(ctx context.Context, least int) error {
 		return nil
 	}
 	best := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c.byAll || c.isSmall(f.Options) })
-	return f.planBatch(ctx, best[:min(thorough, len(best))], (*candidate).planByAll)
+	now := oneOfEach(best, thorough, func(c *candidate) string { return c.used })
+	most := slices.DeleteFunc(best, func(c *candidate) bool { return f.promises[c.Choice] == 0 || slices.Contains(now, c) })
+	slices.SortStableFunc(most, func(a, b *candidate) int { return cmp.Compare(f.promises[a.Choice], f.promises[b.Choice]) })
+	return f.planBatch(ctx, append(now, most[:min(1, len(most))]...), (*candidate).planByAll)
 }
 
 // try plans for choices that are not known yet.
