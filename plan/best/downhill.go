@@ -108,9 +108,9 @@ func (f *finder) similar(c *candidate, most int) (some []space.Choice) {
 func (f *finder) changed(c space.Choice, random *rand.Rand) space.Choice {
 	var all []space.Choice
 	if len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0 {
-		sets := f.nearUnits(c.Devices)
-		if len(sets) == 0 || random.IntN(2) == 0 {
-			sets = f.otherUnits(c.Devices)
+		sets := f.otherUnits(c.Devices)
+		if near := f.nearUnits(c.Devices); f.space.Estimate != nil && len(near) > 0 && random.IntN(2) == 0 {
+			sets = near
 		}
 		for _, set := range sets {
 			all = append(all, space.Choice{Devices: set, Tiles: c.Tiles})
