@@ -74,12 +74,12 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 			}
 			return m.estimate(choice, aim)
 		}
-		s.Ranked = func(ctx context.Context, aim problem.Aim) ([]space.Ranked, error) {
+		s.Ranked = func(ctx context.Context, devices []string, aim problem.Aim) ([]space.Ranked, error) {
 			m, err := model()
 			if err != nil {
 				return nil, err
 			}
-			return m.ranked(ctx, s.Devices, aim)
+			return m.ranked(ctx, devices, aim)
 		}
 		s.Shares = func(ctx context.Context) (*shares.Step, *platform.Platform, error) {
 			made, err := c.shares(ctx)

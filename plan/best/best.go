@@ -114,11 +114,13 @@ type finder struct {
 	best       *candidate // nil means none yet
 	whole      *candidate // all devices by default, or the first choice that can be priced
 	begun      time.Time
-	left       int              // nodes
-	reserved   int              // of them, for proofs
-	proposals  []space.Choice   // that the search has not come to
-	sets       map[string]units // of the space
-	sure       int              // how well durations are known, see [schedule.Costs.LeastKnown]
+	left       int                      // nodes
+	reserved   int                      // of them, for proofs
+	proposals  []space.Choice           // that the search has not come to
+	sets       map[string]units         // of the space, and of other candidates
+	refined    map[string]bool          // sets whose neighbours the model has ranked
+	promises   map[space.Choice]float64 // values of proposals by the model
+	sure       int                      // how well durations are known, see [schedule.Costs.LeastKnown]
 	tried      map[space.Choice]bool
 	covered    []*candidate       // choices with a larger set of devices in the search, whose plans include theirs
 	graphs     map[[2]string]bool // of the candidates, by devices and hash
@@ -217,7 +219,7 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 }
 
 func newFinder(s *space.Space, o Options) *finder {
-	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, tried: map[space.Choice]bool{}, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
+	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, tried: map[space.Choice]bool{}, refined: map[string]bool{}, promises: map[space.Choice]float64{}, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
 	if f.begun.IsZero() {
 		f.begun = time.Now()
 	}
@@ -298,6 +300,9 @@ func (f *finder) add(ctx context.Context, choices []space.Choice, origin *candid
 			}
 			c.dropped = c.outside && c.priced.Costs(0).LeastKnown() > sure // what is best by estimates is often only estimated too well
 			added = append(added, c)
+		}
+		if f.sets != nil && f.sets[c.Devices] == nil {
+			f.sets[c.Devices] = c.units()
 		}
 	}
 	f.candidates = append(f.candidates, added...)

@@ -5,8 +5,8 @@
 // [Model.Of] cuts each into tiles, which are priced like tasks, and runs a few steps of a list schedule: a free unit takes the first
 // of the ready tiles of its device, by step and rank. Devices are chosen before, by the heterogeneous earliest finish time heuristic on tiles.
 // Of several other devices than processors each may have one part of the samples instead, as the policy data-parallel plans. On processors
-// with other devices the operations that no update waits for, such as loads, may be on processors, and all others on the other devices. The best
-// of these choices counts. A result is sent once to each memory in which it is read.
+// with other devices the operations that no update waits for, such as loads, may be on processors, and all others on the other devices, as the policy
+// apart plans. The best of these choices counts. A result is sent once to each memory in which it is read.
 //
 // A tile waits for the tiles whose results it reads. Two operations that cut a dimension of one storage meet tile by tile along
 // it, and otherwise one waits for all of the other one. So a chain of layers that are cut along samples has no barrier. Sums with cut terms

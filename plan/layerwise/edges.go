@@ -17,7 +17,8 @@ type node struct {
 	uses    []use   // by access
 	in, out []int32 // edges
 	fixed   []fixed
-	aside   bool  // no step waits for what it did in the step before
+	aside   bool  // no step waits for what it did in the step before:
+	after   bool  // it only reads what updates came by
 	priced  int32 // one number for operations whose tiles have equal prices
 }
 
@@ -263,7 +264,7 @@ func setAside(nodes []node, edges []edge) {
 		}
 	}
 	for n := range nodes {
-		nodes[n].aside = !behind[n] || !before[n]
+		nodes[n].aside, nodes[n].after = !behind[n] || !before[n], behind[n] && !before[n]
 	}
 }
 

@@ -66,8 +66,7 @@ func (m *Model) ofLayers(l *dag.Lowering) (layers []dag.LayerLowering) {
 	return layers
 }
 
-// estimate also returns the number of tiles that it has simulated. Policies find the first two ways
-// to choose devices. Where operations apart are better, the estimate is the geometric mean with the better one, since a search may come to that.
+// estimate also returns the number of tiles that it has simulated. Policies find each of the ways to choose devices, of which the best counts.
 func (w *worker) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estimate, int, error) {
 	p, err := w.newStep(s, layers)
 	if err != nil {
@@ -91,10 +90,10 @@ func (w *worker) estimate(s *set, layers []dag.LayerLowering, steady bool) (Esti
 			e = by
 		}
 	}
-	if s.processors && s.others > 0 {
+	if s.processors > 0 && s.others > 0 {
 		tiles += each
 		if by, ok := w.simulated(p, steps, steady, apart); ok && by.Seconds < e.Seconds {
-			e = Estimate{math.Sqrt(e.Seconds * by.Seconds), math.Sqrt(e.Joules * by.Joules)}
+			e = by
 		}
 	}
 	return e, tiles, nil

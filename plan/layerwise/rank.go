@@ -214,7 +214,7 @@ func turns(all []*ranking) (list []*ranking) {
 
 // kind tells sets apart whose flows differ from their steps in unlike ways.
 func (s *set) kind() (k [2]int) {
-	if s.processors {
+	if s.processors > 0 {
 		k[0] = 1
 	}
 	return [2]int{k[0], min(s.others, 2)}

@@ -31,6 +31,8 @@ type lane struct {
 	queue   ready.Heap[queued] // the ready tiles
 	free    int
 	changed float64 // when all units became idle or the first one busy
+	tiles   int     // of a step, all of which begin before those of the next one; 0 means that steps may overlap
+	begun   int
 }
 
 // event is the end of a tile, or the arrival of its part of a parcel in a memory.
@@ -67,7 +69,12 @@ func (w *worker) start(p *step, steps int, way how) *run {
 		}
 	}
 	for d := range r.lanes {
-		r.lanes[d].free = p.set.Devices[d].Count
+		r.lanes[d] = lane{queue: r.lanes[d].queue[:0], free: p.set.Devices[d].Count}
+	}
+	for _, d := range r.placed {
+		if of := &p.set.Devices[d]; way == apart && of.IsProcessor() && of.Count == 1 {
+			r.lanes[d].tiles++
+		}
 	}
 	if memories > 1 {
 		r.away = sized(r.away, steps*p.cells*memories)
@@ -86,7 +93,8 @@ func (w *worker) start(p *step, steps int, way how) *run {
 	return r
 }
 
-// drop leaves out the links from readers in other memories to the next writer of what they read. These read copies, which may have versions.
+// drop leaves out the links from readers to the next writer of what they read where one of them is aside or they are in other memories. These have versions
+// or copies.
 func (r *run) drop() {
 	for i := range r.active {
 		a := &r.active[i]
@@ -97,7 +105,8 @@ func (r *run) drop() {
 	}
 	for i := range r.links {
 		l := &r.links[i]
-		l.dropped = l.edge.carried && !l.edge.data && r.active[l.from].where&r.active[l.to].where == 0
+		from, to := &r.active[l.from], &r.active[l.to]
+		l.dropped = l.edge.carried && !l.edge.data && (from.aside || to.aside || from.where&to.where == 0)
 	}
 }
 
@@ -166,7 +175,11 @@ func (r *run) begin() {
 	for d := range r.lanes {
 		l := &r.lanes[d]
 		for l.free > 0 && len(l.queue) > 0 {
+			if l.tiles > 0 && int(l.queue[0]>>(tileBits+orderBits)) > l.begun/l.tiles {
+				break
+			}
 			key := l.queue.Pop()
+			l.begun++
 			i := int32(key>>(tileBits+orderBits))*int32(r.tiles) + int32(key&(1<<tileBits-1))
 			ns := r.nsOf(i, d)
 			if l.free == r.set.Devices[d].Count {

@@ -19,8 +19,9 @@ type set struct {
 	costs  map[*tiled]*costs
 	units  int
 
-	processors bool // that any task may run on
-	others     int  // devices, likewise
+	processors int // units of devices that any task may run on,
+	last       int // the last of these devices, or -1 where they have one unit together,
+	others     int // and the other devices
 
 	memories int   // of its devices and of the host
 	memory   []int // by device: its number among them; the host's is 0
@@ -71,7 +72,7 @@ func (m *Model) setOf(devices string) (*set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("layer-wise model: %w", err)
 	}
-	s := &set{Platform: p, idle: p.HostPower.Value, costs: map[*tiled]*costs{}}
+	s := &set{Platform: p, last: -1, idle: p.HostPower.Value, costs: map[*tiled]*costs{}}
 	for d := range p.Devices {
 		device := &p.Devices[d]
 		s.idle += device.Watts(device.AtClock, 0)
@@ -80,7 +81,9 @@ func (m *Model) setOf(devices string) (*set, error) {
 		if !device.PlacedOnly {
 			s.units += device.Count
 			if device.IsProcessor() {
-				s.processors = true
+				if s.processors += device.Count; s.processors > 1 {
+					s.last = d
+				}
 			} else {
 				s.others++
 			}

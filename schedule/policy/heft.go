@@ -44,11 +44,11 @@ var HEFT = New(schedule.Doc{
 // Topcuoglu, Hariri, Wu, Performance-effective and low-complexity task scheduling
 // for heterogeneous computing, IEEE TPDS 13(3), 2002.
 //
-// Tasks go to the given memories, if they can run there. Nil means anywhere.
+// Tasks go to the workers that may have them, if some can run them. Nil means anywhere.
 //
 // Levels come before ranks: tasks of a lower level are placed before, and no task starts on a worker before the end of all tasks of lower levels
 // there. No task has a lower level than one before it. Nil means one level.
-func byRank(p *schedule.Problem, memories []platform.MemoryID, levels []int32) (*schedule.Plan, error) {
+func byRank(p *schedule.Problem, may func(dag.TaskID, platform.WorkerID) bool, levels []int32) (*schedule.Plan, error) {
 	fit, err := schedule.NewFit(p)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func byRank(p *schedule.Problem, memories []platform.MemoryID, levels []int32) (
 		return nil, fmt.Errorf("the reuse of memory contradicts the dependences: task %q could never start", p.Graph.Tasks[stuck].Name)
 	}
 	h := newHEFT(p, fit)
-	h.memories = memories
+	h.may = may
 	order := h.ranked(sorted)
 	if levels != nil {
 		slices.SortStableFunc(order, func(a, b dag.TaskID) int { return cmp.Compare(levels[a], levels[b]) })
@@ -77,7 +77,7 @@ func byRank(p *schedule.Problem, memories []platform.MemoryID, levels []int32) (
 type heft struct {
 	p         *schedule.Problem
 	fit       *schedule.Fit
-	memories  []platform.MemoryID // by task: its memory, or anywhere; nil means anywhere for all
+	may       func(dag.TaskID, platform.WorkerID) bool
 	flow      *flow
 	reuse     dag.Rows // predecessors by Problem.Reuse
 	mean      meanTransfer
@@ -181,12 +181,12 @@ func (h *heft) place(t dag.TaskID) error {
 // workers lists the workers to which a task may go.
 func (h *heft) workers(t dag.TaskID) []platform.WorkerID {
 	all := h.fit.Workers(t)
-	if h.memories == nil || h.memories[t] == anywhere {
+	if h.may == nil {
 		return all
 	}
 	var there []platform.WorkerID
 	for _, w := range all {
-		if h.memoryOf[w] == h.memories[t] {
+		if h.may(t, w) {
 			there = append(there, w)
 		}
 	}
