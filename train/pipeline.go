@@ -164,9 +164,13 @@ func (w *Workload) timesOfLayers(l dag.Lowering, places []seat) (layers []string
 	return layers, times, nil
 }
 
-// checkStages refuses stages on devices that the platform does not have, and unknown orders. Without a machine any device is fine.
+// checkStages refuses stages on devices that the platform does not have, and unknown orders. Without a machine any device is fine, and a nil lowering
+// has no stages.
 func (w *Workload) checkStages() error {
 	l := w.Lowering
+	if l == nil {
+		return nil
+	}
 	if l.Order != "" {
 		if _, err := policy.PipelineByName(l.Order); err != nil {
 			return fmt.Errorf("lowering: %w", err)

@@ -166,7 +166,7 @@ func (c *choices) workloadOf(choice space.Choice) (*Workload, error) {
 	w := c.Workload
 	w.Platform, w.Decision, w.Options.Devices = p, nil, cmp.Or(choice.Devices, c.fence)
 	if w.Model == nil || choice.Tiles == (tiling.Tiling{}) {
-		return &w, nil
+		return &w, w.checkStages()
 	}
 	key := programKey{grainOf(p), choice.Tiles}
 	c.mutex.Lock()
