@@ -49,6 +49,8 @@ Both are states that the platform file describes.
 
 ` + flags.BestPolicyHelp + `
 
+` + flags.StrategyHelp + `
+
 With --objective it looks for the plan of a step with the least time, joules or joules times
 seconds. It proves the plan optimal, or bounds its distance from the optimum. The step runs
 alone (--steps 1), or it is a steady step: the time or the joules that one more step adds to a

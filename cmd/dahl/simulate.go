@@ -43,6 +43,8 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 
 ` + flags.BestPolicyHelp + `
 
+` + flags.StrategyHelp + `
+
 ` + flags.BestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,

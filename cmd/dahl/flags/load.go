@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/files"
+	"dahl/plan/strategy"
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
@@ -371,6 +373,11 @@ func (o *Options) UnitsOf(p *platform.Platform) (map[string]int, error) {
 func (o *Options) Scheduler() (schedule.Policy, error) {
 	if o.Policy == BestPolicy {
 		return policy.HEFT, nil
+	}
+	if name, _, _ := strings.Cut(o.Policy, ":"); !slices.Contains(cli.PolicyNames(), name) {
+		if s, err := strategy.ByName(o.Policy); err == nil {
+			return s, nil
+		}
 	}
 	return policy.ByName(o.Policy)
 }

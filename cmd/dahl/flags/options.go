@@ -19,6 +19,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/plan/problem"
+	"dahl/plan/strategy"
 	"dahl/plan/tiling"
 	"dahl/schedule/policy"
 )
@@ -185,6 +186,13 @@ func Before(cmd *cobra.Command, check func() error) {
 
 // setPolicy takes the name of a scheduler in any case.
 func (o *Options) setPolicy() error {
+	if name, _, numbers := strings.Cut(o.Policy, ":"); numbers {
+		o.Policy = strings.ToLower(o.Policy)
+		if _, err := strategy.ByName(o.Policy); err != nil {
+			return fmt.Errorf("--policy %s: %w", name, err)
+		}
+		return nil
+	}
 	known := PolicyNames()
 	i := slices.IndexFunc(known, func(n string) bool { return strings.EqualFold(n, o.Policy) })
 	switch {
@@ -220,7 +228,21 @@ const (
 )
 
 // PolicyNames are the values of --policy.
-func PolicyNames() []string { return append([]string{BestPolicy}, cli.PolicyNames()...) }
+func PolicyNames() []string {
+	return slices.Concat([]string{BestPolicy}, cli.PolicyNames(), cli.Texts(strategy.All(), func(s *strategy.Strategy) string { return s.Doc().Name }))
+}
+
+// StrategyHelp is the paragraph about published strategies.
+var StrategyHelp = func() string {
+	text := `--policy also takes published strategies, for the graph of a training or of an inference. They place
+its layers, let steps overlap as far as the graph allows, and have a cost model of their paper. Its time
+is printed as model_s beside the simulated one:
+`
+	for _, s := range strategy.All() {
+		text += fmt.Sprintf("\n  %s\n      %s\n      %s\n      model: %s\n", s.Form(), s.Doc().Sentence, s.Doc().Paper, s.Says)
+	}
+	return text
+}()
 
 // BestTiles is the --lowering that asks for the fastest tiles in simulation.
 const BestTiles = "best"
