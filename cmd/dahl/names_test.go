@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
 	"dahl/must"
@@ -27,7 +26,7 @@ func TestNamesAreTaken(t *testing.T) {
 // "replay" is chosen by --plan.
 func TestHelpNamesTables(t *testing.T) {
 	help := mustRun(t, "execute", "--help")
-	for _, names := range [][]string{cli.PolicyNames(), flags.OptimizerNames()} {
+	for _, names := range [][]string{flags.PolicyNames(), flags.OptimizerNames()} {
 		if len(names) < 2 || !strings.Contains(help, naming.OneOf(names)) || strings.Contains(naming.OneOf(names), "replay") {
 			t.Errorf("names %q, help\n%s", names, help)
 		}

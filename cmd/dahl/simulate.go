@@ -119,6 +119,7 @@ func (w *workload) predicted(ctx, trials context.Context) (*prediction, error) {
 // print prints the description of a run and its parts.
 func (r *prediction) print(stdout io.Writer, out *flags.Output) {
 	r.w.printRun(stdout, r.summary)
+	words.PrintStrategy(stdout, r.summary)
 	r.w.chosenDevices.Print(stdout)
 	words.PrintStates(stdout, r.summary.States)
 	if out.Verbose {
@@ -279,6 +280,7 @@ func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.
 	if o.Evicted.Count > 0 {
 		s.Evictions = &o.Evicted
 	}
+	w.addStrategy(s, o)
 	for m, b := range w.Decision.ReservedBytes() {
 		name := w.Platform.Memories[m].Name
 		s.LivePeakBytes[name], s.ReservedBytes[name] = o.PeakBytes[m], b

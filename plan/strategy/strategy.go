@@ -29,17 +29,18 @@ type Strategy struct {
 
 // Model is a plan as the cost model of a paper sees it.
 type Model struct {
-	Seconds float64 // per mini-batch
-	Stages  []Stage // in their order
-	workers []platform.WorkerID
+	Seconds     float64 // per mini-batch
+	Stages      []Stage // in their order
+	Minibatches int     // in a step
+	workers     []platform.WorkerID
 }
 
 // Stage is the layers of some devices.
 type Stage struct {
-	Name    string // of its first layer and of its last
-	Layers  int
-	On      []string // workers
-	Seconds float64  // per mini-batch
+	Name    string   `json:"name"` // of its first layer and of its last
+	Layers  int      `json:"layers"`
+	On      []string `json:"on"`      // workers
+	Seconds float64  `json:"model_s"` // per mini-batch
 }
 
 // table has a line for each strategy.
@@ -121,6 +122,7 @@ func (s *Strategy) find(p *schedule.Problem) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	model.Minibatches = n.batch
 	for t, w := range model.workers {
 		if !n.fit.CanRun(dag.TaskID(t), w) {
 			return nil, fmt.Errorf("task %q would go to worker %q, %s", p.Graph.Tasks[t].Name, p.Platform.Workers[w].Name, n.fit.Refusal(dag.TaskID(t), w))
