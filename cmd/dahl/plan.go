@@ -184,7 +184,7 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 // printFound prints what a search has found, and why.
 func (w *workload) printFound(stdout io.Writer, s *record.Summary, found *best.Result) {
 	o := w.opts
-	if found.Covered.Clocks {
+	if found.Covered.Clocks || found.Covered.Lags {
 		words.PrintOptimum(stdout, o, found)
 		return
 	}

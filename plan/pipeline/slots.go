@@ -37,7 +37,7 @@ func (m *Model) Plan(workers []platform.WorkerID, stretched int64) *schedule.Pla
 	s.list()
 	s.choosePhases()
 	s.sort()
-	plan := &schedule.Plan{GraphHash: m.g.Hash(), Order: s.lists, Lags: make([]int32, len(workers))}
+	plan := &schedule.Plan{Policy: "pipeline", GraphHash: m.g.Hash(), Order: s.lists, Lags: make([]int32, len(workers))}
 	least := slices.Min(append([]int64{math.MaxInt64}, s.start...)) / s.period
 	for t, start := range s.start {
 		plan.Lags[t] = int32(start/s.period - least)
@@ -56,7 +56,7 @@ func (m *Model) Plan(workers []platform.WorkerID, stretched int64) *schedule.Pla
 
 // inTurn is the plan without lags, whose workers run their tasks in program order.
 func (m *Model) inTurn(workers []platform.WorkerID) *schedule.Plan {
-	plan := &schedule.Plan{GraphHash: m.g.Hash(), Order: make([][]dag.TaskID, len(m.p.Platform.Workers))}
+	plan := &schedule.Plan{Policy: "pipeline", GraphHash: m.g.Hash(), Order: make([][]dag.TaskID, len(m.p.Platform.Workers))}
 	for t, w := range workers {
 		plan.Order[w] = append(plan.Order[w], dag.TaskID(t))
 	}
