@@ -32,7 +32,7 @@ func (w *workload) addStrategy(s *record.Summary, o *plan.Totals) {
 }
 
 // overlapping looks for the plan of a graph file with the shortest steady step, in which steps overlap. Its seeds are the plans of all policies and published
-// strategies. Nil means that there is none, or that something else is asked for.
+// strategies. Nil means no such plan, or another objective.
 func (w *workload) overlapping(ctx context.Context, s *train.Space) *pipeline.Result {
 	o := w.opts
 	if o.Model != "" || o.Objective != string(problem.Time) || o.Steps <= 1 || o.Deadline > 0 {
@@ -64,9 +64,9 @@ func (w *workload) overlapping(ctx context.Context, s *train.Space) *pipeline.Re
 }
 
 // mostTimed bounds the steps in which plans are compared.
-const mostTimed = 50
+const mostTimed = 12
 
-// withOverlap is the better of what a search has found and a plan whose steps overlap.
+// withOverlap is the better one of the result of a search and a plan with overlapping steps.
 func withOverlap(found *best.Result, overlapping *pipeline.Result) *best.Result {
 	if overlapping == nil || overlapping.Step.Time >= found.Makespan {
 		return found

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -17,7 +18,7 @@ import (
 type Options struct {
 	Nodes     int    // a simulated task is one, and a few moves of local search
 	Seed      uint64 // of random moves
-	Steps     int    // of a run in which a plan is timed; it is timed in one twice as long, too
+	Steps     int    // of a run in which a plan is timed, at least; it is timed in one twice as long, too
 	Evaluator *plan.Evaluator
 }
 
@@ -32,11 +33,20 @@ type Result struct {
 // stretches are the times of transfers with which plans are tried, in percent of their time on an idle route.
 var stretches = []int64{100, Stretched, 2 * Stretched}
 
+// longRun is how many steps the result is told in, and closeEnough the part of the bound by which it may be above it to be looked for no longer.
+const longRun, closeEnough = 100, 1e-3
+
+// mostLag bounds the steps in progress: a run of hundreds of steps is mostly steady then.
+const mostLag = 24
+
+// movesPerGroup bounds the moves of one search.
+const movesPerGroup = 2000
+
 // movesPerNode is how many moves of local search take about as long as a simulated task.
 const movesPerNode = 16
 
 // rounds is how often local search begins anew.
-const rounds = 8
+const rounds = 4
 
 // Search looks for the plan with the shortest steady step, beginning with some plans. It is no worse than the best of these.
 func Search(ctx context.Context, priced *schedule.Priced, seeds []*schedule.Plan, o Options) (*Result, error) {
@@ -58,9 +68,10 @@ func Search(ctx context.Context, priced *schedule.Priced, seeds []*schedule.Plan
 	for _, workers := range places {
 		s.tryPlaced(ctx, workers)
 	}
-	slices.SortStableFunc(places, func(a, b []platform.WorkerID) int { return int(min(1, max(-1, m.Period(a)-m.Period(b)))) })
+	cost := func(workers []platform.WorkerID) float64 { return m.newLoads(workers, float64(s.result.Bound)).cost() }
+	slices.SortStableFunc(places, func(a, b []platform.WorkerID) int { return cmp.Compare(cost(a), cost(b)) })
 	for round := range rounds * min(1, len(places)) {
-		if s.over(ctx) || s.result.Evaluated != nil && s.result.Step.Time <= s.result.Bound {
+		if s.over(ctx) || s.result.Evaluated != nil && float64(s.result.Step.Time) <= (1+closeEnough)*float64(s.result.Bound) {
 			break
 		}
 		r := rand.New(rand.NewPCG(o.Seed, uint64(round)))
@@ -68,6 +79,9 @@ func Search(ctx context.Context, priced *schedule.Priced, seeds []*schedule.Plan
 	}
 	if s.result.Evaluated == nil {
 		return nil, s.err
+	}
+	if step, err := s.result.Evaluated.Step(ctx, true, longRun); err == nil {
+		s.result.Step = step
 	}
 	return s.result, ctx.Err()
 }
@@ -85,7 +99,7 @@ func (s *search) over(ctx context.Context) bool {
 	return ctx.Err() != nil || s.result.Nodes >= s.Nodes
 }
 
-// meanBound is what no mean over ever more steps goes below.
+// meanBound is a bound of the mean over ever more steps.
 func meanBound(priced *schedule.Priced) time.Duration {
 	const steps = 1 << 12
 	return priced.LowerBound(0, 2*steps)/steps - priced.LowerBound(0, steps)/steps
@@ -94,7 +108,9 @@ func meanBound(priced *schedule.Priced) time.Duration {
 // tryPlaced tries plans for tasks that have a place.
 func (s *search) tryPlaced(ctx context.Context, workers []platform.WorkerID) {
 	for _, stretched := range stretches {
-		s.try(ctx, s.Plan(workers, stretched))
+		if of := s.Plan(workers, stretched); of.Lags == nil || slices.Max(of.Lags) <= mostLag {
+			s.try(ctx, of)
+		}
 	}
 }
 
@@ -103,7 +119,11 @@ func (s *search) try(ctx context.Context, of *schedule.Plan) {
 	e, err := s.Evaluator.Plan(s.priced, of)
 	if err == nil {
 		var step plan.Step
-		if step, err = e.Step(ctx, true, s.Steps); err == nil && (s.result.Evaluated == nil || step.Time < s.result.Step.Time) {
+		lag := 0
+		if of.Lags != nil {
+			lag = int(slices.Max(of.Lags))
+		}
+		if step, err = e.Step(ctx, true, max(s.Steps, 2*lag)); err == nil && (s.result.Evaluated == nil || step.Time < s.result.Step.Time) {
 			s.result.Evaluated, s.result.Step = e, step
 		}
 	}
@@ -155,39 +175,41 @@ func (m *Model) byMinibatch() []platform.WorkerID {
 	return workers
 }
 
-// climb moves groups of tasks between workers. A place is the better the less the workers and links have to do beyond the bound, by the sum of squares.
+// climb moves groups of tasks between workers. A place is the better the less the workers and links have to do beyond the bound, by the sum of squares,
+// and the fewer contents move: each delays a step.
 // Late acceptance keeps a place that is no worse than the one some moves before (Burke, Bykov, The late acceptance hill-climbing
 // heuristic, European Journal of Operational Research 2017).
 func (s *search) climb(ctx context.Context, from []platform.WorkerID, r *rand.Rand) []platform.WorkerID {
 	l := s.newLoads(from, float64(s.result.Bound))
 	const history = 500
-	late := slices.Repeat([]float64{l.excess()}, history)
-	best, least := slices.Clone(l.workers), l.longest()
+	late := slices.Repeat([]float64{l.cost()}, history)
+	best, least := slices.Clone(l.workers), l.cost()
 	nodes := max(1, (s.Nodes-s.result.Nodes)/4)
 	const eachLook = 1 << 12
-	for i := range movesPerNode * nodes {
+	for i := range min(movesPerNode*nodes, movesPerGroup*len(l.groups)) {
 		if i%eachLook == 0 && ctx.Err() != nil {
 			break
 		}
-		before := l.excess()
+		before := l.cost()
 		undo := l.change(r)
 		if undo == nil {
 			continue
 		}
-		now := l.excess()
+		now := l.cost()
 		if now > before && now > late[i%history] {
 			undo()
-		} else if longest := l.longest(); longest < least {
+			now = before
+		} else if now < least {
 			copy(best, l.workers)
-			least = longest
+			least = now
 		}
-		late[i%history] = min(late[i%history], l.excess())
+		late[i%history] = min(late[i%history], now)
 	}
 	s.result.Nodes += nodes
 	return best
 }
 
-// loads are what workers and links have to do in a step, for tasks with places that change.
+// loads are the work of workers and links in a step, for tasks with places that change.
 type loads struct {
 	*Model
 	workers []platform.WorkerID
@@ -195,11 +217,12 @@ type loads struct {
 	pieces  [][]int32      // by group: pieces that its tasks write or read
 	load    []float64      // workers, then links by direction
 	room    []float64      // by memory: bytes that are kept beyond its capacity, if above 0
+	hops    int            // movements in a step
 	bound   float64
 }
 
 func (m *Model) newLoads(from []platform.WorkerID, bound float64) *loads {
-	l := &loads{Model: m, workers: slices.Clone(from), load: make([]float64, len(m.p.Platform.Workers)+2*len(m.p.Platform.Links)), bound: bound}
+	l := &loads{Model: m, workers: slices.Clone(from), load: make([]float64, len(m.p.Platform.Workers)+2*len(m.p.Platform.Links)), bound: max(1, bound)}
 	for i := range m.p.Platform.Memories {
 		capacity := float64(m.p.Platform.Memories[i].CapacityBytes)
 		if capacity == 0 {
@@ -251,32 +274,30 @@ func (l *loads) work(t dag.TaskID, sign float64) {
 func (l *loads) carry(piece int32, sign float64) {
 	is := &l.Pieces[piece]
 	l.eachHop(is, l.workers, func(from, to platform.MemoryID) {
+		l.hops += int(sign)
 		for _, share := range l.Ways[from][to].Shares {
 			l.load[len(l.p.Platform.Workers)+int(share.Link)] += sign * share.NsPerByte * float64(is.Bytes)
 		}
 	})
 }
 
-// excess is the sum of squares of what is above the bound.
-func (l *loads) excess() (sum float64) {
-	for _, ns := range l.load {
-		over := max(0, ns-l.bound)
-		sum += over * over
-	}
-	for _, bytes := range l.room {
-		over := max(0, bytes)
-		sum += over * over
-	}
-	return sum
-}
+// ofHop is the part of the bound by which one worker may have more to do for a movement less.
+const ofHop = 3e-3
 
-func (l *loads) longest() float64 {
-	for _, bytes := range l.room {
+// cost is the sum of squares of the parts of the bound, and of memories, that are too much, and the price of movements.
+func (l *loads) cost() float64 {
+	sum := ofHop * ofHop * float64(l.hops)
+	for _, ns := range l.load {
+		over := max(0, ns/l.bound-1)
+		sum += over * over
+	}
+	for m, bytes := range l.room {
 		if bytes > 0 {
-			return math.Inf(1)
+			over := 1 + bytes/float64(l.p.Platform.Memories[m].CapacityBytes)
+			sum += over * over
 		}
 	}
-	return slices.Max(l.load)
+	return sum
 }
 
 // change moves a group at random to another worker, or exchanges two. Nil means that it cannot; else the result takes the change back.

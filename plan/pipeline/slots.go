@@ -48,6 +48,9 @@ func (m *Model) Plan(workers []platform.WorkerID, stretched int64) *schedule.Pla
 		problem.Graph = with
 		if plan.Check(&problem) == nil {
 			plan.Versions = s.planned(counts)
+			if slices.Max(plan.Lags) == 0 {
+				plan.Lags = nil
+			}
 			return plan
 		}
 	}

@@ -81,7 +81,11 @@ func (s *Strategy) Form() string {
 	if len(s.Arguments) == 0 {
 		return name
 	}
-	return name + " or " + name + ":" + strings.ToUpper(strings.Join(s.Arguments, "x"))
+	numbers := make([]string, len(s.Arguments))
+	for i, what := range s.Arguments {
+		numbers[i] = strings.ToUpper(what)
+	}
+	return name + " or " + name + ":" + strings.Join(numbers, "x")
 }
 
 // Doc describes the strategy.
