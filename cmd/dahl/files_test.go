@@ -122,9 +122,12 @@ func writeAll(t *testing.T) {
 	writeTestFile(t, "two.toml", faultyNode())
 	writeTestFile(t, "parts.json", `{"format": "dahl-graph 1", "name": "parts", "buffers": [{"name": "x", "bytes": 8000000}],
  "tasks": [{"name": "a", "op": "m", "writes": ["x"], "ns": {"*": 100000}, "device": "g0"}, {"name": "b", "op": "m", "reads": ["x"], "ns": {"*": 100000}, "device": "g1"}]}`)
+	writeTestFile(t, "profile.txt", heavyProfile)
+	writeTestFile(t, "pair.toml", twoGPUs)
 	littleMemory(t)
 	for _, line := range []string{
 		"simulate --platform two.toml --graph parts.json --policy heft --out parts",
+		"import profile.txt --stash --out profile.json", "simulate --platform pair.toml --graph profile.json --policy pipedream:2 --steps 9 --out pipeline",
 		"simulate --platform little.toml --model digits-cnn --batch 32 --limit 64 --policy heft --out little",
 		"simulate --platform emulated --model digits-cnn --devices cpu,gpu --batch 16 --policy dmda --out sim",
 		"plan --cuts --platform emulated --model tiny.toml --batch 16 --objective time --budget 3000 --out plan",

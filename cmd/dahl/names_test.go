@@ -25,7 +25,7 @@ func TestNamesAreTaken(t *testing.T) {
 // TestHelpNamesTables: what may be chosen by name is in the help, and nothing else: the policy
 // "replay" is chosen by --plan.
 func TestHelpNamesTables(t *testing.T) {
-	help := mustRun(t, "execute", "--help")
+	help := strings.Join(strings.Fields(mustRun(t, "execute", "--help")), " ") // on one line
 	for _, names := range [][]string{flags.PolicyNames(), flags.OptimizerNames()} {
 		if len(names) < 2 || !strings.Contains(help, naming.OneOf(names)) || strings.Contains(naming.OneOf(names), "replay") {
 			t.Errorf("names %q, help\n%s", names, help)
