@@ -155,7 +155,7 @@ func TestFilesAreDocumented(t *testing.T) {
 	}
 	columns := map[string][]string{grid.ResultsFile: append([]string{"repeat"}, experiment.ColumnNames()...)}
 	columns[grid.ResultsFile] = append(columns[grid.ResultsFile], "joules_source", "memory_source", "status", "reason", "run")
-	for _, dir := range []string{"sim", "plan", "lost", "both", "stated", "parts", "little"} {
+	for _, dir := range []string{"sim", "plan", "lost", "both", "stated", "parts", "little", "pipeline"} {
 		must.Do(t, filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || entry.Name() == ".lock" {
 				return err
