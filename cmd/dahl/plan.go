@@ -84,6 +84,12 @@ A signal (Ctrl-C) or a lost terminal ends the search: the best plan so far is wr
 the bound that is proved by then, and the exit code is 128 + the signal's number; rerun
 does not repeat it. A SIGINT or SIGTERM after that ends it at once and writes nothing.
 
+For a graph file and the least time of a steady step it also looks for plans whose steps overlap
+as a pipeline: a worker then has tasks of several steps in progress, and buffers have as many
+versions as that takes ("lags" and "copies" in plan.json). The plans of all policies and
+published strategies are where it begins. Its bound holds however many steps overlap; there is
+no certificate of it. Such a plan can be simulated, and not executed.
+
 With a --plan and an --objective the tasks of the file stay where they are, in their order, and
 get the clocks that are best for them, by linear programming. It says how far these may be from
 the best ones. front.csv then has clocks from the shortest step to the least joules.
