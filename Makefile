@@ -59,8 +59,8 @@ PTX        = $(CLANG) -x cuda -std=c++20 --cuda-device-only --cuda-feature=+ptx7
 
 # $(call compile,SOURCES,DIR): comments and indentation, a fifth of the text, are left out.
 compile = for f in $(1); do \
-  to="$(2)/$$(basename $$f .cu)" && \
-  $(PTX) --cuda-gpu-arch=sm_75 -o "$$to.sm_75.ptx" $$f && $(PTX) --cuda-gpu-arch=sm_80 -o "$$to.sm_80.ptx" $$f && \
+  to="$(2)/$$(basename $$f .cu)"; \
+  $(PTX) --cuda-gpu-arch=sm_75 -o "$$to.sm_75.ptx" $$f & $(PTX) --cuda-gpu-arch=sm_80 -o "$$to.sm_80.ptx" $$f && wait $$! && \
   sed -i -E 's,[ \t]*//.*,,; s/^[ \t]+//; /^$$/d' "$$to.sm_75.ptx" "$$to.sm_80.ptx" || exit 1; \
   ! sed 's/^.target sm_75/.target sm_80/' "$$to.sm_75.ptx" | cmp -s - "$$to.sm_80.ptx" || rm "$$to.sm_80.ptx"; \
   grep -q '\.entry' "$$to.sm_75.ptx" || rm "$$to.sm_75.ptx"; done
@@ -131,7 +131,7 @@ cublas-header-check:
 
 # The driver library of the tests, on the CPU, with cuBLAS, cuDNN and NVML, and what runs on it.
 cuda-driver:
-	@$(MAKE) -s -C execute/cuda/testdriver OUT=$(CURDIR)/bin/testdriver
+	@$(MAKE) -s -j2 -C execute/cuda/testdriver OUT=$(CURDIR)/bin/testdriver
 	@sh execute/cuda/testblas/build.sh $(CURDIR)/bin/testdriver
 	@sh execute/cuda/testdnn/build.sh $(CURDIR)/bin/testdriver
 	@sh energy/testnvml/build.sh $(CURDIR)/bin/testdriver
@@ -186,24 +186,27 @@ reproducible:
 	  (cd "$$dir/elsewhere" && $(if $(COLD),GOCACHE="$$dir/cache") $(GO_BUILD) -o "$$dir/there" ./cmd/dahl) && \
 	  cmp "$$dir/here" "$$dir/there"
 
-# The tests of kernels, and the short ones of what trains by them, once for each narrower instruction set that this
-# machine can pretend to have. Go's cache of test results does not look at GODEBUG.
+# The short tests of kernels and of what trains by them, once for each narrower instruction set that this machine can
+# pretend to have. `make test` compares the variants of all levels that the machine has, whichever is the default. Go's cache of
+# test results does not look at GODEBUG.
 LEVELS   ?= $(if $(shell grep -m 1 -o avx512f /proc/cpuinfo),cpu.avx512f=off) cpu.avx512f=off,cpu.avx2=off
 COMPUTES ?= ./kernels ./kernels/cpu/... ./kernels/simd/...
 TRAINS   ?= ./nn ./train ./execute
 
-# In these tests the reference alone computes, which is the same with every instruction set.
-BY_REFERENCE = ^(TestGradientsAgainstFiniteDifferences|TestTilesMakeTheWhole)$$
+# In these tests nothing or the reference alone computes, which is the same with every instruction set.
+BY_REFERENCE = ^(TestGradientsAgainstFiniteDifferences|TestTilesMakeTheWhole|TestOperations|TestWork|TestMicroBatchesEqualTheStep|TestUpdatesAtOnce|TestClippedSteps|TestMicroBatchesHaveNoBarrier|TestRecomputedSteps|TestModelsLower|TestPasses|TestBoxesAreMinimal)$$
 
 .PHONY: levels
 levels:
 	@for off in $(LEVELS); do echo "GODEBUG=$$off"; \
-	  GODEBUG=$$off go test -timeout 40m -vet=off -count=1 -skip '$(BY_REFERENCE)' $(COMPUTES) || exit 1; \
-	  GODEBUG=$$off go test -short -vet=off -count=1 -skip '$(BY_REFERENCE)' $(TRAINS) || exit 1; \
+	  GODEBUG=$$off go test -short -vet=off -count=1 -skip '$(BY_REFERENCE)' $(COMPUTES) $(TRAINS) || exit 1; \
 	  GODEBUG=$$off go test -short -vet=off -count=1 -run 'Loss|Resume|Rerun' ./cmd/dahl || exit 1; done
 
 # What starts goroutines beside package execute. The race detector would find nothing in other packages.
 CONCURRENT = ./train ./plan ./plan/best ./plan/certificate ./nn/data ./energy/meter ./parallel ./cmd/cli ./cmd/dahl/watch
+
+# These tests count allocations in what others run, search many times in the ways that others do, or start no goroutines.
+NO_RACES = ^(TestSteadyStepsAllocateNothing|TestSteadyStepsOnDevicesAllocateNothing|TestNeverAbovePolicies|TestMoreDevicesAreNoWorse|TestMutantsOfLeaves|TestPartsOfBatch|TestRanked|TestNear|TestEstimatesAgree)$$
 
 check:
 	@$(MAKE) test SHORT= VET=-vet=off
@@ -211,8 +214,8 @@ check:
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
-	go test -timeout 40m -race -vet=off -shuffle=on ./execute/...
-	go test -timeout 40m -race -vet=off -shuffle=on -short $(CONCURRENT)
+	go test -timeout 40m -race -vet=off -shuffle=on -skip '$(NO_RACES)' ./execute/...
+	go test -timeout 40m -race -vet=off -shuffle=on -short -skip '$(NO_RACES)' $(CONCURRENT)
 	GOOS=darwin GOARCH=arm64 go vet ./...
 
 bench:

@@ -148,6 +148,7 @@ func (c *choiceCase) find(ctx context.Context, devices string, nodes int) (*best
 	if err != nil {
 		return nil, err
 	}
+	s.Shares = nil // no plan depends on the bound of all lowerings
 	return best.Find(ctx, &s.Space, best.Options{Aim: c.aim, Nodes: nodes})
 }
 

@@ -26,7 +26,7 @@ import (
 // TestSharesOfAllCuts compares the bound of all lowerings and sets with the best plans of random lowerings on all sets, for small networks on random
 // machines: no plan is below it.
 func TestSharesOfAllCuts(t *testing.T) {
-	cases, lowerings := 500, 8
+	cases, lowerings := 150, 8
 	if testing.Short() {
 		cases = 40
 	}
@@ -36,7 +36,7 @@ func TestSharesOfAllCuts(t *testing.T) {
 		c := sharesCase{batch: 1 + r.IntN(5), steady: r.IntN(3) > 0, objective: []problem.Objective{problem.Time, problem.Energy, problem.EDP}[r.IntN(3)]}
 		c.lower = nn.LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float32, Train: true, Optimizer: randomOptimizer(r)}
 		c.m = twoLayers(t, r, &c.lower)
-		step := must.Get(train.Shares(c.m, c.lower))(t)
+		step := must.Get(train.Shares(t.Context(), c.m, c.lower))(t)
 		p := randomMachine(t, r, c.m, &c.lower)
 		aim := problem.Aim{Objective: c.objective, Steady: c.steady}
 		bound := must.Get(relax.Shares(t.Context(), &relax.Sharing{Step: step, Platform: p, Aim: aim, Leaves: 1 + r.IntN(6), Enough: math.Inf(1)}))(t)

@@ -26,7 +26,7 @@ const graphFormat = "dahl-graph 1"
 //	         accesses: instead of the four, "mode region" with the mode write,
 //	           readwrite, reduce or read, where the operands have another order
 //	         op, type, shape (key of a performance model), params (numbers by name)
-//	         flops, bytes (moved), priority, labels {layer, phase, micro_batch}
+//	         flops, bytes (moved), priority, labels {layer, phase, micro_batch, stage}
 //	         device, colocate, after (earlier tasks it follows without data)
 //	         ns: integer nanoseconds, for every device, or by "device or
 //	           kind[/variant][@clock]"; joules: likewise, for the keys of ns
@@ -47,6 +47,7 @@ type (
 		Layer      string `json:"layer,omitempty"`
 		Phase      string `json:"phase,omitempty"`
 		MicroBatch int32  `json:"micro_batch,omitempty"`
+		Stage      int32  `json:"stage,omitempty"`
 	}
 	jsonCosts struct {
 		Ns     any `json:"ns,omitempty"`     // int64, or map[string]int64
@@ -165,7 +166,7 @@ func (g *Graph) jsonTask(id TaskID) jsonTask {
 		}
 	}
 	if t.Labels != (Labels{}) {
-		out.Labels = &jsonLabels{t.Labels.Layer, t.Labels.Phase, t.Labels.MicroBatch}
+		out.Labels = &jsonLabels{t.Labels.Layer, t.Labels.Phase, t.Labels.MicroBatch, t.Labels.Stage}
 	}
 	if t.Placement != nil {
 		out.Device, out.Colocate = t.Placement.Device, t.Placement.Colocate

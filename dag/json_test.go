@@ -67,7 +67,7 @@ task d
   read v
   write x
   write y
-  labels layer=l microbatch=2
+  labels layer=l microbatch=2 stage=5
   costs cpu=7,3 gpu=8,3
 `
 	g := must.Get(ReadJSON(strings.NewReader(`{
@@ -75,7 +75,7 @@ task d
 	    {"name": "a", "ns": 5, "joules": 0.5, "writes": ["x"]},
 	    {"name": "b", "ns": {"cpu": 7, "cuda/f32@1GHz": 3}, "joules": {"cpu": 2}, "reads": ["x"], "reduces": ["w[0:4,:]"], "after": ["a"]},
 	    {"name": "c", "op": "gemm", "reads": ["v[0:5]"], "updates": ["v[5:35]"], "params": {"s": 2, "p": 1}, "device": "cpu.0", "bytes": 9},
-	    {"name": "d", "ns": {"cpu": 7, "gpu": 8}, "joules": 3, "accesses": ["read v", "write x", "write y"], "labels": {"layer": "l", "micro_batch": 2}}
+	    {"name": "d", "ns": {"cpu": 7, "gpu": 8}, "joules": 3, "accesses": ["read v", "write x", "write y"], "labels": {"layer": "l", "micro_batch": 2, "stage": 5}}
 	  ],
 	  "costs": {"gemm": {"ns": {"gpu": 11}}},
 	  "buffers": [
@@ -176,7 +176,7 @@ var jsonErrors = []struct{ file, want string }{
 	{graphWith(`{"name": "t", "flops": 1e999}`), `flops is 1e999; write a finite number`},
 	{graphWith(`{"name": "t", "bytes": -1}`), `-1 is negative`},
 	{graphWith(`{"name": "t", "priority": 2147483648}`), `priority is 2147483648; write an integer of 32 bits`},
-	{graphWith(`{"name": "t", "labels": {"stage": "x"}}`), `unknown label "stage"; write layer, phase`},
+	{graphWith(`{"name": "t", "labels": {"chunk": "x"}}`), `unknown label "chunk"; write layer, phase`},
 	{graphWith(`{"name": "t", "params": {"s": "x"}}`), `s is "x"; write a finite number`},
 	{`{"format": "dahl-graph 1", "tasks": [], "costs": {"a": {"watts": 3}}}`, `unknown key "watts" of costs; write ns or joules`},
 	{`{"format": "dahl-graph 1", "tasks": [], "costs": {"a": {}}}`, `costs of operation "a" are empty`},

@@ -267,8 +267,10 @@ func (t *taskFile) label(key string) {
 		t.task.Labels.Phase = t.string(key)
 	case "micro_batch":
 		t.task.Labels.MicroBatch = t.int32(key)
+	case "stage":
+		t.task.Labels.Stage = t.int32(key)
 	default:
-		t.unknown("label", key, "", "layer", "phase", "micro_batch")
+		t.unknown("label", key, "", "layer", "phase", "micro_batch", "stage")
 	}
 }
 

@@ -20,6 +20,20 @@ type Lowering struct {
 	// and one update follows. A part has ⌈batch/MicroBatches⌉ samples, and the last one what is left, so that there
 	// may be fewer parts. 0 means 1.
 	MicroBatches int `json:",omitzero"`
+	// Stages form a pipeline: each has the layers from its first one to the next stage, in the order of the network, and runs
+	// on a device. None means that layers run anywhere.
+	Stages []Stage `json:",omitempty"`
+	// Stash makes each micro-batch a mini-batch with an update of its own. Stages then go on with other mini-batches, and keep the weights
+	// of their forward passes.
+	Stash bool `json:",omitzero"`
+	// Order is the name of the policy that orders the micro-batches of the stages. Empty means that no policy is named.
+	Order string `json:",omitzero"`
+}
+
+// Stage is a part of a network that runs on one device.
+type Stage struct {
+	From   string `json:"from"`   // its first layer
+	Device string `json:"device"` // as [Placement] has it
 }
 
 // UnmarshalJSON also takes the form of older runs and plans. They named the layout of images, and whether layers are

@@ -208,6 +208,8 @@ func (p *textParser) note(keyword, key string, w *words) {
 		t.Labels.Phase = w.word(false)
 	case "labels microbatch":
 		t.Labels.MicroBatch = w.int32(key)
+	case "labels stage":
+		t.Labels.Stage = w.int32(key)
 	case "place device":
 		t.Placement.Device = w.word(false)
 	case "place colocate":

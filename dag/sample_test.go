@@ -111,7 +111,7 @@ func randomGraph(t testing.TB, seed uint64) *Graph {
 			Type: DType(rng.IntN(5)), Priority: int32(rng.IntN(5) - 2), Flops: float64(rng.IntN(3)) * 1e21 / 7, MovedBytes: rng.Int64N(1e15)}
 		if rng.IntN(3) == 0 {
 			task.Params = Params{{word(), rng.NormFloat64()}, {"zz", -1e-300}}
-			task.Labels = Labels{word(), word(), int32(rng.IntN(3))}
+			task.Labels = Labels{word(), word(), int32(rng.IntN(3)), int32(rng.IntN(2))}
 			task.Placement = &Placement{Device: word(), Colocate: word()}
 		}
 		if rng.IntN(3) == 0 && task.Op != "op1" {

@@ -40,7 +40,7 @@ import (
 //	costs    = "costs" word, { cost }              of an operation
 //	task     = "task" word [ "op=" word ] [ "type=" type ] [ "shape=" word ] [ "priority=" int ], { detail }
 //	detail   = mode region | "params" { word "=" number } | "work" [ "flops=" number ] [ "bytes=" int ]
-//	         | "labels" [ "layer=" word ] [ "phase=" word ] [ "microbatch=" int ] | "after" { word }
+//	         | "labels" [ "layer=" word ] [ "phase=" word ] [ "microbatch=" int ] [ "stage=" int ] | "after" { word }
 //	         | "costs" { cost } | "place" [ "device=" word ] [ "colocate=" word ]
 //	mode     = "read" | "write" | "readwrite" | "reduce"
 //	region   = name [ "[" range { "," range } "]" ]
@@ -148,7 +148,8 @@ func (g *Graph) appendNotes(line []byte, t *Task) []byte {
 	if t.Labels != (Labels{}) {
 		line = appendField(append(line, "  labels"...), "layer", t.Labels.Layer)
 		line = appendField(line, "phase", t.Labels.Phase)
-		line = append(appendInt(line, "microbatch", int64(t.Labels.MicroBatch)), '\n')
+		line = appendInt(line, "microbatch", int64(t.Labels.MicroBatch))
+		line = append(appendInt(line, "stage", int64(t.Labels.Stage)), '\n')
 	}
 	if len(t.After) > 0 {
 		line = append(line, "  after"...)

@@ -219,12 +219,13 @@ func (p Params) Get(name string) (float64, bool) {
 	return 0, false
 }
 
-// Labels say where in the network a task comes from; they carry no meaning for
-// planning, and reports group by them.
+// Labels say where in the network a task comes from. Reports group by them. The orders of pipelines in package
+// schedule/policy read micro-batch, stage and phase, and nothing else gives them a meaning.
 type Labels struct {
 	Layer      string
 	Phase      string
 	MicroBatch int32
+	Stage      int32 // of a pipeline, from 1 on; 0 is none
 }
 
 // Cost is a duration and energy that the graph itself gives for a task.

@@ -83,6 +83,7 @@ var mistakes = []struct{ format, text, want string }{
 	{"pipedream", "a -- b -- c -- d -- e\n", `f:1: a node is "a -- b -- c -- d -- e"`},
 	{"pipedream", profileLayer("a", "x") + "\n" + profileLayer("a", "y"), `f:2: node "a" is given twice`},
 	{"pipedream", "a -- x -- forward_compute_time=1, activation_size=1", `f:1: "activation_size=1" stands where backward_compute_time=number has to`},
+	{"pipedream", profileLayer("a\x02", "x"), `f:1: "a\x02" holds a control character`},
 	{"pipedream", "a -- x -- forward_compute_time=-1", `f:1: forward_compute_time is "-1"`},
 	{"pipedream", strings.Replace(profileLayer("a", "x"), "=100.000", "=[1; x]", 1), `f:1: activation_size is "x"`},
 	{"pipedream", strings.Replace(profileLayer("a", "x"), "=100.000", "=[1e18; 1e18]", 1), `f:1: activation_size is [1e18; 1e18] in all; write less than 1.15e+18`},

@@ -198,7 +198,7 @@ func eachTile(space *kernels.Space, s *calls.Spec, cuts []cut, visit func(box da
 // cut. Else the terms of the sum are the same in another order, for which [kerneltest.Expected]
 // has the bound.
 func TestTilesMakeTheWhole(t *testing.T) {
-	kerneltest.Each(t, 24, func(t *testing.T, c *kerneltest.Case) {
+	kerneltest.Each(t, 12, func(t *testing.T, c *kerneltest.Case) {
 		rng := rand.New(rand.NewPCG(uint64(len(c.Spec.Key())), 41))
 		space := must.Get(kernels.SpaceOf(&c.Spec))(t)
 		expected, whole, cuts := kerneltest.Expect(c), c.Clone(), cutsOf(space, &c.Spec, rng)
@@ -264,7 +264,7 @@ func tileOf(c *kerneltest.Case, tile *kernels.Tile) *kerneltest.Case {
 // one: the first and the last index of the box are touched, and where windows leave no gaps all
 // are. Of an operand that no point touches the box has one index.
 func TestBoxesAreMinimal(t *testing.T) {
-	kerneltest.Each(t, 24, func(t *testing.T, c *kerneltest.Case) {
+	kerneltest.Each(t, 12, func(t *testing.T, c *kerneltest.Case) {
 		rng := rand.New(rand.NewPCG(uint64(len(c.Spec.Key())), 43))
 		space := must.Get(kernels.SpaceOf(&c.Spec))(t)
 		cuts := cutsOf(space, &c.Spec, rng)

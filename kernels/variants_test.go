@@ -15,7 +15,7 @@ import (
 // overwrites is filled with NaN, or 0xff bytes, of which nothing may be left. What is only read, and what lies around a region, must
 // keep its bits.
 func TestVariantsAgainstReference(t *testing.T) {
-	kerneltest.Each(t, 80, func(t *testing.T, c *kerneltest.Case) { compareVariants(t, c, 0) })
+	kerneltest.Each(t, 40, func(t *testing.T, c *kerneltest.Case) { compareVariants(t, c, 0) })
 }
 
 // compareVariants compares the variants from one on.

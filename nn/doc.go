@@ -54,6 +54,13 @@
 // sums of gradients, "labels", "loss.sample" and "loss.correct" belong to the batch. Labels of tasks say the micro-batch,
 // or 0 for tasks of the batch. Evaluations have no micro-batches. Where no tile crosses their bounds, the step is the same to the bit.
 //
+// # Stages
+//
+// With [dag.Lowering.Stages] consecutive layers run on one device each, with their gradients and updates. The tasks of a stage are placed there
+// and say its number: see stages.go. They are the tasks of the lowering without stages, and so give the same bits. Only recomputation differs: what
+// passes from stage to stage is kept. With [dag.Lowering.Stash] micro-batches are mini-batches with updates of their own, and stages keep the
+// weights of their forward passes: see stash.go.
+//
 // # Branches
 //
 // A layer reads the layers that it names, or the one before it. Several layers may read one value.

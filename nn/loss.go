@@ -103,7 +103,6 @@ func (l *lowerer) batchLoss() lossBuffers {
 		y: l.rows(y, l.opt.Batch), each: each, rows: rows,
 		sample:  l.buffer("loss.sample", l.opt.Type, dag.Activation, rows),
 		correct: l.buffer("loss.correct", dag.Uint8, dag.Activation, rows),
-		divisor: dag.Params{{Name: "batch", Value: float64(rows[0])}},
 	}
 }
 
@@ -122,7 +121,6 @@ type lossBuffers struct {
 	sample, correct dag.BufferID
 	each            int   // positions of a sample
 	rows            []int // the shape of a number per position
-	divisor         dag.Params
 }
 
 // lossOf is a task for the losses of some samples. If gradients are needed, op computes them, too, and else the form of
@@ -134,7 +132,12 @@ func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Para
 	if f.z.grad == none {
 		op += ".eval"
 	} else {
-		params, accesses = slices.Concat(f.divisor, params), append([]dag.Access{writes(f.z.grad, z)}, accesses...)
+		averaged := l.opt.Batch
+		if l.alone {
+			averaged = l.size()
+		}
+		divisor := dag.Params{{Name: "batch", Value: float64(averaged * f.each)}}
+		params, accesses = slices.Concat(divisor, params), append([]dag.Access{writes(f.z.grad, z)}, accesses...)
 	}
 	return dag.Task{
 		Name: "loss." + op + "[" + rangeText(l.inBatch(r)) + "]", Op: op, Params: params,

@@ -75,6 +75,7 @@ type lowerer struct {
 
 	fed     [2]dag.BufferID // samples and labels among which step.index chooses
 	learned []*learned      // by group
+	alone   bool            // the micro-batch is a mini-batch by itself
 	results lossBuffers
 
 	// of the micro-batch
@@ -158,6 +159,11 @@ func (opt *LowerOptions) complete(m *Model) error {
 	}
 	if !opt.Train { // nothing is kept for a backward pass
 		opt.Lowering.MicroBatches = 0
+	}
+	if opt.Train && opt.Lowering.Stash {
+		if err := m.checkStash(opt); err != nil {
+			return err
+		}
 	}
 	return m.checkLowering(&opt.Lowering, opt.FullBatch)
 }

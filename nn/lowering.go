@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -305,7 +306,7 @@ func (m *Model) checkLowering(l *dag.Lowering, batch int) error {
 	if l.MicroBatches < 0 || l.MicroBatches > batch {
 		return fmt.Errorf("lowering: micro_batches is %d; want 1 to %d, the samples of a batch, or 0 for one", l.MicroBatches, batch)
 	}
-	if err := checkGranularity("default", l.Default); err != nil {
+	if err := cmp.Or(m.checkStages(l.Stages), checkGranularity("default", l.Default)); err != nil {
 		return err
 	}
 	known := map[string]bool{}

@@ -51,9 +51,9 @@ func (opt *LowerOptions) microBatches() (all []microBatch) {
 // size is the number of samples that pass the network together.
 func (l *lowerer) size() int { return l.now.samples.Len() }
 
-// isFirst and isLast say where the micro-batch stands in the batch.
-func (l *lowerer) isFirst() bool { return l.now.samples.Lo == 0 }
-func (l *lowerer) isLast() bool  { return l.now.samples.Hi == l.opt.Batch }
+// isFirst and isLast say where the micro-batch stands in the batch. Alone it is both.
+func (l *lowerer) isFirst() bool { return l.alone || l.now.samples.Lo == 0 }
+func (l *lowerer) isLast() bool  { return l.alone || l.now.samples.Hi == l.opt.Batch }
 
 // inBatch is the place in the batch of some samples of the micro-batch.
 func (l *lowerer) inBatch(r dag.Range) dag.Range {

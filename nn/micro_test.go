@@ -66,56 +66,51 @@ func cutSamples(l *dag.Lowering, tile int) {
 func TestMicroBatchesEqualTheStep(t *testing.T) {
 	const batch, samples = 7, 23
 	rng := rand.New(rand.NewPCG(71, 73))
-	cases, tries := microCases(t), 2
-	if testing.Short() {
-		tries = 1
-	}
+	cases := microCases(t)
 	for i, name := range slices.Sorted(maps.Keys(cases)) {
-		for k := range tries {
-			try := (i + k) % 4
-			m, number := cases[name], []int{3, 4, 7, 3}[try]
-			if try%2 > 0 {
-				m = clippedAt(m, 0x1p-6)
-			}
-			opt := nn.LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples, Lowering: randomLowering(m, rng)}
-			opt.Optimizer = nn.SGD{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01}
-			if try > 2 {
-				opt.Optimizer = nn.DefaultAdamW()
-			}
-			size := (batch + number - 1) / number
-			cutSamples(&opt.Lowering, []int{1, size}[rng.IntN(2)])
-			what := fmt.Sprintf("%s in %d: %+v", name, number, opt.Lowering)
+		try := i % 4
+		m, number := cases[name], []int{3, 4, 7, 3}[try]
+		if try%2 > 0 {
+			m = clippedAt(m, 0x1p-6)
+		}
+		opt := nn.LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples, Lowering: randomLowering(m, rng)}
+		opt.Optimizer = nn.SGD{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01}
+		if try > 2 {
+			opt.Optimizer = nn.DefaultAdamW()
+		}
+		size := (batch + number - 1) / number
+		cutSamples(&opt.Lowering, []int{1, size}[rng.IntN(2)])
+		what := fmt.Sprintf("%s in %d: %+v", name, number, opt.Lowering)
 
-			whole := mustLower(t, m, opt)
-			opt.Lowering.MicroBatches = number
-			micro := mustLower(t, m, opt)
-			counts := tasksOf(micro)
-			for task, n := range tasksOf(whole) {
-				counts[task] -= n
+		whole := mustLower(t, m, opt)
+		opt.Lowering.MicroBatches = number
+		micro := mustLower(t, m, opt)
+		counts := tasksOf(micro)
+		for task, n := range tasksOf(whole) {
+			counts[task] -= n
+		}
+		for task, more := range counts {
+			if more != 0 {
+				t.Errorf("%s: %d more tasks %q than without micro-batches", what, more, task)
 			}
-			for task, more := range counts {
-				if more != 0 {
-					t.Errorf("%s: %d more tasks %q than without micro-batches", what, more, task)
-				}
+		}
+		var trained [2]*interpreter
+		for i, g := range []*dag.Graph{micro, whole} {
+			trained[i] = newInterpreter(t, g, map[string][]uint64{})
+			trained[i].fill(m, "train", 5)
+			for step := range 2 {
+				trained[i].step(indices(batch*step, batch), 0.1/float64(step+1), step+1)
 			}
-			var trained [2]*interpreter
-			for i, g := range []*dag.Graph{micro, whole} {
-				trained[i] = newInterpreter(t, g, map[string][]uint64{})
-				trained[i].fill(m, "train", 5)
-				for step := range 2 {
-					trained[i].step(indices(batch*step, batch), 0.1/float64(step+1), step+1)
-				}
+		}
+		names := []string{"loss", "correct"}
+		for _, p := range m.Parameters() {
+			names = append(names, p.Name)
+			for _, state := range nn.StatesOf(opt.Optimizer) {
+				names = append(names, "state."+p.Name+"."+state)
 			}
-			names := []string{"loss", "correct"}
-			for _, p := range m.Parameters() {
-				names = append(names, p.Name)
-				for _, state := range nn.StatesOf(opt.Optimizer) {
-					names = append(names, "state."+p.Name+"."+state)
-				}
-			}
-			for _, name := range names {
-				compareWords(t, what, name, trained)
-			}
+		}
+		for _, name := range names {
+			compareWords(t, what, name, trained)
 		}
 	}
 }

@@ -20,6 +20,8 @@ var passes = []pass{
 	{"group", (*lowerer).group},         // layers that one kind of task computes
 	{"tile", (*lowerer).tile},           // tasks of each micro-batch, and the updates
 	{"expand", (*lowerer).expand},       // sums over accumulators in a fixed order
+	{"stage", (*lowerer).stage},         // devices of the stages of a pipeline
+	{"stash", (*lowerer).stash},         // older weights for mini-batches in a pipeline
 	{"recompute", (*lowerer).recompute}, // tasks that run twice, to save memory
 }
 
@@ -73,6 +75,10 @@ func (l *lowerer) group() error {
 }
 
 func (l *lowerer) tile() (err error) {
+	if l.stashes() {
+		l.graph, err = l.miniBatches()
+		return err
+	}
 	l.b = dag.NewBuilder(l.opt.Name)
 	for range l.groups {
 		l.learned = append(l.learned, &learned{})

@@ -25,6 +25,7 @@ import (
 //   - what no task of the backward pass reads; its layer is then computed once.
 //   - a buffer that is also written by layers without recomputation, as in a concatenation, and the other results of the
 //     same tasks.
+//   - what another stage of a pipeline reads. The stages pass backward one after the other, and so each has segments of its own.
 //   - what is made of parameters alone, such as the packed copy of a weight. It is no activation.
 //
 // A mask or index is an operand of the first computation, too. Nothing reads it there, so its bytes are free
@@ -114,6 +115,9 @@ func (r *recomputing) findDrops(l *dag.Lowering) (any bool) {
 			role := g.Buffers[storage].Role
 			r.drops[storage] = role == dag.Activation || role == dag.Workspace // an accumulator
 		}
+	})
+	r.eachAccess(func(t dag.TaskID, storage dag.BufferID, _ dag.Mode) {
+		r.drops[storage] = r.drops[storage] && g.Tasks[t].Labels.Stage == g.Tasks[r.writers[storage][0]].Labels.Stage
 	})
 	for kept := true; kept; { // until each task writes dropped buffers alone, or none of them
 		kept = false

@@ -32,10 +32,7 @@ func TestUpdatesAtOnce(t *testing.T) {
 		layers.Flatten{}, layers.Dense{Outputs: 3, NoBias: true})
 	cases["normalised"] = mustNew(t, "normalised", []int{2, 7, 5}, layers.Conv2D{Filters: 3, Kernel: 2, NoBias: true}, layers.BatchNorm{}, layers.ReLU{},
 		layers.Conv2D{Filters: 11, Kernel: 2, NoBias: true}, layers.BatchNorm{}, layers.ReLU{}, layers.Conv2D{Filters: 13, Kernel: 2}, layers.Flatten{}, layers.Dense{Outputs: 3})
-	found, tries := map[string]int{}, 10
-	if testing.Short() {
-		tries = 6
-	}
+	found, tries := map[string]int{}, 6
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		m := cases[name]
 		for try := range tries {

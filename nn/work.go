@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -50,7 +51,7 @@ type Link struct {
 // The chain draws a sample, one row and one column for all layers, as parts of their extents, and a channel of each layer. The
 // tile of this place reads the output of the tile before it. The draw is uniform for an operation if rows and columns of its input lie
 // in its window, and if it reads all of the output before it.
-func (m *Model) Work(opt LowerOptions) ([]Work, []Link, error) {
+func (m *Model) Work(ctx context.Context, opt LowerOptions) ([]Work, []Link, error) {
 	opt.Train, opt.Lowering, opt.noted = true, dag.Lowering{}, nil
 	if err := opt.complete(m); err != nil {
 		return nil, nil, fmt.Errorf("work of model %q: %w", m.Name, err)
@@ -61,6 +62,9 @@ func (m *Model) Work(opt LowerOptions) ([]Work, []Link, error) {
 	weight := "" // of the longest path
 	seen, forms, also := map[string][]WorkForm{}, map[string]bool{}, followers{}
 	for _, l := range m.partings(opt.Batch) {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
 		s, err := w.lower(opt, l)
 		if err != nil {
 			return nil, nil, fmt.Errorf("work of model %q: %w", m.Name, err)

@@ -27,7 +27,7 @@ func TestWork(t *testing.T) {
 	}
 	cases["lenet5"] = must.Get(models.ByName("lenet5"))(t)
 	cases["residual"] = must.Get(files.LoadModel("examples/residual.toml"))(t)
-	tries, every := 12, 1
+	tries, every := 4, 1
 	if testing.Short() {
 		tries, every = 3, 4
 	}
@@ -42,7 +42,7 @@ func TestWork(t *testing.T) {
 			if _, err := m.Lower(opt); err != nil {
 				continue // a variance of one value
 			}
-			work, chain, err := m.Work(opt)
+			work, chain, err := m.Work(t.Context(), opt)
 			must.Do(t, err)
 			for _, l := range chain {
 				if l.Work < 0 || l.Work >= len(work) {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"sync"
 
 	"dahl/dag"
@@ -63,8 +64,8 @@ func (m *modelled) estimate(choice space.Choice, aim problem.Aim) (float64, bool
 }
 
 // ranked is a [space.Space]'s Ranked.
-func (m *modelled) ranked(sets []string, aim problem.Aim) (all []space.Ranked, err error) {
-	ranked, err := m.Rank(sets, aim)
+func (m *modelled) ranked(ctx context.Context, sets []string, aim problem.Aim) (all []space.Ranked, err error) {
+	ranked, err := m.Rank(ctx, sets, aim)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (
 	if err != nil {
 		return nil, err
 	}
-	target := w.Target()
+	target := &offers{Target: w.Target(), known: map[offered][]schedule.Offer{}}
 	known, err := schedule.PriceTasks(w.Program.Graphs[0], w.Platform, target)
 	if err != nil {
 		return nil, err
@@ -117,6 +118,29 @@ func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (
 		n.Fused = append(n.Fused, layerwise.Fused{Operation: operationOf(&f.Operation, f.Graph), Of: f.Of, Applies: f.Applies})
 	}
 	return layerwise.New(n), nil
+}
+
+// offers keeps the offers of a target. Tasks of equal operation, shape and type have operands of one kind.
+type offers struct {
+	schedule.Target
+	known map[offered][]schedule.Offer
+}
+
+// offered tells tasks apart for which a target may offer something else.
+type offered struct {
+	op, shape, kind string
+	dtype           dag.DType
+}
+
+func (o *offers) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offer {
+	t := &g.Tasks[id]
+	key := offered{t.Op, t.Shape, kind, t.Type}
+	list, ok := o.known[key]
+	if !ok {
+		list = o.Target.Offers(g, id, kind)
+		o.known[key] = list
+	}
+	return list
 }
 
 func operationOf(o *nn.Operation, g *dag.Graph) layerwise.Operation {

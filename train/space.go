@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"context"
 	"sync"
 
 	"dahl/dag"
@@ -73,16 +74,15 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 			}
 			return m.estimate(choice, aim)
 		}
-		s.Ranked = func(aim problem.Aim) ([]space.Ranked, error) {
+		s.Ranked = func(ctx context.Context, devices []string, aim problem.Aim) ([]space.Ranked, error) {
 			m, err := model()
 			if err != nil {
 				return nil, err
 			}
-			return m.ranked(s.Devices, aim)
+			return m.ranked(ctx, devices, aim)
 		}
-		step := sync.OnceValues(c.shares)
-		s.Shares = func() (*shares.Step, *platform.Platform, error) {
-			made, err := step()
+		s.Shares = func(ctx context.Context) (*shares.Step, *platform.Platform, error) {
+			made, err := c.shares(ctx)
 			return made, p, err
 		}
 	}

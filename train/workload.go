@@ -100,6 +100,16 @@ func (w *Workload) Lower() (err error) {
 		}
 		w.Lowering = &l
 	}
+	if o.Pipeline != nil {
+		l, err := w.pipelined(*w.Lowering)
+		if err != nil {
+			return asInput(err)
+		}
+		w.Lowering = &l
+	}
+	if err := w.checkStages(); err != nil {
+		return asInput(err)
+	}
 	w.Program, err = nn.NewProgram(w.Model, w.programOptions())
 	return asInput(err)
 }
@@ -157,7 +167,13 @@ func HasVariant(p *platform.Platform, name string) bool {
 // Choose makes all decisions: by the plan for the first graph, else by the policy.
 func (w *Workload) Choose() (err error) {
 	choice := schedule.Choice{Policy: w.Options.Policy, Seed: w.Options.Seed}
-	if choice.Policy == nil {
+	switch {
+	case choice.Policy != nil:
+	case w.Lowering != nil && w.Lowering.Order != "":
+		if choice.Policy, err = policy.PipelineByName(w.Lowering.Order); err != nil {
+			return asInput(err)
+		}
+	default:
 		choice.Policy = policy.HEFT
 	}
 	if w.Options.Plan != nil {

@@ -25,7 +25,7 @@ func Texts[T any](list []T, text func(T) string) (texts []string) {
 
 // PolicyNames are the schedulers to choose from. A plan is replayed with --plan.
 func PolicyNames() (names []string) {
-	for _, policy := range policy.All() {
+	for _, policy := range append(policy.All(), policy.Pipelines()...) {
 		names = append(names, policy.Doc().Name)
 	}
 	return names

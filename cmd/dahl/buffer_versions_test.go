@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -99,41 +98,5 @@ func TestCopiesOfBuffersInFiles(t *testing.T) {
 	mustRun(t, "graph", "--graph", "x3.json", "--export", "y.json")
 	if text, err := os.ReadFile("y.json"); err != nil || !strings.Contains(string(text), `"copies":3`) {
 		t.Errorf("exported as %s", text)
-	}
-}
-
-// TestExecutePlanWithCopies trains on a core and an emulated GPU by a plan, and by the plan with two
-// and three copies of every buffer that a step writes anew: the weights have the same bits.
-func TestExecutePlanWithCopies(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeTestFile(t, "node.toml", emulatedNode)
-	network := strings.Fields("--platform node.toml --model digits-cnn --batch 32 --limit 128")
-	mustRun(t, slices.Concat([]string{"plan", "--out", "p"}, network)...)
-	places := mustLoad(t, "p").Decision.Placed.Written(0).Places
-	g := mustLoad(t, "p").Decision.Priced.Program.Graphs[0]
-	weights := ""
-	for n := 1; n <= 3; n++ {
-		rewritePlan(t, "p/plan.json", "given.json", func(plan map[string]any) {
-			delete(plan, "places")
-			delete(plan, "arenas")
-			var counts []place.PlannedVersions
-			for _, at := range places {
-				name, _, _ := strings.Cut(at.Buffer, "@")
-				if b, _ := g.BufferByName(name); g.WrittenStorages()[b] && !g.Carried(b) && g.Buffers[b].Home == "" {
-					counts = append(counts, place.PlannedVersions{Memory: at.Memory, Buffer: name, Versions: n})
-				}
-			}
-			if n > 1 {
-				plan["copies"] = counts
-			}
-		})
-		s := decoded[record.Summary](t, mustRun(t, slices.Concat([]string{"execute", "--plan", "given.json", "--out", "e", "--json"}, network)...))
-		wantVerified(t, "e")
-		if weights == "" {
-			weights = s.Trained.WeightsSHA256
-		}
-		if s.Trained.WeightsSHA256 != weights {
-			t.Errorf("%d copies: weights %s, with one %s", n, s.Trained.WeightsSHA256, weights)
-		}
 	}
 }

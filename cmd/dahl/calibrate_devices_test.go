@@ -17,11 +17,9 @@ import (
 // TestCalibrateEmulatedDevice measures a core and an emulated GPU, and goes on with the file
 // once more. All bounds are lower ones: on a loaded computer everything takes longer.
 func TestCalibrateEmulatedDevice(t *testing.T) {
-	if testing.Short() {
-		t.Skip("calibrates for some seconds")
-	}
 	t.Chdir(t.TempDir())
-	args := []string{"calibrate", "--platform", "emulated", "--devices", "cpu:1,gpu", "--out", "c.toml", "--model", "mlp", "--batch", "16", "--variant", "go", "--time", "300ms"}
+	writeTestFile(t, "small.toml", smallNetwork)
+	args := []string{"calibrate", "--platform", "emulated", "--devices", "cpu:1,gpu", "--out", "c.toml", "--model", "small.toml", "--batch", "4", "--variant", "go", "--time", "100ms"}
 	out := mustRun(t, args...)
 	must.Contain(t, out, "gpu: emulated vram, 64 MB", "first use", "launches", "4 B to 16.8 MB", "kept       speed", "no meter; powers: those of the platform stay (guess)")
 	p := must.Get(platform.Load("c.toml"))(t)

@@ -86,7 +86,7 @@ func giveCopies(buffers []string, written map[string]bool, copies func() int) {
 // verify; with a policy that decides while it runs, rerun does. Where buffers exist several times,
 // that policy is refused.
 func TestOneDecisionInFiles(t *testing.T) {
-	ran, cases := 0, 25
+	ran, cases := 0, 12
 	if testing.Short() {
 		cases = 8
 	}

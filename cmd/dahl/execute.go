@@ -323,6 +323,7 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	w.chosenDevices.Print(out)
 	fmt.Fprintf(out, "graph     %s and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		naming.Count(g.NumTasks(), "task"), cli.ThreeDigits(g.TotalFlops()/1e9), w.policyText(predicted.Main.Policy), cli.ShortTime(predicted.Counted.PerStep()), cli.ShortTime(predicted.Run))
+	words.PrintStages(out, w.Lowering, g)
 	if w.Platform.Spread() {
 		var each []string
 		for m, b := range w.Decision.ReservedBytes() {

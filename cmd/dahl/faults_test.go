@@ -40,12 +40,12 @@ var writers = []struct {
 	again bool                    // run without a fault after each, unless it did it
 	part  int                     // every so many operations only, where time is short; 0: all
 }{
-	{"simulate --platform laptop --model tiny.toml --batch 3 --steps 2 --seed 8 --out run", isSeed8, true, 4},
+	{"simulate --platform laptop --model tiny.toml --batch 3 --steps 2 --seed 8 --out run", isSeed8, true, 7},
 	{"plan --platform laptop --model tiny.toml --batch 3 --steps 2 --seed 8 --out run", isSeed8, false, 9},
-	{"execute --model tiny.toml --data digits --limit 6 --batch 3 --workers 1 --seed 8 --save w.npz --checkpoint every=1steps --out run", isSeed8, false, 3},
-	{"execute --resume cut", isResumed, true, 7},
-	{"demo --out run", isSeed8, false, 9},
-	{"calibrate --model tiny.toml --workers 1 --batch 4 --time 1ms --variant ref --out here.toml", func(*testing.T) bool { return true }, false, 4},
+	{"execute --model tiny.toml --data digits --limit 6 --batch 3 --workers 1 --seed 8 --save w.npz --checkpoint every=1steps --out run", isSeed8, false, 7},
+	{"execute --resume cut", isResumed, true, 13},
+	{"demo --out run", isSeed8, false, 19},
+	{"calibrate --model tiny.toml --workers 1 --batch 4 --time 1ms --variant ref --out here.toml", func(*testing.T) bool { return true }, false, 7},
 	{"plot run gantt memory --format pdf", inRun("gantt.pdf", "memory.pdf"), false, 3},
 	{"trace run", inRun("trace.json"), true, 3},
 	{"report run --out page.html", func(t *testing.T) bool { return there("page.html") }, true, 0},

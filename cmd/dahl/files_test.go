@@ -124,6 +124,9 @@ func writeAll(t *testing.T) {
  "tasks": [{"name": "a", "op": "m", "writes": ["x"], "ns": {"*": 100000}, "device": "g0"}, {"name": "b", "op": "m", "reads": ["x"], "ns": {"*": 100000}, "device": "g1"}]}`)
 	writeTestFile(t, "profile.txt", heavyProfile)
 	writeTestFile(t, "pair.toml", twoGPUs)
+	writeTestFile(t, "stages.json", `{"format": "dahl-graph 1", "name": "stages", "buffers": [{"name": "x", "bytes": 8, "copies": 2}],
+ "tasks": [{"name": "a", "writes": ["x"], "ns": {"*": 100000}}, {"name": "b", "reads": ["x"], "ns": {"*": 100000}}]}`)
+	writeTestFile(t, "behind.json", `{"format": "dahl-plan 1", "devices": {"g0": ["a"], "g1": ["b"]}, "lags": {"b": 1}}`)
 	littleMemory(t)
 	for _, line := range []string{
 		"simulate --platform two.toml --graph parts.json --policy heft --out parts",
@@ -134,6 +137,7 @@ func writeAll(t *testing.T) {
 		"execute --model tiny.toml --data synthetic:1x8x8:23:10 --batch 5 --epochs 2 --platform node.toml --devices g0,g1 --policy heft --continue-on-loss --record 1 --out lost",
 		"execute --model digits-cnn --limit 40 --batch 16 --platform emulated --devices cpu,gpu --policy heft --checkpoint every=1steps --out both",
 		"simulate --platform stated.toml --graph graph.json --plan plan.json --out stated",
+		"simulate --platform two.toml --graph stages.json --plan behind.json --out behind",
 		"plot both --format png",
 		"trace both", "trace both --format paje",
 		"compare lost both --out both",
@@ -155,7 +159,7 @@ func TestFilesAreDocumented(t *testing.T) {
 	}
 	columns := map[string][]string{grid.ResultsFile: append([]string{"repeat"}, experiment.ColumnNames()...)}
 	columns[grid.ResultsFile] = append(columns[grid.ResultsFile], "joules_source", "memory_source", "status", "reason", "run")
-	for _, dir := range []string{"sim", "plan", "lost", "both", "stated", "parts", "little", "pipeline"} {
+	for _, dir := range []string{"sim", "plan", "lost", "both", "stated", "parts", "little", "behind", "pipeline"} {
 		must.Do(t, filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || entry.Name() == ".lock" {
 				return err

@@ -63,7 +63,7 @@ func TestMutants(t *testing.T) {
 	for line := range strings.Lines(string(known)) {
 		m.named(line)
 	}
-	asked := 6 * len(mutatedCommands)
+	asked := 3 * len(mutatedCommands)
 	if testing.Short() {
 		asked = len(mutatedCommands)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
@@ -31,9 +32,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 		o.Announce()
 	}
 	of := best.Options{Aim: problem.Aim{Objective: problem.Objective(o.Objective), Steady: o.Steps > 1, Deadline: o.Deadline}, Nodes: cmp.Or(o.Budget, math.MaxInt), Time: o.BudgetTime, Begun: o.Begun}
-	if _, known, err := w.quickSearch(ctx, o.BudgetTime/8); err == nil { // what simulate would take by default
-		of.Known = known
-	}
+	of.Known = w.knownWithin(ctx, o.BudgetTime/8)
 	if o.Bar != nil {
 		defer o.Bar.Done()
 		of.Progress = func(thousandths int, value float64) {
@@ -52,6 +51,19 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	}
 	w.searchPlatform, w.search, w.Workload = w.Platform, &searched{s, found}, *next
 	return found, nil
+}
+
+// knownWithin finds the plan that simulate would take by default; nil where it is not found in a time. 0 means as long as it takes.
+func (w *workload) knownWithin(ctx context.Context, limit time.Duration) *best.Result {
+	if limit > 0 {
+		within, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		ctx = within
+	}
+	if _, known, err := w.quickSearch(ctx, limit); err == nil {
+		return known
+	}
+	return nil
 }
 
 // writeProof writes the certificate of a search, its front, and the machine with all devices.

@@ -87,7 +87,7 @@ func TestObjectiveOfLargeGraph(t *testing.T) {
 			Gap          float64
 			Proven       bool
 		}
-		out := mustRun(t, "plan", "--platform", "manycore", "--model", "mlp", "--batch", "64", "--objective", objective, "--budget", "60000 nodes", "--json", "--out", objective)
+		out := mustRun(t, "plan", "--platform", "manycore", "--model", "mlp", "--batch", "64", "--objective", objective, "--budget", "20000 nodes", "--json", "--out", objective)
 		must.Do(t, json.Unmarshal([]byte(out), &n))
 		value, bound := n.StepS, n.LowerBoundS
 		switch objective {

@@ -221,6 +221,8 @@ func (w *workload) printRun(out io.Writer, s *record.Summary) {
 	}
 	fmt.Fprintf(out, "graph     %s: %s%s per step; on %s with %s%s; policy %s, steps %d\n",
 		name, naming.Count(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), naming.Count(len(w.Platform.Workers), "worker"), words.ClocksText(w.Platform), w.policyText(s.Policy), s.Steps)
+	words.PrintStages(out, w.Lowering, g)
+	words.PrintPipelineTime(out, &w.Decision.Graphs[0].Problem, w.Decision.Graphs[0].Plan)
 }
 
 // printDetails prints what a simulated run consists of.

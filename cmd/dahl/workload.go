@@ -143,6 +143,9 @@ func (w *workload) decide() (err error) {
 	if w.Options.Policy, err = w.opts.Scheduler(); err != nil {
 		return cli.AsInput(err)
 	}
+	if policy.IsPipeline(w.Options.Policy) && !policy.HasStages(w.Program.Graphs[0]) && w.opts.Plan == "" {
+		return cli.InputErrorf("--policy %s: the graph has no stages; write [[stage]] into a file for --lowering, or %s", w.opts.Policy, train.PipelineForms)
+	}
 	if w.opts.Plan != "" {
 		if w.Options.Plan, err = rundir.ReadPlan(w.opts.Plan, w.Program.Graphs[0], w.Platform); err != nil {
 			return cli.AsInput(err)

@@ -1,7 +1,6 @@
 package simd
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -123,21 +122,4 @@ func TestDotNaN(t *testing.T) {
 			}
 		}
 	}
-}
-
-func BenchmarkDot(b *testing.B) {
-	for _, e := range [][3]int{{32, 512, 784}, {128, 512, 784}, {32, 10, 512}, {64, 10, 5408}, {32, 120, 400}, {64, 512, 4096}} {
-		for _, l := range supported() {
-			b.Run(fmt.Sprint(e, l), func(b *testing.B) { benchDot[float32](b, l, e) })
-		}
-	}
-}
-
-func benchDot[T Float](b *testing.B, l Level, e [3]int) {
-	d := Dot[T]{M: e[0], N: e[1], K: e[2], ARow: e[2], BRow: e[2], CRow: e[1]}
-	d.A, d.B, d.C = make([]T, d.M*d.K), make([]T, d.N*d.K), make([]T, d.M*d.N)
-	for b.Loop() {
-		d.Run(l)
-	}
-	b.ReportMetric(2*float64(d.M*d.N*d.K)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 }

@@ -1,7 +1,6 @@
 package simd
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -214,21 +213,4 @@ func TestProductOutOfReach(t *testing.T) {
 			}()
 		}
 	}
-}
-
-func BenchmarkProduct(b *testing.B) {
-	for _, e := range [][4]int{{1, 512, 512, 1}, {3, 32, 26, 26}, {26, 4, 3, 3}, {676, 32, 3, 3}, {32, 32, 96, 3}, {32, 64, 288, 1}, {96, 32, 32, 32}, {32, 512, 512, 1}, {128, 128, 128, 1}} {
-		for _, l := range supported() {
-			b.Run(fmt.Sprint(e, l), func(b *testing.B) { benchProduct[float32](b, l, e) })
-		}
-	}
-}
-
-func benchProduct[T Float](b *testing.B, l Level, e [4]int) {
-	p := Product[T]{M: e[0], N: e[1], K: e[2], Batch: e[3], ARow: e[2], AStep: 1, ABatch: e[0] * e[2], BRow: e[1], BBatch: e[1] * e[2], CRow: e[1]}
-	p.A, p.B, p.C = make([]T, p.ABatch*p.Batch), make([]T, p.BBatch*p.Batch), make([]T, p.M*p.N)
-	for b.Loop() {
-		p.Run(l)
-	}
-	b.ReportMetric(2*float64(p.M*p.N*p.K*p.Batch)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 }

@@ -232,11 +232,16 @@ func training(t *tomlfile.Table) *nn.Defaults {
 const (
 	recomputeKey    = "recompute"     // in addition to the cuts of a layer
 	microBatchesKey = "micro_batches" // of the network
+	orderKey        = "order"         // of its micro-batches
+	stageKey        = "stage"         // of its pipeline
+	stashKey        = "stash"         // weights
 )
 
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml:
-// micro_batches, [default] and [layer.NAME]. Each table has the cut of the forward pass (see [dag.Cut]), tables
-// input_gradient and weight_gradient with the cuts of the gradients, and recompute. Whether the layers exist is checked when a model is lowered.
+// micro_batches, order, stash, one [[stage]] per stage of a pipeline, [default] and [layer.NAME]. A stage has the keys from, its first
+// layer, and device. Each other table has the cut of the forward pass (see [dag.Cut]), tables
+// input_gradient and weight_gradient with the cuts of the gradients, and recompute. Whether the layers exist is checked when a model is lowered, and whether
+// devices and orders do, when it is planned for.
 func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	f, root, err := tomlfile.Parse(src, file)
 	if err != nil {
@@ -244,6 +249,16 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	}
 	l := dag.Lowering{Default: granularityOf(root.Table("default"))}
 	l.MicroBatches = root.Count(microBatchesKey, 0, layers.MaxExtent, 0)
+	l.Order, l.Stash = root.Text(orderKey), root.Flag(stashKey, false)
+	for _, t := range root.Tables(stageKey) {
+		t.Need("from", "the name of its first layer")
+		t.Need("device", "the name of a device, a unit or a kind")
+		l.Stages = append(l.Stages, dag.Stage{From: t.Text("from"), Device: t.Text("device")})
+		t.Done("from, device")
+	}
+	if l.Order != "" && l.Stages == nil {
+		root.Fail(orderKey, l.Order, "only stages have an order; write at least one [[stage]], or leave the line out")
+	}
 	if layout := root.Text("layout"); layout != "" && layout != "nhwc" { // older files have both keys
 		root.Fail("layout", layout, `images have their channels last: write "nhwc", or leave the line out`)
 	}
@@ -258,7 +273,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 			l.Layers[name] = granularityOf(layers.Table(name))
 		}
 	}
-	root.Done(microBatchesKey + ", default, layer")
+	root.Done(microBatchesKey + ", " + orderKey + ", " + stashKey + ", [[" + stageKey + "]], default, layer")
 	return l, f.Err
 }
 
@@ -295,6 +310,15 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 	var b strings.Builder
 	if l.MicroBatches != 0 {
 		fmt.Fprintf(&b, "%s = %d\n\n", microBatchesKey, l.MicroBatches)
+	}
+	if l.Order != "" {
+		fmt.Fprintf(&b, "%s = %q\n\n", orderKey, l.Order)
+	}
+	if l.Stash {
+		fmt.Fprintf(&b, "%s = true\n\n", stashKey)
+	}
+	for _, s := range l.Stages {
+		fmt.Fprintf(&b, "[[%s]]\nfrom = %q\ndevice = %q\n\n", stageKey, s.From, s.Device)
 	}
 	fmt.Fprint(&b, "[default]\n")
 	writeGranularity(&b, l.Default)

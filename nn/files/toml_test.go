@@ -63,13 +63,19 @@ func TestExampleLowering(t *testing.T) {
 	}
 	m, _ := models.ByName("lenet5")
 	lowered(t, m, nn.LowerOptions{Batch: 32, Type: dag.Float32, Train: true, Samples: 32, Lowering: l})
+
+	l = must.Get(files.LoadLowering("../examples/stages.toml"))(t)
+	if stages := []dag.Stage{{From: "conv1", Device: "cpu"}, {From: "fc1", Device: "gpu"}}; !slices.Equal(l.Stages, stages) || l.Order != "1f1b" || l.MicroBatches != 8 {
+		t.Errorf("lowering is %+v", l)
+	}
+	lowered(t, m, nn.LowerOptions{Batch: 32, Type: dag.Float32, Train: true, Samples: 32, Lowering: l})
 }
 
 // TestLoweringRoundTrip writes and reads the default lowering of every model.
 func TestLoweringRoundTrip(t *testing.T) {
 	for _, info := range models.All() {
 		want := nn.DefaultLowering(info.New(), 17, 1<<19, dag.Float64)
-		want.MicroBatches = 5
+		want.MicroBatches, want.Stash, want.Order, want.Stages = 5, true, "gpipe", []dag.Stage{{From: "input", Device: "a \"b\""}, {From: "fc1", Device: "c"}}
 		want.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Accumulators: 2}, Recompute: true}
 		var text strings.Builder
 		must.Do(t, files.WriteLowering(&text, want))
@@ -128,6 +134,9 @@ func TestFileErrors(t *testing.T) {
 		{"[layer.conv1]\nrecompute = \"yes\"\n", "f.toml:2: layer: conv1: recompute = \"yes\": write true or false"},
 		{"[layer.conv1]\ntile = 1\n", "f.toml:2: layer: conv1: tile: unknown key; known are samples,"},
 		{"layer = 3\n", "f.toml:1: layer = 3: want a table"},
+		{"order = \"1f1b\"\n", "f.toml:1: order = \"1f1b\": only stages have an order; write at least one [[stage]], or leave the line out"},
+		{"micro_batches = 2\n[[stage]]\nfrom = \"fc1\"\n", "f.toml:2: stage 1: device is missing; write device = the name of a device, a unit or a kind"},
+		{"[[stage]]\nfrom = \"fc1\"\ndevice = \"gpu\"\nto = 3\n", "f.toml:4: stage 1: to: unknown key; known are from, device"},
 	} {
 		_, err := files.ParseLowering([]byte(c.src), "f.toml")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -168,6 +177,8 @@ func FuzzParseModel(f *testing.F) {
 func FuzzParseLowering(f *testing.F) {
 	example := must.Get(os.ReadFile("../examples/lowering.toml"))(f)
 	f.Add(string(example))
+	f.Add(string(must.Get(os.ReadFile("../examples/stages.toml"))(f)))
+	f.Add("micro_batches = 2\nstash = true\n[[stage]]\nfrom = \"input\"\ndevice = \"a\"\n[[stage]]\nfrom = \"fc1\"\ndevice = \"b\"\n")
 	f.Add("layer = {a = {samples = 3}, b = 4}\n")
 	f.Add("[layer.\"x y\"]\nsamples = 9223372036854775807\n")
 	f.Fuzz(func(t *testing.T, src string) {

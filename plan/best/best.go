@@ -14,6 +14,7 @@ import (
 	"dahl/plan/certificate"
 	"dahl/plan/exact"
 	"dahl/plan/problem"
+	"dahl/plan/shares"
 	"dahl/plan/space"
 	"dahl/schedule"
 )
@@ -114,16 +115,20 @@ type finder struct {
 	best       *candidate // nil means none yet
 	whole      *candidate // all devices by default, or the first choice that can be priced
 	begun      time.Time
-	left       int              // nodes
-	reserved   int              // of them, for proofs
-	proposals  []space.Choice   // that the search has not come to
-	sets       map[string]units // of the space
-	sure       int              // how well durations are known, see [schedule.Costs.LeastKnown]
+	left       int                      // nodes
+	reserved   int                      // of them, for proofs
+	proposals  []space.Choice           // that the search has not come to
+	sets       map[string]units         // of the space, and of other candidates
+	refined    map[string]bool          // sets whose neighbours the model has ranked
+	promises   map[space.Choice]float64 // values of proposals by the model
+	sure       int                      // how well durations are known, see [schedule.Costs.LeastKnown]
 	tried      map[space.Choice]bool
 	covered    []*candidate       // choices with a larger set of devices in the search, whose plans include theirs
 	graphs     map[[2]string]bool // of the candidates, by devices and hash
 	refused    []Refused
 	models     certificate.Models
+	hurried    bool          // the explanation has little time
+	all        *shares.Bound // of a bound for all lowerings; nil means there is none
 }
 
 // candidate is a choice that can run, with the state of its search.
@@ -142,6 +147,7 @@ type candidate struct {
 	planned  bool           // by what the choice is compared by
 	byAll    bool           // policies
 	plans    int            // that were simulated
+	took     time.Duration  // of the last simulation of many steps
 	moves    int            // of local search
 	draws    int            // of similar choices
 	dry      bool           // all are known
@@ -171,13 +177,17 @@ func (f *finder) passes() []pass {
 	case f.Policy != nil:
 		return []pass{{f.begin, 0}, {f.rounds, 1}}
 	}
-	return []pass{{f.begin, 0}, {f.rounds, forSearch}, {f.simulateFront, forSearch + 0.05}, {f.boundTogether, 0}, {f.prove, 1}}
+	return []pass{{f.begin, 0}, {f.rounds, forSearch}, {f.simulateFront, forSearch + 0.05}, {f.boundAll, forSearch + 0.2}, {f.boundTogether, 0}, {f.prove, 1}}
 }
 
-// The time of a command is for its search, for proofs, and for reports and explanations. Of the nodes as much is for the search.
 const (
-	beforeReport = 0.9
-	forSearch    = 0.6
+	// forReport is the part of the time of a command that is kept at least for reports and explanations. They take as long as reports simulations
+	// of as many steps as results are told in.
+	forReport = 0.1
+	reports   = 4
+	// forSearch is the part for the search of the time after the first plan, and of the nodes, and forRank for the rank of a model of the
+	// time before it.
+	forSearch, forRank = 0.6, 0.25
 )
 
 // until bounds a context by a part of a time since a moment. Where there is no time, or no part, it does not.
@@ -194,10 +204,10 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 	f := newFinder(s, o)
 	since, left := f.begun, o.Time
 	for _, pass := range f.passes() {
-		if o.Time > 0 && f.best != nil && since.Equal(f.begun) { // the other passes share what the first plan leaves
-			since, left = time.Now(), f.timeLeft(time.Since(f.begun))
+		if f.best != nil && since.Equal(f.begun) { // the other passes share what the first plan leaves
+			since, left = time.Now(), f.timeLeft()
 		}
-		within, cancel := until(ctx, since, left, pass.part*beforeReport)
+		within, cancel := until(ctx, since, left, pass.part)
 		err := pass.run(within)
 		cancel()
 		ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
@@ -206,11 +216,11 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 		}
 		f.progress()
 	}
-	return f.result(ctx)
+	return f.result()
 }
 
 func newFinder(s *space.Space, o Options) *finder {
-	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, tried: map[space.Choice]bool{}, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
+	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, tried: map[space.Choice]bool{}, refined: map[string]bool{}, promises: map[space.Choice]float64{}, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
 	if f.begun.IsZero() {
 		f.begun = time.Now()
 	}
@@ -238,9 +248,19 @@ func (f *finder) progress() {
 // brief reports whether plans are compared by few steps alone, and nothing is proved.
 func (o *Options) brief() bool { return o.Quick || o.Policy != nil }
 
-// timeLeft returns the part of the time that remains after the first plan of a search: at least a twentieth, which the whole
-// may take longer.
-func (o *Options) timeLeft(spent time.Duration) time.Duration { return max(o.Time-spent, o.Time/20, 1) }
+// timeLeft returns the time that remains before the report.
+func (f *finder) timeLeft() time.Duration {
+	var report time.Duration
+	if f.best != nil {
+		report = reports * f.best.took
+	}
+	return timeLeft(f.Time, time.Since(f.begun), report)
+}
+
+// timeLeft returns the part of a time that remains before a report: at least a hundredth, which the whole may take longer. Of no time it is 0.
+func timeLeft(all, spent, report time.Duration) time.Duration {
+	return max(all-max(report, time.Duration(forReport*float64(all)))-spent, all/100, min(all, 1))
+}
 
 // price prices all choices of the space.
 func (f *finder) price(ctx context.Context) error {
@@ -281,6 +301,9 @@ func (f *finder) add(ctx context.Context, choices []space.Choice, origin *candid
 			}
 			c.dropped = c.outside && c.priced.Costs(0).LeastKnown() > sure // what is best by estimates is often only estimated too well
 			added = append(added, c)
+		}
+		if f.sets != nil && f.sets[c.Devices] == nil {
+			f.sets[c.Devices] = c.units()
 		}
 	}
 	f.candidates = append(f.candidates, added...)
@@ -361,7 +384,7 @@ func (f *finder) noPlan() error {
 const rounding = 1e-9
 
 // result sums the search up.
-func (f *finder) result(ctx context.Context) (*Result, error) {
+func (f *finder) result() (*Result, error) {
 	b := f.best
 	if math.IsInf(b.Value, 1) {
 		return nil, f.noPlan()
@@ -398,8 +421,12 @@ func (f *finder) result(ctx context.Context) (*Result, error) {
 	if !whole || certified.Bound() < r.Bound || !(r.Bound > 0 || r.Proven) {
 		certified.Leaves = nil
 	}
-	if err := r.boundAll(ctx, certified); err != nil {
-		return nil, err
+	if f.all != nil {
+		if r.All = min(f.all.Bound(), r.Value); r.All > 0 {
+			certified.Layers = f.all
+			r.Bound = max(r.Bound, r.All)
+			r.Proven = r.Bound >= r.Value*(1-rounding)
+		}
 	}
 	if certified.Leaves != nil || certified.Layers != nil {
 		r.Certificate = certified

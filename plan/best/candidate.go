@@ -30,12 +30,16 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 			slices.Reverse(policies)
 		}
 	}
-	for _, policy := range policies {
-		if c.Plan == nil || !f.Quick {
-			if err := c.planByOne(ctx, f, policy); err != nil {
-				return err
-			}
-		}
+	if !f.Quick {
+		policies = append(policies, c.apart()...)
+	}
+	return c.planByEach(ctx, f, policies, f.Quick)
+}
+
+// apart is the policy for processors beside other devices.
+func (c *candidate) apart() []schedule.Policy {
+	if processors, others := c.classes(); processors > 0 && others > 0 {
+		return []schedule.Policy{policy.Apart}
 	}
 	return nil
 }
@@ -63,10 +67,15 @@ func (c *candidate) planAll(ctx context.Context, f *finder) error {
 // planByAll keeps the best of what all policies plan.
 func (c *candidate) planByAll(ctx context.Context, f *finder) error {
 	c.planned, c.byAll = true, true
+	return c.planByEach(ctx, f, append(policy.For(c.priced.Program.Graphs[0]), c.apart()...), false)
+}
+
+// planByEach keeps the best of what some policies plan, or the first plan.
+func (c *candidate) planByEach(ctx context.Context, f *finder, policies []schedule.Policy, first bool) error {
 	var known [][][]dag.TaskID
-	for _, policy := range policy.All() {
+	for _, policy := range policies {
 		order, err := c.planBy(ctx, f.Options, policy, known)
-		if err != nil {
+		if err != nil || first && c.Plan != nil {
 			return err
 		}
 		known = append(known, order)
@@ -202,10 +211,12 @@ func (c *candidate) adopt(ctx context.Context, o *Options, e *plan.Evaluated, st
 	c.short = o.value(step.Time, step.Joules)
 	c.plans++
 	if steps != shortRun && o.Steady {
+		began := time.Now()
 		if step, err = o.step(ctx, e, steps); err != nil {
 			return err
 		}
 		c.plans += steps / shortRun
+		c.took = time.Since(began)
 	}
 	c.Plan, c.Makespan, c.Joules, c.Value, c.long = e.Plan(), step.Time, step.Joules, o.value(step.Time, step.Joules), steps >= longRun || !o.Steady
 	c.simulated(c.Attempt)

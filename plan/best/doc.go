@@ -3,7 +3,7 @@
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own. The search begins with the first choice in the rank
 // of a model. All policies plan on all devices too, in the first round at the latest. The search goes on in rounds (rounds.go), each with twice the effort of the one before. A round
 //   - plans for the next proposals: the choices that a model ranks first, and choices far apart in the space. On the
-//     best ones all policies plan;
+//     best ones all policies plan. Processors beside other devices also get what no update waits for, such as loads, by the policy apart, and nothing else;
 //   - goes on from the best choices, on different devices, to similar ones, which differ in the cuts of layers or in units of one kind of
 //     devices (downhill.go). They are drawn at random, and only those plan that promise most by the model. Without a model all do;
 //   - improves plans by local search: the best plan, and the best ones of other sets of devices. A set may begin with the plan of a part of it;
@@ -15,6 +15,9 @@
 //
 // Six tenths of the nodes, or of the time, are for the rounds. Then the linear relaxation of package relax proves bounds of the
 // choices that may still have a better plan, of many together at first and of each in the end, and the certificate keeps the proofs.
+//
+// A time is for the whole command. The rank of a model takes a quarter of it at most. A part is kept for the report, which lasts as long as a few long
+// simulations of the plan. The rounds have six tenths of what is left after the first plan, and bounds the rest. One that is not found by then is left out.
 //
 // With one policy a search consists of proposals and similar choices, and proves nothing.
 //

@@ -6,9 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"dahl/parallel"
 	"dahl/plan/space"
+	"dahl/platform"
 )
 
 const (
@@ -44,7 +46,7 @@ func (f *finder) goDownhill(ctx context.Context, least int) error {
 			if i > 0 { // as many from the first as from the others together
 				most = max(1, batch/(len(from)-1))
 			}
-			similar[i] = f.similar(from[i], most)
+			similar[i] = f.similar(ctx, from[i], most)
 			return nil
 		})
 		if err != nil {
@@ -68,15 +70,15 @@ func (f *finder) goDownhill(ctx context.Context, least int) error {
 	return nil
 }
 
-// similar draws choices that are similar to one and not known yet. Of many it takes the best by a model.
-func (f *finder) similar(c *candidate, most int) (some []space.Choice) {
+// similar draws choices that are similar to one and not known yet, none when ctx ends. Of many it takes the best by a model.
+func (f *finder) similar(ctx context.Context, c *candidate, most int) (some []space.Choice) {
 	c.draws++
 	random := rand.New(rand.NewPCG(uint64(c.draws), uint64(len(c.Tiles.String()))))
 	of, vain := most, 0
 	if f.space.Estimate != nil {
 		of *= drawn
 	}
-	for len(some) < of && vain < mostVainDraws {
+	for len(some) < of && vain < mostVainDraws && ctx.Err() == nil {
 		choice := c.Choice
 		for changes := 1 + random.IntN(mostChanges); changes > 0; changes-- {
 			choice = f.changed(choice, random)
@@ -91,6 +93,9 @@ func (f *finder) similar(c *candidate, most int) (some []space.Choice) {
 	}
 	value := map[space.Choice]float64{}
 	for _, choice := range some {
+		if ctx.Err() != nil {
+			return nil
+		}
 		estimate, ok := f.space.Estimate(choice, f.Aim)
 		if !ok {
 			estimate = math.Inf(1)
@@ -106,7 +111,11 @@ func (f *finder) similar(c *candidate, most int) (some []space.Choice) {
 func (f *finder) changed(c space.Choice, random *rand.Rand) space.Choice {
 	var all []space.Choice
 	if len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0 {
-		for _, set := range f.otherUnits(c.Devices) {
+		sets := f.otherUnits(c.Devices)
+		if near := f.nearUnits(c.Devices); f.space.Estimate != nil && len(near) > 0 && random.IntN(2) == 0 {
+			sets = near
+		}
+		for _, set := range sets {
 			all = append(all, space.Choice{Devices: set, Tiles: c.Tiles})
 		}
 	} else {
@@ -125,6 +134,34 @@ func (f *finder) otherUnits(devices string) (sets []string) {
 	for _, set := range f.space.Devices {
 		if len(here) > 0 && len(f.sets[set]) > 0 && differInOne(here, f.sets[set].byKind()) {
 			sets = append(sets, set)
+		}
+	}
+	return sets
+}
+
+// steps is how many numbers of units near one a search tries, on either side.
+const steps = 4
+
+// nearUnits are sets with up to a quarter more or fewer units of the devices of a kind. The space need not list them.
+func (f *finder) nearUnits(devices string) (sets []string) {
+	for i, of := range f.sets[devices] {
+		first := slices.IndexFunc(f.sets[devices], func(d *platform.Device) bool { return d.Kind == of.Kind })
+		if first < i || f.sets[""].count(of.Name) < 2 {
+			continue
+		}
+		reach := max(1, of.Count/4)
+		for by := -reach; by <= reach; by += (reach + steps - 1) / steps {
+			var items []string
+			for _, d := range f.sets[devices] {
+				n := d.Count
+				if d.Kind == of.Kind {
+					n = min(max(n+by, 1), f.sets[""].count(d.Name))
+				}
+				items = append(items, d.Item(n))
+			}
+			if set := strings.Join(items, ","); set != f.sets[devices].String() && set != f.sets[""].String() && !slices.Contains(sets, set) {
+				sets = append(sets, set)
+			}
 		}
 	}
 	return sets

@@ -48,7 +48,7 @@ func TestDropIdle(t *testing.T) {
 	f := found(t, equal("a", "cpu")+equal("b", "cpu")+equal("c", "cpu"), 0, 0, 5)
 	must.Do(t, f.dropIdle(t.Context()))
 	must.Do(t, f.boundTogether(t.Context()))
-	r := must.Get(f.result(t.Context()))(t)
+	r := must.Get(f.result())(t)
 	if r.Devices != "c" || r.Makespan != 5e6 || !near9(r.Joules, 0.045) {
 		t.Errorf("chosen %q, %v, %v J; want c, 5ms, 0.045 J", r.Devices, r.Makespan, r.Joules)
 	}

@@ -116,12 +116,14 @@ func checkEnded(t *testing.T, s *space.Space, o Options, found *Result) {
 	}
 }
 
-// TestTimeLeft: of a minute of which 10 s went into what comes before the search 50 s are left, and of one that is spent a twentieth, 3 s.
+// TestTimeLeft: of a minute a tenth is for the report, 6 s, or as much as that takes. Behind 10 s before the search 44 s are left, and of a minute that is spent
+// a hundredth, 600 ms.
 func TestTimeLeft(t *testing.T) {
-	o := Options{Time: time.Minute}
-	for spent, want := range map[time.Duration]time.Duration{10 * time.Second: 50 * time.Second, 58 * time.Second: 3 * time.Second, time.Hour: 3 * time.Second} {
-		if got := o.timeLeft(spent); got != want {
-			t.Errorf("after %v there are %v left, want %v", spent, got, want)
+	for _, c := range []struct{ spent, report, want time.Duration }{
+		{10 * time.Second, 0, 44 * time.Second}, {10 * time.Second, 7 * time.Second, 43 * time.Second}, {58 * time.Second, 0, 600 * time.Millisecond}, {time.Hour, 0, 600 * time.Millisecond},
+	} {
+		if got := timeLeft(time.Minute, c.spent, c.report); got != c.want {
+			t.Errorf("after %v, with a report of %v, there are %v left, want %v", c.spent, c.report, got, c.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -57,10 +58,11 @@ type Figures struct {
 }
 
 // Explain says what a search chose and why. The seed is for drawn durations. When ctx or the time of the search ends, it draws
-// no more.
+// no more. Where there is little time left, it looks at fewer steps.
 func (r *Result) Explain(ctx context.Context, seed uint64) (*Explanation, error) {
 	f := r.from
-	within, cancel := until(ctx, f.begun, f.Time, 1)
+	f.hurried = f.Time > 0 && time.Since(f.begun)+reports*f.best.took > f.Time
+	within, cancel := until(ctx, f.begun, f.Time-min(f.best.took, f.Time/2), 1)
 	defer cancel()
 	ctx = context.WithoutCancel(ctx)
 	chosen, err := f.describe(ctx)

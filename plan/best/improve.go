@@ -21,9 +21,9 @@ const fixedCost, movesOfPlan = 8, 32
 // costOfMove is the price of a move of local search, in nodes of the budget.
 func (c *candidate) costOfMove() int { return max(1, c.nodesOfPlan()/movesOfPlan) }
 
-// improve looks for better plans near the best ones. Half of the effort is for the best of all. The
-// others are those with the best plans of policies, one of each set of devices: local search gains more on some than on others. With four
-// times the effort there are twice as many, and each has twice the moves.
+// improve looks for better plans near the best ones. Half of the effort is for the best of all. Half of the
+// others are those with the best plans of policies, one of each set of devices that have tasks. The other half have not been improved before: local search gains
+// more on some than on others. With four times the effort there are twice as many, and each has twice the moves.
 func (f *finder) improve(ctx context.Context, least int) error {
 	if f.over() {
 		return nil
@@ -32,14 +32,17 @@ func (f *finder) improve(ctx context.Context, least int) error {
 	var jobs []improving
 	if !f.best.proven {
 		jobs = append(jobs, improving{candidate: f.best, from: f.best.Plan})
-		if f.best.list != nil && effort >= 8*fixed {
+		if f.best.list != nil && effort >= 32*fixed {
 			jobs = append(jobs, improving{candidate: f.best, from: f.best.list, copies: 1})
 		}
 	}
 	best := len(jobs)
 	others := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c == f.best || c.proven || c.bound >= f.best.Value })
 	if effort >= 4*fixed {
-		for _, c := range oneOfEach(others, int(math.Sqrt(float64(effort)/float64(2*fixed))), func(c *candidate) string { return c.Devices }) {
+		most := int(math.Sqrt(float64(effort) / float64(8*fixed)))
+		fresh := slices.DeleteFunc(slices.Clone(others), func(c *candidate) bool { return c.moves > 0 })
+		chosen := slices.Concat(oneOfEach(others, (most+1)/2, func(c *candidate) string { return c.used }), fresh)
+		for _, c := range oneOfEach(chosen, most, func(c *candidate) string { return c.used + " " + c.graph }) {
 			from := cmp.Or(c.list, c.Plan)
 			if c.again = !c.again; !c.again {
 				from = f.inherited(ctx, c)

@@ -18,11 +18,14 @@ import (
 // boundTogether bounds by their work the choices of the space, of a network those with the tiles of the best one, and the best choice.
 // It bounds those with one program together: one relaxation
 // of hundreds of sets of devices takes a few times as long as the relaxation of one set. A choice without a bound leaves all
-// without one. So the
-// bounds may take a little longer than the time of a search, a second at least; without them the search says that it has none.
+// without one, and then the search says that it has none. Of a search of less than a second they may take a second.
 func (f *finder) boundTogether(ctx context.Context) error {
 	if f.Time > 0 {
-		within, cancel := context.WithDeadline(ctx, f.begun.Add(f.Time+max(f.Time/20, time.Second)))
+		limit := f.timeLeft()
+		if f.Time < time.Second {
+			limit = time.Second
+		}
+		within, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		ctx = within
 	}
@@ -258,8 +261,8 @@ func (f *finder) bound(ctx context.Context, p *proving) error {
 		models := make([]*certificate.Model, len(group))
 		var err error
 		for i, c := range group {
-			if models[i], err = f.models.Of(c.priced, c.graph, part); err != nil {
-				return err
+			if models[i], err = f.models.Of(c.priced, c.graph, part); cmp.Or(err, ctx.Err()) != nil {
+				return cmp.Or(err, ctx.Err())
 			}
 		}
 		m, err := certificate.Join(models...)
@@ -269,10 +272,12 @@ func (f *finder) bound(ctx context.Context, p *proving) error {
 		if part == problem.EDP {
 			m.LeastSpan = leaf.Claims[0].Bound
 		}
+		m.Context = ctx
 		proofs, err := p.proofs(ctx, m.Within(f.Deadline), f.incumbentValue(part))
 		if err != nil {
 			return err
 		}
+		m.Context = nil
 		if err := leaf.Add(m, proofs...); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"dahl/parallel"
 	"dahl/plan/space"
@@ -19,7 +20,8 @@ const (
 	firstEffort, mostEffort = 48, 1 << 17
 	// batch is how many choices are planned for at one time, of the proposals or from one choice.
 	batch = 4
-	// thorough is how many choices get plans of all policies in a round.
+	// thorough is how many choices, on different devices, get plans of all policies in a round, and with a model one that promises most: the first policies may be
+	// bad for it.
 	thorough = 2
 )
 
@@ -48,7 +50,7 @@ func (f *finder) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := f.listProposals(); err != nil {
+	if err := f.listProposals(ctx); err != nil {
 		return err
 	}
 	for modelled := f.space.Ranked != nil && f.Policy == nil && !small; modelled && f.best == nil && len(f.proposals) > 0; f.proposals = f.proposals[1:] {
@@ -110,21 +112,63 @@ func (c *candidate) take(ctx context.Context, f *finder, plan *schedule.Plan, po
 
 // listProposals lists choices, the most promising first. Of a model these are its rank, and after three of it one choice of the
 // space. Without a model all come from the space.
-func (f *finder) listProposals() error {
+func (f *finder) listProposals(ctx context.Context) error {
 	f.proposals = f.farApart()
 	if f.space.Ranked == nil {
 		return nil
 	}
-	ranked, err := f.space.Ranked(f.Aim)
+	within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
+	defer cancel()
+	ranked, err := f.space.Ranked(within, f.space.Devices, f.Aim)
 	if err != nil {
 		return err
 	}
-	ranked = slices.DeleteFunc(ranked, func(r space.Ranked) bool { return !slices.Contains(f.space.Devices, r.Devices) })
 	const turn = 3
-	for i := range ranked {
-		f.proposals = slices.Insert(f.proposals, min(i+i/turn, len(f.proposals)), ranked[i].Choice)
+	for i, choice := range f.differentFirst(ranked) {
+		f.proposals = slices.Insert(f.proposals, min(i+i/turn, len(f.proposals)), choice)
 	}
 	return nil
+}
+
+// rankNear proposes choices with a few more or fewer units than the best one has, those that promise more by the model. Cuts of layers fit the number of units,
+// so that a search does not come from one number to another step by step. It does so once for each set of devices.
+func (f *finder) rankNear(ctx context.Context) error {
+	near := f.nearUnits(f.best.Devices)
+	if f.space.Ranked == nil || f.Policy != nil || f.refined[f.best.Devices] || len(near) == 0 {
+		return nil
+	}
+	f.refined[f.best.Devices] = true
+	if !slices.Contains(f.space.Devices, f.best.Devices) {
+		near = append(near, f.best.Devices)
+	}
+	within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
+	defer cancel()
+	ranked, err := f.space.Ranked(within, near, f.Aim)
+	if err != nil {
+		return err
+	}
+	if value, known := f.space.Estimate(f.best.Choice, f.Aim); known {
+		ranked = slices.DeleteFunc(ranked, func(r space.Ranked) bool { return r.Value >= value })
+	}
+	f.proposals = slices.Concat(f.differentFirst(ranked[:min(batch, len(ranked))]), f.proposals)
+	return nil
+}
+
+// differentFirst notes what choices promise, and puts those behind the others whose value an earlier one has: they have the same work on devices that are alike, or leave devices
+// without work.
+func (f *finder) differentFirst(ranked []space.Ranked) (list []space.Choice) {
+	var alike []space.Choice
+	known := map[float64]bool{}
+	for _, r := range ranked {
+		f.promises[r.Choice] = r.Value
+		if known[r.Value] {
+			alike = append(alike, r.Choice)
+			continue
+		}
+		known[r.Value] = true
+		list = append(list, r.Choice)
+	}
+	return append(list, alike...)
 }
 
 // farApart lists the choices of the space: devices of one kind with all their units first, and then those that are as far apart in the space
@@ -178,14 +222,14 @@ type part struct {
 
 // rounds searches until the nodes are spent, nothing is left to do, or the effort is so large that little is to be expected.
 func (f *finder) rounds(ctx context.Context) error {
-	parts := []part{{f.propose, 1.0 / 6}, {f.goDownhill, 1.0 / 2}}
+	parts := []part{{f.propose, 1.0 / 6}, {f.goDownhill, 1.0 / 3}}
 	if f.whole.nodesOfPlan() <= mostSeeded {
 		if err := f.seed(ctx); err != nil {
 			return err
 		}
 	}
 	if f.Policy == nil {
-		parts = append([]part{{f.lookAtAll, 1.0 / 2}}, append(parts, part{f.improve, 1.0 / 3})...)
+		parts = append([]part{{f.lookAtAll, 1.0 / 2}}, append(parts, part{f.improve, 1.0 / 2})...)
 	}
 	plan := f.best.nodesOfPlan()
 	for effort := firstEffort * plan; !f.over() && effort < mostEffort*plan; effort *= 2 {
@@ -199,6 +243,9 @@ func (f *finder) rounds(ctx context.Context) error {
 			return nil
 		}
 		if err := f.seed(ctx); err != nil {
+			return err
+		}
+		if err := f.rankNear(ctx); err != nil {
 			return err
 		}
 		if f.left == before {
@@ -250,7 +297,10 @@ func (f *finder) propose(ctx context.Context, least int) error {
 		return nil
 	}
 	best := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c.byAll || c.isSmall(f.Options) })
-	return f.planBatch(ctx, best[:min(thorough, len(best))], (*candidate).planByAll)
+	now := oneOfEach(best, thorough, func(c *candidate) string { return c.used })
+	most := slices.DeleteFunc(best, func(c *candidate) bool { return f.promises[c.Choice] == 0 || slices.Contains(now, c) })
+	slices.SortStableFunc(most, func(a, b *candidate) int { return cmp.Compare(f.promises[a.Choice], f.promises[b.Choice]) })
+	return f.planBatch(ctx, append(now, most[:min(1, len(most))]...), (*candidate).planByAll)
 }
 
 // try plans for choices that are not known yet.

@@ -108,10 +108,13 @@ func (f *finder) describe(ctx context.Context) (*Chosen, error) {
 
 // steps is how many steps a plan is looked at in.
 func (f *finder) steps() int {
-	if f.Steady {
-		return longRun
+	switch {
+	case !f.Steady:
+		return 1
+	case f.hurried:
+		return shortRun
 	}
-	return 1
+	return longRun
 }
 
 // why finds the parts of a step of the plan of a choice.

@@ -44,7 +44,7 @@ func (c *Certificate) checkLayers(s *space.Space) error {
 	case s.Shares == nil:
 		return errors.New("it has a bound for all lowerings of layers, and the program has none")
 	}
-	step, p, err := s.Shares()
+	step, p, err := s.Shares(context.Background())
 	if err == nil {
 		err = c.Layers.Check(step, p, problem.Aim{Objective: c.Objective, Steady: c.Steady, Deadline: c.Deadline})
 	}

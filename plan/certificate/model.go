@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -28,6 +29,8 @@ type Model struct {
 	Conditions []Condition
 	// LeastSpan is a known lower bound of T: it is no less.
 	LeastSpan float64
+	// Context ends the search for the least time of pools, which then is 0; nil means nothing does.
+	Context context.Context
 
 	mostSpan  float64         // T is no more; zero means nothing is known
 	excluded  []bool          // by column: shares that the conditions make 0; nil means none

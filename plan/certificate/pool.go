@@ -2,6 +2,7 @@ package certificate
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
@@ -48,10 +49,10 @@ const (
 // job is a task of a pool, with its head and tail.
 type job struct{ head, nanos, tail int64 }
 
-// least is a time that the pool takes at least.
-func (p *pool) least() int64 {
+// least is a time that the pool takes at least; 0 when ctx ends before it is found.
+func (p *pool) least(ctx context.Context) int64 {
 	n := len(p.nanos)
-	l := &lengths{units: p.units, known: map[[sha256.Size]byte]int64{}, looks: mostLooks}
+	l := &lengths{ctx: ctx, units: p.units, known: map[[sha256.Size]byte]int64{}, looks: mostLooks}
 	heads := p.heads(l)
 	back := pool{nanos: slices.Clone(p.nanos), before: turned(p.after)}
 	slices.Reverse(back.nanos)
@@ -60,7 +61,11 @@ func (p *pool) least() int64 {
 	for t := range jobs {
 		jobs[t] = job{heads[t], p.nanos[t], tails[n-1-t]}
 	}
-	return l.leastLength(jobs)
+	least := l.leastLength(jobs)
+	if ctx.Err() != nil {
+		return 0
+	}
+	return least
 }
 
 // turned are lists of tasks by task, with all numbers counted from the last.
@@ -81,6 +86,9 @@ func (p *pool) heads(l *lengths) []int64 {
 	var jobs []job
 	way := make([]int64, len(p.nanos)) // by task: from its end to the start of the one that is looked at; -1 means it is not before it
 	for t := range heads {
+		if l.ctx.Err() != nil {
+			break
+		}
 		jobs = jobs[:0]
 		for u := range way[:t] {
 			way[u] = -1
@@ -104,6 +112,7 @@ func (p *pool) heads(l *lengths) []int64 {
 
 // lengths finds the least time of jobs on a number of units.
 type lengths struct {
+	ctx   context.Context
 	units int
 	known map[[sha256.Size]byte]int64 // by hash of the jobs
 	looks int                         // that are left
@@ -140,7 +149,7 @@ func (l *lengths) find(jobs []job) int64 {
 	slices.Sort(heads)
 	s := subset{units: l.units}
 	for i, head := range slices.Compact(heads) {
-		if l.looks -= len(jobs); i == 0 || l.looks > 0 {
+		if l.looks -= len(jobs); i == 0 || l.looks > 0 && l.ctx.Err() == nil {
 			least = max(least, s.least(jobs, head))
 		}
 	}
@@ -161,12 +170,12 @@ type subset struct {
 func (s *subset) least(jobs []job, head int64) (least int64) {
 	s.heads, s.nanos, s.tails = s.heads[:0], s.nanos[:0], s.tails[:0]
 	units := int64(s.units)
-	sum := int64(0) // of times, and of the least heads and tails
+	sum, work := int64(0), int64(0) // of times and of the least heads and tails, and of times alone
 	for i, j := range jobs {
 		if j.head < head {
 			continue
 		}
-		sum += j.nanos + j.head + j.tail
+		sum, work = sum+j.nanos+j.head+j.tail, work+j.nanos
 		at, _ := slices.BinarySearch(s.heads, j.head)
 		s.heads = slices.Insert(s.heads, at, j.head)
 		s.tails = append(s.tails, j.tail)
@@ -179,19 +188,23 @@ func (s *subset) least(jobs []job, head int64) (least int64) {
 		}
 		at, _ = slices.BinarySearchFunc(s.nanos, j.nanos, func(a, b int64) int { return cmp.Compare(b, a) })
 		s.nanos = slices.Insert(s.nanos, at, j.nanos)
-		if i+1 == len(jobs) || jobs[i+1].tail < j.tail {
+		// A unit that takes jobs one after the other as it becomes free ends with no more than its share of the work and the longest of them.
+		if (i+1 == len(jobs) || jobs[i+1].tail < j.tail) && head+work/units+s.nanos[0]+j.tail > least {
 			least = max(least, head+s.packed()+j.tail)
 		}
 	}
 	return least
 }
 
-// packed returns the least work of the busiest unit.
+// packed returns the least work of the busiest unit: of k units and one job more, the shortest k+1 that one of them has at least.
 func (s *subset) packed() (most int64) {
+	sum, first, next := int64(0), 0, 0
 	for k := 1; k*s.units < len(s.nanos); k++ {
-		sum := int64(0)
-		for _, nanos := range s.nanos[k*(s.units-1) : k*s.units+1] {
-			sum += nanos
+		for ; next <= k*s.units; next++ {
+			sum += s.nanos[next]
+		}
+		for ; first < k*(s.units-1); first++ {
+			sum -= s.nanos[first]
 		}
 		most = max(most, sum)
 	}
@@ -258,7 +271,11 @@ func (m *Model) least(around int32) int64 {
 	}
 	p, least := m.poolOf(around), int64(0)
 	if len(p.nanos) <= mostPooled {
-		if least = p.least(); around >= 0 {
+		ctx := cmp.Or(m.Context, context.Background())
+		if least = p.least(ctx); ctx.Err() != nil {
+			return 0
+		}
+		if around >= 0 {
 			least += m.LeastNanos(around)
 		}
 	}

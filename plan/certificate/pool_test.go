@@ -40,7 +40,7 @@ func TestPools(t *testing.T) {
 		// follow keep both units busy from 4 to 12 and the fifth ends at 16.
 		{"wait for the first", makePool(2, []int64{4, 4, 4, 4, 4, 4}, nil, []int32{0}, []int32{0}, []int32{0}, []int32{0}, []int32{0}), 16},
 	} {
-		if got := c.pool.least(); got != c.want {
+		if got := c.pool.least(t.Context()); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestPools(t *testing.T) {
 // units have 4 ns there, and these are 2 + 2 + 1. Area and packing say 7: (1 + 2 + 9 + 0 + 1)/2 rounded up, and the third job alone.
 func TestEnergeticReasoning(t *testing.T) {
 	jobs := []job{{head: 3, nanos: 2, tail: 1}, {head: 1, nanos: 4, tail: 0}, {head: 2, nanos: 3, tail: 2}}
-	if got := (&lengths{units: 2, known: map[[sha256.Size]byte]int64{}, looks: mostLooks}).leastLength(jobs); got != 8 {
+	if got := (&lengths{ctx: t.Context(), units: 2, known: map[[sha256.Size]byte]int64{}, looks: mostLooks}).leastLength(jobs); got != 8 {
 		t.Errorf("%d, want 8", got)
 	}
 }
@@ -97,7 +97,7 @@ func TestPoolsBelowShortest(t *testing.T) {
 			}
 		}
 		p := makePool(1+r.IntN(3), nanos, before...)
-		least, shortest := p.least(), p.shortest(0, make([]int64, tasks), make([]int64, p.units), 0)
+		least, shortest := p.least(t.Context()), p.shortest(0, make([]int64, tasks), make([]int64, p.units), 0)
 		if least > shortest {
 			t.Errorf("pool %d: at least %d, and a schedule takes %d: %+v", n, least, shortest, p)
 		}

@@ -2,6 +2,7 @@ package layerwise
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -17,12 +18,11 @@ type point struct {
 
 // search looks for good cuts on a set.
 type search struct {
-	*Model
+	*worker
+	ctx  context.Context
 	set  *set
 	aim  problem.Aim
 	left int // tiles that may still be simulated
-
-	positions int // of knobs whose flow was found by tuned
 }
 
 // of estimates a lowering; infinity means that it cannot run.
@@ -127,15 +127,18 @@ func (s *search) promising(k *knob, of dag.LayerLowering) (cuts []dag.Cut) {
 	return cuts
 }
 
+// over reports whether the effort or the time is spent.
+func (s *search) over() bool { return s.left <= 0 || s.ctx.Err() != nil }
+
 // descend turns one knob after the other to its best position, until none gets better or the effort is spent.
 func (s *search) descend(p point) point {
-	for better := true; better && s.left > 0; {
+	for better := true; better && !s.over(); {
 		better = false
 		for i := range s.knobs {
 			k := &s.knobs[i]
 			from := p
 			for _, cut := range s.promising(k, from.layers[k.layer]) {
-				if s.left <= 0 {
+				if s.over() {
 					break
 				}
 				layers := slices.Clone(from.layers)

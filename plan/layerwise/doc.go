@@ -5,8 +5,8 @@
 // [Model.Of] cuts each into tiles, which are priced like tasks, and runs a few steps of a list schedule: a free unit takes the first
 // of the ready tiles of its device, by step and rank. Devices are chosen before, by the heterogeneous earliest finish time heuristic on tiles.
 // Of several other devices than processors each may have one part of the samples instead, as the policy data-parallel plans. On processors
-// with other devices the operations that no update waits for, such as loads, may be on processors, and all others on the other devices. The best
-// of these choices counts. A result is sent once to each memory in which it is read.
+// with other devices the operations that no update waits for, such as loads, may be on processors, and all others on the other devices, as the policy
+// apart plans. The best of these choices counts. A result is sent once to each memory in which it is read.
 //
 // A tile waits for the tiles whose results it reads. Two operations that cut a dimension of one storage meet tile by tile along
 // it, and otherwise one waits for all of the other one. So a chain of layers that are cut along samples has no barrier. Sums with cut terms
@@ -17,7 +17,7 @@
 // The cuts of one pass of a layer are a knob. The flow of operations is their time if they came one after the other, each
 // shared by all units of a kind. [Model.Rank] compares uniform cuts on all sets by their flow, and estimates the best ones of each kind of
 // set in turns. On the best sets it turns one knob after the other to the best of the positions with the least flow. Efforts are counted
-// in simulated tiles, so that equal input gives equal results.
+// in simulated tiles, so that equal input gives equal results on any number of processors. Sets that differ in the names of devices only are one.
 //
 // # Units
 //

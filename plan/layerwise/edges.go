@@ -17,11 +17,9 @@ type node struct {
 	uses    []use   // by access
 	in, out []int32 // edges
 	fixed   []fixed
-	aside   bool // no step waits for what it did in the step before
-
-	lowering dag.LayerLowering // of its layer, the last time
-	tiled    *tiled            // by that
-	priced   int32             // one number for operations whose tiles have equal prices
+	aside   bool  // no step waits for what it did in the step before:
+	after   bool  // it only reads what updates came by
+	priced  int32 // one number for operations whose tiles have equal prices
 }
 
 // fixed is a storage that an operation reads and none writes, as a data set. It is in the host's memory before the first step.
@@ -56,9 +54,6 @@ type edge struct {
 	pairs    []pair
 
 	fromUse, toUse *use
-
-	last linkKey // of the link asked for the last time
-	link *link
 }
 
 // pair says which parts of a side of from a part of a side of to waits for: parts that meet the range scaled, moved and widened.
@@ -269,7 +264,7 @@ func setAside(nodes []node, edges []edge) {
 		}
 	}
 	for n := range nodes {
-		nodes[n].aside = !behind[n] || !before[n]
+		nodes[n].aside, nodes[n].after = !behind[n] || !before[n], behind[n] && !before[n]
 	}
 }
 

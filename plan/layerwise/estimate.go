@@ -31,13 +31,13 @@ const (
 
 // Of estimates a step of a lowering on a set of devices.
 func (m *Model) Of(devices string, l *dag.Lowering, steady bool) (Estimate, error) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
 	s, err := m.setOf(devices)
 	if err != nil {
 		return Estimate{}, err
 	}
-	e, _, err := m.estimate(s, m.ofLayers(l), steady)
+	w := m.take()
+	defer m.give(w)
+	e, _, err := w.estimate(s, m.ofLayers(l), steady)
 	return e, err
 }
 
@@ -48,13 +48,13 @@ func (m *Model) Value(devices string, l *dag.Lowering, aim problem.Aim) (float64
 		e, err := m.Of(devices, l, aim.Steady)
 		return e.Value(aim), err
 	}
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
 	set, err := m.setOf(devices)
 	if err != nil {
 		return 0, err
 	}
-	s := &search{Model: m, set: set, aim: aim}
+	w := m.take()
+	defer m.give(w)
+	s := &search{worker: w, set: set, aim: aim}
 	return s.flowOf(s.flowsUnder(m.ofLayers(l)), uniform{}), nil
 }
 
@@ -66,10 +66,9 @@ func (m *Model) ofLayers(l *dag.Lowering) (layers []dag.LayerLowering) {
 	return layers
 }
 
-// estimate also returns the number of tiles that it has simulated. Policies find the first two ways
-// to choose devices. Where operations apart are better, the estimate is the geometric mean with the better one, since a search may come to that.
-func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estimate, int, error) {
-	p, err := m.newStep(s, layers)
+// estimate also returns the number of tiles that it has simulated. Policies find each of the ways to choose devices, of which the best counts.
+func (w *worker) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estimate, int, error) {
+	p, err := w.newStep(s, layers)
 	if err != nil {
 		return Estimate{}, 0, err
 	}
@@ -80,29 +79,29 @@ func (m *Model) estimate(s *set, layers []dag.LayerLowering, steady bool) (Estim
 		}
 	}
 	tiles := p.tiles * steps
-	e, ok := m.simulated(p, steps, steady, free)
+	e, ok := w.simulated(p, steps, steady, free)
 	if !ok {
 		return e, tiles, fmt.Errorf("layer-wise model: some operation has no device")
 	}
 	each := tiles
 	if s.others > 1 {
 		tiles += each
-		if by, ok := m.simulated(p, steps, steady, byParts); ok && by.Seconds < e.Seconds {
+		if by, ok := w.simulated(p, steps, steady, byParts); ok && by.Seconds < e.Seconds {
 			e = by
 		}
 	}
-	if s.processors && s.others > 0 {
+	if s.processors > 0 && s.others > 0 {
 		tiles += each
-		if by, ok := m.simulated(p, steps, steady, apart); ok && by.Seconds < e.Seconds {
-			e = Estimate{math.Sqrt(e.Seconds * by.Seconds), math.Sqrt(e.Joules * by.Joules)}
+		if by, ok := w.simulated(p, steps, steady, apart); ok && by.Seconds < e.Seconds {
+			e = by
 		}
 	}
 	return e, tiles, nil
 }
 
 // simulated runs some steps. It reports whether all operations have a device.
-func (m *Model) simulated(p *step, steps int, steady bool, way how) (e Estimate, ok bool) {
-	r := m.start(p, steps, way)
+func (w *worker) simulated(p *step, steps int, steady bool, way how) (e Estimate, ok bool) {
+	r := w.start(p, steps, way)
 	if r == nil || !r.simulate() {
 		return e, false
 	}

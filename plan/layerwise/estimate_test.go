@@ -1,8 +1,11 @@
 package layerwise
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -165,10 +168,35 @@ func TestRank(t *testing.T) {
 	one, two := testmachine.Shared(t, testmachine.CPU(1)), testmachine.Shared(t, testmachine.CPU(2))
 	m := chain(t, two, false, nil)
 	m.network.Machine = func(devices string) (*platform.Platform, error) {
-		return map[string]*platform.Platform{"one": one, "two": two}[devices], nil
+		return map[string]*platform.Platform{"one": one, "two": two, "": two}[devices], nil
 	}
-	ranked := must.Get(m.Rank([]string{"one", "two"}, problem.Aim{Objective: problem.Time, Steady: true}))(t)
+	ranked := must.Get(m.Rank(context.Background(), []string{"one", "two"}, problem.Aim{Objective: problem.Time, Steady: true}))(t)
 	if len(ranked) != 2 || ranked[0].Devices != "two" || math.Abs(ranked[0].Value-18e-6) > 1e-12 || math.Abs(ranked[1].Value-36e-6) > 1e-12 {
 		t.Errorf("ranked %+v", ranked)
+	}
+}
+
+// TestRankEqual: two GPUs differ in their names, so that the second one comes last, with the cuts and the value of the first one. Once its context has ended a
+// ranking has looked at no sets.
+func TestRankEqual(t *testing.T) {
+	p := testmachine.Node(t, testmachine.CPU(1), testmachine.GPU("g0"), testmachine.GPU("g1"))
+	m := chain(t, p, false, nil)
+	m.network.Machine = func(devices string) (*platform.Platform, error) {
+		if devices == "" {
+			return p, nil
+		}
+		return p.Select(devices)
+	}
+	aim := problem.Aim{Objective: problem.Time, Steady: true}
+	ranked := must.Get(m.Rank(context.Background(), []string{"g0", "g1", "cpu"}, aim))(t)
+	if len(ranked) != 3 || ranked[2].Devices != "g1" || !slices.ContainsFunc(ranked[:2], func(r Ranked) bool {
+		return r.Devices == "g0" && r.Value == ranked[2].Value && maps.Equal(r.Layers, ranked[2].Layers)
+	}) {
+		t.Errorf("ranked %+v", ranked)
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	if ranked := must.Get(m.Rank(ended, []string{"g0", "g1", "cpu"}, aim))(t); len(ranked) > 0 {
+		t.Errorf("ranked %+v after the end", ranked)
 	}
 }

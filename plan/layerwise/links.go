@@ -32,21 +32,29 @@ const (
 )
 
 // linkOf is the link of an edge.
-func (e *edge) linkOf(m *Model, number int32, from, to *tiled) *link {
-	key := linkKey{number, from, to}
-	if e.link != nil && e.last == key {
-		return e.link
+func (w *worker) linkOf(number int32, from, to *tiled) *link {
+	key, last := linkKey{number, from, to}, &w.links[number]
+	if last.link == nil || last.key != key {
+		*last = linked{key, w.Model.linkOf(key)}
 	}
+	return last.link
+}
+
+func (m *Model) linkOf(key linkKey) *link {
+	m.mutex.Lock()
 	l := m.links[key]
-	if l == nil {
-		l = m.newLink(e, from, to)
-		if m.linked += len(l.needs.list) + len(l.waiting.list); m.linked > mostLinked {
-			clear(m.links)
-			m.linked = 0
-		}
-		m.links[key] = l
+	m.mutex.Unlock()
+	if l != nil {
+		return l
 	}
-	e.last, e.link = key, l
+	l = m.newLink(&m.edges[key.edge], key.from, key.to)
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.linked += len(l.needs.list) + len(l.waiting.list); m.linked > mostLinked {
+		clear(m.links)
+		m.linked = 0
+	}
+	m.links[key] = l
 	return l
 }
 

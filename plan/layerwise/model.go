@@ -9,7 +9,8 @@ import (
 	"dahl/dag"
 )
 
-// Model estimates steps of a network on sets of devices of a machine. Goroutines may share it.
+// Model estimates steps of a network on sets of devices of a machine. Goroutines may share it: each takes a worker, and the mutex guards what all of them
+// keep.
 type Model struct {
 	network Network
 	nodes   []node
@@ -30,17 +31,55 @@ type Model struct {
 	links  map[linkKey]*link
 	linked int // numbers in their lists
 	sets   map[string]*set
+	unlike []*set            // those that differ in more than names
+	like   map[string]string // by device: the first one like it
 	tables map[tableKey]*table
-	flows  map[uniform][]flow
+	idle   []*worker
+}
 
-	step    step // the last one, whose room the next one takes
+// worker is room for one estimate after the other.
+type worker struct {
+	*Model
+	lowered []lowered // by node
+	links   []linked  // by edge
+	step    step      // the last one, whose room the next one takes
 	run     run
 	placing placing
 }
 
+// lowered is an operation whose layer is lowered so.
+type lowered struct {
+	by dag.LayerLowering
+	*tiled
+}
+
+// linked is a link, the last one of an edge.
+type linked struct {
+	key linkKey
+	*link
+}
+
+// take takes a worker, which give gives back.
+func (m *Model) take() *worker {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if n := len(m.idle); n > 0 {
+		w := m.idle[n-1]
+		m.idle = m.idle[:n-1]
+		return w
+	}
+	return &worker{Model: m, lowered: make([]lowered, len(m.nodes)), links: make([]linked, len(m.edges))}
+}
+
+func (m *Model) give(w *worker) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.idle = append(m.idle, w)
+}
+
 // New prepares the model of a network.
 func New(n Network) *Model {
-	m := &Model{network: n, storages: map[string]int{}, alike: map[string]int32{}, tiled: map[tileKey]*tiled{}, class: map[costKey]int32{}, links: map[linkKey]*link{}, sets: map[string]*set{}, tables: map[tableKey]*table{}, flows: map[uniform][]flow{}}
+	m := &Model{network: n, storages: map[string]int{}, alike: map[string]int32{}, tiled: map[tileKey]*tiled{}, class: map[costKey]int32{}, links: map[linkKey]*link{}, sets: map[string]*set{}, tables: map[tableKey]*table{}}
 	for t := range n.Operations {
 		o := &n.Operations[t]
 		m.nodes = append(m.nodes, node{Operation: o, layer: o.Task.Labels.Layer, at: int32(t), fused: -1, uses: m.usesOf(o), priced: m.pricedLike(o)})
@@ -192,8 +231,11 @@ func (m *Model) tiledBy(n *node, cut dag.Cut) *tiled {
 		own.Accumulators = min(max(cut.Accumulators, 1), summed)
 	}
 	key := tileKey{n.priced, own}
-	if t := m.tiled[key]; t != nil {
-		return t
+	m.mutex.Lock()
+	known := m.tiled[key]
+	m.mutex.Unlock()
+	if known != nil {
+		return known
 	}
 	t := &tiled{tiles: 1, terms: summed, sums: max(1, own.Accumulators), cut: own}
 	for i := range n.Sides {
@@ -203,6 +245,11 @@ func (m *Model) tiledBy(n *node, cut dag.Cut) *tiled {
 	all, err := n.Tiles(own)
 	if err != nil {
 		all = []Tile{{n.Task, t.tiles}}
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if known := m.tiled[key]; known != nil {
+		return known // of another goroutine
 	}
 	for _, tile := range all {
 		k := kind{class: m.classOf(&tile.Task), count: tile.Count, merge: tile.Task.Labels.Phase == "reduce"}
@@ -217,11 +264,13 @@ func (m *Model) tiledBy(n *node, cut dag.Cut) *tiled {
 }
 
 // tiledUnder is an operation whose layer is lowered so.
-func (m *Model) tiledUnder(n *node, of dag.LayerLowering) *tiled {
-	if n.tiled == nil || n.lowering != of {
-		n.lowering, n.tiled = of, m.tiledBy(n, n.Cut(of))
+func (w *worker) tiledUnder(n int32, of dag.LayerLowering) *tiled {
+	l := &w.lowered[n]
+	if l.tiled == nil || l.by != of {
+		node := &w.nodes[n]
+		*l = lowered{of, w.tiledBy(node, node.Cut(of))}
 	}
-	return n.tiled
+	return l.tiled
 }
 
 // chain finds the tiles that add to one accumulator one after the other, see [dag.Expand].

@@ -10,8 +10,8 @@ import (
 // how is a way to choose devices.
 type how uint8
 
-// The ways. Apart, operations aside are on processors, and the others on other devices. By parts, tiles of one part of a dimension are on one
-// of the other devices, as the policy data-parallel has them.
+// The ways. By parts, tiles of one part of a dimension are on one of the other devices, as the policy data-parallel has them. Apart, operations aside are
+// on processors, and the others on other devices by parts, as the policy apart has them.
 const (
 	free how = iota
 	apart
@@ -35,10 +35,10 @@ type placing struct {
 }
 
 // place returns the device of each tile; nil means that some tile can run nowhere.
-func (m *Model) place(p *step, way how) []int8 {
+func (w *worker) place(p *step, way how) []int8 {
 	memories := p.set.memories
 	p.devices = sized(p.devices, p.tiles)
-	h := &m.placing
+	h := &w.placing
 	*h = placing{step: p, how: way, done: sized(h.done, p.cells), homes: sized(h.homes, p.cells), ends: sized(h.ends, p.tiles), fixed: sized(h.fixed, p.storages*memories),
 		units: h.units, there: sized(h.there, p.cells*memories), sent: sized(h.sent, p.parts*memories),
 		engines: h.engines, until: sized(h.until, memories)}
@@ -99,7 +99,7 @@ func (p *step) findReaders() {
 // tile places a tile.
 func (h *placing) tile(a *active, k int32) bool {
 	best, least, begin, home := -1, math.Inf(1), 0.0, -1
-	if h.how == byParts {
+	if h.how == byParts || h.how == apart && !a.aside {
 		home = h.home(a, k)
 	}
 	for d := range h.set.Devices {
@@ -155,17 +155,28 @@ func (h *placing) home(a *active, k int32) int {
 	return others[(2*at+1)*len(others)/(2*parts)]
 }
 
-// belongs reports whether an operation may be on a device where operations aside are apart.
+// belongs reports whether an operation may be on a device where operations aside are apart, see the policy of that name.
 func (h *placing) belongs(a *active, d int) bool {
-	if h.set.Devices[d].IsProcessor() == a.aside {
+	if h.mayHave(a, d) {
 		return true
 	}
 	for e := range h.set.Devices {
-		if of := &h.set.Devices[e]; of.IsProcessor() == a.aside && !of.PlacedOnly && a.ns[e] >= 0 {
+		if h.mayHave(a, e) && !h.set.Devices[e].PlacedOnly && a.ns[e] >= 0 {
 			return false
 		}
 	}
 	return true
+}
+
+func (h *placing) mayHave(a *active, d int) bool {
+	of := &h.set.Devices[d]
+	switch {
+	case !a.aside || !of.IsProcessor():
+		return of.IsProcessor() == a.aside
+	case a.after:
+		return h.set.last < 0 || d == h.set.last
+	}
+	return d != h.set.last || of.Count > 1
 }
 
 // merge adds the accumulators of each part of the result, where the last of them is.

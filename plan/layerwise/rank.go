@@ -2,10 +2,12 @@ package layerwise
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
 	"dahl/dag"
+	"dahl/parallel"
 	"dahl/plan/problem"
 	"dahl/platform"
 )
@@ -21,8 +23,9 @@ type Ranked struct {
 const (
 	comparing = 250_000 // sets
 	sharing   = 60_000  // in a round, for all sets together
-	tuning    = 10_000  // positions of knobs, while sets are compared
+	tuning    = 8_000   // positions of knobs, while sets are compared
 	fewKnobs  = 60      // of a network whose lowerings are compared by estimates
+	atOnce    = 4       // sets between two looks at what is left
 )
 
 // round is a search of cuts on the first sets, and of no kind on more than some.
@@ -38,53 +41,114 @@ type ranking struct {
 	kind    [2]int // whether it has processors, and its number of other devices up to two
 	flow    float64
 	known   bool // the value is an estimate
+	isTuned bool
 	found   bool // cuts were searched
 }
 
-// Rank orders sets of devices: the best one of each kind first, and then the others, each the most promising first. It compares uniform cuts by their flow, estimates the steps of the best ones of each
-// kind of set, and searches cuts for the best sets.
-func (m *Model) Rank(sets []string, aim problem.Aim) ([]Ranked, error) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
+// Rank orders sets of devices: the best one of each kind first, and then the others, each the most promising first. Sets equal to one of these come last. It compares uniform cuts by their flow, estimates the steps of the best ones of each
+// kind of set, and searches cuts for the best sets. When ctx ends, the list is as good as it is by then, and may lack sets.
+func (m *Model) Rank(ctx context.Context, sets []string, aim problem.Aim) ([]Ranked, error) {
 	var all []*ranking
+	equal := map[*set][]string{} // sets behind the first of them
 	for _, devices := range sets {
+		if ctx.Err() != nil {
+			break
+		}
 		set, err := m.setOf(devices)
 		if err != nil {
 			return nil, err
 		}
-		r := &ranking{search: &search{Model: m, set: set, aim: aim}, devices: devices, kind: set.kind(), flow: math.Inf(1)}
+		if others, known := equal[set]; known {
+			equal[set] = append(others, devices)
+			continue
+		}
+		equal[set] = nil
+		all = append(all, &ranking{search: &search{ctx: ctx, set: set, aim: aim}, devices: devices, kind: set.kind(), flow: math.Inf(1)})
+	}
+	m.findFlows(all)
+	all = slices.DeleteFunc(all, func(r *ranking) bool { return math.IsInf(r.flow, 1) })
+	slices.SortStableFunc(all, func(a, b *ranking) int { return cmp.Compare(a.flow, b.flow) })
+	m.compare(all)
+	slices.SortStableFunc(all, (*ranking).compare)
+	for _, r := range rounds {
+		m.each(r.chosen(all), func(of *ranking) { of.searchCuts(r.effort) })
+		m.share(all)
+		slices.SortStableFunc(all, (*ranking).compare)
+	}
+	var ranked, last []Ranked
+	for _, r := range leadersFirst(all) {
+		ranked = append(ranked, Ranked{r.devices, m.byLayer(r.layers), r.value})
+		for _, devices := range equal[r.set] {
+			last = append(last, Ranked{devices, m.byLayer(r.layers), r.value})
+		}
+	}
+	return append(ranked, last...), nil
+}
+
+// each does something for some sets, several at one time, until their context ends.
+func (m *Model) each(some []*ranking, do func(*ranking)) {
+	if len(some) == 0 {
+		return
+	}
+	_ = parallel.Do(some[0].ctx, len(some), func(i int) error {
+		r := some[i]
+		r.worker = m.take()
+		defer m.give(r.worker)
+		do(r)
+		return nil
+	})
+}
+
+// eachWithin does something for the first sets, a few at one time, until a number of tiles is simulated.
+func (m *Model) eachWithin(all []*ranking, tiles int, do func(*ranking)) {
+	for at := 0; at < len(all) && tiles > 0; at += atOnce {
+		some := all[at:min(at+atOnce, len(all))]
+		for _, r := range some {
+			r.left = 0
+		}
+		m.each(some, do)
+		for _, r := range some {
+			tiles += r.left
+		}
+	}
+}
+
+// findFlows finds the uniform cut of each set with the least flow.
+func (m *Model) findFlows(all []*ranking) {
+	var cuts []uniform
+	at := map[uniform]int{}
+	for _, r := range all {
+		for _, u := range starts(r.set.units, r.set.others) {
+			if _, known := at[u]; !known {
+				at[u], cuts = len(cuts), append(cuts, u)
+			}
+		}
+	}
+	flows := make([][]flow, len(cuts))
+	if len(all) == 0 || parallel.Do(all[0].ctx, len(cuts), func(i int) error {
+		w := m.take()
+		defer m.give(w)
+		flows[i] = w.flowsUnder(m.layersOf(cuts[i]))
+		return nil
+	}) != nil {
+		return
+	}
+	m.each(all, func(r *ranking) {
 		best := uniform{}
-		for _, u := range starts(set.units, set.others) {
-			if v := r.flowOf(m.flowsOf(u), u); v < r.flow {
+		for _, u := range starts(r.set.units, r.set.others) {
+			if v := r.flowOf(flows[at[u]], u); v < r.flow {
 				best, r.flow = u, v
 			}
 		}
-		if r.layers = m.layersOf(best); !math.IsInf(r.flow, 1) {
-			all = append(all, r)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *ranking) int { return cmp.Compare(a.flow, b.flow) })
-	compare(all)
-	slices.SortStableFunc(all, (*ranking).compare)
-	for _, r := range rounds {
-		r.search(all)
-		share(all)
-		slices.SortStableFunc(all, (*ranking).compare)
-	}
-	var ranked []Ranked
-	for _, r := range leadersFirst(all) {
-		ranked = append(ranked, Ranked{r.devices, m.byLayer(r.layers), r.value})
-	}
-	return ranked, nil
+		r.layers = m.layersOf(best)
+	})
 }
 
 // effort is the effort of a search on the set: none where it would not turn each knob once.
 func (r *ranking) effort(most int) int {
 	tiles := 0
-	for n := range r.nodes {
-		if node := &r.nodes[n]; node.tiled != nil {
-			tiles += node.tiled.tiles
-		}
+	for _, f := range r.flowsUnder(r.layers) {
+		tiles += int(f.count) * f.tiles
 	}
 	if most < steadySteps*tiles*len(r.knobs) {
 		return 0
@@ -98,32 +162,28 @@ func (r *ranking) compare(to *ranking) int { return cmp.Compare(r.weighed(), to.
 
 func (r *ranking) weighed() float64 { return r.value * (1 + float64(len(r.set.Devices))/15) }
 
-// compare estimates the sets in turns of their kinds until the effort is spent. The others get their flow, times what it is too low in their kind.
-func compare(all []*ranking) {
-	byKind, kinds := map[[2]int][]*ranking{}, [][2]int(nil)
+// compare estimates the sets in turns of their kinds until the effort is spent. The others get their flow, times what it is too low in their kind. The
+// best sets of processors are tuned.
+func (m *Model) compare(all []*ranking) {
+	m.eachWithin(turns(all), comparing, func(r *ranking) { r.value, r.known = r.search.of(r.layers), true })
+	var tunable []*ranking
 	for _, r := range all {
-		if byKind[r.kind] == nil {
-			kinds = append(kinds, r.kind)
+		if r.known && r.kind[1] == 0 && len(m.knobs) <= fewKnobs {
+			tunable = append(tunable, r)
 		}
-		byKind[r.kind] = append(byKind[r.kind], r)
 	}
-	left, positions, ratios := comparing, tuning, map[[2]int]float64{}
-	for more := true; more && left > 0; {
-		more = false
-		for _, kind := range kinds {
-			if len(byKind[kind]) == 0 || left <= 0 {
-				continue
-			}
-			r := byKind[kind][0]
-			byKind[kind], more = byKind[kind][1:], true
-			r.left = 0
-			r.value, r.known = r.search.of(r.layers), true
-			if r.kind[1] == 0 && positions > 0 && len(r.knobs) <= fewKnobs {
-				r.point = r.tuned(r.point)
-				positions -= r.positions
-			}
-			left += r.left
-			ratios[kind] = max(ratios[kind], r.value/r.flow)
+	slices.SortStableFunc(tunable, func(a, b *ranking) int { return cmp.Compare(a.value, b.value) })
+	n := 0
+	for left := tuning; n < len(tunable) && left > 0; n++ {
+		for i := range m.knobs {
+			left -= len(tunable[n].evenly(&m.knobs[i]))
+		}
+	}
+	m.each(tunable[:n], func(r *ranking) { r.point, r.isTuned = r.tuned(r.point), true })
+	ratios := map[[2]int]float64{}
+	for _, r := range all {
+		if r.known {
+			ratios[r.kind] = max(ratios[r.kind], r.value/r.flow)
 		}
 	}
 	for _, r := range all {
@@ -133,9 +193,28 @@ func compare(all []*ranking) {
 	}
 }
 
+// turns lists the first set of each kind, then the second ones, and so on.
+func turns(all []*ranking) (list []*ranking) {
+	byKind, kinds := map[[2]int][]*ranking{}, [][2]int(nil)
+	for _, r := range all {
+		if byKind[r.kind] == nil {
+			kinds = append(kinds, r.kind)
+		}
+		byKind[r.kind] = append(byKind[r.kind], r)
+	}
+	for len(list) < len(all) {
+		for _, kind := range kinds {
+			if of := byKind[kind]; len(of) > 0 {
+				list, byKind[kind] = append(list, of[0]), of[1:]
+			}
+		}
+	}
+	return list
+}
+
 // kind tells sets apart whose flows differ from their steps in unlike ways.
 func (s *set) kind() (k [2]int) {
-	if s.processors {
+	if s.processors > 0 {
 		k[0] = 1
 	}
 	return [2]int{k[0], min(s.others, 2)}
@@ -145,15 +224,14 @@ func (s *set) kind() (k [2]int) {
 func (s *search) tuned(p point) point {
 	layers := slices.Clone(p.layers)
 	for i := range s.knobs {
+		if s.ctx.Err() != nil {
+			return p
+		}
 		k := &s.knobs[i]
 		least := math.Inf(1)
-		for _, cut := range k.cuts(s.set.units) {
-			if parts := k.parts(&cut); parts > 1 && 2*parts < s.set.units || cut.Accumulators != 0 && cut.Accumulators != min(4, k.terms(&cut)) {
-				continue
-			}
+		for _, cut := range s.evenly(k) {
 			of := layers[k.layer]
 			*of.Cut(k.pass) = cut
-			s.positions++
 			if v := s.flowOfKnob(k, of); v < least {
 				least = v
 				layers[k.layer] = of
@@ -166,20 +244,32 @@ func (s *search) tuned(p point) point {
 	return p
 }
 
-// search searches cuts on the first sets.
-func (of round) search(all []*ranking) {
+// evenly lists the positions of a knob with work for at least half of the units, or whole operations.
+func (s *search) evenly(k *knob) []dag.Cut {
+	return slices.DeleteFunc(k.cuts(s.set.units), func(cut dag.Cut) bool {
+		parts := k.parts(&cut)
+		return parts > 1 && 2*parts < s.set.units || cut.Accumulators != 0 && cut.Accumulators != min(4, k.terms(&cut))
+	})
+}
+
+// chosen are the first sets, in which cuts are searched.
+func (of round) chosen(all []*ranking) (some []*ranking) {
 	inKind := map[[2]int]int{}
 	for _, r := range all {
-		if inKind[r.kind]++; inKind[r.kind] > of.ofAKind || of.sets == 0 {
-			continue
+		if inKind[r.kind]++; inKind[r.kind] <= of.ofAKind && len(some) < of.sets {
+			some = append(some, r)
 		}
-		of.sets--
-		r.left = r.effort(of.effort)
-		if r.kind[1] == 0 && r.positions == 0 {
-			r.point = r.tuned(r.point)
-		}
-		r.point, r.found = r.descend(r.point), true
 	}
+	return some
+}
+
+// searchCuts searches cuts on a set.
+func (r *ranking) searchCuts(effort int) {
+	r.left = r.effort(effort)
+	if r.kind[1] == 0 && !r.isTuned {
+		r.point = r.tuned(r.point)
+	}
+	r.point, r.found = r.descend(r.point), true
 }
 
 // leadersFirst puts the first set of each kind before the others.
@@ -197,25 +287,20 @@ func leadersFirst(all []*ranking) []*ranking {
 }
 
 // share tries the best lowering of each kind on the other sets of its kind.
-func share(all []*ranking) {
+func (m *Model) share(all []*ranking) {
 	best := map[[2]int]*ranking{}
 	for _, r := range all {
 		if of := best[r.kind]; r.found && (of == nil || r.value < of.value) {
 			best[r.kind] = r
 		}
 	}
-	left := sharing
-	for _, r := range all {
-		from := best[r.kind]
-		if from == nil || from == r || left <= 0 {
-			continue
+	others := slices.DeleteFunc(slices.Clone(all), func(r *ranking) bool { return best[r.kind] == nil || best[r.kind] == r })
+	m.eachWithin(others, sharing, func(r *ranking) {
+		layers := best[r.kind].layers
+		if v := r.search.of(layers); v < r.value {
+			r.point, r.known = point{layers, v}, true
 		}
-		r.left = 0
-		if v := r.search.of(from.layers); v < r.value {
-			r.point, r.known = point{from.layers, v}, true
-		}
-		left += r.left
-	}
+	})
 }
 
 // byLayer names the layers that can be cut.
@@ -235,23 +320,15 @@ type flow struct {
 	count float64
 }
 
-// flowsOf are the operations of a uniform lowering.
-func (m *Model) flowsOf(u uniform) []flow {
-	if _, ok := m.flows[u]; !ok {
-		m.flows[u] = m.flowsUnder(m.layersOf(u))
-	}
-	return m.flows[u]
-}
-
 // flowsUnder are the operations of a lowering.
-func (m *Model) flowsUnder(layers []dag.LayerLowering) (all []flow) {
+func (w *worker) flowsUnder(layers []dag.LayerLowering) (all []flow) {
 	at := map[*tiled]int{}
-	for n := range m.nodes {
-		node := &m.nodes[n]
-		if node.fused >= 0 && m.network.Fused[node.fused].Applies(layers[node.layerAt]) != node.isFused {
+	for n := range w.nodes {
+		node := &w.nodes[n]
+		if node.fused >= 0 && w.network.Fused[node.fused].Applies(layers[node.layerAt]) != node.isFused {
 			continue
 		}
-		t := m.tiledUnder(node, layers[node.layerAt])
+		t := w.tiledUnder(int32(n), layers[node.layerAt])
 		i, ok := at[t]
 		if !ok {
 			i = len(all)

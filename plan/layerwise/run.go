@@ -7,7 +7,7 @@ import (
 )
 
 // run is some steps of a network as a list schedule: a unit that is free takes the first of the ready tiles of its device, by step and
-// rank. [Model.place] gives tiles to devices. A result is sent to the memories of its readers as soon as it is complete.
+// rank. [worker.place] gives tiles to devices. A result is sent to the memories of its readers as soon as it is complete.
 type run struct {
 	*step
 	steps     int
@@ -31,6 +31,8 @@ type lane struct {
 	queue   ready.Heap[queued] // the ready tiles
 	free    int
 	changed float64 // when all units became idle or the first one busy
+	tiles   int     // of a step, all of which begin before those of the next one; 0 means that steps may overlap
+	begun   int
 }
 
 // event is the end of a tile, or the arrival of its part of a parcel in a memory.
@@ -56,18 +58,23 @@ const (
 )
 
 // start begins a run of some steps; nil means that some tile can run nowhere.
-func (m *Model) start(p *step, steps int, way how) *run {
-	r := &m.run
+func (w *worker) start(p *step, steps int, way how) *run {
+	r := &w.run
 	devices, memories := len(p.set.Devices), p.set.memories
 	*r = run{step: p, steps: steps, events: r.events[:0], lanes: sized(r.lanes, devices), ends: sized(r.ends, steps), used: sized(r.used, devices), span: sized(r.span, devices),
 		need: sized(r.need, steps*p.tiles), left: sized(r.left, steps*p.cells), away: r.away, out: sized(r.out, memories), into: sized(r.into, memories)}
 	if devices > 1 {
-		if r.placed = m.place(p, way); r.placed == nil {
+		if r.placed = w.place(p, way); r.placed == nil {
 			return nil
 		}
 	}
 	for d := range r.lanes {
-		r.lanes[d].free = p.set.Devices[d].Count
+		r.lanes[d] = lane{queue: r.lanes[d].queue[:0], free: p.set.Devices[d].Count}
+	}
+	for _, d := range r.placed {
+		if of := &p.set.Devices[d]; way == apart && of.IsProcessor() && of.Count == 1 {
+			r.lanes[d].tiles++
+		}
 	}
 	if memories > 1 {
 		r.away = sized(r.away, steps*p.cells*memories)
@@ -86,7 +93,8 @@ func (m *Model) start(p *step, steps int, way how) *run {
 	return r
 }
 
-// drop leaves out the links from readers in other memories to the next writer of what they read. These read copies, which may have versions.
+// drop leaves out the links from readers to the next writer of what they read where one of them is aside or they are in other memories. These have versions
+// or copies.
 func (r *run) drop() {
 	for i := range r.active {
 		a := &r.active[i]
@@ -97,7 +105,8 @@ func (r *run) drop() {
 	}
 	for i := range r.links {
 		l := &r.links[i]
-		l.dropped = l.edge.carried && !l.edge.data && r.active[l.from].where&r.active[l.to].where == 0
+		from, to := &r.active[l.from], &r.active[l.to]
+		l.dropped = l.edge.carried && !l.edge.data && (from.aside || to.aside || from.where&to.where == 0)
 	}
 }
 
@@ -166,7 +175,11 @@ func (r *run) begin() {
 	for d := range r.lanes {
 		l := &r.lanes[d]
 		for l.free > 0 && len(l.queue) > 0 {
+			if l.tiles > 0 && int(l.queue[0]>>(tileBits+orderBits)) > l.begun/l.tiles {
+				break
+			}
 			key := l.queue.Pop()
+			l.begun++
 			i := int32(key>>(tileBits+orderBits))*int32(r.tiles) + int32(key&(1<<tileBits-1))
 			ns := r.nsOf(i, d)
 			if l.free == r.set.Devices[d].Count {

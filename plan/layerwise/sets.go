@@ -3,6 +3,7 @@ package layerwise
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"dahl/dag"
@@ -18,8 +19,9 @@ type set struct {
 	costs  map[*tiled]*costs
 	units  int
 
-	processors bool // that any task may run on
-	others     int  // devices, likewise
+	processors int // units of devices that any task may run on,
+	last       int // the last of these devices, or -1 where they have one unit together,
+	others     int // and the other devices
 
 	memories int   // of its devices and of the host
 	memory   []int // by device: its number among them; the host's is 0
@@ -44,7 +46,7 @@ type way struct {
 
 // tableKey tells the devices of all sets apart whose tiles may differ in cost: by number of units, and of units that share the memory.
 type tableKey struct {
-	device         string
+	device         string // the first of those that differ in their names only
 	units, sharing int
 	placed         bool
 }
@@ -61,6 +63,8 @@ type price struct {
 
 // setOf is a set of devices by its list.
 func (m *Model) setOf(devices string) (*set, error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
 	if s := m.sets[devices]; s != nil {
 		return s, nil
 	}
@@ -68,7 +72,7 @@ func (m *Model) setOf(devices string) (*set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("layer-wise model: %w", err)
 	}
-	s := &set{Platform: p, idle: p.HostPower.Value, costs: map[*tiled]*costs{}}
+	s := &set{Platform: p, last: -1, idle: p.HostPower.Value, costs: map[*tiled]*costs{}}
 	for d := range p.Devices {
 		device := &p.Devices[d]
 		s.idle += device.Watts(device.AtClock, 0)
@@ -77,7 +81,9 @@ func (m *Model) setOf(devices string) (*set, error) {
 		if !device.PlacedOnly {
 			s.units += device.Count
 			if device.IsProcessor() {
-				s.processors = true
+				if s.processors += device.Count; s.processors > 1 {
+					s.last = d
+				}
 			} else {
 				s.others++
 			}
@@ -87,9 +93,22 @@ func (m *Model) setOf(devices string) (*set, error) {
 		s.idle += p.Links[i].IdleWatts
 	}
 	s.findWays()
-	s.findTables(m)
+	if err := s.findTables(m); err != nil {
+		return nil, err
+	}
+	if at := slices.IndexFunc(m.unlike, s.equal); at >= 0 {
+		s = m.unlike[at]
+	} else {
+		m.unlike = append(m.unlike, s)
+	}
 	m.sets[devices] = s
 	return s, nil
+}
+
+// equal reports whether any step takes as long on another set, and as many joules.
+func (s *set) equal(o *set) bool {
+	return s.idle == o.idle && s.memories == o.memories && slices.Equal(s.tables, o.tables) && slices.Equal(s.watts, o.watts) &&
+		slices.Equal(s.memory, o.memory) && slices.Equal(s.ways, o.ways)
 }
 
 // findWays numbers the memories and finds the ways between them.
@@ -116,6 +135,8 @@ func (s *set) findWays() {
 
 // costsOf are the costs of an operation under a cut.
 func (m *Model) costsOf(s *set, n *node, t *tiled) (*costs, error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
 	if c := s.costs[t]; c != nil {
 		return c, nil
 	}
@@ -145,10 +166,17 @@ func (m *Model) costsOf(s *set, n *node, t *tiled) (*costs, error) {
 }
 
 // findTables finds the tables of the devices, which other sets may have too.
-func (s *set) findTables(m *Model) {
+func (s *set) findTables(m *Model) error {
+	if m.like == nil {
+		whole, err := m.network.Machine("")
+		if err != nil {
+			return fmt.Errorf("layer-wise model: %w", err)
+		}
+		m.like = likeDevices(whole)
+	}
 	for d := range s.Devices {
 		device := &s.Devices[d]
-		key := tableKey{device: device.Name, units: device.Count, placed: device.PlacedOnly}
+		key := tableKey{device: m.like[device.Name], units: device.Count, placed: device.PlacedOnly}
 		for e := range s.Devices {
 			if s.Devices[e].Memory == device.Memory {
 				key.sharing += s.Devices[e].Count
@@ -159,6 +187,34 @@ func (s *set) findTables(m *Model) {
 		}
 		s.tables = append(s.tables, m.tables[key])
 	}
+	return nil
+}
+
+// likeDevices finds for each device of a machine the first one that differs in its name and its place only.
+func likeDevices(p *platform.Platform) map[string]string {
+	type nameless struct {
+		platform.Device
+		memory platform.Memory
+		models []platform.Model
+	}
+	var all []nameless
+	like := map[string]string{}
+	for d := range p.Devices {
+		of := nameless{Device: p.Devices[d], memory: p.Memories[p.Devices[d].Memory]}
+		of.Name, of.Memory, of.Ordinal, of.memory.Name = "", 0, 0, ""
+		for _, model := range p.Models {
+			if model.Device == p.Devices[d].Name {
+				model.Device = ""
+				of.models = append(of.models, model)
+			}
+		}
+		first := slices.IndexFunc(all, func(known nameless) bool { return reflect.DeepEqual(known, of) })
+		if all = append(all, of); first < 0 {
+			first = d
+		}
+		like[p.Devices[d].Name] = p.Devices[first].Name
+	}
+	return like
 }
 
 // priced makes sure that the prices of an operation's tiles are known.

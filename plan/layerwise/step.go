@@ -78,20 +78,20 @@ func (l *link) needed(tile int) int32 {
 	return l.needs.start[tile+1] - l.needs.start[tile]
 }
 
-// newStep collects the operations of a lowering, their prices on a set and their links. The model has one step at a time.
-func (m *Model) newStep(s *set, layers []dag.LayerLowering) (*step, error) {
-	p := &m.step
-	*p = step{set: s, storages: len(m.storages), active: p.active[:0], links: p.links[:0], at: sized(p.at, len(m.nodes)), owner: p.owner, need: p.need, past: p.past,
-		applies: sized(p.applies, len(m.fused)), devices: p.devices, byRank: p.byRank, readers: p.readers}
+// newStep collects the operations of a lowering, their prices on a set and their links. The worker has one step at a time.
+func (w *worker) newStep(s *set, layers []dag.LayerLowering) (*step, error) {
+	p := &w.step
+	*p = step{set: s, storages: len(w.storages), active: p.active[:0], links: p.links[:0], at: sized(p.at, len(w.nodes)), owner: p.owner, need: p.need, past: p.past,
+		applies: sized(p.applies, len(w.fused)), devices: p.devices, byRank: p.byRank, readers: p.readers}
 	for f := range p.applies {
-		p.applies[f] = m.network.Fused[f].Applies(layers[m.fused[f]])
+		p.applies[f] = w.network.Fused[f].Applies(layers[w.fused[f]])
 	}
-	for _, n := range m.order {
-		node := &m.nodes[n]
+	for _, n := range w.order {
+		node := &w.nodes[n]
 		if p.at[n] = -1; node.fused >= 0 && p.applies[node.fused] != node.isFused {
 			continue
 		}
-		if err := p.add(m, n, layers[node.layerAt]); err != nil {
+		if err := p.add(w, n, layers[node.layerAt]); err != nil {
 			return nil, err
 		}
 	}
@@ -99,8 +99,8 @@ func (m *Model) newStep(s *set, layers []dag.LayerLowering) (*step, error) {
 	for i := range p.active {
 		p.own(i)
 	}
-	for e := range m.edges {
-		p.link(m, int32(e))
+	for e := range w.edges {
+		p.link(w, int32(e))
 	}
 	p.rank()
 	return p, nil
@@ -117,10 +117,10 @@ func sized[T any](list []T, n int) []T {
 }
 
 // add adds an operation whose layer is lowered so.
-func (p *step) add(m *Model, n int32, of dag.LayerLowering) error {
-	node := &m.nodes[n]
-	t := m.tiledUnder(node, of)
-	costs, err := m.costsOf(p.set, node, t)
+func (p *step) add(w *worker, n int32, of dag.LayerLowering) error {
+	node := &w.nodes[n]
+	t := w.tiledUnder(n, of)
+	costs, err := w.costsOf(p.set, node, t)
 	if err != nil {
 		return err
 	}
@@ -164,14 +164,14 @@ func (p *step) own(i int) {
 }
 
 // link adds the link of an edge, if both operations take part.
-func (p *step) link(m *Model, e int32) {
-	of := &m.edges[e]
+func (p *step) link(w *worker, e int32) {
+	of := &w.edges[e]
 	from, to := p.at[of.from], p.at[of.to]
 	if from < 0 || to < 0 {
 		return
 	}
 	f, t := &p.active[from], &p.active[to]
-	l := activeLink{link: of.linkOf(m, e, f.tiled, t.tiled), edge: of, from: from, to: to, first: int32(p.cells), results: of.results(f.tiled)}
+	l := activeLink{link: w.linkOf(e, f.tiled, t.tiled), edge: of, from: from, to: to, first: int32(p.cells), results: of.results(f.tiled)}
 	if of.data && p.set.memories > 1 {
 		p.parcel(&l, int32(len(p.links)), f)
 	}

@@ -198,20 +198,6 @@ func TestWarm(t *testing.T) {
 	}
 }
 
-func BenchmarkSolve(b *testing.B) {
-	for _, c := range []struct{ tasks, width int }{{70, 5}, {350, 10}} {
-		for _, energy := range []bool{false, true} {
-			p := layered(1, c.tasks, c.width).problem(b, energy)
-			b.Run(fmt.Sprintf("%dx%d/energy=%v", p.Rows(), p.Columns(), energy), func(b *testing.B) {
-				for b.Loop() {
-					r := solve(b, NewSolver(p))
-					b.ReportMetric(float64(r.Iterations), "iterations")
-				}
-			})
-		}
-	}
-}
-
 // TestWeights: the weights of steepest edge are the squared norms of the rows of B⁻¹, also after
 // many updates, new rows, and pivots of the primal simplex.
 func TestWeights(t *testing.T) {

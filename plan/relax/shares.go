@@ -24,7 +24,7 @@ type Sharing struct {
 }
 
 // Shares finds a bound of all lowerings on all sets of devices. It splits the sets with the least bound by the units of the device of
-// which they have the most different numbers: with few units each has more of the bandwidth of the memory.
+// which they have the most different numbers: with few units each has more of the bandwidth of the memory. When ctx ends, it is the best so far.
 func Shares(ctx context.Context, s *Sharing) (*shares.Bound, error) {
 	first, err := s.leaf(ctx, shares.All(s.Platform))
 	if err != nil {
@@ -50,7 +50,9 @@ func Shares(ctx context.Context, s *Sharing) (*shares.Bound, error) {
 			}
 			parts = append(parts, *l)
 		}
-		b.Leaves = slices.Replace(b.Leaves, at, at+1, parts...)
+		if ctx.Err() == nil { // else their bounds may be less than the one of the whole
+			b.Leaves = slices.Replace(b.Leaves, at, at+1, parts...)
+		}
 	}
 	for i := range b.Leaves {
 		if err := s.prove(&b.Leaves[i]); err != nil {

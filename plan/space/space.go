@@ -1,6 +1,7 @@
 package space
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,9 +45,9 @@ type Space struct {
 	Layers         []string
 	Neighbourhoods []Neighbourhood
 	// Shares returns the work of a step in every lowering, and the machine with all devices of the sets; nil means that nobody knows.
-	Shares func() (*shares.Step, *platform.Platform, error)
-	// Ranked lists choices by the layer-wise model, the most promising first; nil means there is no model.
-	Ranked func(problem.Aim) ([]Ranked, error)
+	Shares func(context.Context) (*shares.Step, *platform.Platform, error)
+	// Ranked lists choices on sets of devices by the layer-wise model, the most promising first, until ctx ends; nil means there is no model.
+	Ranked func(ctx context.Context, devices []string, aim problem.Aim) ([]Ranked, error)
 	// Estimate is the value of any choice by the model. False means that the model does not know; nil that there is none.
 	Estimate func(Choice, problem.Aim) (value float64, known bool)
 }

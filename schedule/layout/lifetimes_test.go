@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -104,19 +103,5 @@ func TestNeighboursAreFoundAtOnce(t *testing.T) {
 	}
 	if most := 4 * (n - 2); looked > most {
 		t.Errorf("%d storages are looked at, want at most %d", looked, most)
-	}
-}
-
-// BenchmarkChain lays out chains of storages, each live with its two neighbours.
-func BenchmarkChain(b *testing.B) {
-	for _, n := range []int{1000, 2000, 4000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			prog := &dag.Program{Graphs: []*dag.Graph{chainGraph(b, slices.Repeat([]int{64}, n)...)}}
-			for b.Loop() {
-				if _, err := Program(prog, nil); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

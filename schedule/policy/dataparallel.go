@@ -14,9 +14,18 @@ var DataParallel = New(schedule.Doc{
 	Name:     "data-parallel",
 	Sentence: "as heft, but tasks on one part of a batch, or of the channels, rows or columns of a layer, stay in one memory",
 	Paper:    "A. Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014",
-}, func(p *schedule.Problem) (*schedule.Plan, error) { return byRank(p, memoriesOfParts(p)) })
+}, func(p *schedule.Problem) (*schedule.Plan, error) {
+	return byRank(p, inMemories(p, memoriesOfParts(p, func(*platform.Device) bool { return true })), nil)
+})
 
-// memoriesOfParts gives tasks on one part of the data one memory, by task. A part is one of the batch, or of the
+// inMemories allows the workers in the memory of each task.
+func inMemories(p *schedule.Problem, goes []platform.MemoryID) func(dag.TaskID, platform.WorkerID) bool {
+	return func(t dag.TaskID, w platform.WorkerID) bool {
+		return goes[t] == anywhere || goes[t] == p.Platform.MemoryOf(w)
+	}
+}
+
+// memoriesOfParts gives tasks on one part of the data one memory, by task, of those of some devices. A part is one of the batch, or of the
 // channels, rows or columns of a layer.
 //
 // HEFT puts a task where it ends first, and does not see that its successors will have to fetch its results. Here
@@ -27,7 +36,7 @@ var DataParallel = New(schedule.Doc{
 // move. Without parts, or with workers in one memory only, the plan is HEFT's.
 //
 // Krizhevsky, One weird trick for parallelizing convolutional neural networks, arXiv:1404.5997, 2014.
-func memoriesOfParts(p *schedule.Problem) []platform.MemoryID {
+func memoriesOfParts(p *schedule.Problem, among func(*platform.Device) bool) []platform.MemoryID {
 	middles := make([]float64, len(p.Graph.Tasks))
 	memories := len(p.Platform.Memories)
 	runs, takes := make([]float64, memories), make([]float64, memories) // tasks on parts that can run there, and how long all of these take
@@ -40,7 +49,7 @@ func memoriesOfParts(p *schedule.Problem) []platform.MemoryID {
 		clear(rates)
 		for id := range p.Platform.Devices {
 			d := &p.Platform.Devices[id]
-			if cost, ok := p.Costs.Of(dag.TaskID(t), platform.DeviceID(id)); ok {
+			if cost, ok := p.Costs.Of(dag.TaskID(t), platform.DeviceID(id)); ok && among(d) {
 				rates[d.Memory] += float64(d.Count) / float64(max(1, d.Dispatch+cost.Duration))
 			}
 		}

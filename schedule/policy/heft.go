@@ -17,7 +17,7 @@ var HEFT = New(schedule.Doc{
 	Name:     "heft",
 	Sentence: "tasks by upward rank, each into the earliest gap in which it can end first; planned once, then replayed",
 	Paper:    "H. Topcuoglu, S. Hariri, M.-Y. Wu, IEEE Transactions on Parallel and Distributed Systems 13(3), 2002",
-}, func(p *schedule.Problem) (*schedule.Plan, error) { return byRank(p, nil) })
+}, func(p *schedule.Problem) (*schedule.Plan, error) { return byRank(p, nil, nil) })
 
 // byRank plans one step with the heterogeneous earliest finish time heuristic.
 //
@@ -44,8 +44,11 @@ var HEFT = New(schedule.Doc{
 // Topcuoglu, Hariri, Wu, Performance-effective and low-complexity task scheduling
 // for heterogeneous computing, IEEE TPDS 13(3), 2002.
 //
-// Tasks go to the given memories, if they can run there. Nil means anywhere.
-func byRank(p *schedule.Problem, memories []platform.MemoryID) (*schedule.Plan, error) {
+// Tasks go to the workers that may have them, if some can run them. Nil means anywhere.
+//
+// Levels come before ranks: tasks of a lower level are placed before, and no task starts on a worker before the end of all tasks of lower levels
+// there. No task has a lower level than one before it. Nil means one level.
+func byRank(p *schedule.Problem, may func(dag.TaskID, platform.WorkerID) bool, levels []int32) (*schedule.Plan, error) {
 	fit, err := schedule.NewFit(p)
 	if err != nil {
 		return nil, err
@@ -55,8 +58,15 @@ func byRank(p *schedule.Problem, memories []platform.MemoryID) (*schedule.Plan, 
 		return nil, fmt.Errorf("the reuse of memory contradicts the dependences: task %q could never start", p.Graph.Tasks[stuck].Name)
 	}
 	h := newHEFT(p, fit)
-	h.memories = memories
-	for _, t := range h.ranked(sorted) {
+	h.may = may
+	order := h.ranked(sorted)
+	if levels != nil {
+		slices.SortStableFunc(order, func(a, b dag.TaskID) int { return cmp.Compare(levels[a], levels[b]) })
+	}
+	for i, t := range order {
+		if levels != nil && i > 0 && levels[t] != levels[order[i-1]] {
+			copy(h.floor, h.last)
+		}
 		if err := h.place(t); err != nil {
 			return nil, err
 		}
@@ -67,7 +77,7 @@ func byRank(p *schedule.Problem, memories []platform.MemoryID) (*schedule.Plan, 
 type heft struct {
 	p         *schedule.Problem
 	fit       *schedule.Fit
-	memories  []platform.MemoryID // by task: its memory, or anywhere; nil means anywhere for all
+	may       func(dag.TaskID, platform.WorkerID) bool
 	flow      *flow
 	reuse     dag.Rows // predecessors by Problem.Reuse
 	mean      meanTransfer
@@ -78,6 +88,8 @@ type heft struct {
 	worker    []platform.WorkerID // by task
 	end       []time.Duration     // by task
 	timelines []timeline          // by worker
+
+	floor, last []time.Duration // by worker: the end of all tasks of lower levels, and of all
 }
 
 // readyIn is the time from which a task can start in a memory.
@@ -94,7 +106,8 @@ func newHEFT(p *schedule.Problem, fit *schedule.Fit) *heft {
 	}
 	return &heft{p: p, memoryOf: memoryOf, fit: fit, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
 		transfers: newHEFTTransfers(p), ready: make([]readyIn, len(p.Platform.Memories)),
-		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
+		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers)),
+		floor: make([]time.Duration, len(p.Platform.Workers)), last: make([]time.Duration, len(p.Platform.Workers))}
 }
 
 // ranked orders the tasks by upward rank; sorted is a topological order.
@@ -149,7 +162,7 @@ func (h *heft) place(t dag.TaskID) error {
 			continue
 		}
 		takes := h.fit.Occupies(t, w)
-		start, at := h.timelines[w].gap(ready.at, takes)
+		start, at := h.timelines[w].gap(max(ready.at, h.floor[w]), takes)
 		if end := start + takes; best.end < 0 || end < best.end {
 			best, bestAt, bestWorker = slotOf{start, end, t}, at, w
 		}
@@ -160,6 +173,7 @@ func (h *heft) place(t dag.TaskID) error {
 	h.transfers.place(t, h.memoryOf[bestWorker], best.end)
 	h.fit.Give(t, bestWorker)
 	h.worker[t], h.end[t] = bestWorker, best.end
+	h.last[bestWorker] = max(h.last[bestWorker], best.end)
 	h.timelines[bestWorker].insert(bestAt, best)
 	return nil
 }
@@ -167,12 +181,12 @@ func (h *heft) place(t dag.TaskID) error {
 // workers lists the workers to which a task may go.
 func (h *heft) workers(t dag.TaskID) []platform.WorkerID {
 	all := h.fit.Workers(t)
-	if h.memories == nil || h.memories[t] == anywhere {
+	if h.may == nil {
 		return all
 	}
 	var there []platform.WorkerID
 	for _, w := range all {
-		if h.memoryOf[w] == h.memories[t] {
+		if h.may(t, w) {
 			there = append(there, w)
 		}
 	}

@@ -65,12 +65,12 @@ type online struct {
 func (o *online) Doc() schedule.Doc                   { return o.doc }
 func (o *online) Start(p *schedule.Problem) Scheduler { return o.start(p) }
 
-// All is the table of policies.
+// All is the table of policies for any graph.
 func All() []schedule.Policy { return []schedule.Policy{Eager, DMDA, DMDAR, HEFT, DataParallel} }
 
-// ByName finds a line of the table.
+// ByName finds a policy for any graph or an order of pipelines.
 func ByName(name string) (schedule.Policy, error) {
-	return naming.Find("policy", name, All(), func(p schedule.Policy) string { return p.Doc().Name })
+	return naming.Find("policy", name, append(All(), Pipelines()...), func(p schedule.Policy) string { return p.Doc().Name })
 }
 
 // View is the read-only state that a scheduler may look at.

@@ -88,7 +88,7 @@ func AddWorkFlags(cmd *cobra.Command, o *Options) {
 		o.Clocks = append(o.Clocks, setting)
 		return nil
 	})
-	f.StringVar(&o.Policy, "policy", BestPolicy, "`scheduler`: "+naming.OneOf(PolicyNames())+"; best takes the fastest plan that it finds on sets of the devices")
+	f.StringVar(&o.Policy, "policy", BestPolicy, policyHelp())
 	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
 	f.StringVar(&o.Variant, "variant", "", "kernel `variant` for all operations that have it, see dahl kernels (default: the fastest known within --precision)")
 	f.StringVar(&o.Precision, "precision", calls.FullPrecision, "`precision` of factors of products on tensor cores: full (never rounded), tf32 or bf16 (rounded to 11 or 8 bits where that is known to be faster)")

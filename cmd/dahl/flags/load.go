@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -205,8 +205,24 @@ func (o *Options) Training() (t train.Options, err error) {
 	if o.Tile > 0 {
 		t.Tiles = tiling.Of(tiling.Base{Kind: tiling.Samples, Number: o.Tile})
 	}
+	if t.Pipeline, err = o.pipeline(); err != nil {
+		return t, cli.AsInput(err)
+	}
 	t.Lowering, err = o.lowering()
 	return t, err
+}
+
+// pipeline reads an order of a pipeline with its numbers from --policy. Nil means another policy, or one without numbers.
+func (o *Options) pipeline() (*train.Pipeline, error) {
+	name, _, numbered := strings.Cut(o.Policy, ":")
+	if _, err := policy.PipelineByName(name); err != nil || !numbered {
+		return nil, nil
+	}
+	p, err := train.ParsePipeline(o.Policy)
+	if err != nil {
+		return nil, fmt.Errorf("--policy %w", err)
+	}
+	return p, nil
 }
 
 // lowering reads the lowering file, or the lowering of a plan; nil means the default, from which the search for
@@ -374,12 +390,11 @@ func (o *Options) Scheduler() (schedule.Policy, error) {
 	if o.Policy == BestPolicy {
 		return policy.HEFT, nil
 	}
-	if name, _, _ := strings.Cut(o.Policy, ":"); !slices.Contains(cli.PolicyNames(), name) {
-		if s, err := strategy.ByName(o.Policy); err == nil {
-			return s, nil
-		}
+	name, _, _ := strings.Cut(o.Policy, ":")
+	if s, err := strategy.ByName(o.Policy); err == nil {
+		return s, nil
 	}
-	return policy.ByName(o.Policy)
+	return policy.ByName(name)
 }
 
 // AsksBest reports whether the policy best is to plan.
@@ -389,6 +404,9 @@ func (o *Options) AsksBest() bool { return o.Policy == BestPolicy && o.Plan == "
 func (o *Options) CheckBestTiles(p *platform.Platform) error {
 	if o.Model == "" || len(p.Devices) == 0 {
 		return cli.InputErrorf("--lowering %s simulates a network on a machine: name both with --model and --platform", BestTiles)
+	}
+	if strings.Contains(o.Policy, ":") {
+		return cli.InputErrorf("--lowering %s and --policy %s exclude each other: the search knows no stages", BestTiles, o.Policy)
 	}
 	if o.Plan != "" {
 		return cli.InputErrorf("--lowering %s and --plan exclude each other: a plan has its lowering", BestTiles)

@@ -18,10 +18,13 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/files"
 	"dahl/plan/problem"
 	"dahl/plan/strategy"
 	"dahl/plan/tiling"
+	"dahl/schedule"
 	"dahl/schedule/policy"
+	"dahl/train"
 )
 
 // Options are the flags that decide the results of a run. They are kept in the manifest, so that
@@ -184,18 +187,34 @@ func Before(cmd *cobra.Command, check func() error) {
 	}
 }
 
-// setPolicy takes the name of a scheduler in any case.
+// setPolicy takes the name of a scheduler in any case. A lowering file that names the order of its stages takes the place of best.
 func (o *Options) setPolicy() error {
-	if name, _, numbers := strings.Cut(o.Policy, ":"); numbers {
-		o.Policy = strings.ToLower(o.Policy)
-		if _, err := strategy.ByName(o.Policy); err != nil {
-			return fmt.Errorf("--policy %s: %w", name, err)
+	if o.Policy == BestPolicy && o.Lowering != "" && o.Lowering != BestTiles {
+		if l, err := files.LoadLowering(o.Lowering); err == nil && l.Order != "" {
+			o.Policy = l.Order
 		}
-		return nil
 	}
 	known := PolicyNames()
-	i := slices.IndexFunc(known, func(n string) bool { return strings.EqualFold(n, o.Policy) })
+	name, numbers, numbered := strings.Cut(o.Policy, ":")
+	i := slices.IndexFunc(known, func(n string) bool { return strings.EqualFold(n, name) })
 	switch {
+	case i >= 0 && numbered && isStrategy(known[i]):
+		o.Policy = known[i] + ":" + strings.ToLower(numbers)
+		if _, err := strategy.ByName(o.Policy); err != nil {
+			return fmt.Errorf("--policy %s: %w", o.Policy, err)
+		}
+		return nil
+	case i >= 0 && numbered:
+		o.Policy = known[i] + ":" + numbers
+		switch p, err := o.pipeline(); {
+		case err != nil:
+			return err
+		case p == nil:
+			return fmt.Errorf("--policy %s: %s takes no numbers", o.Policy, known[i])
+		case o.Model == "":
+			return fmt.Errorf("--policy %s: a graph file has its stages; leave the numbers out, or name a network with --model", o.Policy)
+		}
+		return nil
 	case i < 0 && strings.EqualFold(o.Policy, "replay"): // as summaries name it
 		return fmt.Errorf("--policy %s: a plan is replayed with --plan", o.Policy)
 	case i < 0:
@@ -212,7 +231,7 @@ has its own default lowering, as with --devices, so weights may differ in their 
 the weights on all; on processors of one kind they do not. For steps of more than
 %d tasks only plain sets are compared: all, each kind of device alone, and one device that is no
 processor. A detected machine has guessed rates, and is not searched:
---policy %s plans for all.`, BestTasks, ListPolicy)
+--policy %s plans for all. A --lowering file with stages that names their order is planned in that order.`, BestTasks, ListPolicy)
 
 // BestPolicy is the --policy that chooses among the plans of all policies on sets of the devices.
 const BestPolicy = "best"
@@ -232,6 +251,11 @@ func PolicyNames() []string {
 	return slices.Concat([]string{BestPolicy}, cli.PolicyNames(), cli.Texts(strategy.All(), func(s *strategy.Strategy) string { return s.Doc().Name }))
 }
 
+func isStrategy(name string) bool {
+	_, err := strategy.ByName(name)
+	return err == nil
+}
+
 // StrategyHelp is the paragraph about published strategies.
 var StrategyHelp = func() string {
 	text := `--policy also takes published strategies, for the graph of a training or of an inference. They place
@@ -243,6 +267,13 @@ is printed as model_s beside the simulated one:
 	}
 	return text
 }()
+
+// policyHelp is the help of --policy.
+func policyHelp() string {
+	orders := naming.List(policy.Pipelines(), func(p schedule.Policy) string { return p.Doc().Name })
+	return "`scheduler`: " + naming.OneOf(PolicyNames()) + "; best takes the fastest plan that it finds on sets of the devices; " + naming.OneOf(orders) +
+		" order the stages of a --lowering file, or with numbers make them: " + train.PipelineForms
+}
 
 // BestTiles is the --lowering that asks for the fastest tiles in simulation.
 const BestTiles = "best"

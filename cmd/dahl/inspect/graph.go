@@ -81,8 +81,14 @@ func Graph(w *train.Workload, machine *platform.Platform) (*GraphReport, error) 
 		if unfused := w.Model.Unfused(l); len(unfused) > 0 {
 			r.Lowering += "; by themselves, behind sums that are cut: " + strings.Join(unfused, ", ")
 		}
-		if n := nn.MicroBatchesOf(g); n > 0 {
+		switch n := nn.MicroBatchesOf(g); {
+		case n > 0 && l.Stash:
+			r.Lowering += fmt.Sprintf("; %d mini-batches, updates by themselves behind each", n)
+		case n > 0:
 			r.Lowering += fmt.Sprintf("; %d micro-batches, updates by themselves behind the last", n)
+		}
+		if n := len(l.Stages); n > 0 {
+			r.Lowering += fmt.Sprintf("; %s", naming.Count(n, "stage"))
 		}
 	}
 	for i := range g.Buffers {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
+	"dahl/must"
+)
+
+// TestStages: a lowering file with stages is planned in its order where nobody names a policy, and an order with numbers makes stages. A line names their devices,
+// and another one the closed formula.
+func TestStages(t *testing.T) {
+	t.Chdir(t.TempDir())
+	file := "micro_batches = 4\norder = \"gpipe\"\n[[stage]]\nfrom = \"conv1\"\ndevice = \"gpu\"\n[[stage]]\nfrom = \"fc1\"\ndevice = \"cpu.1\"\n"
+	must.Do(t, os.WriteFile("stages.toml", []byte(file), 0o644))
+	const simulate = "simulate --model lenet5 --platform emulated --out e "
+	for args, want := range map[string][]string{
+		"--lowering stages.toml":               {"gpipe", "stages    from conv1 on gpu, from fc1 on cpu.1; 4 micro-batches\n", "for a step, by a formula and not simulated: 5 times ", "; bubble 1/5\n"},
+		"--lowering stages.toml --policy 1f1b": {"1f1b", "from fc1 on cpu.1; 4 micro-batches\n"},
+		"--policy Interleaved:2x2x4":           {"interleaved", "stages    from input on gpu, from ", "; 4 micro-batches\n", "; bubble 1/9\n"},
+	} {
+		out := mustRun(t, strings.Fields(simulate+args)...)
+		if !strings.Contains(out, "policy "+want[0]+", ") {
+			t.Errorf("%s: another policy than %s\n%s", args, want[0], out)
+		}
+		for _, text := range want[1:] {
+			if !strings.Contains(out, text) {
+				t.Errorf("%s: no %q in\n%s", args, text, out)
+			}
+		}
+		m := must.Get(record.ReadManifest("e"))(t)
+		if order := map[int]string{2: "gpipe", 4: "interleaved"}[len(m.Lowering.Stages)]; m.Options.Policy == "best" || m.Lowering.Order != order {
+			t.Errorf("%s: the manifest has policy %s and %+v", args, m.Options.Policy, m.Lowering)
+		}
+		must.Do(t, os.RemoveAll("e"))
+	}
+	for args, want := range map[string]string{
+		"--policy 1f1b":                            "--policy 1f1b: the graph has no stages; write [[stage]] into a file for --lowering, or ORDER:DEVICESxMICRO-BATCHES",
+		"--policy heft:2":                          "--policy heft:2: heft takes no numbers",
+		"--policy 1f1b:2":                          `--policy "1f1b:2": write ORDER:DEVICESxMICRO-BATCHES`,
+		"--policy 1f1b:4x8":                        `a pipeline of 4 devices: "emulated" has 3 units; take fewer`,
+		"--policy 1f1b:2x4 --lowering best":        "--lowering best and --policy 1f1b:2x4 exclude each other",
+		"--policy 1f1b:2x4 --lowering stages.toml": "with the lowering of stages.toml: the lowering has stages of its own",
+		"--devices cpu --lowering stages.toml":     `lowering: stage 1, from "conv1": device "gpu" is not one of cpu, cpu.0, cpu.1`,
+	} {
+		r := dahl(t, t.Context(), strings.Fields(simulate+args)...)
+		if r.code != cli.ExitBadInput || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, want) || r.stdout != "" {
+			t.Errorf("%s: exit code %d, want 2\n%s%s", args, r.code, r.stdout, r.stderr)
+		}
+	}
+	if files := must.Get(os.ReadDir("."))(t); len(files) != 1 {
+		t.Errorf("files %v", files)
+	}
+}

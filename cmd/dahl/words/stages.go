@@ -1,0 +1,49 @@
+package words
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"dahl/cmd/cli"
+	"dahl/dag"
+	"dahl/nn"
+	"dahl/schedule"
+	"dahl/schedule/policy"
+)
+
+// PrintStages prints the first layers and the devices of the stages of a lowering, and the number of micro-batches of a graph. It
+// prints nothing without stages; a nil lowering has none.
+func PrintStages(out io.Writer, l *dag.Lowering, g *dag.Graph) {
+	if l == nil || l.Stages == nil {
+		return
+	}
+	var each []string
+	for _, s := range l.Stages {
+		each = append(each, fmt.Sprintf("from %s on %s", s.From, s.Device))
+	}
+	batches := "without micro-batches"
+	if n := nn.MicroBatchesOf(g); n > 0 {
+		batches = fmt.Sprintf("%d micro-batches", n)
+		if l.Stash {
+			var versions []string
+			for s := range l.Stages {
+				versions = append(versions, fmt.Sprint(min(len(l.Stages)-s, n)))
+			}
+			batches = fmt.Sprintf("%d mini-batches, with up to %s versions of the weights", n, strings.Join(versions, ", "))
+		}
+	}
+	fmt.Fprintf(out, "stages    %s; %s\n", strings.Join(each, ", "), batches)
+}
+
+// PrintPipelineTime prints the time of a step by the formula of the papers of pipelines.
+func PrintPipelineTime(out io.Writer, p *schedule.Problem, plan *schedule.Plan) {
+	if plan == nil {
+		return
+	}
+	if of, ok := policy.TimeOf(p, plan); ok {
+		places := of.Batches*of.Each + of.Devices - 1
+		fmt.Fprintf(out, "model_s   %.6g s for a step, by a formula and not simulated: %d times %s of the slowest stage, transfers free; bubble %d/%d\n",
+			of.Step.Seconds(), places, cli.ShortTime(of.Slowest), of.Devices-1, places)
+	}
+}

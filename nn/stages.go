@@ -1,0 +1,82 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/naming"
+)
+
+// Stages make a pipeline of a step. A stage has consecutive layers, and all its tasks are placed on one device: forward and
+// backward pass, copies of weights, sums of gradients and updates. The first one also loads the samples. The last one has the loss, the
+// results and the clipping of gradients. Tasks carry the number of their stage, by which policies order micro-batches.
+//
+// Several stages may name one device, which then has several parts of the network.
+//
+// A group of layers that one task computes belongs to the stage of its first layer. So a stage begins with the next
+// group if its first layer is in the middle of one.
+
+// checkStages refuses stages out of order.
+func (m *Model) checkStages(stages []dag.Stage) error {
+	names, last := m.lowered(), -1
+	for i, s := range stages {
+		at := m.position(s.From)
+		switch {
+		case !slices.Contains(names[:1], s.From) && m.stageNamed(s.From) < 0:
+			return fmt.Errorf("lowering: stage %d, from %q: %w", i+1, s.From, naming.Unknown("layer", s.From, slices.Delete(slices.Clone(names), 1, 2)))
+		case i == 0 && at > 1:
+			return fmt.Errorf("lowering: stage 1 begins with %q; write %q, the first layer, or %q", s.From, names[2], names[0])
+		case at <= last:
+			return fmt.Errorf("lowering: stage %d begins with %q, which does not come behind %q, where stage %d begins", i+1, s.From, stages[i-1].From, i)
+		case s.Device == "":
+			return fmt.Errorf("lowering: stage %d has no device; write device = and the name of a device, a unit or a kind", i+1)
+		}
+		last = at
+	}
+	return nil
+}
+
+// position is the place of a layer in the order of the network, from 1 on. The input is at 0, and everything but layers behind the last one.
+func (m *Model) position(name string) int {
+	if name == InputName {
+		return 0
+	}
+	if i := m.stageNamed(name); i >= 0 {
+		return i + 1
+	}
+	return len(m.Stages) + 1
+}
+
+// stageNamed is the index of a layer; -1 means that the model has no such layer.
+func (m *Model) stageNamed(name string) int {
+	return slices.IndexFunc(m.Stages, func(s Stage) bool { return s.Name == name })
+}
+
+// stage places the tasks of each stage.
+func (l *lowerer) stage() (err error) {
+	stages := l.opt.Lowering.Stages
+	if stages == nil {
+		return nil
+	}
+	begins, places := make([]int, len(stages)), make([]*dag.Placement, len(stages))
+	for i, s := range stages {
+		begins[i], places[i] = l.m.position(s.From), &dag.Placement{Device: s.Device}
+	}
+	begins[0] = 0
+	g, b := l.graph, dag.NewBuilder(l.graph.Name)
+	declareAll(b, g)
+	for _, task := range g.Tasks {
+		i, begun := slices.BinarySearch(begins, l.m.position(task.Labels.Layer))
+		if !begun {
+			i--
+		}
+		task.Labels.Stage = int32(i + 1)
+		if task.Placement == nil {
+			task.Placement = places[i]
+		}
+		b.Task(task)
+	}
+	l.graph, err = b.Build()
+	return err
+}
