@@ -47,7 +47,8 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 
 ` + flags.BestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
-  dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
+  dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json
+  dahl simulate --platform node.toml --graph vgg16.json --policy pipedream:4 --steps 200`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runSimulate(cmd.Context(), cmd.OutOrStdout(), &o, &out)

@@ -1,9 +1,6 @@
 package strategy
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // set is a set of parts, a bit each.
 type set []uint64
@@ -17,13 +14,6 @@ func (s set) within(t set) bool {
 		}
 	}
 	return true
-}
-
-func (s set) count() (n int) {
-	for _, word := range s {
-		n += bits.OnesCount64(word)
-	}
-	return n
 }
 
 // mostIdeals bounds the ideals of a network.

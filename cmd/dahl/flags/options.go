@@ -265,7 +265,7 @@ is printed as model_s beside the simulated one:
 	for _, s := range strategy.All() {
 		text += fmt.Sprintf("\n  %s\n      %s\n      %s\n      model: %s\n", s.Form(), s.Doc().Sentence, s.Doc().Paper, s.Says)
 	}
-	return text
+	return strings.TrimSuffix(text, "\n")
 }()
 
 // policyHelp is the help of --policy.
