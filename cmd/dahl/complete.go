@@ -15,6 +15,7 @@ import (
 	"dahl/kernels/calls"
 	"dahl/nn/data"
 	"dahl/plan/problem"
+	"dahl/plan/strategy"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/plots"
@@ -64,6 +65,8 @@ func policies(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, c
 		sentence := "the fastest plan that it finds on sets of the devices" // best is this program's
 		if policy, err := policy.ByName(name); err == nil {
 			sentence = policy.Doc().Sentence
+		} else if strategy, err := strategy.ByName(name); err == nil {
+			sentence = strategy.Doc().Sentence
 		}
 		found = append(found, cobra.CompletionWithDesc(name, sentence))
 	}

@@ -122,12 +122,15 @@ func writeAll(t *testing.T) {
 	writeTestFile(t, "two.toml", faultyNode())
 	writeTestFile(t, "parts.json", `{"format": "dahl-graph 1", "name": "parts", "buffers": [{"name": "x", "bytes": 8000000}],
  "tasks": [{"name": "a", "op": "m", "writes": ["x"], "ns": {"*": 100000}, "device": "g0"}, {"name": "b", "op": "m", "reads": ["x"], "ns": {"*": 100000}, "device": "g1"}]}`)
+	writeTestFile(t, "profile.txt", heavyProfile)
+	writeTestFile(t, "pair.toml", twoGPUs)
 	writeTestFile(t, "stages.json", `{"format": "dahl-graph 1", "name": "stages", "buffers": [{"name": "x", "bytes": 8, "copies": 2}],
  "tasks": [{"name": "a", "writes": ["x"], "ns": {"*": 100000}}, {"name": "b", "reads": ["x"], "ns": {"*": 100000}}]}`)
 	writeTestFile(t, "behind.json", `{"format": "dahl-plan 1", "devices": {"g0": ["a"], "g1": ["b"]}, "lags": {"b": 1}}`)
 	littleMemory(t)
 	for _, line := range []string{
 		"simulate --platform two.toml --graph parts.json --policy heft --out parts",
+		"import profile.txt --stash --out profile.json", "simulate --platform pair.toml --graph profile.json --policy pipedream:2 --steps 9 --out pipeline",
 		"simulate --platform little.toml --model digits-cnn --batch 32 --limit 64 --policy heft --out little",
 		"simulate --platform emulated --model digits-cnn --devices cpu,gpu --batch 16 --policy dmda --out sim",
 		"plan --cuts --platform emulated --model tiny.toml --batch 16 --objective time --budget 3000 --out plan",
@@ -156,7 +159,7 @@ func TestFilesAreDocumented(t *testing.T) {
 	}
 	columns := map[string][]string{grid.ResultsFile: append([]string{"repeat"}, experiment.ColumnNames()...)}
 	columns[grid.ResultsFile] = append(columns[grid.ResultsFile], "joules_source", "memory_source", "status", "reason", "run")
-	for _, dir := range []string{"sim", "plan", "lost", "both", "stated", "parts", "little", "behind"} {
+	for _, dir := range []string{"sim", "plan", "lost", "both", "stated", "parts", "little", "behind", "pipeline"} {
 		must.Do(t, filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || entry.Name() == ".lock" {
 				return err

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
 	"dahl/must"
@@ -26,8 +25,8 @@ func TestNamesAreTaken(t *testing.T) {
 // TestHelpNamesTables: what may be chosen by name is in the help, and nothing else: the policy
 // "replay" is chosen by --plan.
 func TestHelpNamesTables(t *testing.T) {
-	help := strings.Join(strings.Fields(mustRun(t, "execute", "--help")), " ")
-	for _, names := range [][]string{cli.PolicyNames(), flags.OptimizerNames()} {
+	help := strings.Join(strings.Fields(mustRun(t, "execute", "--help")), " ") // on one line
+	for _, names := range [][]string{flags.PolicyNames(), flags.OptimizerNames()} {
 		if len(names) < 2 || !strings.Contains(help, naming.OneOf(names)) || strings.Contains(naming.OneOf(names), "replay") {
 			t.Errorf("names %q, help\n%s", names, help)
 		}

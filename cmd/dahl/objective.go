@@ -39,10 +39,12 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 			o.Bar.Set(thousandths, 1000, fmt.Sprintf("%.4g %s; Ctrl-C takes it", value, o.ObjectiveUnit()))
 		}
 	}
+	overlapping := w.overlapping(ctx, s)
 	found, err := best.Find(ctx, &s.Space, of)
 	if err != nil {
 		return nil, cmp.Or(ctx.Err(), cli.AsInput(err))
 	}
+	found = withOverlap(found, overlapping)
 	next, err := w.workloadAt(s, found.Choice, found.Evaluated)
 	if err != nil {
 		return nil, err
@@ -133,7 +135,7 @@ func addObjective(ctx context.Context, s *record.Summary, o *flags.Options, foun
 	if found.All > 0 {
 		of.LowerBoundAll = &found.All
 	}
-	if found.Covered.Clocks {
+	if found.Covered.Clocks || found.Covered.Lags {
 		return nil
 	}
 	var err error

@@ -49,6 +49,8 @@ Both are states that the platform file describes.
 
 ` + flags.BestPolicyHelp + `
 
+` + flags.StrategyHelp + `
+
 With --objective it looks for the plan of a step with the least time, joules or joules times
 seconds. It proves the plan optimal, or bounds its distance from the optimum. The step runs
 alone (--steps 1), or it is a steady step: the time or the joules that one more step adds to a
@@ -81,6 +83,12 @@ measured distributions (with --seed).
 A signal (Ctrl-C) or a lost terminal ends the search: the best plan so far is written with
 the bound that is proved by then, and the exit code is 128 + the signal's number; rerun
 does not repeat it. A SIGINT or SIGTERM after that ends it at once and writes nothing.
+
+For a graph file and the least time of a steady step it also looks for plans whose steps overlap
+as a pipeline: a worker then has tasks of several steps in progress, and buffers have as many
+versions as that takes ("lags" and "copies" in plan.json). The plans of all policies and
+published strategies are where it begins. Its bound holds however many steps overlap; there is
+no certificate of it. Such a plan can be simulated, and not executed.
 
 With a --plan and an --objective the tasks of the file stay where they are, in their order, and
 get the clocks that are best for them, by linear programming. It says how far these may be from
@@ -182,7 +190,7 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 // printFound prints what a search has found, and why.
 func (w *workload) printFound(stdout io.Writer, s *record.Summary, found *best.Result) {
 	o := w.opts
-	if found.Covered.Clocks {
+	if found.Covered.Clocks || found.Covered.Lags {
 		words.PrintOptimum(stdout, o, found)
 		return
 	}

@@ -43,9 +43,12 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 
 ` + flags.BestPolicyHelp + `
 
+` + flags.StrategyHelp + `
+
 ` + flags.BestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
-  dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
+  dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json
+  dahl simulate --platform node.toml --graph vgg16.json --policy pipedream:4 --steps 200`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runSimulate(cmd.Context(), cmd.OutOrStdout(), &o, &out)
@@ -117,6 +120,7 @@ func (w *workload) predicted(ctx, trials context.Context) (*prediction, error) {
 // print prints the description of a run and its parts.
 func (r *prediction) print(stdout io.Writer, out *flags.Output) {
 	r.w.printRun(stdout, r.summary)
+	words.PrintStrategy(stdout, r.summary)
 	r.w.chosenDevices.Print(stdout)
 	words.PrintStates(stdout, r.summary.States)
 	if out.Verbose {
@@ -279,6 +283,7 @@ func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.
 	if o.Evicted.Count > 0 {
 		s.Evictions = &o.Evicted
 	}
+	w.addStrategy(s, o)
 	for m, b := range w.Decision.ReservedBytes() {
 		name := w.Platform.Memories[m].Name
 		s.LivePeakBytes[name], s.ReservedBytes[name] = o.PeakBytes[m], b

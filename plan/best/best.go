@@ -78,6 +78,7 @@ type Covered struct {
 	Tiles         bool // the tilings are the tiles of the plan found
 	Own           bool // and the plan found, whose choice is none of these
 	Clocks        bool // of the plan found, whose tasks stay where they are, in their order; and nothing else
+	Lags          bool // all plans on all devices, with any lags of tasks
 	Outside       bool // the plan that was found is none of them
 }
 

@@ -27,20 +27,14 @@ func ByPriority(g *dag.Graph) []dag.TaskID {
 	return order
 }
 
-// Lagged are the orders of tasks that a plan runs in one period, each some steps behind others. A task that has to follow
-// one of a later period is stuck, else -1. Lags of nil mean that a period is a step.
-func Lagged(g *dag.Links, lags []int32) (within []dag.Edge, stuck dag.TaskID) {
-	lag := func(t int32) int32 {
-		if lags == nil {
-			return 0
-		}
-		return lags[t]
-	}
+// lagged are the orders of tasks that a plan runs in one period, each some steps behind others. A task is stuck if it has to follow
+// one of a later period, else stuck is -1.
+func lagged(g *dag.Links, lags []int32) (within []dag.Edge, stuck dag.TaskID) {
 	for t := range int32(g.NumTasks()) {
 		for back := range g.Reach() + 1 {
 			for _, preds := range g.PredsBack(dag.TaskID(t), back) {
 				for _, before := range preds {
-					switch periods := back + lag(t) - lag(before); {
+					switch periods := back + lags[t] - lags[before]; {
 					case periods < 0:
 						return nil, dag.TaskID(t)
 					case periods == 0:
@@ -63,7 +57,7 @@ func Sort(g *dag.Links, reuse []dag.Edge, order [][]dag.TaskID) (sorted []dag.Ta
 
 // SortPeriod is Sort for the tasks of a period of a plan with lags.
 func SortPeriod(g *dag.Links, lags []int32, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
-	within, stuck := Lagged(g, lags)
+	within, stuck := lagged(g, lags)
 	if stuck >= 0 {
 		return nil, stuck
 	}

@@ -18,6 +18,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/files"
+	"dahl/plan/strategy"
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
@@ -390,6 +391,9 @@ func (o *Options) Scheduler() (schedule.Policy, error) {
 		return policy.HEFT, nil
 	}
 	name, _, _ := strings.Cut(o.Policy, ":")
+	if s, err := strategy.ByName(o.Policy); err == nil {
+		return s, nil
+	}
 	return policy.ByName(name)
 }
 

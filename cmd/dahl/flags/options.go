@@ -20,6 +20,7 @@ import (
 	"dahl/nn/data"
 	"dahl/nn/files"
 	"dahl/plan/problem"
+	"dahl/plan/strategy"
 	"dahl/plan/tiling"
 	"dahl/schedule"
 	"dahl/schedule/policy"
@@ -197,6 +198,12 @@ func (o *Options) setPolicy() error {
 	name, numbers, numbered := strings.Cut(o.Policy, ":")
 	i := slices.IndexFunc(known, func(n string) bool { return strings.EqualFold(n, name) })
 	switch {
+	case i >= 0 && numbered && isStrategy(known[i]):
+		o.Policy = known[i] + ":" + strings.ToLower(numbers)
+		if _, err := strategy.ByName(o.Policy); err != nil {
+			return fmt.Errorf("--policy %s: %w", o.Policy, err)
+		}
+		return nil
 	case i >= 0 && numbered:
 		o.Policy = known[i] + ":" + numbers
 		switch p, err := o.pipeline(); {
@@ -240,7 +247,26 @@ const (
 )
 
 // PolicyNames are the values of --policy.
-func PolicyNames() []string { return append([]string{BestPolicy}, cli.PolicyNames()...) }
+func PolicyNames() []string {
+	return slices.Concat([]string{BestPolicy}, cli.PolicyNames(), cli.Texts(strategy.All(), func(s *strategy.Strategy) string { return s.Doc().Name }))
+}
+
+func isStrategy(name string) bool {
+	_, err := strategy.ByName(name)
+	return err == nil
+}
+
+// StrategyHelp is the paragraph about published strategies.
+var StrategyHelp = func() string {
+	text := `--policy also takes published strategies, for the graph of a training or of an inference. They place
+its layers, let steps overlap as far as the graph allows, and have a cost model of their paper. Its time
+is printed as model_s beside the simulated one:
+`
+	for _, s := range strategy.All() {
+		text += fmt.Sprintf("\n  %s\n      %s\n      %s\n      model: %s\n", s.Form(), s.Doc().Sentence, s.Doc().Paper, s.Says)
+	}
+	return strings.TrimSuffix(text, "\n")
+}()
 
 // policyHelp is the help of --policy.
 func policyHelp() string {

@@ -19,6 +19,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/best"
+	"dahl/plan/strategy"
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
@@ -57,6 +58,9 @@ type Summary struct {
 
 	*ObjectiveSummary
 
+	Strategy *StrategySummary `json:"strategy,omitempty"` // of a plan by a published strategy
+	Pipeline *plan.Pipelined  `json:"pipeline,omitempty"` // of a plan with lags, in the main schedule
+
 	Shown *ShownSteps `json:"shown"` // in schedule and figures
 
 	Busy map[string]float64 `json:"busy"` // share of the shown steps in which a device runs kernels
@@ -86,6 +90,15 @@ type Summary struct {
 	TestAccuracy *float64   `json:"accuracy,omitempty"`
 	AccuracyOf   string     `json:"accuracy_of,omitempty"`
 	Provenance   *cli.Build `json:"provenance,omitempty"`
+}
+
+// StrategySummary is a plan in the cost model of a paper.
+type StrategySummary struct {
+	ModelS      float64          `json:"model_s"` // of a mini-batch, by a closed formula
+	Says        string           `json:"model"`
+	Paper       string           `json:"paper"`
+	Minibatches int              `json:"minibatches"` // of a step
+	Stages      []strategy.Stage `json:"stages"`
 }
 
 // CountedSummary are the steps over which step_s, images_per_s and the joules of an sample are means: all training steps

@@ -46,6 +46,8 @@ func CoveredText(found *best.Result) string {
 	switch {
 	case c.Clocks:
 		return "these tasks where they are, in their order, at any clocks"
+	case c.Lags:
+		return "these tasks on these devices, however many steps overlap"
 	case found.All > 0 && found.All >= found.Bound:
 		return shares.Covered
 	}
