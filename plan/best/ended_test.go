@@ -52,12 +52,16 @@ func TestEnded(t *testing.T) {
 		compared++
 		s := space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0]))
 		for _, o := range []Options{{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 5000}, {Aim: problem.Aim{Objective: problem.Time}, Nodes: 5000}} {
-			whole := must.Get(Find(t.Context(), s, o))(t)
-			ended := true
-			for n := 1; ended; n = n*3/2 + 1 {
+			counted := newEndsAtLook(t, math.MaxInt)
+			whole := must.Get(Find(counted, s, o))(t)
+			looks := math.MaxInt - int(counted.left.Load())
+			for n := 1; n <= 2*looks; n = n*3/2 + 1 {
+				if n > looks && n*2/3 < looks {
+					n = looks // the last one, while bounds are proved
+				}
 				ctx := newEndsAtLook(t, n)
 				found, err := Find(ctx, s, o)
-				ended = ctx.Context.Err() != nil
+				ended := ctx.Context.Err() != nil
 				if err != nil {
 					none++
 					if !ended || !errors.Is(err, context.Canceled) {
