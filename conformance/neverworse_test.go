@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"dahl/must"
@@ -53,15 +54,27 @@ const (
 func TestNeverWorse(t *testing.T) {
 	asked := os.Getenv(neverWorseAsked)
 	if asked == "" {
-		t.Skipf("%s=N tries N cases; the search is not there yet", neverWorseAsked)
+		t.Skipf("%s=N tries N cases", neverWorseAsked)
 	}
-	sum := map[string]*violations{}
+	sum := &tally{of: map[string]*violations{}}
+	t.Cleanup(func() { // the cases have ended
+		for _, than := range slices.Sorted(maps.Keys(sum.of)) {
+			of := sum.of[than]
+			t.Logf("worse than %s: %d times in %d of %s cases, at most %.1f %%", than, of.times, len(of.cases), asked, 100*of.most)
+		}
+	})
 	for i := range must.Get(strconv.Atoi(asked))(t) {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { randomChoice(t, uint64(i)).neverWorse(t, sum) })
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			randomChoice(t, uint64(i)).neverWorse(t, sum)
+		})
 	}
-	for _, than := range slices.Sorted(maps.Keys(sum)) {
-		t.Logf("worse than %s: %d times in %d of %s cases, at most %.1f %%", than, sum[than].times, len(sum[than].cases), asked, 100*sum[than].most)
-	}
+}
+
+// tally is the violations of all cases.
+type tally struct {
+	sync.Mutex
+	of map[string]*violations
 }
 
 // violations are the plans that are worse than others of one kind.
@@ -153,7 +166,7 @@ func (c *choiceCase) find(ctx context.Context, devices string, nodes int) (*best
 }
 
 // neverWorse compares the plan of all devices with other plans.
-func (c *choiceCase) neverWorse(t *testing.T, sum map[string]*violations) {
+func (c *choiceCase) neverWorse(t *testing.T, sum *tally) {
 	found, err := c.find(t.Context(), "", neverWorseNodes)
 	if err != nil {
 		t.Skipf("%s: %v", c, err)
@@ -163,10 +176,12 @@ func (c *choiceCase) neverWorse(t *testing.T, sum map[string]*violations) {
 		if value <= other*(1+slack) {
 			return
 		}
-		if sum[than] == nil {
-			sum[than] = &violations{cases: map[*choiceCase]bool{}}
+		sum.Lock()
+		defer sum.Unlock()
+		if sum.of[than] == nil {
+			sum.of[than] = &violations{cases: map[*choiceCase]bool{}}
 		}
-		of := sum[than]
+		of := sum.of[than]
 		of.times, of.cases[c], of.most = of.times+1, true, max(of.most, value/other-1)
 		t.Errorf("%s: %.6g is %.2f %% above %.6g of %s, %s", c, value, 100*(value/other-1), other, than, which)
 	}

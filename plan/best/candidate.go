@@ -36,7 +36,7 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 	return c.planByEach(ctx, f, policies, f.Quick)
 }
 
-// apart is the policy for processors beside other devices.
+// apart is the policy for processors together with other devices.
 func (c *candidate) apart() []schedule.Policy {
 	if processors, others := c.classes(); processors > 0 && others > 0 {
 		return []schedule.Policy{policy.Apart}

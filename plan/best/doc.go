@@ -3,7 +3,7 @@
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own. The search begins with the first choice in the rank
 // of a model. All policies plan on all devices too, in the first round at the latest. The search goes on in rounds (rounds.go), each with twice the effort of the one before. A round
 //   - plans for the next proposals: the choices that a model ranks first, and choices far apart in the space. On the
-//     best ones all policies plan. Processors beside other devices also get what no update waits for, such as loads, by the policy apart, and nothing else;
+//     best ones all policies plan. Where a set has processors and other devices, the policy apart leaves loads to the processors, and nothing else;
 //   - goes on from the best choices, on different devices, to similar ones, which differ in the cuts of layers or in units of one kind of
 //     devices (downhill.go). They are drawn at random, and only those plan that promise most by the model. Without a model all do;
 //   - improves plans by local search: the best plan, and the best ones of other sets of devices. A set may begin with the plan of a part of it;

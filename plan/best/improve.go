@@ -39,10 +39,11 @@ func (f *finder) improve(ctx context.Context, least int) error {
 	best := len(jobs)
 	others := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c == f.best || c.proven || c.bound >= f.best.Value })
 	if effort >= 4*fixed {
-		most := int(math.Sqrt(float64(effort) / float64(8*fixed)))
+		most := int(math.Sqrt(float64(effort) / float64(2*fixed)))
 		fresh := slices.DeleteFunc(slices.Clone(others), func(c *candidate) bool { return c.moves > 0 })
-		chosen := slices.Concat(oneOfEach(others, (most+1)/2, func(c *candidate) string { return c.used }), fresh)
-		for _, c := range oneOfEach(chosen, most, func(c *candidate) string { return c.used + " " + c.graph }) {
+		chosen := slices.Concat(oneOfEach(others, (most+1)/2, func(c *candidate) string { return c.used }),
+			oneOfEach(fresh, most, func(c *candidate) string { return c.used + " " + c.graph }), others)
+		for _, c := range oneOfEach(chosen, most, func(c *candidate) string { return c.Devices + " " + c.graph }) {
 			from := cmp.Or(c.list, c.Plan)
 			if c.again = !c.again; !c.again {
 				from = f.inherited(ctx, c)

@@ -154,7 +154,7 @@ func (f *finder) rankNear(ctx context.Context) error {
 	return nil
 }
 
-// differentFirst notes what choices promise, and puts those behind the others whose value an earlier one has: they have the same work on devices that are alike, or leave devices
+// differentFirst notes the values of choices. It puts choices behind the others whose value an earlier one has: they have the same work on equal devices, or leave devices
 // without work.
 func (f *finder) differentFirst(ranked []space.Ranked) (list []space.Choice) {
 	var alike []space.Choice

@@ -31,7 +31,7 @@ type lane struct {
 	queue   ready.Heap[queued] // the ready tiles
 	free    int
 	changed float64 // when all units became idle or the first one busy
-	tiles   int     // of a step, all of which begin before those of the next one; 0 means that steps may overlap
+	tiles   int     // of a step: they begin before all tiles of the next one; 0 means that steps may overlap
 	begun   int
 }
 

@@ -10,7 +10,7 @@ import (
 	"dahl/schedule/ready"
 )
 
-// Apart plans as [DataParallel] does on the devices that are no processors, and keeps for processors what no update waits for.
+// Apart plans as [DataParallel] does on GPUs and the like, and gives processors loads and metrics alone.
 //
 // A steady step takes at least the time of the tasks between an update and the next one. Loads are not among these, but a GPU that
 // loads has no time for others. So they are aside, on processors, and one step ahead: what they use exists twice. A worker runs
@@ -83,9 +83,9 @@ func twoVersions(p *schedule.Problem, order [][]dag.TaskID, of func(dag.TaskID) 
 	return list
 }
 
-// tasksAside marks the tasks that lie on no way from a task that changes contents which are carried from step to step to one
-// that does so in the next step. The others are a loop, whose time bounds a steady step from below. Tasks ahead of it
-// load, and tasks after it make what a program reads. In a graph without such a loop none is aside.
+// tasksAside marks the tasks that lie on no way from an update to the next one. An update changes contents that are carried from step to step. The other
+// tasks are a loop, whose time bounds a steady step from below. Tasks ahead of it load, and tasks after it make what a program reads. In a graph without
+// updates no task is aside.
 func tasksAside(g *dag.Graph) (ahead, after []bool) {
 	n := len(g.Tasks)
 	carried, written := g.CarriedStorages(), g.WrittenStorages()

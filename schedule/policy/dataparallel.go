@@ -25,7 +25,7 @@ func inMemories(p *schedule.Problem, goes []platform.MemoryID) func(dag.TaskID, 
 	}
 }
 
-// memoriesOfParts gives tasks on one part of the data one memory, by task, of those of some devices. A part is one of the batch, or of the
+// memoriesOfParts gives tasks on one part of the data one memory of some devices, by task. A part is one of the batch, or of the
 // channels, rows or columns of a layer.
 //
 // HEFT puts a task where it ends first, and does not see that its successors will have to fetch its results. Here
