@@ -44,7 +44,7 @@ func (w *workers) chains(all []Work, number map[string]int) (chains [][]Link) {
 	return chains
 }
 
-// links are the works that all paths have, and those that all paths with a form have of which they follow. If rows or columns of a window are not where the draw has them, no operation with such
+// links are the works of all paths, and the works of all paths with a form from which these follow. If rows or columns of a window are not where the draw has them, no operation with such
 // sides is drawn uniformly. If anything else is not, none is.
 func (w *workers) links(paths []path, all []Work, number map[string]int) (links []Link) {
 	for _, name := range paths[0].names {

@@ -75,7 +75,7 @@ func (m *Model) Work(ctx context.Context, opt LowerOptions) ([]Work, [][]Link, e
 	return all, w.chains(all, number), nil
 }
 
-// works are the operations that all steps have, and behind them those that follow from a form of one of these, with their numbers by name.
+// works are the operations of all steps, and behind them the followers of forms of these, with their numbers by name.
 func (w *workers) works() (all []Work, number map[string]int) {
 	number = map[string]int{}
 	base := w.steps[0]
