@@ -17,7 +17,7 @@ type path struct {
 	windows, rest bool
 }
 
-// mostChains is of how many weights there are chains.
+// mostChains is the number of weights with chains.
 const mostChains = 8
 
 // chains are the chains of weights, the longest one first, by the works that all paths of a weight have. Behind them are works that only some lowerings have.
