@@ -56,56 +56,54 @@ func (s *search) units(o *shares.Option) float64 { return max(0, s.x[s.f.units[o
 // rest is the costs of an option, but for the chain, and for the costs that depend on the share of a tile.
 func (s *search) rest(o *shares.Option) float64 { return s.units(o)*o.Nanos + o.Nanojoules }
 
-// level looks at the tiles of a level. The share is best for the option of those early in a sum that is best for whole results, and then these take their best.
+// level looks at the tiles of a level. Early tiles of a sum take the option that is best for whole results.
 func (s *search) level(w *shares.Way, l *shares.Level, c tiled, also float64) {
-	options := l.Options
-	early := func(share float64) (best *shares.Option, least float64) {
-		least = math.Inf(1)
-		for i := range options {
-			o := &options[i]
-			if v := s.rest(o) + s.units(o)*o.Fixed/share + s.chain*o.Fixed + s.moves[s.f.m.Memory[o.Device]]; v < least {
-				best, least = o, v
-			}
-		}
-		return best, least
+	whole := func(o *shares.Option) float64 { return s.rest(o) + s.chain*o.Fixed + s.moves[s.f.m.Memory[o.Device]] }
+	c.early = s.cheapest(l.Options, l.Most, whole)
+	c.empty = s.cheapest(l.Options, l.Most, s.again)
+	early, empty, again := costs{s.units(c.early) * c.early.Fixed, whole(c.early)}, s.units(c.empty)*c.empty.Fixed, s.again(c.empty)
+	var add, last costs
+	if len(w.Adds) > 0 {
+		onChain := func(o *shares.Option) float64 { return s.rest(o) + s.chain*(o.Fixed+l.Least*o.Nanos) }
+		c.add, c.last = s.cheapest(w.Adds, l.Most, s.rest), s.cheapest(w.Adds, l.Most, onChain)
+		add, last = costs{s.units(c.add) * c.add.Fixed, s.rest(c.add)}, costs{s.units(c.last) * c.last.Fixed, onChain(c.last)}
 	}
-	again := func(o *shares.Option) float64 { return s.units(o)*o.Again + o.AgainNanojoules }
-	for k := range w.Sums {
-		c.sum = &w.Sums[k]
-		guess, _ := early(l.Most)
-		if c.sum.Accumulators > 1 && len(w.Adds) > 0 {
-			c.add = s.cheapest(w.Adds, l.Most, s.rest)
-			c.last = s.cheapest(w.Adds, l.Most, func(o *shares.Option) float64 { return s.rest(o) + s.chain*o.Fixed })
-		}
-		empty, more := s.cheapest(options, l.Most, again), float64(c.sum.Terms-1)
-		for i := range options {
-			o, late := &options[i], c.sum.Part
-			perTile := late*s.units(o)*o.Fixed + (1-late)*s.units(guess)*guess.Fixed + more*s.units(empty)*empty.Fixed
-			value := also + late*(s.rest(o)+s.chain*o.Fixed+s.moves[s.f.m.Memory[o.Device]]) + (more+float64(c.sum.Adding))*again(empty)
-			if c.sum.Accumulators > 1 && c.add != nil {
-				n := float64(c.sum.Accumulators - 2)
-				perTile += n*s.units(c.add)*c.add.Fixed + s.units(c.last)*c.last.Fixed
-				value += n*s.rest(c.add) + s.rest(c.last) + s.chain*c.last.Fixed
+	for i := range l.Options {
+		o := &l.Options[i]
+		late, perShare := costs{s.units(o) * o.Fixed, whole(o)}, s.chain*o.Nanos
+		for k := range w.Sums {
+			sum := &w.Sums[k]
+			more := float64(sum.Terms - 1)
+			all := costs{more * empty, also + (more+float64(sum.Adding))*again}
+			all.add(&late, sum.Part)
+			all.add(&early, 1-sum.Part)
+			if sum.Accumulators > 1 {
+				all.add(&add, float64(sum.Accumulators-2))
+				all.add(&last, 1)
 			}
-			perShare := c.sum.Late * s.chain * o.Nanos
-			c.share = l.Most
-			if perTile < perShare*l.Most*l.Most {
-				c.share = max(math.Sqrt(perTile/perShare), l.Least, 1e-9)
+			share, perShare := l.Most, sum.Late*perShare
+			if all.perTile < perShare*share*share {
+				share = max(math.Sqrt(all.perTile/perShare), l.Least, 1e-9)
 			}
-			best := o
-			if late < 1 {
-				rest := 0.0
-				best, rest = early(c.share)
-				value += (1-late)*rest - (1-late)*s.units(guess)*guess.Fixed/c.share
-			}
-			if value += perTile/c.share + perShare*c.share; value < s.values[o.Device] {
+			if value := all.perTile/share + all.rest + perShare*share; value < s.values[o.Device] {
 				found := c
-				found.late, found.early, found.empty = o, best, empty
+				found.sum, found.late, found.share = sum, o, share
 				s.best[o.Device], s.values[o.Device] = &found, value
 			}
 		}
 	}
 }
+
+// costs are costs of tiles of a share: perTile/share + rest.
+type costs struct{ perTile, rest float64 }
+
+func (p *costs) add(other *costs, times float64) {
+	p.perTile += times * other.perTile
+	p.rest += times * other.rest
+}
+
+// again is the costs of an option for another term of all results.
+func (s *search) again(o *shares.Option) float64 { return s.units(o)*o.Again + o.AgainNanojoules }
 
 // cheapest is the option with the least for tiles of a share, besides their fixed times.
 func (s *search) cheapest(options []shares.Option, share float64, rest func(o *shares.Option) float64) (best *shares.Option) {

@@ -335,7 +335,7 @@ func (f *multipliers) add(work int, c *tiled) {
 		n := float64(c.sum.Accumulators - 2)
 		plus(f.units[c.add.Device], n*(c.add.Fixed/c.share+c.add.Nanos))
 		plus(f.units[c.last.Device], c.last.Fixed/c.share+c.last.Nanos)
-		onChain += c.last.Fixed
+		onChain += c.last.Fixed + float64(c.share*c.last.Nanos)
 		nanojoules += float64(n*c.add.Nanojoules) + c.last.Nanojoules
 	}
 	for _, l := range f.links[work] {

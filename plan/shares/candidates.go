@@ -65,7 +65,7 @@ func (t *tiles) level(s *Sum, l *Level, found *candidates) {
 		u := t.p.Units[o.Device]
 		rest := float64(u*o.Nanos) + o.Nanojoules
 		add.lower(l, u*o.Fixed, rest)
-		last.lower(l, u*o.Fixed, rest+float64(r.chain*o.Fixed))
+		last.lower(l, u*o.Fixed, rest+float64(r.chain*(o.Fixed+float64(l.Least*o.Nanos))))
 	}
 	perTile, value := early.of(l)
 	perTile, value = (1-s.Part)*perTile, (1-s.Part)*value+r.also

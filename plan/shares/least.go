@@ -206,7 +206,9 @@ func (t *tiles) exact(s *Sum, l *Level, late *Option) *big.Rat {
 			fixed, nanos := product(t.p.Units[o.Device], o.Fixed), product(t.p.Units[o.Device], o.Nanos)
 			nanos.Add(nanos, rat(o.Nanojoules))
 			add.lower(fixed, nanos)
-			last.lower(fixed, nanos.Add(nanos, new(big.Rat).Mul(t.chain, rat(o.Fixed))))
+			onChain := product(l.Least, o.Nanos)
+			onChain.Add(onChain, rat(o.Fixed))
+			last.lower(fixed, nanos.Add(nanos, onChain.Mul(onChain, t.chain)))
 		}
 		add.addTo(perTile, rest, times(s.Accumulators-2))
 		last.addTo(perTile, rest, times(1))

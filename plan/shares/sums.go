@@ -29,7 +29,7 @@ type Sum struct {
 // M = 3^sides·(1/A + 1/R), and at most 1.
 
 // termsOf and accumulatorsOf are the least numbers of the classes of each.
-var termsOf, accumulatorsOf = []int{2, 3, 5, 9, 17, 33, 65, 129}, []int{1, 2, 3, 5, 9, 17, 33, 65, 129}
+var termsOf, accumulatorsOf = []int{2, 3, 4, 5, 6, 7, 9, 13, 17, 33, 65, 129}, []int{1, 2, 3, 4, 5, 6, 7, 9, 13, 17, 33, 65, 129}
 
 // sums are the classes of results that have several terms.
 func (f *Form) sums() (all []Sum) {
