@@ -76,6 +76,9 @@ const (
 	byParts
 )
 
+// plansOf is as how many plans the relaxation of a choice counts. Of an octave it ends after less time, as most have bounds far above the best plan.
+var plansOf = map[int]int{byOctave: 1, byRelaxation: 4}
+
 // prove raises the least bounds, from step to step, until the choice with the least bound has its best proof or the nodes are spent.
 func (f *finder) prove(ctx context.Context) error {
 	for {
@@ -126,7 +129,7 @@ type proving struct {
 
 // lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best
 // that is known. Of equal bounds the one with the most devices comes first, since its proof may serve the others, see share.
-// What it lists does not depend on the number of goroutines. A relaxation counts as four plans, and parts by their effort.
+// What it lists does not depend on the number of goroutines. Relaxations count as plansOf, and parts by their effort.
 func (f *finder) lowest() (next []*proving) {
 	const batch = 4
 	byBound := slices.Clone(f.candidates)
@@ -161,7 +164,7 @@ func (f *finder) lowest() (next []*proving) {
 			c.parts = max(firstParts, moreParts*c.parts)
 			p.parts = c.parts
 		} else {
-			f.left -= 4 * c.nodesOfPlan()
+			f.left -= plansOf[c.by] * c.nodesOfPlan()
 		}
 		p.by = c.by
 		for _, member := range p.group {

@@ -137,6 +137,8 @@ type onLink struct{ chain, link int }
 const (
 	mostRounds = 30
 	mostViews  = 3 // how often other views are tried
+	// mostResults is how many works are all looked at by results first.
+	mostResults = 150
 	// mostMoves is how many links chains have together of which moves have multipliers.
 	mostMoves = 60
 )
@@ -155,6 +157,9 @@ func byShares(ctx context.Context, m *shares.Model, deadline time.Duration, of *
 		return best, best.raise(ctx, m, deadline, *of)
 	}
 	for last := range 2 { // by single tiles, or by all tiles of a result
+		if last > 0 && len(m.Views) > mostResults {
+			break
+		}
 		view := make([]int, len(m.Views))
 		for work, views := range m.Views {
 			view[work] = min(last, len(views)-1)
