@@ -182,11 +182,12 @@ func (m *multiplied) raise(ctx context.Context, model *shares.Model, deadline ti
 		if err != nil || proof == nil {
 			return err
 		}
-		from.Proof, from.bound = proof, bound
-		if bound > m.bound || m.view == nil {
+		better, too := f.better()
+		from.Proof, from.bound = proof, bound-too
+		if from.bound > m.bound || m.view == nil {
 			*m = from
 		}
-		if from.view = f.better(); from.view == nil {
+		if from.view = better; better == nil || ctx.Err() != nil {
 			break
 		}
 	}
@@ -214,13 +215,17 @@ func (f *multipliers) solve(ctx context.Context) (proof *shares.Proof, bound flo
 	return proof, bound, nil
 }
 
-// better are the views of works that say most under the last solution; nil means that the program has them.
-func (f *multipliers) better() (view []int) {
+// better are the views of works that say most under the last solution; nil means that the program has them. The solution says too much where it does not
+// know all tiles yet.
+func (f *multipliers) better() (view []int, too float64) {
 	const more = 1.003
 	for work, views := range f.m.Views {
 		least := make([]float64, len(views))
 		for i := range views {
 			least[i] = slices.Min(f.search(f.x, work, i, math.Inf(1)).values)
+		}
+		if !f.m.Sometimes[work] {
+			too += max(0, f.x[f.least[work]]-slices.Max(least))
 		}
 		if to := len(views) - 1 - f.view[work]; to >= 0 && to != f.view[work] && least[to] > more*least[f.view[work]] {
 			if view == nil {
@@ -229,7 +234,7 @@ func (f *multipliers) better() (view []int) {
 			view[work] = to
 		}
 	}
-	return view
+	return view, too
 }
 
 func newMultipliers(m *shares.Model, deadline time.Duration, view []int) *multipliers {
