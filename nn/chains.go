@@ -2,6 +2,8 @@ package nn
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
 	"dahl/dag"
@@ -15,22 +17,80 @@ type path struct {
 	windows, rest bool
 }
 
-// links are the works that all paths have. If rows or columns of a window are not where the draw has them, no operation with such
-// sides is drawn uniformly. If anything else is not, none is.
-func (w *workers) links(base *stepWork, paths []path, number map[string]int) (links []Link) {
-	for _, name := range paths[0].names {
-		work, ok := number[name]
-		uniform := true
-		for i := range paths {
-			p := &paths[i]
-			ok = ok && slices.Contains(p.names, name)
-			uniform = uniform && p.rest && (p.windows || !slices.ContainsFunc(base.noted[name].sides, func(s side) bool { return s.cuttable && s.isWindow() }))
+// mostChains is the number of weights with chains.
+const mostChains = 8
+
+// chains are the chains of weights, the longest one first, by the works that all paths of a weight have. Behind them are works that only some lowerings have.
+func (w *workers) chains(all []Work, number map[string]int) (chains [][]Link) {
+	base := w.steps[0]
+	weights := base.weights()
+	names := slices.Sorted(maps.Keys(weights))
+	lengths := map[string]int{}
+	for _, name := range names {
+		lengths[name] = len(base.longest(weights[name]))
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return lengths[b] - lengths[a] })
+	n := min(len(names), mostChains)
+	for i := range n { // short and long ones
+		weight := names[i*len(names)/n]
+		paths := make([]path, len(w.steps))
+		for k, s := range w.steps {
+			paths[k] = w.path(s, weight)
 		}
-		if ok {
+		if chain := w.links(paths, all, number); len(chain) > 0 {
+			chains = append(chains, chain)
+		}
+	}
+	return chains
+}
+
+// links are the works of all paths, and the works of all paths with a form from which these follow. If rows or columns of a window are not where the draw has them, no operation with such
+// sides is drawn uniformly. If anything else is not, none is.
+func (w *workers) links(paths []path, all []Work, number map[string]int) (links []Link) {
+	for _, name := range paths[0].names {
+		if work, ok := number[name]; ok && !all[work].Sometimes {
+			if on, uniform := w.on(paths, name, func(*stepWork) bool { return true }); on {
+				links = append(links, Link{work, uniform})
+			}
+		}
+	}
+	for work := range all {
+		if !all[work].Sometimes {
+			continue
+		}
+		owner := slices.IndexFunc(all, func(o Work) bool {
+			return slices.ContainsFunc(o.Forms, func(f WorkForm) bool { return slices.Contains(f.Also, work) })
+		})
+		if owner < 0 {
+			continue
+		}
+		forms := slices.DeleteFunc(slices.Clone(all[owner].Forms), func(f WorkForm) bool { return !slices.Contains(f.Also, work) })
+		on, uniform := w.on(paths, all[work].Name, func(s *stepWork) bool {
+			return slices.ContainsFunc(forms, func(f WorkForm) bool { return f.alike(s.forms[all[owner].Name]) })
+		})
+		if on {
 			links = append(links, Link{work, uniform})
 		}
 	}
 	return links
+}
+
+// alike reports whether a form is another one, whatever follows.
+func (f WorkForm) alike(g WorkForm) bool {
+	f.Also, g.Also = nil, nil
+	return reflect.DeepEqual(f, g)
+}
+
+// on reports whether the paths of some steps all have an operation, and whether it is drawn uniformly in all of them.
+func (w *workers) on(paths []path, name string, some func(*stepWork) bool) (on, uniform bool) {
+	on, uniform = true, true
+	for i, s := range w.steps {
+		if p := &paths[i]; some(s) {
+			on = on && slices.Contains(p.names, name)
+			uniform = uniform && on && p.rest && (p.windows || !slices.ContainsFunc(s.noted[name].sides, func(s side) bool { return s.cuttable && s.isWindow() }))
+		}
+	}
+	return on, uniform
 }
 
 func (s *side) isWindow() bool { return s.along == dag.AlongRows || s.along == dag.AlongColumns }

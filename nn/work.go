@@ -3,8 +3,6 @@ package nn
 import (
 	"context"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -14,8 +12,9 @@ import (
 // Work is an operation of every lowering. A tile has a share of it: the product, over the sides of the operation, of the parts that the tile
 // has. The shares of all tiles of a lowering add up to 1.
 type Work struct {
-	Name  string     // of its tasks, without their parts: "conv1.forward"
-	Forms []WorkForm // one of which a lowering has
+	Name      string     // of its tasks, without their parts: "conv1.forward"
+	Forms     []WorkForm // one of which a lowering has
+	Sometimes bool       // only lowerings with a form that names it in Also have it
 }
 
 // WorkForm is an operation that a lowering may have for some work, as with a ReLU or without. A tile with a share of it has
@@ -24,9 +23,13 @@ type WorkForm struct {
 	Op    string
 	Type  dag.DType
 	Flops float64
-	Sides []int   // the extents along which it may be cut
-	Moved []Moved // what a tile moves is no less than the sum of these
-	Also  []Work  // of every lowering with this form, such as the update behind a gradient
+	Sides []int // the extents along which it may be cut
+	// Summed are the sides, as bits, over which the operation sums. Tiles that differ in these alone add to a result one after
+	// the other, or to accumulators.
+	Summed uint
+	Result float64 // bytes of the results of such sums, as far as it is known
+	Moved  []Moved // what a tile moves is no less than the sum of these
+	Also   []int   // the numbers of works of every lowering with this form, such as the update behind a gradient
 }
 
 // Moved is bytes of an operand of an operation. A tile moves a part of them: the product of its parts of the sides on which the operand
@@ -43,24 +46,21 @@ type Link struct {
 	Uniform bool
 }
 
-// Work lists what every lowering of a training step has to do, and the longest chain of it. The options' lowering has no meaning.
+// Work lists what every lowering of a training step has to do, and its chains: of each weight the longest one, the longest of all first. The
+// options' lowering has no meaning.
 //
-// A lowering fuses layers as their cuts allow: the cuts of a layer and of layers near to it say how it is fused. So Work goes through lowerings with all combinations of cuts for any two near layers. Operations are left out unless all of these have
-// them.
+// A lowering fuses layers as their cuts allow: the cuts of a layer and of layers near to it say how it is fused. So Work goes through lowerings with all combinations of cuts for any two near layers. An operation
+// that some of these do not have is left out, unless all with a form of another operation of the layer have it.
 //
-// The chain draws a sample, one row and one column for all layers, as parts of their extents, and a channel of each layer. The
+// A chain draws a sample, one row and one column for all layers, as parts of their extents, and a channel of each layer. The
 // tile of this place reads the output of the tile before it. The draw is uniform for an operation if rows and columns of its input lie
 // in its window, and if it reads all of the output before it.
-func (m *Model) Work(ctx context.Context, opt LowerOptions) ([]Work, []Link, error) {
+func (m *Model) Work(ctx context.Context, opt LowerOptions) ([]Work, [][]Link, error) {
 	opt.Train, opt.Lowering, opt.noted = true, dag.Lowering{}, nil
 	if err := opt.complete(m); err != nil {
 		return nil, nil, fmt.Errorf("work of model %q: %w", m.Name, err)
 	}
-	w := workers{m: m, known: map[string]WorkForm{}, drawn: map[string]bool{}}
-	var base *stepWork
-	var paths []path
-	weight := "" // of the longest path
-	seen, forms, also := map[string][]WorkForm{}, map[string]bool{}, followers{}
+	w := workers{m: m, known: map[string]WorkForm{}, drawn: map[string]bool{}, owned: map[[2]int]bool{}}
 	for _, l := range m.partings(opt.Batch) {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -69,79 +69,76 @@ func (m *Model) Work(ctx context.Context, opt LowerOptions) ([]Work, []Link, err
 		if err != nil {
 			return nil, nil, fmt.Errorf("work of model %q: %w", m.Name, err)
 		}
-		if base == nil {
-			base = s
-			most := 0
-			weights := s.weights()
-			for _, name := range slices.Sorted(maps.Keys(weights)) {
-				if n := len(s.longest(weights[name])); n > most {
-					weight, most = name, n
-				}
-			}
-			for name := range s.forms {
-				forms[name] = true
-			}
-		}
-		paths = append(paths, w.path(s, weight))
-		for name := range forms {
-			if _, ok := s.forms[name]; !ok {
-				delete(forms, name)
-			}
-		}
-		for name, f := range s.forms {
-			if !slices.ContainsFunc(seen[name], func(g WorkForm) bool { return reflect.DeepEqual(f, g) }) {
-				seen[name] = append(seen[name], f)
-			}
-			also.add(s, name, &f)
-		}
+		w.steps = append(w.steps, s)
 	}
-	var all []Work
-	number := map[string]int{}
+	all, number := w.works()
+	return all, w.chains(all, number), nil
+}
+
+// works are the operations of all steps, and behind them the followers of forms of these, with their numbers by name.
+func (w *workers) works() (all []Work, number map[string]int) {
+	number = map[string]int{}
+	base := w.steps[0]
 	for _, name := range base.names {
-		if forms[name] {
+		if !slices.ContainsFunc(w.steps, func(s *stepWork) bool { return s.noted[name] == nil }) {
 			number[name] = len(all)
-			all = append(all, also.complete(name, seen, forms))
+			all = append(all, Work{Name: name, Forms: w.formsOf(name)})
 		}
 	}
-	if weight == "" {
-		return all, nil, nil
-	}
-	return all, w.links(base, paths, number), nil
-}
-
-// followers are the operations of a layer that all lowerings with a form of its weight gradient have: by name and form.
-type followers map[string]map[string]bool
-
-func (a followers) key(name string, f *WorkForm) string { return fmt.Sprint(name, *f) }
-
-// add notes the operations of a lowering.
-func (a followers) add(s *stepWork, name string, f *WorkForm) {
-	layer, isGradient := strings.CutSuffix(name, "."+phaseBackward+stepWeight)
-	if !isGradient {
-		return
-	}
-	key := a.key(name, f)
-	now := map[string]bool{}
-	for other := range s.forms {
-		if labels := s.whole[other].Labels; labels.Layer == layer && other != name && (a[key] == nil || a[key][other]) {
-			now[other] = true
-		}
-	}
-	a[key] = now
-}
-
-// complete is the work with a name, with all of its forms and their followers, unless all lowerings have these.
-func (a followers) complete(name string, seen map[string][]WorkForm, everywhere map[string]bool) Work {
-	w := Work{Name: name, Forms: slices.Clone(seen[name])}
-	for i := range w.Forms {
-		f := &w.Forms[i]
-		for _, other := range slices.Sorted(maps.Keys(a[a.key(name, f)])) {
-			if !everywhere[other] {
-				f.Also = append(f.Also, Work{Name: other, Forms: seen[other]})
+	owned := len(all)
+	for _, gradients := range []bool{true, false} { // the update belongs to the gradient of its weight
+		for i := range owned {
+			if isGradient := strings.HasSuffix(all[i].Name, "."+phaseBackward+stepWeight); isGradient == gradients {
+				all = w.addFollowers(all, i, number, owned)
 			}
 		}
 	}
-	return w
+	return all, number
+}
+
+// formsOf are the different forms of an operation.
+func (w *workers) formsOf(name string) (forms []WorkForm) {
+	for _, s := range w.steps {
+		if f, ok := s.forms[name]; ok && !slices.ContainsFunc(forms, f.alike) {
+			forms = append(forms, f)
+		}
+	}
+	return forms
+}
+
+// addFollowers adds the operations of a layer that all steps with a form of one of its works have. It leaves out operations of other works, and
+// sums of gradients of several readers.
+func (w *workers) addFollowers(all []Work, of int, number map[string]int, owned int) []Work {
+	name := all[of].Name
+	layer := w.steps[0].whole[name].Labels.Layer
+	for k := range all[of].Forms {
+		var follow []string
+		first := true
+		for _, s := range w.steps {
+			if !all[of].Forms[k].alike(s.forms[name]) {
+				continue
+			}
+			if first {
+				follow = slices.DeleteFunc(slices.Clone(s.names), func(other string) bool {
+					i, known := number[other]
+					return s.whole[other].Labels.Layer != layer || strings.Contains(other, phaseBackward+".add.") || known && (i < owned || !w.owned[[2]int{of, i}])
+				})
+			}
+			first = false
+			follow = slices.DeleteFunc(follow, func(other string) bool { return s.noted[other] == nil })
+		}
+		var also []int
+		for _, other := range follow {
+			if _, known := number[other]; !known {
+				number[other] = len(all)
+				all = append(all, Work{Name: other, Forms: w.formsOf(other), Sometimes: true})
+			}
+			w.owned[[2]int{of, number[other]}] = true
+			also = append(also, number[other])
+		}
+		all[of].Forms[k].Also = also
+	}
+	return all
 }
 
 // partings are lowerings that fuse layers in different ways, the one with whole layers first. Of any two layers that are near, each is
@@ -232,8 +229,10 @@ func (m *Model) colours() (colours []int, most int) {
 // workers finds the work of steps. It knows the forms that it has seen.
 type workers struct {
 	m     *Model
+	steps []*stepWork // of all partings
 	known map[string]WorkForm
 	drawn map[string]bool
+	owned map[[2]int]bool // the second work is in Also of the first
 }
 
 // stepWork is the operations of one lowering.
@@ -322,11 +321,18 @@ func (o *noted) form(whole *dag.Task) WorkForm {
 	if !byOperand { // the operation gathers some of an operand
 		f.Moved = []Moved{{Bytes: float64(whole.MovedBytes)}}
 	}
+	updates := slices.ContainsFunc(whole.Accesses, func(a dag.Access) bool { return a.Mode.Writes() && o.l.b.BufferAt(a.Buffer).Role == dag.Parameter })
 	for i := range o.sides {
 		switch s := &o.sides[i]; {
 		case s.cuttable:
+			if s.dim < 0 {
+				f.Summed |= 1 << len(f.Sides)
+				if byOperand {
+					f.Result = float64(accessed(o.l, &whole.Accesses[0]))
+				}
+			}
 			o.cutAlong(&f, i, whole, byOperand)
-		case s.along == dag.AlongSamples: // each micro-batch has some
+		case s.along == dag.AlongSamples && !updates: // each micro-batch has some
 			for k := range f.Moved {
 				f.Moved[k].Depends |= 1 << len(f.Sides)
 			}

@@ -16,8 +16,8 @@ import (
 )
 
 // boundTogether bounds by their work the choices of the space, of a network those with the tiles of the best one, and the best choice.
-// It bounds those with one program together: one relaxation
-// of hundreds of sets of devices takes a few times as long as the relaxation of one set. A choice without a bound leaves all
+// It bounds those with one program and about as many units together: one relaxation
+// of dozens of sets of devices takes a few times as long as the relaxation of one set. A choice without a bound leaves all
 // without one, and then the search says that it has none. Of a search of less than a second they may take a second.
 func (f *finder) boundTogether(ctx context.Context) error {
 	if f.Time > 0 {
@@ -35,15 +35,16 @@ func (f *finder) boundTogether(ctx context.Context) error {
 	}
 	var groups []*proving
 	type program struct {
-		tiles tiling.Tiling
-		graph string
+		tiles  tiling.Tiling
+		graph  string
+		octave int
 	}
 	at := map[program]*proving{}
 	for _, c := range f.candidates {
 		if c.proven || c.dropped {
 			continue
 		}
-		key := program{c.Tiles, c.graph}
+		key := program{c.Tiles, c.graph, c.octave()}
 		if at[key] == nil {
 			at[key] = &proving{}
 			groups = append(groups, at[key])
@@ -70,11 +71,13 @@ func (f *finder) keepTiles() {
 // How the bound of a choice was found, from weak to strong.
 const (
 	byWork       = iota
-	byProgram    // by one relaxation for all choices with equal programs,
-	byOctave     // for the part of them with about as many units,
+	byOctave     // by one relaxation for all choices with equal programs and about as many units,
 	byRelaxation // and by one for each
 	byParts
 )
+
+// plansOf is as how many plans the relaxation of a choice counts. Of an octave it ends after less time, as most have bounds far above the best plan.
+var plansOf = map[int]int{byOctave: 1, byRelaxation: 4}
 
 // prove raises the least bounds, from step to step, until the choice with the least bound has its best proof or the nodes are spent.
 func (f *finder) prove(ctx context.Context) error {
@@ -126,7 +129,7 @@ type proving struct {
 
 // lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best
 // that is known. Of equal bounds the one with the most devices comes first, since its proof may serve the others, see share.
-// What it lists does not depend on the number of goroutines. A relaxation counts as four plans, and parts by their effort.
+// What it lists does not depend on the number of goroutines. Relaxations count as plansOf, and parts by their effort.
 func (f *finder) lowest() (next []*proving) {
 	const batch = 4
 	byBound := slices.Clone(f.candidates)
@@ -161,7 +164,7 @@ func (f *finder) lowest() (next []*proving) {
 			c.parts = max(firstParts, moreParts*c.parts)
 			p.parts = c.parts
 		} else {
-			f.left -= 4 * c.nodesOfPlan()
+			f.left -= plansOf[c.by] * c.nodesOfPlan()
 		}
 		p.by = c.by
 		for _, member := range p.group {
@@ -206,8 +209,8 @@ func (f *finder) lastStep(c *candidate) int {
 	return byRelaxation
 }
 
-// like lists the choices whose bounds rise together with the bound of one, itself first: first the choices with the same
-// program, and in a later step the choices of the same octave. One relaxation of all numbers of units has the most units, and
+// like lists the choices whose bounds rise together with the bound of one, itself first: the choices with the same
+// program and octave. One relaxation of all numbers of units would have the most units, and
 // the time that a task
 // takes where few units
 // share the bandwidth of a memory. Numbers that differ by a factor below two have bounds almost as high together as each by itself.
@@ -215,7 +218,7 @@ func (f *finder) like(of *candidate) []*candidate {
 	group := []*candidate{of}
 	for _, c := range f.candidates {
 		open := c != of && !c.dropped && c.by < of.by && c.bound < f.best.Value
-		if open && c.Tiles == of.Tiles && c.graph == of.graph && (of.by == byProgram || c.octave() == of.octave()) {
+		if open && c.Tiles == of.Tiles && c.graph == of.graph && c.octave() == of.octave() {
 			c.by = of.by
 			group = append(group, c)
 		}

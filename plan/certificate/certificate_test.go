@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,8 +12,12 @@ import (
 	"dahl/plan/tiling"
 )
 
-// A certificate of the form before bounds for all lowerings is read, but not with such a bound.
+// A certificate with one chain is read. So is one of the form before bounds for all lowerings, but not with such a bound.
 func TestOlderForm(t *testing.T) {
+	older := must.Get(Read(strings.NewReader(`{"format":"dahl-certificate 4","objective":"time","layers":{"of":"","leaves":[{"least":[0],"most":[1],"bounds":[1],"proofs":[{"units":[0.5],"chain":0.25,"moves":[[0,3]]}]}]},"leaves":[]}`)))(t)
+	if got, want := fmt.Sprint(*older.Layers.Leaves[0].Proofs[0]), "{[0.5] [0.25] [[[0 3]]]}"; got != want {
+		t.Errorf("read as %s, want %s", got, want)
+	}
 	must.Get(Read(strings.NewReader(`{"format":"dahl-certificate 3","objective":"time","leaves":[]}`)))(t)
 	for _, text := range []string{`{"format":"dahl-certificate 3","objective":"time","layers":{"of":"","leaves":[]},"leaves":[]}`, `{"format":"dahl-certificate 2","objective":"time","leaves":[]}`} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "its format is") {

@@ -7,7 +7,7 @@
 // [Branch] proves more in more time: branch.go splits plans in parts, choose.go finds by what, and product.go
 // bounds energy times time.
 //
-// [Shares] finds the multipliers of bounds for all lowerings, of package shares.
+// [Shares] finds the multipliers of bounds for all lowerings, of package shares; cheapest.go finds the tiles that a solution lacks.
 //
 // Floating-point numbers decide nothing: the proof is added up again in rational numbers, by the package
 // that this one does not share code of the search with.

@@ -21,12 +21,15 @@ type Sharing struct {
 	problem.Aim
 	Leaves int     // into how many parts of all sets it may go
 	Enough float64 // a bound that needs no more parts, as the value of a plan
+
+	known map[*shares.Proof]*multiplied
 }
 
 // Shares finds a bound of all lowerings on all sets of devices. It splits the sets with the least bound by the units of the device of
 // which they have the most different numbers: with few units each has more of the bandwidth of the memory. When ctx ends, it is the best so far.
 func Shares(ctx context.Context, s *Sharing) (*shares.Bound, error) {
-	first, err := s.leaf(ctx, shares.All(s.Platform))
+	s.known = map[*shares.Proof]*multiplied{}
+	first, err := s.leaf(ctx, shares.All(s.Platform), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +47,7 @@ func Shares(ctx context.Context, s *Sharing) (*shares.Bound, error) {
 			if !slices.ContainsFunc(sets.Most, func(n int) bool { return n > 0 }) {
 				continue
 			}
-			l, err := s.leaf(ctx, sets)
+			l, err := s.leaf(ctx, sets, &least)
 			if err != nil {
 				return nil, err
 			}
@@ -92,19 +95,24 @@ func split(s shares.Sets) (device, units int) {
 	return device, max(low+1, int(math.Sqrt(float64(low)*float64(s.Most[device]))))
 }
 
-// leaf finds proofs for some sets, and their bounds in floating-point numbers.
-func (s *Sharing) leaf(ctx context.Context, sets shares.Sets) (*shares.Leaf, error) {
+// leaf finds proofs for some sets, which are a part of others, and their bounds in floating-point numbers.
+func (s *Sharing) leaf(ctx context.Context, sets shares.Sets, of *shares.Leaf) (*shares.Leaf, error) {
 	l := &shares.Leaf{Sets: sets}
-	for _, part := range shares.Parts(s.Objective) {
+	for i, part := range shares.Parts(s.Objective) {
 		m, err := shares.NewModel(s.Step, s.Platform, sets, part, s.Steady)
 		if err != nil {
 			return nil, err
 		}
-		proof, bound, err := byShares(ctx, m, s.Deadline)
+		var begin *multiplied
+		if of != nil {
+			begin = s.known[of.Proofs[i]]
+		}
+		found, err := byShares(ctx, m, s.Deadline, begin)
 		if err != nil {
 			return nil, err
 		}
-		l.Bounds, l.Proofs = append(l.Bounds, bound), append(l.Proofs, proof)
+		s.known[found.Proof] = found
+		l.Bounds, l.Proofs = append(l.Bounds, found.bound), append(l.Proofs, found.Proof)
 	}
 	return l, nil
 }
@@ -115,24 +123,80 @@ type multipliers struct {
 	m       *shares.Model
 	program *lp.Problem
 	units   []int
-	chain   int
-	moves   [][]int // by link and memory; -1 means there is none
-	least   []int   // by work
-	also    [][]int // by group and its work: the least
-	links   [][]int // by work: its places in the chain
+	chains  []int
+	moves   [][][]int  // by chain, link and memory; -1 means there is none
+	least   []int      // by work
+	view    []int      // by work: by which of its views it takes least
+	links   [][]onLink // by work
+	x       []float64  // the last solution
 }
+
+// onLink is a place of some work in a chain.
+type onLink struct{ chain, link int }
 
 const (
 	mostRounds = 30
-	// mostMoves is the length of a chain up to which moves have multipliers.
+	mostViews  = 3 // how often other views are tried
+	// mostResults is how many works are all looked at by results first.
+	mostResults = 150
+	// mostMoves is how many links chains have together of which moves have multipliers.
 	mostMoves = 60
 )
 
-// byShares finds the multipliers for a model.
-func byShares(ctx context.Context, m *shares.Model, deadline time.Duration) (proof *shares.Proof, bound float64, err error) {
-	f := newMultipliers(m, deadline)
+// multiplied is a proof, its bound, and the views of works that it is by.
+type multiplied struct {
+	*shares.Proof
+	bound float64
+	view  []int
+}
+
+// byShares finds the multipliers for a model. The proof of more sets says with which tiles and views to begin; nil means there is none.
+func byShares(ctx context.Context, m *shares.Model, deadline time.Duration, of *multiplied) (best *multiplied, err error) {
+	best = &multiplied{Proof: &shares.Proof{Units: make([]float64, len(m.Units))}}
+	if of != nil {
+		return best, best.raise(ctx, m, deadline, *of)
+	}
+	for last := range 2 { // by single tiles, or by all tiles of a result
+		if last > 0 && len(m.Views) > mostResults {
+			break
+		}
+		view := make([]int, len(m.Views))
+		for work, views := range m.Views {
+			view[work] = min(last, len(views)-1)
+		}
+		if err := best.raise(ctx, m, deadline, multiplied{view: view}); err != nil {
+			return nil, err
+		}
+	}
+	return best, nil
+}
+
+// raise solves programs from some proof on, each with the views of the greatest leasts in the solution before it.
+func (m *multiplied) raise(ctx context.Context, model *shares.Model, deadline time.Duration, from multiplied) error {
+	for range mostViews {
+		f := newMultipliers(model, deadline, from.view)
+		if from.Proof != nil {
+			f.begin(from.Proof)
+		}
+		proof, bound, err := f.solve(ctx)
+		if err != nil || proof == nil {
+			return err
+		}
+		better, too := f.better()
+		from.Proof, from.bound = proof, bound-too
+		if from.bound > m.bound || m.view == nil {
+			*m = from
+		}
+		if from.view = better; better == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// solve adds rows to the program until it has all that matter.
+func (f *multipliers) solve(ctx context.Context) (proof *shares.Proof, bound float64, err error) {
 	solver := lp.NewSolver(f.program)
-	proof = &shares.Proof{Units: make([]float64, len(m.Units))}
 	for range mostRounds {
 		r, err := solver.Solve(ctx, iterations)
 		switch {
@@ -143,7 +207,7 @@ func byShares(ctx context.Context, m *shares.Model, deadline time.Duration) (pro
 		case r.Status != lp.Optimal:
 			return proof, bound, nil
 		}
-		proof, bound = f.proof(r.X), -r.Objective
+		proof, bound, f.x = f.proof(r.X), -r.Objective, r.X
 		if !f.tighten(r.X) {
 			break
 		}
@@ -151,109 +215,176 @@ func byShares(ctx context.Context, m *shares.Model, deadline time.Duration) (pro
 	return proof, bound, nil
 }
 
-func newMultipliers(m *shares.Model, deadline time.Duration) *multipliers {
-	f := &multipliers{m: m, program: &lp.Problem{}, links: make([][]int, len(m.Options))}
+// better are the views of works that say most under the last solution; nil means that the program has them. The solution says too much where it does not
+// know all tiles yet.
+func (f *multipliers) better() (view []int, too float64) {
+	const more = 1.003
+	for work, views := range f.m.Views {
+		least := make([]float64, len(views))
+		for i := range views {
+			least[i] = slices.Min(f.search(f.x, work, i, math.Inf(1)).values)
+		}
+		if !f.m.Sometimes[work] {
+			too += max(0, f.x[f.least[work]]-slices.Max(least))
+		}
+		if to := len(views) - 1 - f.view[work]; to >= 0 && to != f.view[work] && least[to] > more*least[f.view[work]] {
+			if view == nil {
+				view = slices.Clone(f.view)
+			}
+			view[work] = to
+		}
+	}
+	return view, too
+}
+
+func newMultipliers(m *shares.Model, deadline time.Duration, view []int) *multipliers {
+	f := &multipliers{m: m, program: &lp.Problem{}, links: make([][]onLink, len(m.Views)), view: view}
 	costs := 1.0
 	if m.Objective != problem.Time {
 		costs = m.FloorWatts
 	}
 	counted := []lp.Term{}
-	for _, n := range m.Units {
-		f.units = append(f.units, f.program.AddColumn(0, 0, math.Inf(1)))
-		counted = append(counted, lp.Term{Column: f.units[len(f.units)-1], Coefficient: float64(n)})
+	column := func(times float64) int {
+		c := f.program.AddColumn(0, 0, math.Inf(1))
+		counted = append(counted, lp.Term{Column: c, Coefficient: times})
+		return c
 	}
-	fixed := 0.0
-	for i, l := range m.Chain {
-		if f.links[l.Work] = append(f.links[l.Work], i); !l.Uniform {
-			least := math.Inf(1)
-			for _, o := range m.Options[l.Work] {
-				least = min(least, o.Fixed)
-			}
-			fixed += least
+	for _, n := range m.Units {
+		f.units = append(f.units, column(float64(n)))
+	}
+	for chain, links := range m.Chains {
+		f.chains = append(f.chains, column(1))
+		for i, l := range links {
+			f.links[l.Work] = append(f.links[l.Work], onLink{chain, i})
 		}
 	}
-	most := math.Inf(1)
-	if len(m.Chain) == 0 {
-		most = 0
-	}
-	f.chain = f.program.AddColumn(-fixed, 0, most)
-	counted = append(counted, lp.Term{Column: f.chain, Coefficient: 1})
 	if deadline > 0 {
 		counted = append(counted, lp.Term{Column: f.program.AddColumn(float64(deadline), 0, math.Inf(1)), Coefficient: -1})
 	}
 	f.program.AddRow(math.Inf(-1), costs, counted)
 	f.addMoves()
-	for _, group := range m.Also {
-		var list []int
-		for _, options := range group {
-			column := f.program.AddColumn(0, math.Inf(-1), math.Inf(1))
-			for _, o := range options {
-				if o.Most == 1 { // smaller tiles take no less, as no chain has them
-					f.program.AddRow(math.Inf(-1), o.Nanojoules, []lp.Term{{Column: column, Coefficient: 1}, {Column: f.units[o.Device], Coefficient: -(o.Fixed + o.Nanos)}})
-				}
-			}
-			list = append(list, column)
+	for work := range m.Views {
+		cost := -1.0
+		if m.Sometimes[work] {
+			cost = 0
 		}
-		f.also = append(f.also, list)
+		f.least = append(f.least, f.program.AddColumn(cost, math.Inf(-1), math.Inf(1)))
 	}
-	for work, options := range m.Options {
-		f.least = append(f.least, f.program.AddColumn(-1, math.Inf(-1), math.Inf(1)))
-		for i := range options {
-			if options[i].Most == 1 {
-				f.add(work, &options[i], 1)
+	for work := range m.Views {
+		ways := m.Views[work][f.view[work]]
+		for i := range ways {
+			w := &ways[i]
+			for k := range w.Levels[0].Options {
+				o := &w.Levels[0].Options[k]
+				f.add(work, &tiled{way: w, sum: &w.Sums[0], early: o, late: o, share: w.Levels[0].Most})
 			}
 		}
 	}
 	return f
 }
 
-// addMoves adds the multipliers of moves.
+// addMoves adds the multipliers of moves, of the longest chains.
 func (f *multipliers) addMoves() {
-	if len(f.m.Latency) == 1 || len(f.m.Chain) > mostMoves {
-		return
-	}
-	for link := range f.m.Chain {
-		list := slices.Repeat([]int{-1}, len(f.m.Latency))
-		for to, nanos := range f.m.Latency {
-			if nanos > 0 && f.m.Moves(link) {
-				list[to] = f.program.AddColumn(0, 0, math.Inf(1))
-				f.program.AddRow(math.Inf(-1), 0, []lp.Term{{Column: list[to], Coefficient: 1}, {Column: f.chain, Coefficient: -nanos}})
-			}
+	links := 0
+	for chain := range f.m.Chains {
+		if links += f.m.Always(chain); len(f.m.Latency) == 1 || links > mostMoves {
+			return
 		}
-		f.moves = append(f.moves, list)
+		var ofChain [][]int
+		for link := range f.m.Always(chain) {
+			list := slices.Repeat([]int{-1}, len(f.m.Latency))
+			for to, nanos := range f.m.Latency {
+				if nanos > 0 && f.m.Moves(chain, link) {
+					list[to] = f.program.AddColumn(0, 0, math.Inf(1))
+					f.program.AddRow(math.Inf(-1), 0, []lp.Term{{Column: list[to], Coefficient: 1}, {Column: f.chains[chain], Coefficient: -nanos}})
+				}
+			}
+			ofChain = append(ofChain, list)
+		}
+		f.moves = append(f.moves, ofChain)
 	}
 }
 
-// add says that tiles of a share have no less than the least of their work.
-func (f *multipliers) add(work int, o *shares.Option, share float64) {
-	terms, uniform := []lp.Term{{Column: f.least[work], Coefficient: 1}, {Column: f.units[o.Device], Coefficient: -(o.Fixed/share + o.Nanos)}}, 0
-	move := func(column int, sign float64) {
+// tiled is tiles of some work that have a share of all results, those early and late in a sum by an option each.
+type tiled struct {
+	way         *shares.Way
+	sum         *shares.Sum
+	early, late *shares.Option
+	empty       *shares.Option // the best for a tile without work
+	add, last   *shares.Option // the best for a sum of accumulators, and for the last one
+	share       float64
+}
+
+// add says that such tiles have no less than the least of their work.
+func (f *multipliers) add(work int, c *tiled) {
+	terms := []lp.Term{{Column: f.least[work], Coefficient: 1}}
+	plus := func(column int, coefficient float64) {
 		if i := slices.IndexFunc(terms, func(t lp.Term) bool { return t.Column == column }); i >= 0 {
-			terms[i].Coefficient += sign
-		} else if column >= 0 {
-			terms = append(terms, lp.Term{Column: column, Coefficient: sign})
+			terms[i].Coefficient -= coefficient
+		} else if column >= 0 && coefficient != 0 {
+			terms = append(terms, lp.Term{Column: column, Coefficient: -coefficient})
 		}
 	}
-	if o.Also > 0 {
-		for _, column := range f.also[o.Also-1] {
-			terms = append(terms, lp.Term{Column: column, Coefficient: -1})
+	for _, other := range c.way.Also {
+		plus(f.least[other], 1)
+	}
+	nanojoules, onChain := 0.0, 0.0
+	for i, o := range []*shares.Option{c.early, c.late} {
+		part := []float64{1 - c.sum.Part, c.sum.Part}[i]
+		nanojoules += float64(part * o.Nanojoules)
+		onChain += float64(part * o.Fixed)
+		plus(f.units[o.Device], float64(part*(o.Fixed/c.share+o.Nanos)))
+		f.eachMove(work, f.m.Memory[o.Device], func(column int, sign float64) { plus(column, float64(sign*part)) })
+	}
+	onChain += float64(c.sum.Late * c.share * c.late.Nanos)
+	if more := float64(c.sum.Terms - 1); more > 0 {
+		plus(f.units[c.empty.Device], more*c.empty.Fixed/c.share+float64((more+float64(c.sum.Adding))*c.empty.Again))
+		nanojoules += (more + float64(c.sum.Adding)) * c.empty.AgainNanojoules
+	}
+	if c.sum.Accumulators > 1 && c.add != nil {
+		n := float64(c.sum.Accumulators - 2)
+		plus(f.units[c.add.Device], n*(c.add.Fixed/c.share+c.add.Nanos))
+		plus(f.units[c.last.Device], c.last.Fixed/c.share+c.last.Nanos)
+		onChain += c.last.Fixed + float64(c.share*c.last.Nanos)
+		nanojoules += float64(n*c.add.Nanojoules) + c.last.Nanojoules
+	}
+	for _, l := range f.links[work] {
+		if f.m.Chains[l.chain][l.link].Uniform {
+			plus(f.chains[l.chain], onChain)
+		} else {
+			plus(f.chains[l.chain], f.leastFixed(work))
 		}
 	}
-	at := f.m.Memory[o.Device]
-	for _, i := range f.links[work] {
-		if f.m.Chain[i].Uniform {
-			uniform++
-		}
-		if f.moves == nil {
+	f.program.AddRow(math.Inf(-1), nanojoules, terms)
+}
+
+// eachMove visits the multipliers of moves for work at a memory, with their signs.
+func (f *multipliers) eachMove(work, at int, visit func(column int, sign float64)) {
+	for _, l := range f.links[work] {
+		if l.chain >= len(f.moves) || l.link >= len(f.moves[l.chain]) {
 			continue
 		}
-		move(f.moves[(i+len(f.moves)-1)%len(f.moves)][at], -1)
-		move(f.moves[i][at], 1)
+		moves := f.moves[l.chain]
+		if before := moves[(l.link+len(moves)-1)%len(moves)][at]; before >= 0 {
+			visit(before, 1)
+		}
+		if after := moves[l.link][at]; after >= 0 {
+			visit(after, -1)
+		}
 	}
-	if uniform > 0 {
-		terms = append(terms, lp.Term{Column: f.chain, Coefficient: -float64(uniform) * (o.Fixed + float64(share*o.Nanos))})
+}
+
+// leastFixed is the least fixed time of some work.
+func (f *multipliers) leastFixed(work int) float64 {
+	least := math.Inf(1)
+	for _, w := range f.m.Views[work][f.view[work]] {
+		for _, l := range w.Levels {
+			for _, o := range l.Options {
+				least = min(least, o.Fixed)
+			}
+		}
 	}
-	f.program.AddRow(math.Inf(-1), o.Nanojoules, terms)
+	return least
 }
 
 // tighten adds the shares for which there is less than the solution says: of each work the one with the least on each device. It
@@ -262,82 +393,72 @@ func (f *multipliers) tighten(x []float64) (any bool) {
 	const enough = 1e-3
 	all := 0.0
 	for _, column := range f.least {
-		all += x[column]
+		all += math.Abs(x[column])
 	}
-	for work, options := range f.m.Options {
-		uniform := 0
-		for _, link := range f.links[work] {
-			if f.m.Chain[link].Uniform {
-				uniform++
-			}
-		}
-		most := x[f.least[work]] - enough*math.Abs(all)/float64(len(f.least))
-		for i := 0; i < len(options); {
-			device := options[i].Device
-			best, at := most-f.moved(x, work, f.m.Memory[device]), 0.0
-			var by *shares.Option
-			for ; i < len(options) && options[i].Device == device; i++ {
-				if value, share := f.cheapest(x, &options[i], uniform); value < best {
-					best, at, by = value, share, &options[i]
-				}
-			}
-			if by != nil {
-				f.add(work, by, at)
-				any = true
-			}
+	for work, column := range f.least {
+		any = f.addBelow(x, work, x[column]-enough*all/float64(len(f.least))) || any
+	}
+	return any
+}
+
+// addBelow adds the tiles of some work that have least on each device, and less than a limit.
+func (f *multipliers) addBelow(x []float64, work int, limit float64) (any bool) {
+	for _, c := range f.search(x, work, f.view[work], limit).best {
+		if c != nil {
+			f.add(work, c)
+			any = true
 		}
 	}
 	return any
 }
 
-// cheapest is the least of an option by a solution, without moves, and the share of its tiles for which it is.
-func (f *multipliers) cheapest(x []float64, o *shares.Option, uniform int) (value, share float64) {
-	units, chain := x[f.units[o.Device]], x[f.chain]*float64(uniform)
-	share = o.Most
-	if perTile, perShare := units*o.Fixed, chain*o.Nanos; perTile < perShare*share*share {
-		share = math.Sqrt(perTile / perShare)
+// begin adds the tiles that have least under a proof.
+func (f *multipliers) begin(of *shares.Proof) {
+	x := make([]float64, f.program.Columns())
+	for device, column := range f.units {
+		x[column] = of.Units[device]
 	}
-	share = max(share, o.Least, 1e-9)
-	value = units*(o.Fixed/share+o.Nanos) + chain*(o.Fixed+float64(share*o.Nanos)) + o.Nanojoules
-	if o.Also > 0 {
-		for _, column := range f.also[o.Also-1] {
-			value += x[column]
+	for chain, column := range f.chains {
+		x[column] = of.Chains[chain]
+	}
+	for chain, links := range f.moves {
+		for link, list := range links {
+			for to, column := range list {
+				if column >= 0 && of.Moves[chain] != nil {
+					x[column] = of.Moves[chain][link][to]
+				}
+			}
 		}
 	}
-	return value, share
-}
-
-// moved adds up the multipliers of moves for work at a memory.
-func (f *multipliers) moved(x []float64, work, at int) (sum float64) {
-	if f.moves == nil {
-		return 0
+	for work := range f.least {
+		f.addBelow(x, work, math.Inf(1))
 	}
-	for _, i := range f.links[work] {
-		if before := f.moves[(i+len(f.moves)-1)%len(f.moves)][at]; before >= 0 {
-			sum += x[before]
-		}
-		if after := f.moves[i][at]; after >= 0 {
-			sum -= x[after]
-		}
-	}
-	return sum
 }
 
 // proof is the multipliers of a solution, a little less so that rounding counts no time too much.
 func (f *multipliers) proof(x []float64) *shares.Proof {
 	const less = 1 - 1e-9
-	p := &shares.Proof{Chain: max(0, x[f.chain]) * less}
+	p := &shares.Proof{}
 	for _, column := range f.units {
 		p.Units = append(p.Units, max(0, x[column])*less)
 	}
-	for _, list := range f.moves {
-		row := make([]float64, len(list))
-		for to, column := range list {
-			if column >= 0 {
-				row[to] = max(0, min(x[column], p.Chain*f.m.Latency[to]*less))
+	for _, column := range f.chains {
+		p.Chains = append(p.Chains, max(0, x[column])*less)
+	}
+	for chain, links := range f.moves {
+		var rows [][]float64
+		if p.Chains[chain] > 0 {
+			for _, list := range links {
+				row := make([]float64, len(list))
+				for to, column := range list {
+					if column >= 0 {
+						row[to] = max(0, min(x[column], p.Chains[chain]*f.m.Latency[to]*less))
+					}
+				}
+				rows = append(rows, row)
 			}
 		}
-		p.Moves = append(p.Moves, row)
+		p.Moves = append(p.Moves, rows)
 	}
 	return p
 }

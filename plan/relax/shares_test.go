@@ -20,7 +20,7 @@ func TestShares(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		work = append(work, shares.Work{Name: name, Forms: []shares.Form{{Op: name, Type: "float32", Flops: 8000, Sides: []int{16}}}})
 	}
-	s := &Sharing{Step: shares.NewStep(work, []shares.Link{{Work: 0, Uniform: true}, {Work: 1, Uniform: true}}), Platform: testmachine.Shared(t, cpu), Leaves: 4, Enough: math.Inf(1)}
+	s := &Sharing{Step: shares.NewStep(work, [][]shares.Link{{{Work: 0, Uniform: true}, {Work: 1, Uniform: true}}}), Platform: testmachine.Shared(t, cpu), Leaves: 4, Enough: math.Inf(1)}
 	for o, want := range map[problem.Objective]float64{problem.Time: 10e-6, problem.Energy: 52e-6, problem.EDP: 520e-12} {
 		s.Aim = problem.Aim{Objective: o, Steady: true}
 		b := must.Get(Shares(t.Context(), s))(t)
@@ -51,7 +51,7 @@ func TestSharesMove(t *testing.T) {
 	for latency, want := range map[time.Duration]float64{0: 8e-6, 5000: 12e-6} {
 		p.Links[0].Latency = latency
 		must.Do(t, p.Complete())
-		s := &Sharing{Step: shares.NewStep(work, chain), Platform: p, Leaves: 1, Enough: math.Inf(1), Aim: problem.Aim{Objective: problem.Time, Steady: true}}
+		s := &Sharing{Step: shares.NewStep(work, [][]shares.Link{chain}), Platform: p, Leaves: 1, Enough: math.Inf(1), Aim: problem.Aim{Objective: problem.Time, Steady: true}}
 		b := must.Get(Shares(t.Context(), s))(t)
 		must.Do(t, b.Check(s.Step, p, s.Aim))
 		if got := b.Bound(); got > want || got < 0.99*want {

@@ -2,7 +2,7 @@
 // machine, and checks such proofs in exact arithmetic. It imports neither networks nor a solver of linear programs.
 //
 // Read first: [Step], the work of every lowering, and [Proof.Bound]. A [Model] prices the work on some sets, level.go says how
-// much small tiles move, and a [Bound] has proofs for all sets.
+// much small tiles move, sums.go how long sums are, and a [Bound] has proofs for all sets.
 //
 // # Why a proof is one
 //
@@ -11,7 +11,7 @@
 //
 //   - Σ q·N = 1 for each operation
 //   - Σ N·(fixed + q·nanos) ≤ units·T for each device, where T is the time of a step
-//   - Σ q·N·(fixed + q·nanos) ≤ T over the operations of a chain
+//   - Σ q·N·(fixed + q·nanos) ≤ T over the operations of each chain
 //   - watts·T + Σ q·N·joules is no more than the energy
 //
 // The third is the time of a chain in the mean. From one update of a weight to the next there is a chain through one tile of each
@@ -19,11 +19,16 @@
 // drawn at random, and the chain has the tiles with these. It has a tile with the probability of its share, and no chain takes longer than T.
 // So large tiles make the chain long, and small ones cost dispatch and bytes that are read again.
 //
-// Multipliers λ of devices and μ of the chain that add up to the watts, Σ λ·units + μ = watts, so prove
+// Each weight has a chain of its own, with its gradient. So gradients of all weights are long where their tiles are large.
+//
+// Multipliers λ of devices and μ of chains that add up to the watts, Σ λ·units + Σ μ = watts, so prove
 //
 //	energy ≥ Σ over operations of the least λ·(fixed/q + nanos) + μ·(fixed + q·nanos) + joules
 //
-// over devices and shares. For the time the watts are 1, and there are no joules.
+// over devices and shares, where μ adds up the chains with the operation. For the time the watts are 1, and there are no joules.
+//
+// That is one view of an operation. Where it sums over inputs or samples, there is another, sums.go: tiles add to a result one after the
+// other, or need accumulators and their sums. The greater one of both holds.
 //
 // A worked example. Two operations of 8 ns on one device of two units, a dispatch of 1 ns, a chain of both. With λ = 0.4 and μ = 0.2 each takes at least
 // 0.4·8 + 0.2·1 + 2·√(0.4·1·0.2·8) = 5 ns with q = 1/2, so that T ≥ 10 ns. By work alone T is 9 ns, and by the chain
@@ -41,7 +46,8 @@
 //
 // # Limits
 //
-// Bounds leave out operations that some lowerings do not have, such as a ReLU by itself or the sums of accumulators. An update by itself
+// Bounds leave out operations that some lowerings do not have, such as a ReLU by itself. An update by itself
 // they do count. Of copies between
-// memories they know the latency within a chain. They know nothing of the room in memories.
+// memories they know the latency within a chain. They know nothing of the room in memories. That all of
+// a batch's work behind a layer lies between two updates of it is no row: the gradients of other weights, a third of the work, fill its heads and tails.
 package shares

@@ -1,7 +1,6 @@
 package shares
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -30,30 +29,45 @@ func All(p *platform.Platform) Sets {
 // Model is a step on some sets of devices, as far as bounds know it: the simulator charges no less of anything in it.
 type Model struct {
 	Objective  problem.Objective
-	Steady     bool    // the first of the chain follows the last of the step before
-	FloorWatts float64 // drawn all the time, whatever runs
-	Units      []int   // by device
-	Memory     []int   // by device
-	Options    [][]Option
-	Also       [][][]Option // by group: options of more work, outside the chain
-	Chain      []Link
+	Steady     bool      // the first of a chain follows the last of the step before
+	FloorWatts float64   // drawn all the time, whatever runs
+	Units      []int     // by device
+	Memory     []int     // by device
+	Views      [][][]Way // by work: one or two views of the ways to run it; the least of each holds
+	Sometimes  []bool    // by work: only ways with it in Also have it
+	Chains     [][]Link
 	Latency    []float64 // by memory: nanoseconds that anything takes to get there at least
 }
 
-// Option is a way to run tiles of some work.
+// Way is a form of some work that a lowering may have.
+type Way struct {
+	Levels []Level
+	Sums   []Sum
+	Also   []int    // works that a lowering with this form has
+	Adds   []Option // of all results, for each accumulator but one
+}
+
+// Level is options to run tiles that have a share from Least to Most. If there are sums, it is the share of all results that all tiles of a
+// result have together.
+type Level struct {
+	Least, Most float64
+	Options     []Option
+}
+
+// Option is how long tiles take on a device, by one of its variants at one of its clocks.
 type Option struct {
-	Device      int
-	Least, Most float64 // shares of a tile
-	Fixed       float64 // nanoseconds of each tile
-	Nanos       float64 // of all of the work, in addition
-	Nanojoules  float64 // of all of the work, above FloorWatts
-	Also        int     // the group of Model.Also that a lowering with the option has, counted from 1; zero means none
+	Device     int
+	Fixed      float64 // nanoseconds of each tile
+	Nanos      float64 // of all of the work, in addition
+	Nanojoules float64 // of all of the work, above FloorWatts
+	// A tile with another term of all results takes Again more than its share of Nanos, where what it moves decides.
+	Again, AgainNanojoules float64
 }
 
 // NewModel makes the model of a step on some sets of the devices of a machine. It fails where a device draws less
 // busy than idle, or some work can run nowhere.
 func NewModel(step *Step, p *platform.Platform, sets Sets, o problem.Objective, steady bool) (*Model, error) {
-	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostPower.Value, Units: sets.Most, Chain: step.Chain}
+	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostPower.Value, Units: sets.Most, Chains: step.Chains}
 	for i := range p.Devices {
 		m.Memory = append(m.Memory, int(p.Devices[i].Memory))
 		m.FloorWatts += floorWatts(&p.Devices[i], sets.Most[i])
@@ -65,11 +79,11 @@ func NewModel(step *Step, p *platform.Platform, sets Sets, o problem.Objective, 
 		m.Latency = append(m.Latency, latency(p, to))
 	}
 	for i := range step.Work {
-		options, err := m.options(&step.Work[i], p, sets)
+		views, err := m.views(&step.Work[i], p, sets)
 		if err != nil {
 			return nil, err
 		}
-		m.Options = append(m.Options, options)
+		m.Views, m.Sometimes = append(m.Views, views), append(m.Sometimes, step.Work[i].Sometimes)
 	}
 	return m, nil
 }
@@ -111,65 +125,115 @@ func latency(p *platform.Platform, to platform.MemoryID) float64 {
 // below is a little less than a number that was rounded a few times.
 func below(x float64) float64 { return x - math.Abs(x)*1e-12 }
 
-// options prices work on all devices at all clocks, in all its forms.
-func (m *Model) options(w *Work, p *platform.Platform, sets Sets) (all []Option, err error) {
-	groups := make([]int, len(w.Forms))
+// views prices work in all its forms: by single tiles, and by all tiles of a result if a form has sums.
+func (m *Model) views(w *Work, p *platform.Platform, sets Sets) (views [][]Way, err error) {
+	single, results, sums := []Way{}, []Way{}, false
 	for k := range w.Forms {
-		var group [][]Option
-		for i := range w.Forms[k].Also {
-			options, err := m.options(&w.Forms[k].Also[i], p, sets)
+		f := &w.Forms[k]
+		levels, err := m.levels(f, p, sets, f.levels, f.smallest(), math.Inf(1))
+		if err != nil {
+			return nil, err
+		}
+		if len(levels) == 0 {
+			continue
+		}
+		way := Way{Levels: levels, Sums: []Sum{{1, 1, 0, 1, 1}}, Also: f.Also}
+		single = append(single, way)
+		if f.Summed != 0 {
+			sums = true
+			if way.Levels, err = m.levels(f, p, sets, f.results, f.ofResult().smallest(), narrow); err != nil {
+				return nil, err
+			}
+			way.Sums = append(way.Sums, f.sums()...)
+			add, err := m.levels(&Form{Op: "add", Type: f.Type}, p, sets, []level{{1, 3 * f.Result}}, 1, math.Inf(1))
 			if err != nil {
 				return nil, err
 			}
-			group = append(group, options)
+			for _, l := range add {
+				way.Adds = l.Options
+			}
 		}
-		if group != nil {
-			m.Also = append(m.Also, group)
-			groups[k] = len(m.Also)
-		}
+		results = append(results, way)
 	}
-	for id := range p.Devices {
-		d := &p.Devices[id]
-		if sets.Most[id] == 0 {
-			continue
-		}
-		sharing := 0
-		for other := range p.Devices {
-			if p.Devices[other].Memory == d.Memory {
-				sharing += sets.Least[other]
-			}
-		}
-		sharing += max(0, 1-sets.Least[id])
-		for _, clock := range d.FreeClocks() {
-			busy, extra := leastBusy(d, clock, sets.Most[id])
-			if busy < 0 {
-				return nil, fmt.Errorf("device %q draws less busy than idle, and bounds do not know that", d.Name)
-			}
-			for k := range w.Forms {
-				f := &w.Forms[k]
-				for i, l := range f.levels {
-					least := f.smallest()
-					if i+1 < len(f.levels) {
-						least = f.levels[i+1].most
-					}
-					for _, floor := range p.Floors(f.Op, f.Type, platform.DeviceID(id), clock, max(1, sets.Least[id]), sets.Most[id], sharing, f.Flops, l.bytes) {
-						o := Option{Device: id, Also: groups[k], Least: least, Most: l.most, Fixed: float64(d.Dispatch) + floor.Fixed, Nanos: floor.Nanos}
-						if floor.Joules > 0 {
-							o.Nanojoules = below(floor.Joules*1e9 + float64(extra*floor.Nanos))
-						} else {
-							o.Nanojoules = below((extra + busy) * floor.Nanos)
-						}
-						if m.Objective == problem.Time {
-							o.Nanojoules = 0
-						}
-						all = append(all, o)
-					}
-				}
-			}
-		}
-	}
-	if all = efficient(all); len(all) == 0 {
+	if len(single) == 0 {
 		return nil, fmt.Errorf("%s can run on no device", w.Name)
+	}
+	if views = append(views, single); sums {
+		views = append(views, results)
+	}
+	return views, nil
+}
+
+// narrow is the ratio of the shares of a level of which bounds hold for all options together.
+const narrow = 2
+
+// levels prices levels of a form on all devices at all clocks, the last one for tiles down to the smallest. With several options the shares of a level have the ratio narrow at most.
+func (m *Model) levels(f *Form, p *platform.Platform, sets Sets, levels []level, smallest, narrow float64) (all []Level, err error) {
+	for i, l := range levels {
+		level := Level{Least: smallest, Most: l.most}
+		if i+1 < len(levels) {
+			level.Least = levels[i+1].most
+		}
+		for id := range p.Devices {
+			options, err := m.options(f, p, sets, platform.DeviceID(id), l.bytes)
+			if err != nil {
+				return nil, err
+			}
+			level.Options = append(level.Options, efficient(options)...)
+		}
+		switch n := len(all); {
+		case len(level.Options) == 0:
+		case n > 0 && len(level.Options) == 1 && slices.Equal(all[n-1].Options, level.Options):
+			all[n-1].Least = level.Least
+		default: // between which of several options is best changes
+			for ; len(level.Options) > 1 && level.Least*narrow < level.Most; level.Most /= narrow {
+				part := level
+				part.Least = level.Most / narrow
+				all = append(all, part)
+			}
+			all = append(all, level)
+		}
+	}
+	return all, nil
+}
+
+// options prices a form on a device at all clocks, if tiles move bytes per share.
+func (m *Model) options(f *Form, p *platform.Platform, sets Sets, id platform.DeviceID, bytes float64) (all []Option, err error) {
+	d := &p.Devices[id]
+	if sets.Most[id] == 0 {
+		return nil, nil
+	}
+	sharing := max(0, 1-sets.Least[id])
+	for other := range p.Devices {
+		if p.Devices[other].Memory == d.Memory {
+			sharing += sets.Least[other]
+		}
+	}
+	for _, clock := range d.FreeClocks() {
+		busy, extra := leastBusy(d, clock, sets.Most[id])
+		if busy < 0 {
+			return nil, fmt.Errorf("device %q draws less busy than idle, and bounds do not know that", d.Name)
+		}
+		joules := func(floor *platform.Floor) float64 {
+			switch {
+			case m.Objective == problem.Time:
+				return 0
+			case floor.Joules > 0:
+				return below(floor.Joules*1e9 + float64(extra*floor.Nanos))
+			}
+			return below((extra + busy) * floor.Nanos)
+		}
+		floors := func(flops, bytes float64) []platform.Floor {
+			return p.Floors(f.Op, f.Type, id, clock, max(1, sets.Least[id]), sets.Most[id], sharing, flops, bytes)
+		}
+		moved, again := floors(0, bytes), floors(0, f.Result)
+		for i, floor := range floors(f.Flops, bytes) {
+			o := Option{Device: int(id), Fixed: float64(d.Dispatch) + floor.Fixed, Nanos: floor.Nanos, Nanojoules: joules(&floor)}
+			if f.Summed != 0 && moved[i].Nanos >= floor.Nanos && joules(&moved[i]) >= o.Nanojoules {
+				o.Again, o.AgainNanojoules = again[i].Nanos, joules(&again[i])
+			}
+			all = append(all, o)
+		}
 	}
 	return all, nil
 }
@@ -180,32 +244,24 @@ func leastBusy(d *platform.Device, clock platform.ClockID, most int) (busy, extr
 	return below(min(d.WattsAboveIdle(clock, 1), d.WattsAboveIdle(clock, most))), d.ClockAt(clock).Idle - problem.RestWatts(d, d.FreeClocks())
 }
 
-// efficient leaves out options that take no less of anything than another one of the device with the same shares of tiles. Options
-// that differ only in their shares become one.
+// efficient leaves out options of a device that take no less of anything than another one.
 func efficient(all []Option) (kept []Option) {
-	no := func(a, b *Option) bool {
-		return b.Device == a.Device && (b.Also == 0 || b.Also == a.Also) && b.Least <= a.Least && b.Most >= a.Most && b.Fixed <= a.Fixed && b.Nanos <= a.Nanos && b.Nanojoules <= a.Nanojoules
+	numbers := func(o *Option) [5]float64 {
+		return [...]float64{o.Fixed, o.Nanos, o.Nanojoules, o.Again, o.AgainNanojoules}
 	}
-	slices.SortStableFunc(all, func(a, b Option) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Nanos, b.Nanos), cmp.Compare(a.Fixed, b.Fixed), cmp.Compare(a.Nanojoules, b.Nanojoules), cmp.Compare(a.Also, b.Also),
-			cmp.Compare(b.Most, a.Most), cmp.Compare(a.Least, b.Least))
-	})
-	merged := all[:0]
-	for _, o := range all {
-		if n := len(merged); n > 0 {
-			last := &merged[n-1]
-			same := o
-			same.Least, same.Most = last.Least, last.Most
-			if same == *last && o.Most >= last.Least {
-				last.Least = min(last.Least, o.Least)
-				continue
+	for i := range all {
+		of := numbers(&all[i])
+		worse := slices.ContainsFunc(all, func(b Option) bool {
+			other := numbers(&b)
+			for k := range of {
+				if other[k] > of[k] {
+					return false
+				}
 			}
-		}
-		merged = append(merged, o)
-	}
-	for i := range merged { // an option is no better than one after it with equal nanoseconds
-		if !slices.ContainsFunc(kept, func(b Option) bool { return no(&merged[i], &b) }) {
-			kept = append(kept, merged[i])
+			return other != of
+		})
+		if !worse && !slices.Contains(kept, all[i]) {
+			kept = append(kept, all[i])
 		}
 	}
 	return kept

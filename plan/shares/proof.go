@@ -1,10 +1,13 @@
 package shares
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"time"
 
 	"dahl/plan/problem"
@@ -12,10 +15,35 @@ import (
 
 // Proof is multipliers of the rows of a model. They add up to a bound.
 type Proof struct {
-	Units []float64 `json:"units"` // by device: of the time of its units
-	Chain float64   `json:"chain"` // of the time of the chain
-	// Moves are by link of the chain, the one from its last to its first work last, and by memory: of what gets into the memory there.
-	Moves [][]float64 `json:"moves,omitempty"`
+	Units  []float64 `json:"units"`  // by device: of the time of its units
+	Chains []float64 `json:"chains"` // by chain: of its time; those that are left out are 0
+	// Moves are by chain, by its link between works that all lowerings have, the one from the last to the first work last, and by memory: of what gets
+	// into the memory there.
+	Moves [][][]float64 `json:"moves,omitempty"`
+}
+
+// UnmarshalJSON also reads older proofs, which know the longest chain only.
+func (p *Proof) UnmarshalJSON(data []byte) error {
+	type fields Proof // without this method
+	strict := func(to any) error {
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.DisallowUnknownFields()
+		return d.Decode(to)
+	}
+	var older struct {
+		Units []float64
+		Chain float64
+		Moves [][]float64
+	}
+	err := strict((*fields)(p))
+	if err == nil || strict(&older) != nil {
+		return err
+	}
+	*p = Proof{Units: older.Units, Chains: []float64{older.Chain}}
+	if older.Moves != nil {
+		p.Moves = [][][]float64{older.Moves}
+	}
+	return nil
 }
 
 // Bound is a lower bound of the model's objective by a proof, in nanoseconds or nanojoules, rounded down. For energy times time it bounds energy.
@@ -25,7 +53,7 @@ type Proof struct {
 // chain has one of them with the probability s and takes fixed + q·nanos for it. With the multiplier μ of the chain
 // that is, per share, λ_k·(fixed/q + nanos) + μ·(fixed + q·nanos). Over all q it is no less than λ_k·nanos + μ·fixed + 2·√(λ_k·fixed·μ·nanos),
 // as the geometric mean of two numbers is no more than their mean. If the tiles of an option are all smaller than the one where both are equal, or
-// all larger, it is least at the one that is nearest.
+// all larger, it is least at the one that is nearest. Sums in several terms are in sums.go.
 //
 // A chain goes into a memory after some work with at least the probability by which the next work is more often there. That takes the
 // memory's latency, so that a multiplier of a move is at most μ times the latency.
@@ -39,9 +67,11 @@ func (p *Proof) Bound(m *Model, deadline time.Duration) (float64, error) {
 	} else {
 		time.SetFloat64(m.FloorWatts)
 	}
-	time.Sub(time, rat(p.Chain))
+	for _, x := range p.Chains {
+		time.Sub(time, rat(x))
+	}
 	for k, n := range m.Units {
-		time.Sub(time, new(big.Rat).Mul(rat(p.Units[k]), rat(float64(n))))
+		time.Sub(time, product(p.Units[k], float64(n)))
 	}
 	if time.Sign() < 0 {
 		if deadline == 0 {
@@ -49,8 +79,12 @@ func (p *Proof) Bound(m *Model, deadline time.Duration) (float64, error) {
 		}
 		sum.Mul(time, rat(float64(deadline)))
 	}
-	for work := range m.Options {
-		least, err := p.least(m, work)
+	l := leasts{m: m, p: p, known: make([]*big.Rat, len(m.Views))}
+	for work := range m.Views {
+		if m.Sometimes[work] {
+			continue
+		}
+		least, err := l.of(work)
 		if err != nil {
 			return 0, err
 		}
@@ -65,166 +99,51 @@ func (p *Proof) Bound(m *Model, deadline time.Duration) (float64, error) {
 
 func rat(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 
+func product(x, y float64) *big.Rat { return new(big.Rat).Mul(rat(x), rat(y)) }
+
 // check verifies that a model may have the multipliers.
 func (p *Proof) check(m *Model) error {
 	wrong := func(x float64) bool { return !(x >= 0) || math.IsInf(x, 1) }
-	if len(p.Units) != len(m.Units) || len(p.Moves) != 0 && len(p.Moves) != len(m.Chain) {
+	if len(p.Units) != len(m.Units) || len(p.Chains) > len(m.Chains) || len(p.Moves) > len(p.Chains) {
 		return errors.New("a proof of another model")
 	}
-	for _, x := range append([]float64{p.Chain}, p.Units...) {
+	for _, x := range slices.Concat(p.Chains, p.Units) {
 		if wrong(x) {
 			return fmt.Errorf("the multiplier %g; want a number that is not negative", x)
 		}
 	}
-	for link, list := range p.Moves {
-		if len(list) != len(m.Latency) {
+	for chain, links := range p.Moves {
+		if links != nil && len(links) != m.Always(chain) {
 			return errors.New("a proof of another model")
 		}
-		for to, x := range list {
-			most := new(big.Rat).Mul(rat(p.Chain), rat(m.Latency[to]))
-			if wrong(x) || rat(x).Cmp(most) > 0 || x > 0 && !m.Moves(link) {
-				return fmt.Errorf("the multiplier %g of a move; want one from 0 to the chain's times the latency", x)
+		for link, list := range links {
+			if len(list) != len(m.Latency) {
+				return errors.New("a proof of another model")
+			}
+			for to, x := range list {
+				if wrong(x) || rat(x).Cmp(product(p.Chains[chain], m.Latency[to])) > 0 || x > 0 && !m.Moves(chain, link) {
+					return fmt.Errorf("the multiplier %g of a move; want one from 0 to the chain's times the latency", x)
+				}
 			}
 		}
 	}
 	return nil
 }
 
+// Always is how many works of a chain all lowerings have: its first ones.
+func (m *Model) Always(chain int) (n int) {
+	for _, l := range m.Chains[chain] {
+		if m.Sometimes[l.Work] {
+			break
+		}
+		n++
+	}
+	return n
+}
+
 // Moves reports whether it is known with which probabilities the works on both sides of a link are at a memory.
-func (m *Model) Moves(link int) bool {
-	next := (link + 1) % len(m.Chain)
-	return m.Chain[link].Uniform && m.Chain[next].Uniform && (next > 0 || m.Steady)
-}
-
-// least is the least of some work over all ways to run it.
-func (p *Proof) least(m *Model, work int) (*big.Rat, error) {
-	uniform, other := 0, 0 // how often the chain has the work
-	moves := make([]*big.Rat, len(m.Latency))
-	for i := range moves {
-		moves[i] = new(big.Rat)
-	}
-	for i, l := range m.Chain {
-		switch {
-		case l.Work != work:
-			continue
-		case l.Uniform:
-			uniform++
-		default:
-			other++
-		}
-		if len(p.Moves) == 0 {
-			continue
-		}
-		before := (i + len(m.Chain) - 1) % len(m.Chain)
-		for at := range moves {
-			moves[at].Add(moves[at], rat(p.Moves[before][at]))
-			moves[at].Sub(moves[at], rat(p.Moves[i][at]))
-		}
-	}
-	also, err := p.also(m, work)
-	if err != nil {
-		return nil, err
-	}
-	var least, fixed *big.Rat
-	chain := new(big.Rat).Mul(rat(p.Chain), rat(float64(uniform)))
-	near := p.near(m, work, float64(uniform), moves, also)
-	for i := range m.Options[work] {
-		o := &m.Options[work][i]
-		if f := rat(o.Fixed); fixed == nil || f.Cmp(fixed) < 0 {
-			fixed = f
-		}
-		if !near(o) {
-			continue
-		}
-		x := leastPerShare(rat(p.Units[o.Device]), chain, o)
-		x.Add(x, moves[m.Memory[o.Device]])
-		x.Add(x, rat(o.Nanojoules))
-		x.Add(x, also[o.Also])
-		if least == nil || x.Cmp(least) < 0 {
-			least = x
-		}
-	}
-	if least == nil {
-		return nil, errors.New("some work can run on no device")
-	}
-	fixed.Mul(fixed, rat(p.Chain))
-	return least.Add(least, fixed.Mul(fixed, rat(float64(other)))), nil
-}
-
-// also is the least of each group of more work that options of some work have.
-func (p *Proof) also(m *Model, work int) (map[int]*big.Rat, error) {
-	all := map[int]*big.Rat{0: new(big.Rat)}
-	for i := range m.Options[work] {
-		group := m.Options[work][i].Also
-		if all[group] != nil {
-			continue
-		}
-		sum := new(big.Rat)
-		for _, options := range m.Also[group-1] {
-			var least *big.Rat
-			for k := range options {
-				o := &options[k]
-				x := leastPerShare(rat(p.Units[o.Device]), new(big.Rat), o)
-				if x.Add(x, rat(o.Nanojoules)); least == nil || x.Cmp(least) < 0 {
-					least = x
-				}
-			}
-			if least == nil {
-				return nil, errors.New("some work can run on no device")
-			}
-			sum.Add(sum, least)
-		}
-		all[group] = sum
-	}
-	return all, nil
-}
-
-// near reports whether an option may have the least of some work. All terms of an option but moves are positive, so that a
-// few roundings change their sum by less than a part of 10^12 of it.
-func (p *Proof) near(m *Model, work int, uniform float64, moves []*big.Rat, also map[int]*big.Rat) func(o *Option) bool {
-	value := func(o *Option) (sum, error float64) {
-		units, chain := p.Units[o.Device], p.Chain*uniform
-		sum = units*o.Nanos + chain*o.Fixed + o.Nanojoules
-		if perTile, perShare := units*o.Fixed, chain*o.Nanos; perTile+perShare > 0 {
-			if q := min(o.Most, max(o.Least, math.Sqrt(perTile/perShare))); q > 0 {
-				sum += perTile/q + float64(q*perShare)
-			}
-		}
-		more, _ := also[o.Also].Float64()
-		sum += more
-		moved, _ := moves[m.Memory[o.Device]].Float64()
-		return sum + moved, (sum + math.Abs(moved)) * 1e-12
-	}
-	least := math.Inf(1)
-	for i := range m.Options[work] {
-		v, e := value(&m.Options[work][i])
-		least = min(least, v+e)
-	}
-	return func(o *Option) bool {
-		v, e := value(o)
-		return !(v-e > least)
-	}
-}
-
-// leastPerShare is no more than λ·(fixed/q + nanos) + μ·(fixed + q·nanos) for any q of an option.
-func leastPerShare(units, chain *big.Rat, o *Option) *big.Rat {
-	fixed, nanos := rat(o.Fixed), rat(o.Nanos)
-	x, y := new(big.Rat).Mul(units, nanos), new(big.Rat).Mul(chain, fixed) // without what depends on q
-	sum := x.Add(x, y)
-	perTile, perShare := new(big.Rat).Mul(units, fixed), new(big.Rat).Mul(chain, nanos)
-	for _, q := range [...]float64{o.Least, o.Most} {
-		at := rat(q)
-		grown := new(big.Rat).Mul(perShare, at)
-		side := perTile.Cmp(new(big.Rat).Mul(grown, at)) // of the q where both are equal: above, at or below
-		if q == o.Least && side <= 0 && q > 0 || q == o.Most && side >= 0 {
-			return sum.Add(sum, grown.Add(grown, at.Quo(perTile, at)))
-		}
-	}
-	product := perTile.Mul(perTile, perShare)
-	approximate, _ := product.Float64()
-	root := rat(math.Sqrt(approximate) * (1 - 1e-15))
-	if new(big.Rat).Mul(root, root).Cmp(product) > 0 {
-		root.SetInt64(0) // where a number so small has no root as exact
-	}
-	return sum.Add(sum, root.Add(root, root))
+func (m *Model) Moves(chain, link int) bool {
+	c := m.Chains[chain][:m.Always(chain)]
+	next := (link + 1) % len(c)
+	return c[link].Uniform && c[next].Uniform && (next > 0 || m.Steady)
 }

@@ -21,7 +21,7 @@ func example(t *testing.T) (*Step, *platform.Platform) {
 	for _, name := range []string{"a", "b"} {
 		work = append(work, Work{Name: name, Forms: []Form{{Op: name, Type: "float32", Flops: 8000, Sides: []int{16}}}})
 	}
-	return NewStep(work, []Link{{0, true}, {1, true}}), testmachine.Shared(t, cpu)
+	return NewStep(work, [][]Link{{{0, true}, {1, true}}}), testmachine.Shared(t, cpu)
 }
 
 // The multipliers 3/8 and 1/4 prove 2·(8·3/8 + 1/4 + 2·√(8·3/8·1/4)) = 9.964 us of the worked example of doc.go. With one of the two units
@@ -33,9 +33,9 @@ func TestExample(t *testing.T) {
 		proof Proof
 		want  float64
 	}{
-		{2, Proof{Units: []float64{0.375}, Chain: 0.25}, 9964.102},
+		{2, Proof{Units: []float64{0.375}, Chains: []float64{0.25}}, 9964.102},
 		{2, Proof{Units: []float64{0.5}}, 9000},
-		{2, Proof{Units: []float64{0}, Chain: 1}, 3000}, // tiles of 1/16 take 1.5 us
+		{2, Proof{Units: []float64{0}, Chains: []float64{1}}, 3000}, // tiles of 1/16 take 1.5 us
 		{1, Proof{Units: []float64{1}}, 18_000},
 	} {
 		m := must.Get(NewModel(step, p, Sets{[]int{0}, []int{c.most}}, problem.Time, true))(t)
@@ -46,12 +46,12 @@ func TestExample(t *testing.T) {
 	// Two idle units draw 2 W, and a busy one 2 W more: 16 us of work take 32 uJ, and 9.964 us of idle power 19.928 uJ. The multipliers of 2 W
 	// are twice as large.
 	m := must.Get(NewModel(step, p, All(p), problem.Energy, true))(t)
-	proof := Proof{Units: []float64{0.749999999}, Chain: 0.499999999}
+	proof := Proof{Units: []float64{0.749999999}, Chains: []float64{0.499999999}}
 	if got := must.Get(proof.Bound(m, 0))(t); got > 51_928.21 || got < 51_928 {
 		t.Errorf("%g nJ, want 51928.2", got)
 	}
 	// No step of at most 9 us has all this work: with more multipliers than watts a deadline counts.
-	proof = Proof{Units: []float64{7.5}, Chain: 5}
+	proof = Proof{Units: []float64{7.5}, Chains: []float64{5}}
 	if _, err := proof.Bound(m, 0); err == nil {
 		t.Error("multipliers of 20 W where there are 2 W")
 	}
@@ -113,7 +113,7 @@ func TestCheck(t *testing.T) {
 	aim := problem.Aim{Objective: problem.Time, Steady: true}
 	bound := func() *Bound {
 		return &Bound{Of: Covered, Leaves: []Leaf{
-			{Sets: Sets{[]int{2}, []int{2}}, Bounds: []float64{9964}, Proofs: []*Proof{{Units: []float64{0.375}, Chain: 0.25}}},
+			{Sets: Sets{[]int{2}, []int{2}}, Bounds: []float64{9964}, Proofs: []*Proof{{Units: []float64{0.375}, Chains: []float64{0.25}}}},
 			{Sets: Sets{[]int{0}, []int{1}}, Bounds: []float64{17_990}, Proofs: []*Proof{{Units: []float64{1}}}},
 		}}
 	}
@@ -127,11 +127,11 @@ func TestCheck(t *testing.T) {
 		"missing":     func(b *Bound) { b.Leaves = b.Leaves[:1] },
 		"gap":         func(b *Bound) { b.Leaves[1].Least[0], b.Leaves[1].Most[0] = 0, 0 },
 		"more time":   func(b *Bound) { b.Leaves[0].Proofs[0].Units[0] = 0.376 },
-		"negative":    func(b *Bound) { b.Leaves[0].Proofs[0].Chain = -0.1 },
-		"not finite":  func(b *Bound) { b.Leaves[0].Proofs[0].Chain = math.NaN() },
+		"negative":    func(b *Bound) { b.Leaves[0].Proofs[0].Chains[0] = -0.1 },
+		"not finite":  func(b *Bound) { b.Leaves[0].Proofs[0].Chains[0] = math.NaN() },
 		"devices":     func(b *Bound) { b.Leaves[0].Proofs[0].Units = []float64{0.2, 0.2} },
-		"moves":       func(b *Bound) { b.Leaves[0].Proofs[0].Moves = [][]float64{{0.1}, {0}} },
-		"other links": func(b *Bound) { b.Leaves[0].Proofs[0].Moves = [][]float64{{0}} },
+		"moves":       func(b *Bound) { b.Leaves[0].Proofs[0].Moves = [][][]float64{{{0.1}, {0}}} },
+		"other links": func(b *Bound) { b.Leaves[0].Proofs[0].Moves = [][][]float64{{{0}}} },
 		"no proof":    func(b *Bound) { b.Leaves[0].Proofs = nil },
 		"of":          func(b *Bound) { b.Of = "some" },
 	} {
