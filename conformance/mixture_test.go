@@ -142,7 +142,7 @@ func TestMixture(t *testing.T) {
 	}
 	o := best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 100_000}
 	quick := o
-	quick.Quick = true
+	quick.Brief = true
 	least, singles := math.Inf(1), []tiling.Tiling(nil)
 	for along := range dag.NumDimensions {
 		single := tiling.InParts(2, along)

@@ -50,7 +50,7 @@ func TestSharesOfAllCuts(t *testing.T) {
 			case k > 0:
 				c.lower.Lowering = randomLowering(r, c.m)
 			}
-			if v := c.least(t, p, best.Options{Quick: true}); v < value || k == 0 {
+			if v := c.least(t, p, best.Options{Brief: true, Nodes: 100}); v < value || k == 0 {
 				value, known = v, c.lower.Lowering
 			}
 		}

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math"
 	"strings"
 
@@ -52,29 +51,6 @@ func DeviceSets(p *platform.Platform) []string {
 		return nil
 	}
 	return []string{platform.List(processors), platform.List(others), platform.List(append(processors, others...))}
-}
-
-// IsPlain reports whether some of the devices of a platform are one of the sets to compare where there is no time for more: all,
-// all of one kind, or one unit that is no processor.
-func IsPlain(whole, some *platform.Platform) bool {
-	count := func(p *platform.Platform) map[string]int {
-		units := map[string]int{}
-		for _, d := range p.Usable() {
-			units[d.Kind] += d.Count
-		}
-		return units
-	}
-	all, chosen := count(whole), count(some)
-	if maps.Equal(all, chosen) {
-		return true
-	}
-	if len(chosen) > 1 {
-		return false
-	}
-	for kind, units := range chosen { // the only one
-		return units == all[kind] || units == 1 && kind != platform.CPU
-	}
-	return false
 }
 
 // CompareSets compares the prediction for all devices, the last set, with predictions for the other sets.

@@ -138,23 +138,3 @@ func TestFirstOf(t *testing.T) {
 		}
 	}
 }
-
-// Of two processors with two cores each and three GPUs these sets are plain: all, the processors, the GPUs, and any GPU.
-func TestIsPlain(t *testing.T) {
-	whole := &platform.Platform{Devices: []platform.Device{{Name: "c0", Kind: "cpu", Count: 2}, {Name: "c1", Kind: "cpu", Count: 2}, {Name: "g0", Kind: "cuda", Count: 1}, {Name: "g1", Kind: "cuda", Count: 1}, {Name: "g2", Kind: "cuda", Count: 1}}}
-	for counts, want := range map[[5]int]bool{
-		{2, 2, 1, 1, 1}: true, {2, 2, 0, 0, 0}: true, {0, 0, 1, 1, 1}: true, {0, 0, 0, 1, 0}: true,
-		{2, 0, 0, 0, 0}: false, {1, 0, 0, 0, 0}: false, {0, 0, 1, 1, 0}: false, {2, 2, 1, 0, 0}: false, {1, 1, 1, 1, 1}: false,
-	} {
-		some := &platform.Platform{}
-		for i, n := range counts {
-			if d := whole.Devices[i]; n > 0 {
-				d.Count = n
-				some.Devices = append(some.Devices, d)
-			}
-		}
-		if IsPlain(whole, some) != want {
-			t.Errorf("%v units: plain is %v", counts, !want)
-		}
-	}
-}

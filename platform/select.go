@@ -69,6 +69,24 @@ func (p *Platform) WithCores(n int) (*Platform, error) {
 	return &q, q.Complete()
 }
 
+// Whole is the platform with all units that its devices have in the machine, at their first clocks and without caps. Watts stay
+// those of the selected units. What is chosen for it depends on no number of units. A platform without any difference is returned as it is.
+func (p *Platform) Whole() (*Platform, error) {
+	some := func(d Device) bool { return d.Whole > 0 && d.Count != d.Whole && !d.PlacedOnly }
+	if p = p.AtClocks(0); !p.HasCaps() && !slices.ContainsFunc(p.Devices, some) {
+		return p, nil
+	}
+	q := *p
+	q.CapWatts, q.Devices = 0, slices.Clone(p.Devices)
+	for i := range q.Devices {
+		d := &q.Devices[i]
+		if d.CapWatts = 0; some(*d) {
+			d.Count = d.Whole
+		}
+	}
+	return &q, q.Complete()
+}
+
 // ListName is the name of a kind in a list for Select: AnyGPU if all devices but processors have this kind.
 func (p *Platform) ListName(kind string) string {
 	gpu := func(d Device) bool { return d.Kind == kind && !d.IsProcessor() }

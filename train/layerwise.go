@@ -1,7 +1,9 @@
 package train
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"dahl/dag"
@@ -51,16 +53,32 @@ func (m *modelled) tilings(devices string) (*tiling.Network, error) {
 
 // estimate is a [space.Space]'s Estimate.
 func (m *modelled) estimate(choice space.Choice, aim problem.Aim) (float64, bool) {
-	n, err := m.tilings(choice.Devices)
-	if err != nil {
-		return 0, false
+	l := *m.choices.Lowering
+	if choice.Tiles != (tiling.Tiling{}) {
+		n, err := m.tilings(choice.Devices)
+		if err == nil {
+			l, err = n.Lowering(choice.Tiles)
+		}
+		if err != nil {
+			return 0, false
+		}
 	}
-	l, err := n.Lowering(choice.Tiles)
-	if err != nil || l.MicroBatches > 1 {
+	if l.MicroBatches > 1 {
 		return 0, false
 	}
 	value, err := m.Value(choice.Devices, &l, aim)
 	return value, err == nil
+}
+
+// estimated are those of some choices that the model knows, the most promising first.
+func (m *modelled) estimated(choices []space.Choice, aim problem.Aim) (all []space.Ranked) {
+	for _, c := range choices {
+		if value, ok := m.estimate(c, aim); ok {
+			all = append(all, space.Ranked{Choice: c, Value: value})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b space.Ranked) int { return cmp.Compare(a.Value, b.Value) })
+	return all
 }
 
 // ranked is a [space.Space]'s Ranked.

@@ -62,10 +62,8 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 	if tiles[0] == tiling.Of(tiling.Base{Kind: tiling.Default}) {
 		c.programs[programKey{grainOf(w.Platform), tiles[0]}] = &lowering{lowering: w.Lowering, program: firstOf(w.Program)}
 	}
-	s := space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price, Skips: c.skips}
-	if tiles[0] != (tiling.Tiling{}) {
-		s.Layers = append(plan.LayersByWork(w.Program.Graphs[0]), "")
-		s.Neighbourhoods = []space.Neighbourhood{c.neighbourhood((*tiling.Network).Neighbours), c.neighbourhood((*tiling.Network).Further), c.neighbourhood((*tiling.Network).Mixed)}
+	s := &Space{space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price, Skips: c.skips}, c}
+	if w.Model != nil {
 		model := sync.OnceValues(c.model)
 		s.Estimate = func(choice space.Choice, aim problem.Aim) (float64, bool) {
 			m, err := model()
@@ -79,14 +77,21 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 			if err != nil {
 				return nil, err
 			}
+			if len(s.Neighbourhoods) == 0 {
+				return m.estimated(s.Choices(), aim), nil
+			}
 			return m.ranked(ctx, devices, aim)
 		}
+	}
+	if tiles[0] != (tiling.Tiling{}) {
+		s.Layers = append(plan.LayersByWork(w.Program.Graphs[0]), "")
+		s.Neighbourhoods = []space.Neighbourhood{c.neighbourhood((*tiling.Network).Neighbours), c.neighbourhood((*tiling.Network).Further), c.neighbourhood((*tiling.Network).Mixed)}
 		s.Shares = func(ctx context.Context) (*shares.Step, *platform.Platform, error) {
 			made, err := c.shares(ctx)
 			return made, p, err
 		}
 	}
-	return &Space{s, c}, nil
+	return s, nil
 }
 
 // At is the workload of a choice, before anything is decided.

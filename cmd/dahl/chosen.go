@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -38,39 +39,76 @@ func (w *workload) chooseDevices(ctx context.Context) error {
 	return w.decide()
 }
 
-// takeBest takes the fastest plan of a step. Every set of devices has the lowering that it has by default. With an
-// error everything stays as it was.
+// takeBest takes the fastest plan of a step that a brief search finds. Tiles are chosen for all units that the machine has of the
+// devices, at their first clocks, so that weights depend on neither. With an error everything stays as it was.
 func (w *workload) takeBest(ctx context.Context) error {
-	s, found, err := w.quickSearch(ctx, 0)
+	from := *w
+	whole, err := w.Platform.Whole()
 	if err != nil {
 		return err
 	}
-	next, err := w.workloadAt(s, found.Choice, found.Evaluated)
+	var tiled *best.Result // the search that has chosen tiles
+	if whole != w.Platform && w.opts.ChoosesTiles() {
+		if tiled, err = from.takeTiles(ctx, whole); err != nil {
+			return err
+		}
+	}
+	s, err := from.defaultSpace()
+	if err != nil {
+		return err
+	}
+	found, err := from.briefSearch(ctx, s, 0)
+	if err != nil {
+		return err
+	}
+	next, err := from.workloadAt(s, found.Choice, found.Evaluated)
 	if err != nil {
 		return err
 	}
 	w.searchPlatform, w.search = w.Platform, &searched{s, found}
-	w.chosenDevices = w.choiceOf(found.Devices, found.Makespan)
+	w.chosenDevices = withTiles(w.choiceOf(found.Devices, found.Makespan), cmp.Or(tiled, found))
 	w.Workload = *next
 	return nil
 }
 
-// quickSearch is the search of the policy best, which may take so long; 0 means as long as it takes.
-func (w *workload) quickSearch(ctx context.Context, within time.Duration) (*train.Space, *best.Result, error) {
-	s, err := w.defaultSpace()
+// takeTiles lowers the network with the tiles that are best on another machine.
+func (w *workload) takeTiles(ctx context.Context, on *platform.Platform) (*best.Result, error) {
+	other := *w
+	other.Platform = on
+	s, err := other.defaultSpace()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	o := best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: !w.Options.OtherMachine || w.opts.Steps > 1}, Nodes: flags.BestNodes, Quick: true, Time: within}
-	if w.tasks() > flags.BestTasks {
-		o.Plain = true
-		s.Devices = slices.DeleteFunc(s.Devices, func(set string) bool {
-			some, err := w.Platform.Select(set)
-			return set != "" && (err != nil || !plan.IsPlain(w.Platform, some))
-		})
+	found, err := other.briefSearch(ctx, s, 0)
+	if err != nil {
+		return nil, err
 	}
-	found, err := best.Find(ctx, &s.Space, o)
-	return s, found, err
+	at, err := s.At(found.Choice)
+	if err != nil {
+		return nil, err
+	}
+	w.Options.Lowering = at.Lowering
+	return found, w.lowerAgain()
+}
+
+// lowerAgain makes the program anew, as long as the one before.
+func (w *workload) lowerAgain() error {
+	order := w.Program.Order
+	if err := w.Lower(); err != nil || !w.Options.OtherMachine {
+		return err
+	}
+	w.Program.Graphs, w.Program.Order = w.Program.Graphs[:1], order
+	return nil
+}
+
+// briefSearch is the search of the policy best, which may take so long; 0 means as long as it takes.
+func (w *workload) briefSearch(ctx context.Context, s *train.Space, within time.Duration) (*best.Result, error) {
+	aim := problem.Aim{Objective: problem.Time, Steady: !w.Options.OtherMachine || w.opts.Steps > 1}
+	nodes := flags.BestNodes
+	if w.Model == nil { // no model ranks choices
+		nodes = max(10*nodes, 8*w.tasks())
+	}
+	return best.Find(ctx, &s.Space, best.Options{Aim: aim, Nodes: nodes, Brief: true, Time: within})
 }
 
 func (w *workload) tasks() int { return w.Program.Graphs[0].NumTasks() }
@@ -81,7 +119,7 @@ func (w *workload) workloadAt(s *train.Space, choice space.Choice, e *plan.Evalu
 	if err != nil {
 		return nil, err
 	}
-	if next.Options.Plan = e.Plan(); choice.Devices == "" {
+	if next.Options.Plan, next.Options.Lowering = e.Plan(), next.Lowering; choice.Devices == "" {
 		next.Options.Devices = w.Options.Devices
 	}
 	if w.Options.OtherMachine {
@@ -105,19 +143,27 @@ func (w *workload) takeFaster(c *plan.SetComparison, runs []alone, result *plan.
 			continue
 		}
 		result, w.Workload = other.result, other.w.Workload
-		w.chosenDevices = w.choiceOf(w.Options.Devices, cli.Seconds(step))
+		chosen := w.choiceOf(w.Options.Devices, cli.Seconds(step))
+		if tiles := other.w.chosenDevices; tiles != nil && tiles.Tiles != "" {
+			chosen = cmp.Or(chosen, &record.ChosenDevices{})
+			chosen.Tiles, chosen.TilesFaster = tiles.Tiles, tiles.TilesFaster
+		}
+		w.chosenDevices = chosen
 		c.Replan(len(c.Rows)-1, w.figures(result))
 	}
 	return result
 }
 
-// defaultSpace has the sets of the devices, for the first graph.
+// defaultSpace has the sets of the devices for the first graph, with the tiles of each by default alone where no others may be chosen.
 func (w *workload) defaultSpace() (*train.Space, error) {
 	first := w.Workload
 	first.Program = &dag.Program{Name: w.Program.Name, Graphs: w.Program.Graphs[:1], Order: []dag.Segment{{Graph: 0, Steps: 1}}}
 	s, err := first.Space(w.Platform, "", tiling.Of(tiling.Base{Kind: tiling.Default}))
 	if err != nil {
 		return nil, err
+	}
+	if !w.opts.ChoosesTiles() {
+		s.Layers, s.Neighbourhoods = nil, nil
 	}
 	if !slices.Contains(s.Devices, "") { // there are too many sets
 		s.Devices = append(s.Devices, "")
@@ -128,20 +174,29 @@ func (w *workload) defaultSpace() (*train.Space, error) {
 // choiceOf describes the chosen devices and compares the time of their step with the step on all devices. Nil means
 // that all were chosen.
 func (w *workload) choiceOf(devices string, step time.Duration) *record.ChosenDevices {
-	c := &record.ChosenDevices{Devices: devices}
-	if w.tasks() > flags.BestTasks {
-		c.Plain = w.tasks()
-	}
 	if devices == "" || devices == w.opts.Devices {
-		if c.Devices = ""; c.Plain == 0 {
-			return nil
-		}
+		return nil
 	}
-	c.Of = platform.List(w.searchPlatform.Usable())
-	for _, t := range w.search.found.Tried {
-		if t.Devices == "" {
-			c.TimesAsFast = t.Makespan.Seconds() / step.Seconds()
-		}
+	c := &record.ChosenDevices{Devices: devices, Of: platform.List(w.searchPlatform.Usable())}
+	tried := w.search.found.Tried
+	if all := slices.IndexFunc(tried, func(t best.Attempt) bool { return t.Devices == "" }); all >= 0 {
+		c.TimesAsFast = tried[all].Makespan.Seconds() / step.Seconds()
+	}
+	return c
+}
+
+// withTiles adds the tiles that a search has chosen, compared with the fastest plan that it has with default ones.
+func withTiles(c *record.ChosenDevices, found *best.Result) *record.ChosenDevices {
+	byDefault := func(t best.Attempt) bool { return t.Tiles == tiling.Of(tiling.Base{Kind: tiling.Default}) }
+	if found.Tiles.Kind == 0 || byDefault(best.Attempt{Choice: found.Choice}) {
+		return c
+	}
+	if c == nil {
+		c = &record.ChosenDevices{}
+	}
+	c.Tiles = found.Tiles.String()
+	if i := slices.IndexFunc(found.Tried, byDefault); i >= 0 {
+		c.TilesFaster = found.Tried[i].Makespan.Seconds() / found.Makespan.Seconds()
 	}
 	return c
 }

@@ -85,7 +85,7 @@ func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool
 // bestOnDevices is the workload of the same options on devices of one kind. Where another search would take as long as the first,
 // it takes the best plan that the first search found on these devices.
 func (w *workload) bestOnDevices(ctx context.Context, set string) (*workload, error) {
-	if w.search == nil || w.opts.Objective == "" && w.tasks() <= flags.BestTasks {
+	if w.search == nil || w.opts.Objective == "" {
 		return w.onDevices(ctx, set)
 	}
 	some, err := w.searchPlatform.Select(set)
@@ -129,10 +129,10 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 	other.opts, other.searchPlatform, other.search, other.chosenDevices = &o, nil, nil, nil
 	other.Platform, other.Decision, other.Options.Devices, other.Options.Plan = some, nil, list, nil
 	if w.Model != nil {
-		if o.Lowering == flags.BestTiles {
+		if o.Lowering == "" && w.opts.Plan == "" || flags.IsTiles(o.Lowering) {
 			other.Options.Lowering = nil
 		}
-		if err := other.Lower(); err != nil {
+		if err := other.lowerAgain(); err != nil {
 			return nil, err
 		}
 	}
@@ -140,9 +140,6 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 		if err := other.searchTiles(ctx); err != nil {
 			return nil, err
 		}
-	}
-	if w.Options.OtherMachine {
-		other.Program.Graphs, other.Program.Order = other.Program.Graphs[:1], w.Program.Order
 	}
 	_, err = other.choosePlan(ctx)
 	return &other, err

@@ -32,7 +32,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 		o.Announce()
 	}
 	of := best.Options{Aim: problem.Aim{Objective: problem.Objective(o.Objective), Steady: o.Steps > 1, Deadline: o.Deadline}, Nodes: cmp.Or(o.Budget, math.MaxInt), Time: o.BudgetTime, Begun: o.Begun}
-	of.Known = w.knownWithin(ctx, o.BudgetTime/8)
+	of.Known = w.knownWithin(ctx, s, o.BudgetTime/8)
 	if o.Bar != nil {
 		defer o.Bar.Done()
 		of.Progress = func(thousandths int, value float64) {
@@ -54,13 +54,13 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 }
 
 // knownWithin finds the plan that simulate would take by default; nil where it is not found in a time. 0 means as long as it takes.
-func (w *workload) knownWithin(ctx context.Context, limit time.Duration) *best.Result {
+func (w *workload) knownWithin(ctx context.Context, s *train.Space, limit time.Duration) *best.Result {
 	if limit > 0 {
 		within, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		ctx = within
 	}
-	if _, known, err := w.quickSearch(ctx, limit); err == nil {
+	if known, err := w.briefSearch(ctx, s, limit); err == nil {
 		return known
 	}
 	return nil

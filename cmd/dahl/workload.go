@@ -114,7 +114,7 @@ func (w *workload) buildProgram() error {
 		return err
 	}
 	err = w.Lower()
-	if from := cmp.Or(o.Lowering, o.Plan); err != nil && from != "" && from != flags.BestTiles {
+	if from := cmp.Or(o.Lowering, o.Plan); err != nil && from != "" && !flags.IsTiles(from) {
 		err = fmt.Errorf("with the lowering of %s: %w", from, err)
 	}
 	o.Batch = w.Options.Batch

@@ -28,11 +28,9 @@ type Options struct {
 	// Progress is told how much of the nodes or of the time a search has spent, in thousandths, and the best value so far; nil
 	// means nobody is.
 	Progress func(thousandths int, value float64)
-	// Quick compares choices by HEFT's plans, goes on with the best of them only, and proves nothing.
-	Quick bool
-	// Plain, with Quick, plans once for every choice of the space, by few policies.
-	Plain bool
-	// Policy is the only one that plans, if it is not nil. Its plans are taken as they are, and nothing is proved.
+	// Brief searches compare plans by few steps, take the plans of policies as they are, and prove nothing.
+	Brief bool
+	// Policy is the only one that plans, if it is not nil. Its searches are brief.
 	Policy schedule.Policy
 	// Begun is when the time began, which may be before the search; zero: with it.
 	Begun time.Time
@@ -43,7 +41,7 @@ type Options struct {
 	Evaluator *plan.Evaluator
 }
 
-// Result is the best plan found. Makespan and Joules belong to one step; a quick search for the least time integrates no joules.
+// Result is the best plan found. Makespan and Joules belong to one step; a brief search for the least time integrates no joules.
 type Result struct {
 	exact.Result
 	Evaluated    *plan.Evaluated
@@ -170,12 +168,10 @@ type pass struct {
 
 func (f *finder) passes() []pass {
 	switch {
-	case f.Plain:
-		return []pass{{f.price, 0}, {f.planLargest, 0}, {f.planOthers, 1}, {f.dropIdle, 0}}
-	case f.Quick:
-		return []pass{{f.price, 0}, {f.leaveOut, 0}, {f.planLargest, 0}, {f.planKinds, 0.5}, {f.descend, 0.5}, {f.planBest, 1}, {f.dropIdle, 0}}
 	case f.Policy != nil:
 		return []pass{{f.begin, 0}, {f.rounds, 1}}
+	case f.Brief:
+		return []pass{{f.begin, 0}, {f.rounds, 1}, {f.dropIdle, 0}}
 	}
 	return []pass{{f.begin, 0}, {f.rounds, forSearch}, {f.simulateFront, forSearch + 0.05}, {f.boundAll, forSearch + 0.2}, {f.boundTogether, 0}, {f.prove, 1}}
 }
@@ -246,7 +242,7 @@ func (f *finder) progress() {
 }
 
 // brief reports whether plans are compared by few steps alone, and nothing is proved.
-func (o *Options) brief() bool { return o.Quick || o.Policy != nil }
+func (o *Options) brief() bool { return o.Brief || o.Policy != nil }
 
 // timeLeft returns the time that remains before the report.
 func (f *finder) timeLeft() time.Duration {
@@ -308,30 +304,6 @@ func (f *finder) add(ctx context.Context, choices []space.Choice, origin *candid
 	}
 	f.candidates = append(f.candidates, added...)
 	return added, nil
-}
-
-// planLargest plans on all devices, or on another set if they cannot run, since a bound needs the value of an incumbent.
-func (f *finder) planLargest(ctx context.Context) error {
-	order := slices.Clone(f.candidates)
-	slices.SortStableFunc(order, func(a, b *candidate) int {
-		return cmp.Compare(len(b.priced.Platform.Workers), len(a.priced.Platform.Workers))
-	})
-	for _, c := range order {
-		err := c.first(ctx, f)
-		if c.Plan != nil {
-			f.best = c
-		}
-		if c.Plan != nil || err != nil {
-			return err
-		}
-	}
-	return f.noPlan()
-}
-
-// planOthers plans for the other choices.
-func (f *finder) planOthers(ctx context.Context) error {
-	others := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.planned })
-	return f.planBatch(ctx, others, (*candidate).first)
 }
 
 // leaveOut leaves out the choices whose plans branch and bound looks at as plans of all devices: all sets of a machine, if

@@ -16,24 +16,17 @@ import (
 )
 
 // first plans what the choice is compared by: with the policy of the search, or else with HEFT. Where several GPUs are in the set,
-// they get parts of the batch as well. A quick search does so where HEFT has no plan for GPUs alone: their memories may be too small. With many
-// tasks they get these parts at first: it takes seconds where HEFT takes a minute.
+// they get parts of the batch as well.
 func (c *candidate) first(ctx context.Context, f *finder) error {
 	c.planned = true
 	if f.Policy != nil {
 		return c.planByOne(ctx, f, f.Policy)
 	}
 	policies := []schedule.Policy{policy.HEFT}
-	processors, others := c.classes()
-	if others > 1 && (processors == 0 || !f.Quick) {
-		if policies = append(policies, policy.DataParallel); f.Plain {
-			slices.Reverse(policies)
-		}
+	if _, others := c.classes(); others > 1 {
+		policies = append(policies, policy.DataParallel)
 	}
-	if !f.Quick {
-		policies = append(policies, c.apart()...)
-	}
-	return c.planByEach(ctx, f, policies, f.Quick)
+	return c.planByEach(ctx, f, append(policies, c.apart()...))
 }
 
 // apart is the policy for processors together with other devices.
@@ -56,26 +49,18 @@ func (c *candidate) classes() (processors, others int) {
 	return processors, others
 }
 
-// planAll keeps the best of what all policies plan. Branch and bound searches all plans of a step that runs alone and has few tasks.
-func (c *candidate) planAll(ctx context.Context, f *finder) error {
-	if c.isSmall(f.Options) {
-		return c.search(ctx, f.Options, max(f.Nodes/len(f.candidates), min(f.Nodes, 2000)))
-	}
-	return c.planByAll(ctx, f)
-}
-
 // planByAll keeps the best of what all policies plan.
 func (c *candidate) planByAll(ctx context.Context, f *finder) error {
 	c.planned, c.byAll = true, true
-	return c.planByEach(ctx, f, append(policy.For(c.priced.Program.Graphs[0]), c.apart()...), false)
+	return c.planByEach(ctx, f, append(policy.For(c.priced.Program.Graphs[0]), c.apart()...))
 }
 
-// planByEach keeps the best of what some policies plan, or the first plan.
-func (c *candidate) planByEach(ctx context.Context, f *finder, policies []schedule.Policy, first bool) error {
+// planByEach keeps the best of what some policies plan.
+func (c *candidate) planByEach(ctx context.Context, f *finder, policies []schedule.Policy) error {
 	var known [][][]dag.TaskID
 	for _, policy := range policies {
 		order, err := c.planBy(ctx, f.Options, policy, known)
-		if err != nil || first && c.Plan != nil {
+		if err != nil {
 			return err
 		}
 		known = append(known, order)
@@ -223,7 +208,7 @@ func (c *candidate) adopt(ctx context.Context, o *Options, e *plan.Evaluated, st
 	return nil
 }
 
-// step returns the time and the joules of a step of a plan. A quick search for the least time asks for no joules.
+// step returns the time and the joules of a step of a plan. A brief search for the least time asks for no joules.
 func (o *Options) step(ctx context.Context, e *plan.Evaluated, steps int) (step plan.Step, err error) {
 	if o.brief() && o.Objective == problem.Time {
 		step.Time, err = e.StepTime(ctx, o.Steady, steps)

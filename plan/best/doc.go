@@ -21,8 +21,7 @@
 //
 // With one policy a search consists of proposals and similar choices, and proves nothing.
 //
-// A quick search proves nothing either. It keeps to the tilings of the space. It compares choices by HEFT's plans: all
-// devices, the devices of one kind, then the neighbours of the best in one respect. On the best three all policies plan.
+// A brief search proves nothing either. It takes the plans of policies as they are, and compares them by few steps.
 //
 // # Units
 //
@@ -54,5 +53,5 @@
 // memory. If contents no longer fit, they are evicted and reloaded. If the operands of one task do not fit, the choice
 // has no plan and is left out.
 //
-// A quick search tries no other variants.
+// A brief search tries no other variants.
 package best

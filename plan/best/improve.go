@@ -160,15 +160,9 @@ func oneOfEach(list []*candidate, most int, key func(*candidate) string) (some [
 // byMoves ends the name of a policy whose plan local search has changed.
 const byMoves = " and local search"
 
-// bestOf are the best choices, but for those that cannot be better than the best one.
-func (f *finder) bestOf(most int) []*candidate {
-	open := slices.DeleteFunc(f.byValue(), func(c *candidate) bool { return c.proven || c.dropped || c.bound >= f.best.Value })
-	return open[:min(len(open), most)]
-}
-
 // byValue lists the choices with a plan in time, the best first.
 func (f *finder) byValue() []*candidate {
 	planned := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.Plan == nil || math.IsInf(c.Value, 1) })
-	slices.SortStableFunc(planned, byValue)
+	slices.SortStableFunc(planned, func(a, b *candidate) int { return cmp.Compare(a.Value, b.Value) })
 	return planned
 }

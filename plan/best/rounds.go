@@ -58,7 +58,7 @@ func (f *finder) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if f.best == nil {
+	if f.best == nil || f.brief() && f.whole.nodesOfPlan() <= f.left {
 		if err := f.planBatch(ctx, []*candidate{f.whole}, (*candidate).first); err != nil {
 			return err
 		}
@@ -223,13 +223,16 @@ type part struct {
 // rounds searches until the nodes are spent, nothing is left to do, or the effort is so large that little is to be expected.
 func (f *finder) rounds(ctx context.Context) error {
 	parts := []part{{f.propose, 1.0 / 6}, {f.goDownhill, 1.0 / 3}}
-	if f.whole.nodesOfPlan() <= mostSeeded {
+	if f.whole.nodesOfPlan() <= mostSeeded && !f.brief() {
 		if err := f.seed(ctx); err != nil {
 			return err
 		}
 	}
 	if f.Policy == nil {
-		parts = append([]part{{f.lookAtAll, 1.0 / 2}}, append(parts, part{f.improve, 1.0 / 2})...)
+		parts = append([]part{{f.lookAtAll, 1.0 / 2}}, parts...)
+	}
+	if !f.brief() {
+		parts = append(parts, part{f.improve, 1.0 / 2})
 	}
 	plan := f.best.nodesOfPlan()
 	for effort := firstEffort * plan; !f.over() && effort < mostEffort*plan; effort *= 2 {

@@ -228,15 +228,15 @@ func (o *Options) pipeline() (*train.Pipeline, error) {
 // lowering reads the lowering file, or the lowering of a plan; nil means the default, from which the search for
 // the best tiles begins.
 func (o *Options) lowering() (*dag.Lowering, error) {
-	if err := cli.CheckRegular(o.Lowering); err != nil {
-		return nil, err
-	}
 	switch {
 	case o.Lowering == "" && o.Plan != "":
 		made, err := o.madeFor()
 		return made.Lowering, cli.AsInput(err)
-	case o.Lowering == "" || o.Lowering == BestTiles:
+	case o.Lowering == "" || IsTiles(o.Lowering):
 		return nil, nil
+	}
+	if err := cli.CheckRegular(o.Lowering); err != nil {
+		return nil, err
 	}
 	l, err := files.LoadLowering(o.Lowering)
 	return &l, cli.AsInput(err)
@@ -399,6 +399,11 @@ func (o *Options) Scheduler() (schedule.Policy, error) {
 
 // AsksBest reports whether the policy best is to plan.
 func (o *Options) AsksBest() bool { return o.Policy == BestPolicy && o.Plan == "" && o.Objective == "" }
+
+// ChoosesTiles reports whether the policy best chooses tiles, too.
+func (o *Options) ChoosesTiles() bool {
+	return o.AsksBest() && o.Model != "" && o.Lowering == "" && o.Tile == 0 && o.Tiles == (tiling.Tiling{})
+}
 
 // CheckBestTiles refuses a search for tiles of what is no network on a machine, or has tiles.
 func (o *Options) CheckBestTiles(p *platform.Platform) error {

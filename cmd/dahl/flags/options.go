@@ -158,10 +158,10 @@ func warnOf(name string, notes []string) {
 	}
 }
 
-// CheckLowering refuses a lowering that is neither a file nor the word for the best tiles.
+// CheckLowering refuses a lowering that is neither a file nor a word for tiles.
 func (o *Options) CheckLowering() error {
-	if _, err := os.Stat(o.Lowering); o.Lowering != "" && o.Lowering != BestTiles && errors.Is(err, fs.ErrNotExist) {
-		return cli.InputErrorf("--lowering %s: no such file; write a TOML file, or %s%s", o.Lowering, BestTiles, naming.DidYouMean(o.Lowering, []string{BestTiles}))
+	if _, err := os.Stat(o.Lowering); o.Lowering != "" && !IsTiles(o.Lowering) && errors.Is(err, fs.ErrNotExist) {
+		return cli.InputErrorf("--lowering %s: no such file; write a TOML file, %s or %s%s", o.Lowering, BestTiles, DefaultTiles, naming.DidYouMean(o.Lowering, []string{BestTiles, DefaultTiles}))
 	}
 	return nil
 }
@@ -225,13 +225,13 @@ func (o *Options) setPolicy() error {
 }
 
 // BestPolicyHelp is the paragraph about it in the help of the commands that have it.
-var BestPolicyHelp = fmt.Sprintf(`Without --policy the run takes the set of devices with the fastest predicted step, among the
-sets of --devices. One line names the set, and its advantage over all devices. Each set of devices
-has its own default lowering, as with --devices, so weights may differ in their last bits from
-the weights on all; on processors of one kind they do not. For steps of more than
-%d tasks only plain sets are compared: all, each kind of device alone, and one device that is no
-processor. A detected machine has guessed rates, and is not searched:
---policy %s plans for all. A --lowering file with stages that names their order is planned in that order.`, BestTasks, ListPolicy)
+var BestPolicyHelp = fmt.Sprintf(`Without --policy the run takes the fastest predicted step that a brief search finds among the
+sets of --devices and, without --lowering and --tile, among ways to cut the layers, which a model of the layers ranks
+first. Lines name the set and the tiles, and their advantage over all devices and over default tiles. The tiles are chosen
+for all units that the platform file gives the devices, at their first clocks. So weights are the same with
+any --workers, but may differ in their last bits on another platform file or with other --devices;
+--lowering %s keeps to tiles that follow from caches. A detected machine has guessed rates, and is not searched:
+--policy %s plans for all, with default tiles. A --lowering file with stages that names their order is planned in that order.`, DefaultTiles, ListPolicy)
 
 // BestPolicy is the --policy that chooses among the plans of all policies on sets of the devices.
 const BestPolicy = "best"
@@ -239,12 +239,8 @@ const BestPolicy = "best"
 // ListPolicy is the one that plans for a given set of devices in the place of bestPolicy.
 var ListPolicy = policy.HEFT.Doc().Name
 
-const (
-	// BestNodes bounds its search: a step of a shipped network takes it less than a second.
-	BestNodes = 20_000
-	// BestTasks is the number of tasks of a step above which list scheduling on plain sets of devices has to do.
-	BestTasks = 5_000
-)
+// BestNodes bounds its search after the model has ranked tiles: a tenth of a second for a small network, and the first plan of a deep one.
+const BestNodes = 2_000
 
 // PolicyNames are the values of --policy.
 func PolicyNames() []string {
@@ -275,8 +271,11 @@ func policyHelp() string {
 		" order the stages of a --lowering file, or with numbers make them: " + train.PipelineForms
 }
 
-// BestTiles is the --lowering that asks for the fastest tiles in simulation.
-const BestTiles = "best"
+// BestTiles is the --lowering that asks for the fastest tiles in simulation, and DefaultTiles the one that follows from caches alone.
+const BestTiles, DefaultTiles = "best", "default"
+
+// IsTiles reports whether a --lowering is a word for tiles, and no file.
+func IsTiles(lowering string) bool { return lowering == BestTiles || lowering == DefaultTiles }
 
 // BestTilesHelp is the paragraph about it in the help of the commands that have it.
 const BestTilesHelp = `With --lowering best a step is simulated with many tiles of the layers, and the run has the

@@ -15,7 +15,6 @@ import (
 	"dahl/energy"
 	"dahl/energy/meter"
 	"dahl/execute/host"
-	"dahl/naming"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plan/best"
@@ -289,13 +288,14 @@ func (s *TileSearch) Of(tiles tiling.Tiling) *TileTry {
 	return &s.Tries[i]
 }
 
-// ChosenDevices are the devices that the policy best chose.
+// ChosenDevices are the devices and the tiles that the policy best chose.
 type ChosenDevices struct {
-	Devices     string  `json:"devices,omitempty"`       // as --devices takes them; empty: all
-	Of          string  `json:"of,omitempty"`            // likewise
-	TimesAsFast float64 `json:"times_as_fast,omitempty"` // as the plan on all of them; 0 means none is known
-	Skipped     string  `json:"skipped,omitempty"`       // why sets were not compared
-	Plain       int     `json:"plain,omitempty"`         // tasks of a step, where their number allowed to compare plain sets only
+	Devices     string  `json:"devices,omitempty"`             // as --devices takes them; empty: all
+	Of          string  `json:"of,omitempty"`                  // likewise
+	TimesAsFast float64 `json:"times_as_fast,omitempty"`       // as the plan on all of them; 0 means none is known
+	Skipped     string  `json:"skipped,omitempty"`             // why nothing was compared
+	Tiles       string  `json:"tiles,omitempty"`               // empty: by default, or as asked for
+	TilesFaster float64 `json:"tiles_times_as_fast,omitempty"` // as the plan with default tiles; 0 means none is known
 }
 
 // Some reports whether there are devices that the run does without.
@@ -310,27 +310,29 @@ func (c *ChosenDevices) Print(out io.Writer) {
 		fmt.Fprintf(out, "devices   all, by %s: %s\n", flags.ListPolicy, c.Skipped)
 		return
 	}
-	faster := ""
-	switch {
-	case c.TimesAsFast >= 1.005:
-		faster = fmt.Sprintf(": %s times as fast as all", cli.ThreeDigits(c.TimesAsFast))
-	case c.TimesAsFast > 0:
-		faster = ": as fast as all"
+	if c.Tiles != "" {
+		fmt.Fprintf(out, "tiles     chosen for the machine by a model of the layers%s; --lowering %s keeps to default ones\n", timesAsFast(c.TilesFaster, "default ones"), flags.DefaultTiles)
 	}
-	if c.Plain > 0 {
-		compared := fmt.Sprintf("compared were all, each kind alone and one device alone, since a step has %s tasks", naming.Thousands(c.Plain))
-		if c.Devices == "" {
-			fmt.Fprintf(out, "devices   all, the fastest; %s\n", compared)
-			return
-		}
-		faster += "; " + compared
+	if c.Devices == "" {
+		return
 	}
 	of := strings.Split(c.Of, ",")
 	text := strings.Join(of[:min(len(of), 3)], ", ")
 	if len(of) > 3 {
 		text += "…"
 	}
-	fmt.Fprintf(out, "devices   %s of %s%s; --devices and --policy choose otherwise\n", strings.ReplaceAll(c.Devices, ",", ", "), text, faster)
+	fmt.Fprintf(out, "devices   %s of %s%s; --devices and --policy choose otherwise\n", strings.ReplaceAll(c.Devices, ",", ", "), text, timesAsFast(c.TimesAsFast, "all"))
+}
+
+// timesAsFast compares a choice with another one; 0 times means that nothing is known.
+func timesAsFast(times float64, as string) string {
+	switch {
+	case times >= 1.005:
+		return fmt.Sprintf(": %s times as fast as %s", cli.ThreeDigits(times), as)
+	case times > 0:
+		return ": as fast as " + as
+	}
+	return ""
 }
 
 // MachineClocks lists the wanted clocks of processors and GPUs that were set, or ignored.

@@ -98,7 +98,7 @@ func main() {
 // planned is the workload by the best plan that a short search finds for the machine.
 func planned(ctx context.Context, w *train.Workload) *train.Workload {
 	s := must(w.Space(w.Platform, ""))
-	found := must(best.Find(ctx, &s.Space, best.Options{Aim: problem.Aim{Steady: true}, Nodes: 1000, Quick: true}))
+	found := must(best.Find(ctx, &s.Space, best.Options{Aim: problem.Aim{Steady: true}, Nodes: 1000, Brief: true}))
 	chosen := must(s.At(found.Choice))
 	chosen.Options.Plan = found.Plan
 	for _, step := range []func() error{chosen.Lower, chosen.Choose} {

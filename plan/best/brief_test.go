@@ -12,9 +12,9 @@ import (
 	"dahl/simulate"
 )
 
-// TestQuick: a quick search of a step that runs alone is no slower than HEFT on all devices and on each alone, and no
+// TestBrief: a brief search of a step that runs alone is no slower than HEFT on all devices and on each alone, and no
 // faster than the least of all plans.
-func TestQuick(t *testing.T) {
+func TestBrief(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 3))
 	heft := must.Get(policy.ByName("heft"))(t)
 	for compared := 0; compared < 60; compared++ {
@@ -23,7 +23,7 @@ func TestQuick(t *testing.T) {
 			continue
 		}
 		sets := space.Sets(in.priced.Platform, in.priced.Program.Graphs[0])
-		o := Options{Aim: problem.Aim{Objective: problem.Time}, Nodes: 5000, Quick: true}
+		o := Options{Aim: problem.Aim{Objective: problem.Time}, Nodes: 5000, Brief: true}
 		found := must.Get(Find(t.Context(), space.Of(in.priced, sets), o))(t)
 		if float64(found.Makespan) < in.least[problem.Time]*(1-tolerance) {
 			t.Errorf("graph %d: %v, and no plan takes less than %v", compared, found.Makespan, in.least[problem.Time])
