@@ -129,7 +129,7 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 	other.opts, other.searchPlatform, other.search, other.chosenDevices = &o, nil, nil, nil
 	other.Platform, other.Decision, other.Options.Devices, other.Options.Plan = some, nil, list, nil
 	if w.Model != nil {
-		if o.Lowering == "" && w.opts.Plan == "" || flags.IsTiles(o.Lowering) {
+		if w.opts.Plan == "" && o.Recorded == nil && (o.Lowering == "" || flags.IsTiles(o.Lowering)) {
 			other.Options.Lowering = nil
 		}
 		if err := other.lowerAgain(); err != nil {

@@ -35,7 +35,7 @@ func faultyNode(faults ...string) string {
 }
 
 // lossyTraining is 2 epochs of 2 steps of 32 samples, one of 6 and the evaluation.
-var lossyTraining = strings.Fields("execute --model digits-cnn --data synthetic:1x8x8:70:10 --batch 32 --epochs 2 --optimizer adam --json")
+var lossyTraining = strings.Fields("execute --model digits-cnn --data synthetic:1x8x8:70:10 --batch 32 --epochs 2 --optimizer adam --lowering default --json")
 
 // launchesBefore counts the launches on a worker before a step of a segment of the
 // training on node.toml: a GPU launches once for each task that its plan lists.

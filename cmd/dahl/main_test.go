@@ -123,7 +123,7 @@ var badInputs = []struct{ line, want string }{
 	{"simulate --platform laptop --model mlp --schedule cosin,over=3epochs", "did you mean cosine"},
 	{"simulate --platform laptop --model mlp --data digit", "did you mean digits"},
 	{"simulate --platform laptop --model mlp --variant avx22", "did you mean avx2"},
-	{"simulate --platform laptop --model mlp --lowering bst", "--lowering bst: no such file; write a TOML file, or best; did you mean best"},
+	{"simulate --platform laptop --model mlp --lowering bst", "--lowering bst: no such file; write a TOML file, best or default; did you mean best"},
 	{"simulate --platform server --model mlp --devices gpu9", "did you mean gpu"},
 	{"simulate --platform emulated --model mlp --clock gpuu=slow", "did you mean gpu"},
 	{"plan --platform laptop --model mlp --objective enery", "did you mean energy"},

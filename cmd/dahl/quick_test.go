@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,16 +16,16 @@ import (
 	"dahl/rundir"
 )
 
-// TestBestPolicy: without a policy a run has the devices on which it is fastest: one of the server's GPUs for
+// TestBestPolicy: without a policy a run has the devices on which it is fastest: with default tiles one of the server's GPUs for
 // the mlp, since copies to other devices cost more than these save. The run says so, repeats, and is that of --plan
-// and of --devices.
+// and of --devices. Chosen tiles are faster still.
 func TestBestPolicy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	simulate := func(dir string, more ...string) (s record.Summary) {
 		decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "server", "--model", "mlp", "--json", "--out", dir}, more)...), &s)
 		return s
 	}
-	best, all := simulate("best"), simulate("all", "--policy", "heft")
+	best, all := simulate("best", "--lowering", "default"), simulate("all", "--policy", "dmda") // the fastest that the search has on all
 	if best.Chosen == nil || best.Chosen.Devices != "gpu0" || best.Chosen.Of != "cpu0:36,cpu1:36,gpu0,gpu1,gpu2,gpu3" {
 		t.Fatalf("chosen devices %+v, want gpu0", best.Chosen)
 	}
@@ -45,14 +46,51 @@ func TestBestPolicy(t *testing.T) {
 	wantRepeated(t, "best")
 	simulate("replayed", "--plan", "best/plan.json")
 	sameFiles(t, rundir.ScheduleFile, "best", "replayed")
-	simulate("fenced", "--devices", "gpu0")
+	simulate("fenced", "--devices", "gpu0", "--lowering", "default")
 	sameFiles(t, rundir.ScheduleFile, "best", "fenced")
 	if fenced := simulate("fenced", "--devices", "cpu"); fenced.Chosen == nil || strings.Contains(fenced.Chosen.Devices, "gpu") {
 		t.Errorf("within --devices cpu it chose %+v", fenced.Chosen)
 	}
-	out := mustRun(t, "simulate", "--platform", "server", "--model", "mlp", "--out", "best")
-	if !strings.Contains(out, "\ndevices   gpu0 of cpu0:36, cpu1:36, gpu0…: ") || !strings.Contains(out, "policy best (") {
-		t.Errorf("simulate does not name the devices:\n%s", out)
+	tiled := simulate("tiled")
+	if of := tiled.Chosen; of == nil || of.Tiles == "" || tiled.StepS >= best.StepS || math.Abs(of.TilesFaster/(best.StepS/tiled.StepS)-1) > 0.05 {
+		t.Errorf("%g s with chosen tiles, %+v; with default ones %g s", tiled.StepS, of, best.StepS)
+	}
+	wantVerified(t, "tiled")
+	wantRepeated(t, "tiled")
+	simulate("replayed", "--plan", "tiled/plan.json")
+	sameFiles(t, rundir.ScheduleFile, "tiled", "replayed")
+	out := mustRun(t, "simulate", "--platform", "server", "--model", "mlp", "--out", "tiled")
+	must.Contain(t, out, "\ndevices   "+strings.ReplaceAll(tiled.Chosen.Devices, ",", ", ")+" of cpu0:36, cpu1:36, gpu0…: ", "policy best (",
+		"\ntiles     chosen for the machine by a model of the layers: 1.1 times as fast as default ones; --lowering default keeps to default ones\n")
+}
+
+// TestTilesOfTheWhole: tiles are chosen for all cores that the file gives a machine, at its first clock and without its cap. On some of them, or on a slower
+// one, a run has the same tiles and variants, and a training the same weights.
+func TestTilesOfTheWhole(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lowering := func(dir string, args ...string) *record.Manifest {
+		mustRun(t, slices.Concat([]string{"simulate", "--platform", "laptop", "--model", "lenet5", "--out", dir}, args)...)
+		return manifestOf(t, dir)
+	}
+	whole, standard := lowering("whole"), lowering("default", "--lowering", "default")
+	if whole.Chosen == nil || whole.Chosen.TilesFaster < 1.5 || reflect.DeepEqual(whole.Lowering, standard.Lowering) || standard.Chosen != nil {
+		t.Fatalf("chosen are %+v, with --lowering default %+v", whole.Chosen, standard.Chosen)
+	}
+	for _, args := range [][]string{{"--devices", "cpu:3"}, {"--clock", "cpu=slow"}, {"--power-cap", "12 W"}} {
+		if some := lowering("some", args...); !reflect.DeepEqual(some.Lowering, whole.Lowering) || !slices.Equal(some.Variants, whole.Variants) {
+			t.Errorf("%v: another lowering, or other variants", args)
+		}
+		wantRepeated(t, "some")
+	}
+	writeTestFile(t, "node.toml", strings.Replace(emulatedNode, `kind = "cpu"`, `kind = "cpu"
+count = 3`, 1))
+	for _, cores := range []string{"3", "1"} {
+		mustRun(t, "execute", "--platform", "node.toml", "--devices", "cpu:"+cores, "--model", "digits-cnn", "--limit", "64", "--batch", "64", "--out", cores)
+	}
+	wantRepeated(t, "1")
+	three, one := manifestOf(t, "3"), manifestOf(t, "1")
+	if one.Chosen == nil || one.Chosen.Tiles == "" || three.WeightsHash != one.WeightsHash || !reflect.DeepEqual(three.Lowering, one.Lowering) {
+		t.Errorf("on one core %+v with the weights %s, on three %+v with %s", one.Chosen, one.WeightsHash, three.Chosen, three.WeightsHash)
 	}
 }
 
@@ -63,7 +101,7 @@ func TestBestPolicyExecuted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", strings.Replace(emulatedNode, `latency = "5 us"`, `latency = "5 ms"`, 1))
 	train := func(dir string, more ...string) (s record.Summary) {
-		decodeObject(t, mustRun(t, slices.Concat([]string{"execute", "--platform", "node.toml", "--model", "digits-cnn", "--limit", "128", "--batch", "64", "--json", "--out", dir}, more)...), &s)
+		decodeObject(t, mustRun(t, slices.Concat([]string{"execute", "--platform", "node.toml", "--model", "digits-cnn", "--limit", "128", "--batch", "64", "--lowering", "default", "--json", "--out", dir}, more)...), &s)
 		return s
 	}
 	s := train("best")

@@ -75,6 +75,9 @@ func (in *interrupted) load(o *flags.Options, cmd *cobra.Command, given map[stri
 			}
 		}
 	}
+	if _, other := given["lowering"]; !other && o.Lowering != flags.BestTiles {
+		o.Recorded = in.manifest.Lowering
+	}
 	for _, file := range in.manifest.Inputs {
 		if file.Name != o.Model {
 			continue

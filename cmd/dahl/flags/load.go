@@ -233,7 +233,7 @@ func (o *Options) lowering() (*dag.Lowering, error) {
 		made, err := o.madeFor()
 		return made.Lowering, cli.AsInput(err)
 	case o.Lowering == "" || IsTiles(o.Lowering):
-		return nil, nil
+		return o.Recorded, nil
 	}
 	if err := cli.CheckRegular(o.Lowering); err != nil {
 		return nil, err
@@ -402,7 +402,7 @@ func (o *Options) AsksBest() bool { return o.Policy == BestPolicy && o.Plan == "
 
 // ChoosesTiles reports whether the policy best chooses tiles, too.
 func (o *Options) ChoosesTiles() bool {
-	return o.AsksBest() && o.Model != "" && o.Lowering == "" && o.Tile == 0 && o.Tiles == (tiling.Tiling{})
+	return o.AsksBest() && o.Model != "" && o.Lowering == "" && o.Recorded == nil && o.Tile == 0 && o.Tiles == (tiling.Tiling{})
 }
 
 // CheckBestTiles refuses a search for tiles of what is no network on a machine, or has tiles.

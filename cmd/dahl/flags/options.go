@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/dag"
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/data"
@@ -110,6 +111,8 @@ type Options struct {
 	AnyClock bool `json:"-"` // the clocks of processors and GPUs are set, or not asked for
 
 	Tiles tiling.Tiling `json:"-"` // that a calibration measures; the zero value: by the flags
+
+	Recorded *dag.Lowering `json:"-"` // of a training that goes on; nil: by the flags
 }
 
 // CheckRounds bounds --steps, --epochs and --samples: what is planned for each of them takes memory.
