@@ -83,7 +83,7 @@ func checkRecordedFiles(t *testing.T, dir string, steps int) {
 func TestLossInTheUnrecordedPart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", faultyNode())
-	training := append(slices.Clone(recordedTraining), "--continue-on-loss=2", "--record", "1", "--json")
+	training := append(slices.Clone(recordedTraining), "--lowering", "default", "--continue-on-loss=2", "--record", "1", "--json")
 	var whole, cut record.Summary
 	decodeObject(t, mustRun(t, append(training, "--out", "whole")...), &whole)
 	o := flags.Options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:79:10", Batch: 7, Epochs: 2, Policy: "heft", DType: "float32"}
