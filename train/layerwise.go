@@ -24,6 +24,7 @@ type modelled struct {
 
 	mutex sync.Mutex
 	ways  map[grain]*tiling.Network
+	ranks map[problem.Aim][]space.Ranked // of the sets of the space, that no context has ended
 }
 
 // model is the layer-wise model of the choices, made when it is first asked for.
@@ -33,7 +34,7 @@ func (c *choices) model() (*modelled, error) {
 		return nil, err
 	}
 	extents, err := c.Model.Extents(c.Options.Batch)
-	return &modelled{Model: m, choices: c, extents: extents, ways: map[grain]*tiling.Network{}}, err
+	return &modelled{Model: m, choices: c, extents: extents, ways: map[grain]*tiling.Network{}, ranks: map[problem.Aim][]space.Ranked{}}, err
 }
 
 // tilings are the ways to cut the network on a set of devices.
@@ -81,8 +82,14 @@ func (m *modelled) estimated(choices []space.Choice, aim problem.Aim) (all []spa
 	return all
 }
 
-// ranked is a [space.Space]'s Ranked.
+// ranked is a [space.Space]'s Ranked. Searches of one space rank once.
 func (m *modelled) ranked(ctx context.Context, sets []string, aim problem.Aim) (all []space.Ranked, err error) {
+	m.mutex.Lock()
+	all = m.ranks[aim]
+	m.mutex.Unlock()
+	if all != nil {
+		return slices.Clone(all), nil
+	}
 	ranked, err := m.Rank(ctx, sets, aim)
 	if err != nil {
 		return nil, err
@@ -97,6 +104,11 @@ func (m *modelled) ranked(ctx context.Context, sets []string, aim problem.Aim) (
 			return nil, err
 		}
 		all = append(all, space.Ranked{Choice: space.Choice{Devices: r.Devices, Tiles: tiles}, Value: r.Value})
+	}
+	if ctx.Err() == nil {
+		m.mutex.Lock()
+		m.ranks[aim] = slices.Clone(all)
+		m.mutex.Unlock()
 	}
 	return all, nil
 }

@@ -32,7 +32,9 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 		o.Announce()
 	}
 	of := best.Options{Aim: problem.Aim{Objective: problem.Objective(o.Objective), Steady: o.Steps > 1, Deadline: o.Deadline}, Nodes: cmp.Or(o.Budget, math.MaxInt), Time: o.BudgetTime, Begun: o.Begun}
-	of.Known = w.knownWithin(ctx, s, o.BudgetTime/8)
+	if of.Objective == problem.Time {
+		of.Known = w.knownWithin(ctx, s, o.BudgetTime/8)
+	}
 	if o.Bar != nil {
 		defer o.Bar.Done()
 		of.Progress = func(thousandths int, value float64) {

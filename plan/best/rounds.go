@@ -53,7 +53,8 @@ func (f *finder) begin(ctx context.Context) error {
 	if err := f.listProposals(ctx); err != nil {
 		return err
 	}
-	for modelled := f.space.Ranked != nil && f.Policy == nil && !small; modelled && f.best == nil && len(f.proposals) > 0; f.proposals = f.proposals[1:] {
+	modelled := f.space.Ranked != nil && f.Policy == nil && !small
+	for ; modelled && f.best == nil && len(f.proposals) > 0 && f.proposals[0] != f.whole.Choice; f.proposals = f.proposals[1:] {
 		if err := f.try(ctx, f.proposals[:1], nil); err != nil {
 			return err
 		}
