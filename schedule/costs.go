@@ -152,6 +152,9 @@ func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []
 		return Cost{Source: FromGraph}, true // a point in the order of others, no work
 	default:
 		cost, ok = modelledCost(task, p, d, pinned)
+		if pinned == "" && cost.Source == FromFit {
+			cost = cost.offered(task, p, d, offers)
+		}
 		ok = ok && (len(offers) > 0 || cost.Source != FromRoofline)
 		if !timed && cost.Source != FromRoofline {
 			cost.withoutTiming(p.Devices[d].Timing)
@@ -168,19 +171,42 @@ func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []
 	return cost, ok
 }
 
+// offered is a cost that other shapes predict, or that of the fastest offered variant where its variant is not offered: one may not fit the shape. Without
+// any prediction for these the cost stays.
+func (c Cost) offered(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []Offer) Cost {
+	if slices.ContainsFunc(offers, func(o Offer) bool { return o.Variant == c.Variant }) {
+		return c
+	}
+	best := c
+	for _, o := range offers {
+		if o.Variant == "" {
+			continue
+		}
+		if e, ok := p.Estimate(queryOf(task, d, o.Variant)); ok && CostSource(e.Source) == FromFit && (best.Variant == c.Variant || e.Duration < best.Duration) {
+			best = costOf(e, o.Variant)
+		}
+	}
+	return best
+}
+
 // modelledCost asks the platform's models for the cost of a task on a device. An empty pinned
 // variant means the fastest one they know. A pinned variant unknown to the models takes the time
 // of the fastest.
 func modelledCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pinned string) (Cost, bool) {
-	q := platform.Query{Op: task.Op, Variant: pinned, Type: task.Type.String(), Device: d,
-		Shape: task.Shape, Flops: task.Flops, MovedBytes: task.MovedBytes}
-	e, ok := p.Estimate(q)
+	e, ok := p.Estimate(queryOf(task, d, pinned))
 	if !ok && pinned != "" {
-		q.Variant = ""
-		e, ok = p.Estimate(q)
+		e, ok = p.Estimate(queryOf(task, d, ""))
 	}
-	return Cost{Duration: e.Duration, Joules: e.Joules, Variant: cmp.Or(pinned, e.Variant), Source: CostSource(e.Source), RelError: e.RelError,
-		First: e.First, InSteps: e.InSteps, Busy: e.Busy, Alone: e.Alone, Spread: e.Spread}, ok
+	return costOf(e, cmp.Or(pinned, e.Variant)), ok
+}
+
+func queryOf(task *dag.Task, d platform.DeviceID, variant string) platform.Query {
+	return platform.Query{Op: task.Op, Variant: variant, Type: task.Type.String(), Device: d, Shape: task.Shape, Flops: task.Flops, MovedBytes: task.MovedBytes}
+}
+
+func costOf(e platform.Estimate, variant string) Cost {
+	return Cost{Duration: e.Duration, Joules: e.Joules, Variant: variant, Source: CostSource(e.Source), RelError: e.RelError,
+		First: e.First, InSteps: e.InSteps, Busy: e.Busy, Alone: e.Alone, Spread: e.Spread}
 }
 
 // withoutTiming subtracts the time that being timed adds from a measured or fitted cost. Timing

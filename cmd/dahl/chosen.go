@@ -105,8 +105,11 @@ func (w *workload) lowerAgain() error {
 func (w *workload) briefSearch(ctx context.Context, s *train.Space, within time.Duration) (*best.Result, error) {
 	aim := problem.Aim{Objective: problem.Time, Steady: !w.Options.OtherMachine || w.opts.Steps > 1}
 	nodes := flags.BestNodes
-	if !w.opts.ChoosesTiles() { // sets of devices alone are compared by more plans
+	switch { // sets of devices alone are compared by more plans
+	case w.Model == nil:
 		nodes = max(10*nodes, 8*w.tasks())
+	case !w.opts.ChoosesTiles():
+		nodes *= 10
 	}
 	return best.Find(ctx, &s.Space, best.Options{Aim: aim, Nodes: nodes, Brief: true, Time: within})
 }
