@@ -131,7 +131,7 @@ func checkSetting(command *command, s experiment.Setting, keys []string) error {
 	case "platform":
 		_, err = cli.LoadPlatform(s.Value)
 	case "lowering":
-		if s.Value != "best" { // which is no file
+		if !flags.IsTiles(s.Value) {
 			_, err = files.LoadLowering(s.Value)
 		}
 	case settingKey: // which is known with the contestant
