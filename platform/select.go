@@ -69,8 +69,8 @@ func (p *Platform) WithCores(n int) (*Platform, error) {
 	return &q, q.Complete()
 }
 
-// Whole is the platform with all units that its devices have in the machine, at their first clocks and without caps. Watts stay
-// those of the selected units. What is chosen for it depends on no number of units. A platform without any difference is returned as it is.
+// Whole is the platform with all units that its devices have in the machine, at their first clocks and without caps. Watts are not
+// changed. What is chosen for it depends on no number of units. A platform without any difference is returned as it is.
 func (p *Platform) Whole() (*Platform, error) {
 	some := func(d Device) bool { return d.Whole > 0 && d.Count != d.Whole && !d.PlacedOnly }
 	if p = p.AtClocks(0); !p.HasCaps() && !slices.ContainsFunc(p.Devices, some) {

@@ -171,8 +171,8 @@ func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []
 	return cost, ok
 }
 
-// offered is a cost that other shapes predict, or that of the fastest offered variant where its variant is not offered: one may not fit the shape. Without
-// any prediction for these the cost stays.
+// offered is the cost of the fastest offered variant where the variant of a cost by other shapes is not offered: one may not fit the shape. Without
+// a prediction for any of them the cost stays.
 func (c Cost) offered(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []Offer) Cost {
 	if slices.ContainsFunc(offers, func(o Offer) bool { return o.Variant == c.Variant }) {
 		return c

@@ -71,7 +71,7 @@ func (m *modelled) estimate(choice space.Choice, aim problem.Aim) (float64, bool
 	return value, err == nil
 }
 
-// estimated are those of some choices that the model knows, the most promising first.
+// estimated are the choices of a list whose value the model knows, the most promising first.
 func (m *modelled) estimated(choices []space.Choice, aim problem.Aim) (all []space.Ranked) {
 	for _, c := range choices {
 		if value, ok := m.estimate(c, aim); ok {

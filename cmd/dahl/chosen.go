@@ -188,7 +188,7 @@ func (w *workload) choiceOf(devices string, step time.Duration) *record.ChosenDe
 	return c
 }
 
-// withTiles adds the tiles that a search has chosen, compared with the fastest plan that it has with default ones.
+// withTiles adds the chosen tiles of a search, compared with its fastest plan with default ones.
 func withTiles(c *record.ChosenDevices, found *best.Result) *record.ChosenDevices {
 	byDefault := func(t best.Attempt) bool { return t.Tiles == tiling.Of(tiling.Base{Kind: tiling.Default}) }
 	if found.Tiles.Kind == 0 || byDefault(best.Attempt{Choice: found.Choice}) {

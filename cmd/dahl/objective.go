@@ -28,7 +28,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if err := cmp.Or(ctx.Err(), cli.AsInput(err)); err != nil {
 		return nil, err
 	}
-	if small := o.Budget < flags.BestNodes || o.Steps == 1 && w.tasks() <= exact.MaxTasks; o.Announce != nil && (!small || o.BudgetTime > 0) {
+	if small := o.Budget < 10*flags.BestNodes || o.Steps == 1 && w.tasks() <= exact.MaxTasks; o.Announce != nil && (!small || o.BudgetTime > 0) {
 		o.Announce()
 	}
 	of := best.Options{Aim: problem.Aim{Objective: problem.Objective(o.Objective), Steady: o.Steps > 1, Deadline: o.Deadline}, Nodes: cmp.Or(o.Budget, math.MaxInt), Time: o.BudgetTime, Begun: o.Begun}

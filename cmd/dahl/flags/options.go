@@ -112,7 +112,7 @@ type Options struct {
 
 	Tiles tiling.Tiling `json:"-"` // that a calibration measures; the zero value: by the flags
 
-	Recorded *dag.Lowering `json:"-"` // of a training that goes on; nil: by the flags
+	Recorded *dag.Lowering `json:"-"` // of a training that goes on; nil means by the flags
 }
 
 // CheckRounds bounds --steps, --epochs and --samples: what is planned for each of them takes memory.
@@ -274,7 +274,7 @@ func policyHelp() string {
 		" order the stages of a --lowering file, or with numbers make them: " + train.PipelineForms
 }
 
-// BestTiles is the --lowering that asks for the fastest tiles in simulation, and DefaultTiles the one that follows from caches alone.
+// BestTiles is the --lowering for the fastest tiles in simulation, and DefaultTiles the one for tiles that follow from caches alone.
 const BestTiles, DefaultTiles = "best", "default"
 
 // IsTiles reports whether a --lowering is a word for tiles, and no file.
