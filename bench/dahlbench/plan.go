@@ -48,7 +48,7 @@ plans, and what is no worse is kept. The values of both are those of dahl plan: 
 of 100 steps less one of 50, over 50. They are found by shorter runs.
 
 --default adds what dahl simulate takes without a policy, and the seconds of the command
-beyond those of one with --policy heft: it decides for the least time, on default tiles.`,
+beyond those of one with --policy heft: it decides for the least time.`,
 		Example: "  dahl-bench plan --networks lenet5 --platforms server --batches 32 --budgets 15s,60s --out plan.md\n" +
 			"  dahl-bench plan --objectives time --budgets 60s --hand 0 --default --out default.md",
 		Args: cli.NoArgs,
