@@ -213,7 +213,7 @@ func TestExecutedRun(t *testing.T) {
 		t.Errorf("steps.csv: want a header and 4 lines (%v)\n%s", err, steps)
 	}
 	platform := []string{"--platform", "e/platform.toml"}
-	mustRun(t, slices.Concat([]string{"plan", "--out", "p"}, network, platform)...)
+	mustRun(t, slices.Concat([]string{"plan", "--lowering", "default", "--out", "p"}, network, platform)...)
 	sameFiles(t, rundir.GraphFile, "e", "p")
 	mustRun(t, slices.Concat([]string{"execute", "--plan", "p/plan.json", "--out", "replayed"}, network, platform)...)
 	c := decoded[plan.Comparison](t, mustRun(t, "compare", "p", "replayed", "--json"))
@@ -283,7 +283,7 @@ func TestInterruptedBeforeAnything(t *testing.T) {
 func TestPredictionNamesNoVariant(t *testing.T) {
 	t.Chdir(t.TempDir())
 	network := []string{"--model", "digits-cnn", "--batch", "16", "--limit", "32"}
-	predict := []string{"simulate", "--platform", "laptop", "--out"}
+	predict := []string{"simulate", "--platform", "laptop", "--lowering", "default", "--out"}
 	variants := func(dir string) []string {
 		t.Helper()
 		m := must.Get(record.ReadManifest(dir))(t)
