@@ -22,7 +22,7 @@ import (
 func TestTimedStepsAreCompared(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
-	network := strings.Fields("--model digits-cnn --data synthetic:1x8x8:77:10 --batch 7 --devices g0")
+	network := strings.Fields("--model digits-cnn --data synthetic:1x8x8:77:10 --batch 7 --devices g0 --lowering default")
 	onDevice := writeTimedNode(t, "timed.toml")
 	mustRun(t, slices.Concat([]string{"execute", "--platform", "timed.toml", "--record", "4", "--out", "run"}, network)...)
 	mustRun(t, slices.Concat([]string{"simulate", "--platform", "timed.toml", "--steps", "4", "--out", "alone"}, network)...)
