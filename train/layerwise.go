@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"dahl/dag"
@@ -24,7 +25,13 @@ type modelled struct {
 
 	mutex sync.Mutex
 	ways  map[grain]*tiling.Network
-	ranks map[problem.Aim][]space.Ranked // of the sets of the space, that no context has ended
+	ranks map[rankKey][]space.Ranked // that no context has ended
+}
+
+// rankKey is what a rank is of.
+type rankKey struct {
+	sets string
+	aim  problem.Aim
 }
 
 // model is the layer-wise model of the choices, made when it is first asked for.
@@ -34,7 +41,7 @@ func (c *choices) model() (*modelled, error) {
 		return nil, err
 	}
 	extents, err := c.Model.Extents(c.Options.Batch)
-	return &modelled{Model: m, choices: c, extents: extents, ways: map[grain]*tiling.Network{}, ranks: map[problem.Aim][]space.Ranked{}}, err
+	return &modelled{Model: m, choices: c, extents: extents, ways: map[grain]*tiling.Network{}, ranks: map[rankKey][]space.Ranked{}}, err
 }
 
 // tilings are the ways to cut the network on a set of devices.
@@ -84,8 +91,9 @@ func (m *modelled) estimated(choices []space.Choice, aim problem.Aim) (all []spa
 
 // ranked is a [space.Space]'s Ranked. Searches of one space rank once.
 func (m *modelled) ranked(ctx context.Context, sets []string, aim problem.Aim) (all []space.Ranked, err error) {
+	key := rankKey{strings.Join(sets, ";"), aim}
 	m.mutex.Lock()
-	all = m.ranks[aim]
+	all = m.ranks[key]
 	m.mutex.Unlock()
 	if all != nil {
 		return slices.Clone(all), nil
@@ -107,7 +115,7 @@ func (m *modelled) ranked(ctx context.Context, sets []string, aim problem.Aim) (
 	}
 	if ctx.Err() == nil {
 		m.mutex.Lock()
-		m.ranks[aim] = slices.Clone(all)
+		m.ranks[key] = slices.Clone(all)
 		m.mutex.Unlock()
 	}
 	return all, nil

@@ -78,7 +78,7 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 				return nil, err
 			}
 			if len(s.Neighbourhoods) == 0 {
-				return m.estimated(s.Choices(), aim), nil
+				return m.estimated((&space.Space{Devices: devices, Tiles: s.Tiles, Skips: s.Skips}).Choices(), aim), nil
 			}
 			return m.ranked(ctx, devices, aim)
 		}

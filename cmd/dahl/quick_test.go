@@ -61,7 +61,7 @@ func TestBestPolicy(t *testing.T) {
 	sameFiles(t, rundir.ScheduleFile, "tiled", "replayed")
 	out := mustRun(t, "simulate", "--platform", "server", "--model", "mlp", "--out", "tiled")
 	must.Contain(t, out, "\ndevices   "+strings.ReplaceAll(tiled.Chosen.Devices, ",", ", ")+" of cpu0:36, cpu1:36, gpu0…: ", "policy best (",
-		"\ntiles     chosen for the machine by a model of the layers: 1.1 times as fast as default ones; --lowering default keeps to default ones\n")
+		"\ntiles     chosen for the machine by a model of the layers: ", " times as fast as default ones; --lowering default keeps to default ones\n")
 }
 
 // TestTilesOfTheWhole: tiles are chosen for all cores that the file gives a machine, at its first clock and without its cap. On some of them, or on a slower
