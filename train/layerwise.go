@@ -28,7 +28,7 @@ type modelled struct {
 	ranks map[rankKey][]space.Ranked // that no context has ended
 }
 
-// rankKey is what a rank is of.
+// rankKey names a rank by its sets and its aim.
 type rankKey struct {
 	sets string
 	aim  problem.Aim
