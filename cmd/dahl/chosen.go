@@ -58,6 +58,9 @@ func (w *workload) takeBest(ctx context.Context) error {
 		return err
 	}
 	found, err := from.briefSearch(ctx, s, 0)
+	if err == nil {
+		found, err = worthChanging(found)
+	}
 	if err != nil {
 		return err
 	}
@@ -80,6 +83,9 @@ func (w *workload) takeTiles(ctx context.Context, on *platform.Platform) (*best.
 		return nil, err
 	}
 	found, err := other.briefSearch(ctx, s, 0)
+	if err == nil {
+		found, err = worthChanging(found)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -188,17 +194,39 @@ func (w *workload) choiceOf(devices string, step time.Duration) *record.ChosenDe
 	return c
 }
 
+// leastGain is how many times as fast as with default tiles a step is at least with others that are taken. Predictions of calibrated
+// machines are off by up to 5 % (bench/plan.md), so that less may be no gain, and weights would depend on the platform file for it.
+const leastGain = 1.05
+
+// worthChanging is what a search has found, or its fastest plan with default tiles where other tiles gain too little.
+func worthChanging(found *best.Result) (*best.Result, error) {
+	i := slices.IndexFunc(found.Tried, hasDefaultTiles)
+	if i < 0 || hasDefaultTiles(best.Attempt{Choice: found.Choice}) || found.Tried[i].Makespan.Seconds() > leastGain*found.Makespan.Seconds() {
+		return found, nil
+	}
+	t := &found.Tried[i]
+	e, err := found.Evaluate(t)
+	if err != nil {
+		return nil, err
+	}
+	kept := *found
+	kept.Choice, kept.Evaluated = t.Choice, e
+	kept.Plan, kept.Makespan, kept.Value = t.Plan, t.Makespan, t.Value
+	return &kept, nil
+}
+
+func hasDefaultTiles(t best.Attempt) bool { return t.Tiles == tiling.Of(tiling.Base{Kind: tiling.Default}) }
+
 // withTiles adds the chosen tiles of a search, compared with its fastest plan with default ones.
 func withTiles(c *record.ChosenDevices, found *best.Result) *record.ChosenDevices {
-	byDefault := func(t best.Attempt) bool { return t.Tiles == tiling.Of(tiling.Base{Kind: tiling.Default}) }
-	if found.Tiles.Kind == 0 || byDefault(best.Attempt{Choice: found.Choice}) {
+	if found.Tiles.Kind == 0 || hasDefaultTiles(best.Attempt{Choice: found.Choice}) {
 		return c
 	}
 	if c == nil {
 		c = &record.ChosenDevices{}
 	}
 	c.Tiles = found.Tiles.String()
-	if i := slices.IndexFunc(found.Tried, byDefault); i >= 0 {
+	if i := slices.IndexFunc(found.Tried, hasDefaultTiles); i >= 0 {
 		c.TilesFaster = found.Tried[i].Makespan.Seconds() / found.Makespan.Seconds()
 	}
 	return c
