@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -238,5 +239,23 @@ func TestCheckGiven(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", key, err, want)
 		}
+	}
+}
+
+// TestLeastKnown: 2 of 300 ns are less than a hundredth, and 4 of 302 are more. Tasks count, not classes: two tasks of 2 ns are 4 ns.
+func TestLeastKnown(t *testing.T) {
+	of := func(source CostSource, ns time.Duration) []Cost {
+		return []Cost{{Duration: ns, Source: source}, {Duration: -1}}
+	}
+	costs := Costs{Class: []int32{0, 1}, ByClass: [][]Cost{of(FromMeasured, 298), of(FromRoofline, 2)}}
+	if got := Sources[costs.LeastKnown()]; got != FromMeasured {
+		t.Errorf("a small part by roofline: least known is %s", got)
+	}
+	costs.Class = append(costs.Class, 1)
+	if got := Sources[costs.LeastKnown()]; got != FromRoofline {
+		t.Errorf("more by roofline: least known is %s", got)
+	}
+	if sure := slices.Index(Sources, FromFit); costs.Guessed(0, sure) || !costs.Guessed(1, sure) {
+		t.Error("of the tasks the second alone is guessed")
 	}
 }

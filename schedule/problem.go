@@ -93,27 +93,35 @@ const (
 // Sources lists the sources of durations, from best to worst.
 var Sources = []CostSource{FromGraph, FromMeasured, FromFit, FromRoofline}
 
-// LeastKnown is the worst source of a duration, as an index of Sources.
-func (c *Costs) LeastKnown() (worst int) {
-	for _, class := range c.ByClass {
-		for _, cost := range class {
+// guessable is the part of the time of all tasks up to which LeastKnown disregards a source: a load of samples that was not measured is no
+// reason to guess convolutions.
+const guessable = 0.01
+
+// LeastKnown is the worst source of durations, as an index of Sources, but for sources of a hundredth of the time of all tasks.
+func (c *Costs) LeastKnown() int {
+	total, by := 0.0, make([]float64, len(Sources))
+	for _, class := range c.Class {
+		for _, cost := range c.ByClass[class] {
 			if cost.Duration >= 0 {
-				worst = max(worst, slices.Index(Sources, cost.Source))
+				by[slices.Index(Sources, cost.Source)] += float64(cost.Duration)
+				total += float64(cost.Duration)
 			}
+		}
+	}
+	worst, rest := len(Sources)-1, 0.0
+	for ; worst > 0; worst-- {
+		if rest += by[worst]; rest > guessable*total {
+			break
 		}
 	}
 	return worst
 }
 
-// DropGuesses says of tasks that they cannot run where some duration of theirs has a worse source than one, an index of Sources.
-func (c *Costs) DropGuesses(sure int) {
-	for _, class := range c.ByClass {
-		if slices.ContainsFunc(class, func(cost Cost) bool { return cost.Duration >= 0 && slices.Index(Sources, cost.Source) > sure }) {
-			for d := range class {
-				class[d] = Cost{Duration: -1}
-			}
-		}
-	}
+// Guessed reports whether the duration of a task has a worse source than one, an index of Sources, on some device.
+func (c *Costs) Guessed(t dag.TaskID, sure int) bool {
+	return slices.ContainsFunc(c.ByClass[c.Class[t]], func(cost Cost) bool {
+		return cost.Duration >= 0 && slices.Index(Sources, cost.Source) > sure
+	})
 }
 
 // Costs is the cost of every task on every device, and the variant fixed for it.

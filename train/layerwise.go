@@ -121,8 +121,8 @@ func (m *modelled) ranked(ctx context.Context, sets []string, aim problem.Aim) (
 	return all, nil
 }
 
-// layerwise is the layer-wise model of the workload's network. Machine is the machine with the devices of a list. Where all durations of the workload's
-// own lowering are measured, no tile runs whose duration is not.
+// layerwise is the layer-wise model of the workload's network. Machine is the machine with the devices of a list. Where the durations of the workload's
+// own lowering are measured, no tile runs whose duration is not, but for operations whose durations are guessed there, too.
 func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (*layerwise.Model, error) {
 	o := w.programOptions()
 	ops, err := w.Model.Operations(nn.LowerOptions{Batch: o.Batch, Samples: o.TrainSamples, Type: o.Type, Optimizer: o.Optimizer,
@@ -135,16 +135,22 @@ func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (
 	if err != nil {
 		return nil, err
 	}
-	sure := known.LeastKnown()
+	sure, guessed := known.LeastKnown(), map[string]bool{}
+	for t := range w.Program.Graphs[0].Tasks {
+		if known.Guessed(dag.TaskID(t), sure) {
+			guessed[w.Program.Graphs[0].Tasks[t].Op] = true
+		}
+	}
 	n := layerwise.Network{Machine: machine, Price: func(g *dag.Graph, tasks []dag.Task, p *platform.Platform) ([][]schedule.Cost, error) {
 		costs, err := schedule.PriceTasks(&dag.Graph{Buffers: g.Buffers, Tasks: tasks}, p, target)
 		if err != nil {
 			return nil, err
 		}
-		costs.DropGuesses(sure)
 		rows := make([][]schedule.Cost, len(tasks))
 		for t := range rows {
-			rows[t] = costs.ByClass[costs.Class[t]]
+			if rows[t] = costs.ByClass[costs.Class[t]]; costs.Guessed(dag.TaskID(t), sure) && !guessed[tasks[t].Op] {
+				rows[t] = slices.Repeat([]schedule.Cost{{Duration: -1}}, len(rows[t]))
+			}
 		}
 		return rows, nil
 	}}
