@@ -121,8 +121,8 @@ func (m *modelled) ranked(ctx context.Context, sets []string, aim problem.Aim) (
 	return all, nil
 }
 
-// layerwise is the layer-wise model of the workload's network. Machine is the machine with the devices of a list. Where the durations of the workload's
-// own lowering are measured, no tile runs whose duration is not, but for operations whose durations are guessed there, too.
+// layerwise is the layer-wise model of the workload's network. Machine is the machine with the devices of a list. Where the workload's
+// own lowering is measured, no tile runs on a guess, but for operations that are guessed there, too.
 func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (*layerwise.Model, error) {
 	o := w.programOptions()
 	ops, err := w.Model.Operations(nn.LowerOptions{Batch: o.Batch, Samples: o.TrainSamples, Type: o.Type, Optimizer: o.Optimizer,

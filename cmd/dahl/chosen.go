@@ -198,7 +198,7 @@ func (w *workload) choiceOf(devices string, step time.Duration) *record.ChosenDe
 // machines are off by up to 5 % (bench/plan.md), so that less may be no gain, and weights would depend on the platform file for it.
 const leastGain = 1.05
 
-// worthChanging is what a search has found, or its fastest plan with default tiles where other tiles gain too little.
+// worthChanging gives the result of a search, or its fastest plan with default tiles where other tiles gain too little.
 func worthChanging(found *best.Result) (*best.Result, error) {
 	i := slices.IndexFunc(found.Tried, hasDefaultTiles)
 	if i < 0 || hasDefaultTiles(best.Attempt{Choice: found.Choice}) || found.Tried[i].Makespan.Seconds() > leastGain*found.Makespan.Seconds() {
@@ -215,7 +215,9 @@ func worthChanging(found *best.Result) (*best.Result, error) {
 	return &kept, nil
 }
 
-func hasDefaultTiles(t best.Attempt) bool { return t.Tiles == tiling.Of(tiling.Base{Kind: tiling.Default}) }
+func hasDefaultTiles(t best.Attempt) bool {
+	return t.Tiles == tiling.Of(tiling.Base{Kind: tiling.Default})
+}
 
 // withTiles adds the chosen tiles of a search, compared with its fastest plan with default ones.
 func withTiles(c *record.ChosenDevices, found *best.Result) *record.ChosenDevices {
