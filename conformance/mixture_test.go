@@ -130,6 +130,9 @@ func TestMixture(t *testing.T) {
 	find := func(enough float64, o best.Options, tiles ...tiling.Tiling) (*best.Result, *train.Space) {
 		s := must.Get(w.Space(p, "", tiles...))(t)
 		s.Devices = []string{"gpu0,gpu1"}
+		if len(tiles) == 1 {
+			s.Layers, s.Neighbourhoods = nil, nil // and no other tiles
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		o.Progress = func(_ int, ns float64) {
