@@ -180,15 +180,15 @@ func (w *Workload) checkStages() error {
 	for _, d := range w.Platform.Usable() {
 		known = append(known, d.Name, d.Kind)
 	}
+	for _, unit := range w.Platform.Workers {
+		if !w.Platform.Devices[unit.Device].PlacedOnly {
+			known = append(known, unit.Name)
+		}
+	}
 	slices.Sort(known)
 	known = slices.Compact(known)
-	isUnit := func(name string) bool {
-		return slices.ContainsFunc(w.Platform.Workers, func(unit platform.Worker) bool {
-			return unit.Name == name && !w.Platform.Devices[unit.Device].PlacedOnly
-		})
-	}
 	for i, s := range l.Stages {
-		if known != nil && !slices.Contains(known, s.Device) && !isUnit(s.Device) {
+		if known != nil && !slices.Contains(known, s.Device) {
 			return fmt.Errorf("lowering: stage %d, from %q: %w", i+1, s.From, naming.Unknown("device", s.Device, known))
 		}
 	}
