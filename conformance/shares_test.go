@@ -66,7 +66,8 @@ func TestSharesOfAllCuts(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d within 1.5, least %g", near, cases, least)
-	if near < cases/8 {
+	// About a fifth of many cases is that near. Of 40 it is 8, give or take 3, so that a sixteenth is no accident.
+	if near < cases/16 {
 		t.Errorf("%d of %d values are at most 1.5 times the bound", near, cases)
 	}
 }

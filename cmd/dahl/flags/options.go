@@ -243,7 +243,7 @@ const BestPolicy = "best"
 var ListPolicy = policy.HEFT.Doc().Name
 
 // BestNodes bounds its search after the model has ranked tiles: a tenth of a second for a small network, and the first plan of a deep one.
-const BestNodes = 2_000
+const BestNodes = 4_000
 
 // PolicyNames are the values of --policy.
 func PolicyNames() []string {
