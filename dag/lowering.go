@@ -21,7 +21,7 @@ type Lowering struct {
 	// may be fewer parts. 0 means 1.
 	MicroBatches int `json:",omitzero"`
 	// Stages form a pipeline: each has the layers from its first one to the next stage, in the order of the network, and runs
-	// on a device. None means that layers run anywhere.
+	// on a device, or on several that share it. None means that layers run anywhere.
 	Stages []Stage `json:",omitempty"`
 	// Stash makes each micro-batch a mini-batch with an update of its own. Stages then go on with other mini-batches, and keep the weights
 	// of their forward passes.
@@ -30,10 +30,56 @@ type Lowering struct {
 	Order string `json:",omitzero"`
 }
 
-// Stage is a part of a network that runs on one device.
+// Stage is a part of a network that runs on one device, or is shared by several.
 type Stage struct {
-	From   string `json:"from"`   // its first layer
-	Device string `json:"device"` // as [Placement] has it
+	From   string `json:"from"`             // its first layer
+	Device string `json:"device,omitempty"` // as [Placement] has it
+
+	// Devices share the stage in place of one device. Number k of n, from 0 on, has the part from ⌊k·e/n⌋ to ⌊(k + 1)·e/n⌋ of the extent e of a
+	// dimension: of samples (replicas), outputs (parts of weights) or rows (parts of images).
+	Devices []string  `json:"devices,omitempty"`
+	Along   Dimension `json:"along,omitzero"`
+	Sum     Exchange  `json:"sum,omitzero"` // of what the devices have summed over their parts
+}
+
+// Shared reports whether several devices share the stage.
+func (s *Stage) Shared() bool { return len(s.Devices) > 1 }
+
+// Places are the devices of the stage.
+func (s *Stage) Places() []string {
+	if s.Devices != nil {
+		return s.Devices
+	}
+	return []string{s.Device}
+}
+
+// Share is the device among n with an element of a dimension of some extent, see [Stage].
+func Share(element, extent, n int) int { return ((element+1)*n - 1) / extent }
+
+// ShareOf is the part of device k among n in a dimension of some extent. It is empty where there are more devices than elements.
+func ShareOf(k, extent, n int) Range { return Range{k * extent / n, (k + 1) * extent / n} }
+
+// Exchange says how the sums of several devices become one.
+type Exchange int
+
+// The exchanges. In the first two each device completes a part of the sum, with about as many bytes as any other. Small sums take the tree.
+const (
+	Direct Exchange = iota // every other device sends its part of a sum to the one that completes it
+	Ring                   // a partial sum goes from device to device, and ends where it is completed
+	Tree                   // the whole sum is completed on the first device, in pairs
+	NumExchanges
+)
+
+var exchangeNames = [...]string{"direct", "ring", "tree"}
+
+func (e Exchange) String() string { return nameOf(exchangeNames[:], int(e)) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (e Exchange) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (e *Exchange) UnmarshalText(text []byte) error {
+	return unmarshalName(e, "sum", exchangeNames[:], text)
 }
 
 // UnmarshalJSON also takes the form of older runs and plans. They named the layout of images, and whether layers are
@@ -69,6 +115,21 @@ const (
 var dimensionNames = [...]string{"samples", "outputs", "inputs", "rows", "columns", "accumulators"}
 
 func (d Dimension) String() string { return nameOf(dimensionNames[:], int(d)) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (d Dimension) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (d *Dimension) UnmarshalText(text []byte) error {
+	return unmarshalName(d, "dimension", dimensionNames[:NumDimensions], text)
+}
+
+// unmarshalName sets a number to the place of its name among all.
+func unmarshalName[T ~int](to *T, what string, all []string, text []byte) error {
+	i, err := parseName(what, all, string(text))
+	*to = T(i)
+	return err
+}
 
 // Cut is the extent of a task of one operation along each dimension; 0 is the full extent. Extents that
 // a tile does not divide end in a shorter tile.

@@ -87,7 +87,7 @@ func (l *lowerer) loss(z tensor) {
 	}
 	part := func(_ []side, r []dag.Range) dag.Task { return l.lossOf(f, r[0], op, params) }
 	sides := l.bySamples("loss")
-	eachPart(sides, func(r []dag.Range) { l.add(part(sides, r)) })
+	eachPart(sides, func(r []dag.Range) { l.addPart(part(sides, r), sides, r) })
 	l.note(nil, sides, forwardCut, part)
 	if l.isLast() {
 		l.ofBatch(func() { l.metrics(f) })

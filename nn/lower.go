@@ -69,6 +69,8 @@ type lowerer struct {
 	groups []group
 	graph  *dag.Graph // that the passes so far have made
 
+	stageOfLayer map[string]int // by name, as far as it has been asked for
+
 	b     *dag.Builder
 	index dag.BufferID // step.index
 	hyper dag.BufferID // step.hyper, none in an evaluation
@@ -91,7 +93,7 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	if err := opt.complete(m); err != nil {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
-	l := &lowerer{m: m, opt: opt, hyper: none}
+	l := &lowerer{m: m, opt: opt, hyper: none, stageOfLayer: map[string]int{}}
 	for _, p := range passes {
 		if err := p.run(l); err != nil {
 			return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
@@ -246,9 +248,9 @@ func (l *lowerer) loadSamples(x, to *tensor, op string, params dag.Params) {
 	}
 	sides := l.bySamples("input")
 	eachPart(sides, func(r []dag.Range) {
-		l.add(load(sides, r))
+		l.addPart(load(sides, r), sides, r)
 		if to != x {
-			l.add(turn(sides, r))
+			l.addPart(turn(sides, r), sides, r)
 		}
 	})
 	l.note(nil, sides, forwardCut, load)
@@ -260,9 +262,10 @@ func (l *lowerer) loadSamples(x, to *tensor, op string, params dag.Params) {
 // bySamples are the sides of an operation outside the layers, which is cut along samples as the lowering says for a name.
 func (l *lowerer) bySamples(name string) []side {
 	ll := l.opt.Lowering.Of(name)
-	s := side{along: dag.AlongSamples, extent: l.size(), size: l.size(), block: l.size(), cuttable: true}
-	s.resize(&ll.Forward)
-	return []side{s}
+	sides := []side{{along: dag.AlongSamples, extent: l.size(), size: l.size(), block: l.size(), cuttable: true}}
+	l.shareSides(name, sides)
+	sides[0].resize(&ll.Forward)
+	return sides
 }
 
 func forwardCut(tiles dag.LayerLowering) dag.Cut { return tiles.Forward }
@@ -359,10 +362,17 @@ func rangeTask(n *Node, phase, op string, r dag.Range, accesses ...dag.Access) d
 func (l *lowerer) ranges(n *Node, along dag.Dimension, extent int, pass dag.Pass, part func(dag.Range) dag.Task) {
 	cuts := func(tiles dag.LayerLowering) dag.Cut { return *tiles.Cut(pass) }
 	cut := cuts(n.tiles)
-	s := side{along: along, extent: extent, size: extent, block: extent, cuttable: true}
-	s.resize(&cut)
-	s.each(func(r dag.Range) { l.add(part(r)) })
-	l.note(n, []side{s}, cuts, func(_ []side, ranges []dag.Range) dag.Task { return part(ranges[0]) })
+	sides := []side{{along: along, extent: extent, size: extent, block: extent, cuttable: true}}
+	l.shareSides(n.Name, sides)
+	sides[0].resize(&cut)
+	eachPart(sides, func(r []dag.Range) { l.addPart(part(r[0]), sides, r) })
+	l.note(n, sides, cuts, func(_ []side, ranges []dag.Range) dag.Task { return part(ranges[0]) })
+}
+
+// addPart adds a task with ranges of some sides.
+func (l *lowerer) addPart(t dag.Task, sides []side, ranges []dag.Range) {
+	t.Placement = l.seat(t.Labels.Layer, sides, ranges)
+	l.add(t)
 }
 
 // add adds a task, and returns it with its shape and its work.

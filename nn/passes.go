@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"dahl/dag"
@@ -70,6 +71,9 @@ func (s *Lowered) Dump(out io.Writer) error {
 }
 
 func (l *lowerer) group() error {
+	if slices.ContainsFunc(l.opt.Lowering.Stages, func(s dag.Stage) bool { return s.Shared() }) {
+		l.cutShares()
+	}
 	l.groups = l.m.groupsOf(&l.opt.Lowering, l.opt.Train, l.opt.Unfused)
 	return nil
 }

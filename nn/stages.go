@@ -8,7 +8,7 @@ import (
 	"dahl/naming"
 )
 
-// Stages make a pipeline of a step. A stage has consecutive layers, and all its tasks are placed on one device: forward and
+// Stages make a pipeline of a step. A stage has consecutive layers, and all its tasks are placed on one device, or on the devices that share it: forward and
 // backward pass, copies of weights, sums of gradients and updates. The first one also loads the samples. The last one has the loss, the
 // results and the clipping of gradients. Tasks carry the number of their stage, by which policies order micro-batches.
 //
@@ -29,8 +29,13 @@ func (m *Model) checkStages(stages []dag.Stage) error {
 			return fmt.Errorf("lowering: stage 1 begins with %q; write %q, the first layer, or %q", s.From, names[2], names[0])
 		case at <= last:
 			return fmt.Errorf("lowering: stage %d begins with %q, which does not come behind %q, where stage %d begins", i+1, s.From, stages[i-1].From, i)
-		case s.Device == "":
+		case slices.Contains(s.Places(), ""):
 			return fmt.Errorf("lowering: stage %d has no device; write device = and the name of a device, a unit or a kind", i+1)
+		case s.Device != "" && s.Devices != nil:
+			return fmt.Errorf("lowering: stage %d has device %q and devices %q; write one of the two", i+1, s.Device, s.Devices)
+		}
+		if err := checkSharing(&s); err != nil {
+			return fmt.Errorf("lowering: stage %d, from %q: %w", i+1, s.From, err)
 		}
 		last = at
 	}
@@ -53,24 +58,32 @@ func (m *Model) stageNamed(name string) int {
 	return slices.IndexFunc(m.Stages, func(s Stage) bool { return s.Name == name })
 }
 
+// stageOf is the number of the stage with a layer, from 0 on.
+func (l *lowerer) stageOf(layer string) int {
+	i, known := l.stageOfLayer[layer]
+	if !known {
+		at := l.m.position(layer)
+		for i = len(l.opt.Lowering.Stages) - 1; i > 0 && l.m.position(l.opt.Lowering.Stages[i].From) > at; i-- {
+		}
+		l.stageOfLayer[layer] = i
+	}
+	return i
+}
+
 // stage places the tasks of each stage.
 func (l *lowerer) stage() (err error) {
 	stages := l.opt.Lowering.Stages
 	if stages == nil {
 		return nil
 	}
-	begins, places := make([]int, len(stages)), make([]*dag.Placement, len(stages))
+	places := make([]*dag.Placement, len(stages))
 	for i, s := range stages {
-		begins[i], places[i] = l.m.position(s.From), &dag.Placement{Device: s.Device}
+		places[i] = &dag.Placement{Device: s.Places()[0]}
 	}
-	begins[0] = 0
 	g, b := l.graph, dag.NewBuilder(l.graph.Name)
 	declareAll(b, g)
 	for _, task := range g.Tasks {
-		i, begun := slices.BinarySearch(begins, l.m.position(task.Labels.Layer))
-		if !begun {
-			i--
-		}
+		i := l.stageOf(task.Labels.Layer)
 		task.Labels.Stage = int32(i + 1)
 		if task.Placement == nil {
 			task.Placement = places[i]

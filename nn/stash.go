@@ -39,6 +39,7 @@ func (m *Model) checkStash(opt *LowerOptions) error {
 		text string
 	}{
 		{len(l.Stages) == 0, "it needs stages"},
+		{slices.ContainsFunc(l.Stages, func(s dag.Stage) bool { return s.Shared() }), "devices cannot share a stage; write device = and one of them"},
 		{!sgd, "an optimiser that counts its steps has no count of mini-batches; take sgd"},
 		{m.Defaults.ClipNorm > 0, "the norm of all gradients would stop the pipeline; take no clip_norm"},
 		{recomputes, "layers cannot be recomputed with older weights; leave recompute out"},

@@ -41,6 +41,7 @@ type side struct {
 	extent, size int
 	cuttable     bool
 	block        int // a part has some of one block of this extent, or whole ones
+	shares       int // of devices, each of which has whole parts; 0 is one
 }
 
 func (s *side) isCut() bool { return s.size < s.extent }
@@ -48,7 +49,7 @@ func (s *side) isCut() bool { return s.size < s.extent }
 // resize gives the tiles of a side their size by a cut.
 func (s *side) resize(cut *dag.Cut) {
 	if s.cuttable {
-		s.size = clip(*cut.Of(s.along), s.extent)
+		s.size = min(clip(*cut.Of(s.along), s.extent), ceilDiv(s.extent, max(s.shares, 1)))
 	}
 }
 
@@ -78,7 +79,7 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		return nil
 	}
 	cut := cuts(n.tiles)
-	sides := l.sidesOf(space, &cut, operands[0])
+	sides := l.sidesOf(n.Name, space, &cut, operands[0])
 	if sumsParts(sides) {
 		l.b.Accumulate(operands[0].Buffer, cut.Accumulators)
 	}
@@ -114,6 +115,7 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 	var before dag.Task
 	eachPart(sides, func(ranges []dag.Range) {
 		t := part(sides, ranges)
+		t.Placement = l.seat(n.Name, sides, ranges)
 		if !l.opt.dry && alike(&t, &before) {
 			t.Labels.MicroBatch, t.Shape, t.Flops, t.MovedBytes = l.now.label, before.Shape, before.Flops, before.MovedBytes
 			l.b.Task(t)
@@ -138,7 +140,7 @@ func alike(a, b *dag.Task) bool {
 
 // sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. Its tasks have all of
 // a dimension along which it cannot be cut, such as the classes of a maximum.
-func (l *lowerer) sidesOf(space *kernels.Space, cut *dag.Cut, written Operand) []side {
+func (l *lowerer) sidesOf(layer string, space *kernels.Space, cut *dag.Cut, written Operand) []side {
 	shape := l.shapeOf(written)
 	var sides []side
 	add := func(s side, can bool) {
@@ -146,7 +148,6 @@ func (l *lowerer) sidesOf(space *kernels.Space, cut *dag.Cut, written Operand) [
 		if s.dim >= 0 {
 			s.block = space.Block(s.dim)
 		}
-		s.resize(cut)
 		sides = append(sides, s)
 	}
 	for dim, along := range written.axes {
@@ -161,6 +162,10 @@ func (l *lowerer) sidesOf(space *kernels.Space, cut *dag.Cut, written Operand) [
 		}
 	}
 	slices.SortFunc(sides, func(a, b side) int { return int(a.along - b.along) })
+	l.shareSides(layer, sides)
+	for i := range sides {
+		sides[i].resize(cut)
+	}
 	return sides
 }
 
@@ -184,13 +189,20 @@ func eachPart(sides []side, visit func([]dag.Range)) {
 // each visits the parts of a side. Of the groups of a convolution a part has as many as fit its size,
 // or some channels of one.
 func (s *side) each(visit func(dag.Range)) {
-	if s.size > s.block {
-		eachRange(s.extent, s.size/s.block*s.block, visit)
-		return
+	shares := max(s.shares, 1)
+	for k := range shares {
+		r := dag.ShareOf(k, s.extent, shares)
+		for lo, hi := r.Lo, 0; lo < r.Hi; lo = hi {
+			hi = min(lo+s.size, r.Hi)
+			if end := lo - lo%s.block + s.block; hi > end {
+				hi -= hi % s.block
+				if hi > end && lo%s.block > 0 {
+					hi = end
+				}
+			}
+			visit(dag.Range{Lo: lo, Hi: hi})
+		}
 	}
-	eachRange(s.extent, s.block, func(block dag.Range) {
-		eachRange(s.block, s.size, func(r dag.Range) { visit(dag.Range{Lo: block.Lo + r.Lo, Hi: block.Lo + r.Hi}) })
-	})
 }
 
 // partText names a part by its samples, its channels and what else is cut.

@@ -188,8 +188,10 @@ func (w *Workload) checkStages() error {
 	slices.Sort(known)
 	known = slices.Compact(known)
 	for i, s := range l.Stages {
-		if known != nil && !slices.Contains(known, s.Device) {
-			return fmt.Errorf("lowering: stage %d, from %q: %w", i+1, s.From, naming.Unknown("device", s.Device, known))
+		for _, device := range s.Places() {
+			if known != nil && !slices.Contains(known, device) {
+				return fmt.Errorf("lowering: stage %d, from %q: %w", i+1, s.From, naming.Unknown("device", device, known))
+			}
 		}
 	}
 	return nil

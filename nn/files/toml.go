@@ -1,6 +1,7 @@
 package files
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dahl/dag"
@@ -239,7 +241,7 @@ const (
 
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml:
 // micro_batches, order, stash, one [[stage]] per stage of a pipeline, [default] and [layer.NAME]. A stage has the keys from, its first
-// layer, and device. Each other table has the cut of the forward pass (see [dag.Cut]), tables
+// layer, and device, or devices with along and sum. Each other table has the cut of the forward pass (see [dag.Cut]), tables
 // input_gradient and weight_gradient with the cuts of the gradients, and recompute. Whether the layers exist is checked when a model is lowered, and whether
 // devices and orders do, when it is planned for.
 func ParseLowering(src []byte, file string) (dag.Lowering, error) {
@@ -252,9 +254,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	l.Order, l.Stash = root.Text(orderKey), root.Flag(stashKey, false)
 	for _, t := range root.Tables(stageKey) {
 		t.Need("from", "the name of its first layer")
-		t.Need("device", "the name of a device, a unit or a kind")
-		l.Stages = append(l.Stages, dag.Stage{From: t.Text("from"), Device: t.Text("device")})
-		t.Done("from, device")
+		l.Stages = append(l.Stages, stageOf(t))
 	}
 	if l.Order != "" && l.Stages == nil {
 		root.Fail(orderKey, l.Order, "only stages have an order; write at least one [[stage]], or leave the line out")
@@ -275,6 +275,38 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	}
 	root.Done(microBatchesKey + ", " + orderKey + ", " + stashKey + ", [[" + stageKey + "]], default, layer")
 	return l, f.Err
+}
+
+// stageOf reads a [[stage]].
+func stageOf(t *tomlfile.Table) dag.Stage {
+	s := dag.Stage{From: t.Text("from")}
+	if _, shared := t.Keys["devices"]; shared {
+		s.Devices = t.Texts("devices")
+		if s.Devices == nil {
+			t.Fail("devices", "[]", "write the names of the devices that share the stage")
+		}
+		nameIn(t, "along", &s.Along)
+		nameIn(t, "sum", &s.Sum)
+		if _, both := t.Keys["device"]; both {
+			t.Fail("device", t.Text("device"), "write device or devices")
+		}
+	} else {
+		t.Need("device", "the name of a device, a unit or a kind")
+		s.Device = t.Text("device")
+	}
+	t.Done("from, device, devices, and beside devices along, sum")
+	return s
+}
+
+// nameIn reads a name of a table, if the key is there.
+func nameIn(t *tomlfile.Table, key string, to encoding.TextUnmarshaler) {
+	if _, there := t.Keys[key]; !there {
+		return
+	}
+	text := t.Text(key)
+	if err := to.UnmarshalText([]byte(text)); err != nil {
+		t.Fail(key, text, err.Error())
+	}
 }
 
 // granularityOf reads the cuts of a layer. The table may be nil.
@@ -318,7 +350,12 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 		fmt.Fprintf(&b, "%s = true\n\n", stashKey)
 	}
 	for _, s := range l.Stages {
-		fmt.Fprintf(&b, "[[%s]]\nfrom = %q\ndevice = %q\n\n", stageKey, s.From, s.Device)
+		fmt.Fprintf(&b, "[[%s]]\nfrom = %q\n", stageKey, s.From)
+		if s.Devices == nil {
+			fmt.Fprintf(&b, "device = %q\n\n", s.Device)
+		} else {
+			fmt.Fprintf(&b, "devices = [%s]\nalong = %q\nsum = %q\n\n", strings.Join(naming.List(s.Devices, strconv.Quote), ", "), s.Along, s.Sum)
+		}
 	}
 	fmt.Fprint(&b, "[default]\n")
 	writeGranularity(&b, l.Default)

@@ -65,7 +65,7 @@ func TestExampleLowering(t *testing.T) {
 	lowered(t, m, nn.LowerOptions{Batch: 32, Type: dag.Float32, Train: true, Samples: 32, Lowering: l})
 
 	l = must.Get(files.LoadLowering("../examples/stages.toml"))(t)
-	if stages := []dag.Stage{{From: "conv1", Device: "cpu"}, {From: "fc1", Device: "gpu"}}; !slices.Equal(l.Stages, stages) || l.Order != "1f1b" || l.MicroBatches != 8 {
+	if stages := []dag.Stage{{From: "conv1", Device: "cpu"}, {From: "fc1", Device: "gpu"}}; !reflect.DeepEqual(l.Stages, stages) || l.Order != "1f1b" || l.MicroBatches != 8 {
 		t.Errorf("lowering is %+v", l)
 	}
 	lowered(t, m, nn.LowerOptions{Batch: 32, Type: dag.Float32, Train: true, Samples: 32, Lowering: l})
@@ -75,7 +75,7 @@ func TestExampleLowering(t *testing.T) {
 func TestLoweringRoundTrip(t *testing.T) {
 	for _, info := range models.All() {
 		want := nn.DefaultLowering(info.New(), 17, 1<<19, dag.Float64)
-		want.MicroBatches, want.Stash, want.Order, want.Stages = 5, true, "gpipe", []dag.Stage{{From: "input", Device: "a \"b\""}, {From: "fc1", Device: "c"}}
+		want.MicroBatches, want.Stash, want.Order, want.Stages = 5, true, "gpipe", []dag.Stage{{From: "input", Device: "a \"b\""}, {From: "fc1", Devices: []string{"c", "d\\"}, Along: dag.AlongRows, Sum: dag.Ring}}
 		want.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Accumulators: 2}, Recompute: true}
 		var text strings.Builder
 		must.Do(t, files.WriteLowering(&text, want))

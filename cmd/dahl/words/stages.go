@@ -20,7 +20,7 @@ func PrintStages(out io.Writer, l *dag.Lowering, g *dag.Graph) {
 	}
 	var each []string
 	for _, s := range l.Stages {
-		each = append(each, fmt.Sprintf("from %s on %s", s.From, s.Device))
+		each = append(each, fmt.Sprintf("from %s on %s", s.From, placesText(&s)))
 	}
 	batches := "without micro-batches"
 	if n := nn.MicroBatchesOf(g); n > 0 {
@@ -34,6 +34,14 @@ func PrintStages(out io.Writer, l *dag.Lowering, g *dag.Graph) {
 		}
 	}
 	fmt.Fprintf(out, "stages    %s; %s\n", strings.Join(each, ", "), batches)
+}
+
+// placesText names the devices of a stage, and what several share.
+func placesText(s *dag.Stage) string {
+	if !s.Shared() {
+		return s.Places()[0]
+	}
+	return fmt.Sprintf("%s (%s shared, sums %s)", strings.Join(s.Devices, " + "), s.Along, s.Sum)
 }
 
 // PrintPipelineTime prints the time of a step by the formula of the papers of pipelines.

@@ -1,0 +1,51 @@
+package nn_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/models"
+)
+
+// TestSharesOfTiles: of 7 samples on 3 devices the first has 2, the second 2 and the third 3, since ⌊7/3⌋ = 2 and ⌊14/3⌋ = 4. Tiles of 2 samples end
+// at the bounds 2 and 4: there are 4 of them. Outputs and rows likewise.
+func TestSharesOfTiles(t *testing.T) {
+	m := must.Get(models.ByName("lenet5"))(t)
+	devices := []string{"a", "b", "c"}
+	for _, c := range []struct {
+		along dag.Dimension
+		cut   dag.Cut
+		step  string            // whose tasks are listed
+		want  map[string]string // device by name
+	}{
+		{dag.AlongSamples, dag.Cut{Samples: 2}, "fc1.forward[", map[string]string{"0:2,0:120": "a", "2:4,0:120": "b", "4:6,0:120": "c", "6:7,0:120": "c"}},
+		{dag.AlongSamples, dag.Cut{}, "loss.softmax_xent[", map[string]string{"0:2": "a", "2:4": "b", "4:7": "c"}},
+		{dag.AlongSamples, dag.Cut{}, "input.load[", map[string]string{"0:2": "a", "2:4": "b", "4:7": "c"}},
+		{dag.AlongOutputs, dag.Cut{}, "fc3.forward[", map[string]string{"0:7,0:3": "a", "0:7,3:6": "b", "0:7,6:10": "c"}},
+		{dag.AlongOutputs, dag.Cut{}, "fc3.backward.weight[", map[string]string{"0:7,0:3": "a", "0:7,3:6": "b", "0:7,6:10": "c"}},
+		{dag.AlongOutputs, dag.Cut{}, "fc3.backward.input[", map[string]string{"0:7,0:84,outputs=0:3": "a", "0:7,0:84,outputs=3:6": "b", "0:7,0:84,outputs=6:10": "c"}},
+		{dag.AlongRows, dag.Cut{}, "conv2.forward[", map[string]string{"0:7,0:16,rows=0:1": "a", "0:7,0:16,rows=1:3": "b", "0:7,0:16,rows=3:5": "c"}},
+		{dag.AlongRows, dag.Cut{}, "fc1.forward[", map[string]string{"0:2,0:120": "a", "2:4,0:120": "b", "4:7,0:120": "c"}},
+	} {
+		g := must.Get(m.Lower(nn.LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, SampleType: dag.Uint8,
+			Lowering: dag.Lowering{Default: dag.LayerLowering{Forward: c.cut}, Stages: []dag.Stage{{From: "conv1", Devices: devices, Along: c.along}}}}))(t)
+		got := map[string]string{}
+		for i := range g.Tasks {
+			task := &g.Tasks[i]
+			if tile, of := strings.CutPrefix(task.Name, c.step); of {
+				got[strings.TrimSuffix(tile, "]")] = task.Placement.Device
+			}
+			if p := task.Placement; p == nil || !slices.Contains(append(devices, "host"), p.Device) && task.Op != "feed" && task.Op != "fetch" {
+				t.Errorf("along %v: task %s is placed on %+v", c.along, task.Name, p)
+			}
+		}
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%v: tasks %s on %v, want %v", c.along, c.step, got, c.want)
+		}
+	}
+}
