@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan/strategy"
 	"dahl/plan/tiling"
 	"dahl/schedule"
 )
@@ -20,12 +21,12 @@ type Options struct {
 	Seed      uint64       // of everything random
 	Shuffle   bool         // the samples, in a new order in every epoch
 
-	Lowering *dag.Lowering   // nil means by Tiles
-	Tiles    tiling.Tiling   // of the model on the platform; the zero value is the default
-	Pipeline *Pipeline       // stages that the lowering gets; nil means as it is
-	Policy   schedule.Policy // nil means the order of the lowering's stages, or HEFT
-	Plan     *schedule.Plan  // of the training step; nil means by the policy
-	Variant  string          // of kernels, where they have it; empty means the fastest known
+	Lowering *dag.Lowering      // nil means by Tiles
+	Tiles    tiling.Tiling      // of the model on the platform; the zero value is the default
+	Strategy *strategy.Strategy // of networks, which gives the lowering stages; nil means as it is
+	Policy   schedule.Policy    // nil means the order of the lowering's stages, or HEFT
+	Plan     *schedule.Plan     // of the training step; nil means by the policy
+	Variant  string             // of kernels, where they have it; empty means the fastest known
 	// Precision of products is one of [dahl/kernels/calls.Precisions]. Empty means the finest.
 	Precision string
 

@@ -8,6 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn/models"
+	"dahl/plan/strategy"
 	"dahl/platform"
 	"dahl/schedule/policy"
 )
@@ -25,7 +26,7 @@ func TestPipelineByNumbers(t *testing.T) {
 		{"gpipe:1x4", "emulated", "gpu"},
 	} {
 		p := must.Get(platform.Load("../platforms/" + c.platform + ".toml"))(t)
-		w := &Workload{Model: m, Platform: p, Options: Options{Batch: 32, OtherMachine: true, Pipeline: must.Get(ParsePipeline(c.text))(t)}}
+		w := &Workload{Model: m, Platform: p, Options: Options{Batch: 32, OtherMachine: true, Strategy: must.Get(strategy.ByName(c.text))(t)}}
 		must.Do(t, w.Lower())
 		must.Do(t, w.Choose())
 		var devices []string
@@ -45,19 +46,19 @@ func TestPipelineByNumbers(t *testing.T) {
 // TestPipelineErrors refuses what makes no pipeline.
 func TestPipelineErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"heft:2x4":          `order "heft" is not one of gpipe, 1f1b, interleaved`,
-		"1f1b:2":            `"1f1b:2": write ORDER:DEVICESxMICRO-BATCHES`,
-		"1f1b:2x2x8":        `"1f1b:2x2x8": write ORDER`,
-		"interleaved:2x8":   `"interleaved:2x8": write ORDER`,
-		"gpipe:0x8":         `"gpipe:0x8": write ORDER`,
-		"gpipe:2x100000":    `"gpipe:2x100000": write ORDER`,
-		"1f1b:4x8":          `a pipeline of 4 devices: "emulated" has 3 units; take fewer`,
+		"heft:2x4":          `strategy "heft" is not one of data-parallel, `,
+		"1f1b:2":            `"1f1b:2": write 1f1b:DEVICESxMICRO-BATCHES`,
+		"1f1b:2x2x8":        `"1f1b:2x2x8": write 1f1b:D`,
+		"interleaved:2x8":   `"interleaved:2x8": write interleaved:DEVICESxSTAGES-EACHxMICRO-BATCHES`,
+		"gpipe:0x8":         `"gpipe:0x8": write gpipe:D`,
+		"gpipe:2x100000":    `"gpipe:2x100000": write gpipe:D`,
+		"1f1b:4x8":          `1f1b:4x8: 4 devices are asked for: "emulated" has 3 units; take fewer`,
 		"1f1b:3x33":         `lowering: micro_batches is 33; want 1 to 32`,
 		"interleaved:3x9x8": `27 stages: the network has 7 layers with tasks, the input among them`,
 	} {
-		pipeline, err := ParsePipeline(text)
+		of, err := strategy.ByName(text)
 		if err == nil {
-			w := &Workload{Model: must.Get(models.ByName("lenet5"))(t), Platform: must.Get(platform.Load("../platforms/emulated.toml"))(t), Options: Options{Batch: 32, OtherMachine: true, Pipeline: pipeline}}
+			w := &Workload{Model: must.Get(models.ByName("lenet5"))(t), Platform: must.Get(platform.Load("../platforms/emulated.toml"))(t), Options: Options{Batch: 32, OtherMachine: true, Strategy: of}}
 			err = w.Lower()
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -27,7 +27,7 @@ func (w *Workload) Recomputable() []string {
 			l.Layers[name] = ll
 		}
 		of := *w
-		of.Options.Lowering, of.Options.Pipeline = &l, nil
+		of.Options.Lowering, of.Options.Strategy = &l, nil
 		if of.Lower() != nil {
 			return nil
 		}

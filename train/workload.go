@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -100,10 +101,14 @@ func (w *Workload) Lower() (err error) {
 		}
 		w.Lowering = &l
 	}
-	if o.Pipeline != nil {
-		l, err := w.pipelined(*w.Lowering)
+	if o.Strategy != nil {
+		n, err := w.network(*w.Lowering)
 		if err != nil {
 			return asInput(err)
+		}
+		l, err := o.Strategy.Split.Lowering(n)
+		if err != nil {
+			return asInput(fmt.Errorf("%s: %w", o.Strategy.Doc().Name, err))
 		}
 		w.Lowering = &l
 	}

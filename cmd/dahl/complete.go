@@ -65,7 +65,7 @@ func policies(_ *cobra.Command, _ []string, begin string) ([]cobra.Completion, c
 		sentence := "the fastest plan that it finds on sets of the devices" // best is this program's
 		if policy, err := policy.ByName(name); err == nil {
 			sentence = policy.Doc().Sentence
-		} else if strategy, err := strategy.ByName(name); err == nil {
+		} else if strategy, err := strategy.Line(name); err == nil {
 			sentence = strategy.Doc().Sentence
 		}
 		found = append(found, cobra.CompletionWithDesc(name, sentence))

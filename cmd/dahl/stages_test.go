@@ -38,12 +38,12 @@ func TestStages(t *testing.T) {
 		must.Do(t, os.RemoveAll("e"))
 	}
 	for args, want := range map[string]string{
-		"--policy 1f1b":                            "--policy 1f1b: the graph has no stages; write [[stage]] into a file for --lowering, or ORDER:DEVICESxMICRO-BATCHES",
+		"--policy 1f1b":                            "--policy 1f1b: the graph has no stages; write [[stage]] into a file for --lowering, or numbers behind the name, as in 1f1b:4x8",
 		"--policy heft:2":                          "--policy heft:2: heft takes no numbers",
-		"--policy 1f1b:2":                          `--policy "1f1b:2": write ORDER:DEVICESxMICRO-BATCHES`,
-		"--policy 1f1b:4x8":                        `a pipeline of 4 devices: "emulated" has 3 units; take fewer`,
+		"--policy 1f1b:2":                          `--policy strategy "1f1b:2": write 1f1b:DEVICESxMICRO-BATCHES`,
+		"--policy 1f1b:4x8":                        `1f1b:4x8: 4 devices are asked for: "emulated" has 3 units; take fewer`,
 		"--policy 1f1b:2x4 --lowering best":        "--lowering best and --policy 1f1b:2x4 exclude each other",
-		"--policy 1f1b:2x4 --lowering stages.toml": "with the lowering of stages.toml: the lowering has stages of its own",
+		"--policy 1f1b:2x4 --lowering stages.toml": "with the lowering of stages.toml: 1f1b:2x4: the lowering has stages of its own",
 		"--devices cpu --lowering stages.toml":     `lowering: stage 1, from "conv1": device "gpu" is not one of cpu, cpu.0, cpu.1`,
 	} {
 		r := dahl(t, t.Context(), strings.Fields(simulate+args)...)

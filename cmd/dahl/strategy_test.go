@@ -71,7 +71,7 @@ func TestStrategy(t *testing.T) {
 		t.Errorf("from its file the plan takes %v s, before %v", again.MakespanS, s.MakespanS)
 	}
 	wantRefused(t, simulate+"pipedream:3", "3 workers are asked for, and \"two\" has 2")
-	wantRefused(t, simulate+"pipedream:x", "want pipedream or pipedream:WORKERS")
+	wantRefused(t, simulate+"pipedream:x", "write pipedream or pipedream:WORKERS")
 	wantRefused(t, "plan --platform two.toml --graph graph.json --plan run/plan.json --objective time --out p", "take a plan without lags")
 }
 

@@ -144,7 +144,7 @@ func (w *workload) decide() (err error) {
 		return cli.AsInput(err)
 	}
 	if policy.IsPipeline(w.Options.Policy) && !policy.HasStages(w.Program.Graphs[0]) && w.opts.Plan == "" {
-		return cli.InputErrorf("--policy %s: the graph has no stages; write [[stage]] into a file for --lowering, or %s", w.opts.Policy, train.PipelineForms)
+		return cli.InputErrorf("--policy %s: the graph has no stages; write [[stage]] into a file for --lowering, or numbers behind the name, as in 1f1b:4x8", w.opts.Policy)
 	}
 	if w.opts.Plan != "" {
 		if w.Options.Plan, err = rundir.ReadPlan(w.opts.Plan, w.Program.Graphs[0], w.Platform); err != nil {

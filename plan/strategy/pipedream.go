@@ -29,6 +29,7 @@ var pipeDream = Strategy{
 		Paper: "D. Narayanan et al., PipeDream: Generalized Pipeline Parallelism for DNN Training, SOSP 2019",
 	},
 	Arguments: []string{"workers"},
+	Optional:  true,
 	Says:      "transfers of activations free, no input layer, (compute + 4(m-1)w/(mB))/m per stage",
 	place:     placePipeDream,
 }

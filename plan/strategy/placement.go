@@ -27,6 +27,7 @@ var placement = Strategy{
 		Paper: "J. Tarnawski et al., Efficient Algorithms for Device Placement of DNN Graph Operators, NeurIPS 2020",
 	},
 	Arguments: []string{"accelerators", "cores"},
+	Optional:  true,
 	Says:      "computing and transfers to and from the host's memory one after the other on an accelerator, computing alone on a core",
 	place:     placeContiguous,
 }

@@ -13,13 +13,18 @@ import (
 	"dahl/schedule"
 )
 
-// Strategy is a published way to place tasks, with arguments. It is a policy.
+// Strategy is a published way to place a training on devices, with arguments. Of a graph it is a policy. Of a network it makes a lowering
+// with stages, and products of such strategies are one, too.
 type Strategy struct {
 	doc       schedule.Doc
-	Arguments []string // what the numbers after the name are; all may be left out together
+	Arguments []string // what the numbers after the name are
+	Optional  bool     // all numbers may be left out together
+	Sums      bool     // a way to add gradients may follow the numbers
 	Says      string   // what the cost model counts
 	numbers   []int
-	place     func(*network, []int) (*Model, error)
+	place     func(*network, []int) (*Model, error) // nil for a network
+	split     func(numbers []int) Split             // nil for a graph
+	Split     Split                                 // of a network, with numbers
 
 	mutex *sync.Mutex
 	last  *schedule.Problem // of which the model is
@@ -44,7 +49,7 @@ type Stage struct {
 }
 
 // table has a line for each strategy.
-var table = []Strategy{pipeDream, placement}
+var table = []Strategy{dataParallel, zero1, tensorParallel, spatial, oneWeirdTrick, gpipe, oneForwardOneBackward, interleaved, pipeDream, placement}
 
 // All lists the strategies, without arguments.
 func All() (all []*Strategy) {
@@ -56,20 +61,78 @@ func All() (all []*Strategy) {
 	return all
 }
 
-// ByName finds a strategy by its name, with numbers behind a colon: "pipedream:4", or "x:4x8" for one with two.
+// Line finds a line of the table.
+func Line(name string) (*Strategy, error) {
+	return naming.Find("strategy", name, All(), func(s *Strategy) string { return s.doc.Name })
+}
+
+// OfNetworks reports whether the strategy is for networks, and not for graphs.
+func (s *Strategy) OfNetworks() bool { return s.split != nil }
+
+// Times stands between the strategies of a product.
+const Times = "+"
+
+// ByName finds a strategy by its name, with numbers behind a colon, such as "pipedream:4", or "1f1b:4x8" for one with two. It finds products of
+// strategies of networks, too, such as "data-parallel:2:tree+1f1b:2x8".
 func ByName(name string) (*Strategy, error) {
-	first, numbers, with := strings.Cut(name, ":")
-	of, err := naming.Find("strategy", first, All(), func(s *Strategy) string { return s.doc.Name })
-	if err != nil || !with {
-		return of, err
+	factors := strings.Split(name, Times)
+	product, err := single(factors[0])
+	if err != nil {
+		return nil, err
 	}
+	for _, factor := range factors[1:] {
+		by, err := single(factor)
+		if err != nil {
+			return nil, err
+		}
+		if product.split == nil || by.split == nil {
+			return nil, fmt.Errorf("strategy %q: only strategies of networks have products", name)
+		}
+		if product.Split, err = product.Split.times(by.Split); err != nil {
+			return nil, fmt.Errorf("strategy %q: %w", name, err)
+		}
+		product.doc.Sentence += "; and " + by.doc.Sentence
+		product.doc.Paper += "; " + by.doc.Paper
+		product.Says += "; " + by.Says
+	}
+	product.doc.Name = name
+	return product, nil
+}
+
+// maxNumber bounds each number, so that their products are numbers.
+const maxNumber = 1 << 16
+
+// single finds a strategy that is no product.
+func single(name string) (*Strategy, error) {
+	first, rest, with := strings.Cut(name, ":")
+	of, err := Line(first)
+	switch {
+	case err != nil:
+		return nil, err
+	case !with && !of.Optional:
+		return nil, fmt.Errorf("strategy %q: write %s", name, of.Form())
+	case !with && of.split != nil:
+		of.Split = of.split(make([]int, len(of.Arguments)))
+		fallthrough
+	case !with:
+		return of, nil
+	}
+	numbers, sum, summed := strings.Cut(rest, ":")
 	list := strings.Split(numbers, "x")
 	for _, text := range list {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || len(list) != len(of.Arguments) {
-			return nil, fmt.Errorf("strategy %q: want %s", name, of.Form())
+		if err != nil || n < 1 || n > maxNumber || len(list) != len(of.Arguments) || summed && !of.Sums {
+			return nil, fmt.Errorf("strategy %q: write %s", name, of.Form())
 		}
 		of.numbers = append(of.numbers, n)
+	}
+	if of.split != nil {
+		of.Split = of.split(of.numbers)
+	}
+	if summed {
+		if err := of.Split.Sum.UnmarshalText([]byte(sum)); err != nil {
+			return nil, fmt.Errorf("strategy %q: %w", name, err)
+		}
 	}
 	of.doc.Name = name
 	return of, nil
@@ -85,7 +148,14 @@ func (s *Strategy) Form() string {
 	for i, what := range s.Arguments {
 		numbers[i] = strings.ToUpper(what)
 	}
-	return name + " or " + name + ":" + strings.Join(numbers, "x")
+	form := name + ":" + strings.Join(numbers, "x")
+	if s.Sums {
+		form += "[:" + strings.Join(sums, "|") + "]"
+	}
+	if s.Optional {
+		form = name + " or " + form
+	}
+	return form
 }
 
 // Doc describes the strategy.
@@ -118,6 +188,9 @@ func (s *Strategy) Model(p *schedule.Problem) (*Model, error) {
 }
 
 func (s *Strategy) find(p *schedule.Problem) (*Model, error) {
+	if s.OfNetworks() {
+		return nil, fmt.Errorf("strategy %s lowers a network, and a graph is lowered", s.doc.Name)
+	}
 	n, err := newNetwork(p)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -205,24 +204,11 @@ func (o *Options) Training() (t train.Options, err error) {
 	if o.Tile > 0 {
 		t.Tiles = tiling.Of(tiling.Base{Kind: tiling.Samples, Number: o.Tile})
 	}
-	if t.Pipeline, err = o.pipeline(); err != nil {
-		return t, cli.AsInput(err)
+	if of, err := strategy.ByName(o.Policy); err == nil && of.OfNetworks() {
+		t.Strategy = of
 	}
 	t.Lowering, err = o.lowering()
 	return t, err
-}
-
-// pipeline reads an order of a pipeline with its numbers from --policy. Nil means another policy, or one without numbers.
-func (o *Options) pipeline() (*train.Pipeline, error) {
-	name, _, numbered := strings.Cut(o.Policy, ":")
-	if _, err := policy.PipelineByName(name); err != nil || !numbered {
-		return nil, nil
-	}
-	p, err := train.ParsePipeline(o.Policy)
-	if err != nil {
-		return nil, fmt.Errorf("--policy %w", err)
-	}
-	return p, nil
 }
 
 // lowering reads the lowering file, or the lowering of a plan; nil means the default, from which the search for
@@ -390,11 +376,15 @@ func (o *Options) Scheduler() (schedule.Policy, error) {
 	if o.Policy == BestPolicy {
 		return policy.HEFT, nil
 	}
-	name, _, _ := strings.Cut(o.Policy, ":")
-	if s, err := strategy.ByName(o.Policy); err == nil {
-		return s, nil
+	switch of, err := strategy.ByName(o.Policy); {
+	case err != nil:
+		return policy.ByName(o.Policy)
+	case !of.OfNetworks():
+		return of, nil
+	case of.Split.Order != "":
+		return policy.ByName(of.Split.Order)
 	}
-	return policy.ByName(name)
+	return policy.HEFT, nil
 }
 
 // AsksBest reports whether the policy best is to plan.

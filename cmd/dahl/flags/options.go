@@ -25,7 +25,6 @@ import (
 	"dahl/plan/tiling"
 	"dahl/schedule"
 	"dahl/schedule/policy"
-	"dahl/train"
 )
 
 // Options are the flags that decide the results of a run. They are kept in the manifest, so that
@@ -197,33 +196,36 @@ func (o *Options) setPolicy() error {
 			o.Policy = l.Order
 		}
 	}
-	known := PolicyNames()
-	name, numbers, numbered := strings.Cut(o.Policy, ":")
-	i := slices.IndexFunc(known, func(n string) bool { return strings.EqualFold(n, name) })
+	known := append([]string{BestPolicy}, cli.PolicyNames()...)
+	i := slices.IndexFunc(known, func(n string) bool { return strings.EqualFold(n, o.Policy) })
+	first, _, _ := strings.Cut(strings.ToLower(o.Policy), strategy.Times)
+	first, _, numbered := strings.Cut(first, ":")
+	_, unknown := strategy.Line(first)
 	switch {
-	case i >= 0 && numbered && isStrategy(known[i]):
-		o.Policy = known[i] + ":" + strings.ToLower(numbers)
-		if _, err := strategy.ByName(o.Policy); err != nil {
-			return fmt.Errorf("--policy %s: %w", o.Policy, err)
-		}
-		return nil
-	case i >= 0 && numbered:
-		o.Policy = known[i] + ":" + numbers
-		switch p, err := o.pipeline(); {
-		case err != nil:
-			return err
-		case p == nil:
-			return fmt.Errorf("--policy %s: %s takes no numbers", o.Policy, known[i])
-		case o.Model == "":
-			return fmt.Errorf("--policy %s: a graph file has its stages; leave the numbers out, or name a network with --model", o.Policy)
-		}
-		return nil
-	case i < 0 && strings.EqualFold(o.Policy, "replay"): // as summaries name it
+	case i >= 0:
+		o.Policy = known[i]
+	case unknown == nil:
+		return o.setStrategy()
+	case numbered && slices.Contains(known, first):
+		return fmt.Errorf("--policy %s: %s takes no numbers", o.Policy, first)
+	case strings.EqualFold(o.Policy, "replay"): // as summaries name it
 		return fmt.Errorf("--policy %s: a plan is replayed with --plan", o.Policy)
-	case i < 0:
-		return cli.CheckName("policy", o.Policy, known)
+	default:
+		return cli.CheckName("policy", o.Policy, PolicyNames())
 	}
-	o.Policy = known[i]
+	return nil
+}
+
+// setStrategy takes a strategy, or a product of such, in any case.
+func (o *Options) setStrategy() error {
+	o.Policy = strings.ToLower(o.Policy)
+	of, err := strategy.ByName(o.Policy)
+	if err != nil {
+		return fmt.Errorf("--policy %w", err)
+	}
+	if of.OfNetworks() && o.Model == "" {
+		return fmt.Errorf("--policy %s: the strategy lowers a network; name one with --model", o.Policy)
+	}
 	return nil
 }
 
@@ -245,33 +247,43 @@ var ListPolicy = policy.HEFT.Doc().Name
 // BestNodes bounds its search after the model has ranked tiles: a tenth of a second for a small network, and the first plan of a deep one.
 const BestNodes = 4_000
 
-// PolicyNames are the values of --policy.
+// PolicyNames are the values of --policy, without numbers.
 func PolicyNames() []string {
-	return slices.Concat([]string{BestPolicy}, cli.PolicyNames(), cli.Texts(strategy.All(), func(s *strategy.Strategy) string { return s.Doc().Name }))
-}
-
-func isStrategy(name string) bool {
-	_, err := strategy.ByName(name)
-	return err == nil
+	names := append([]string{BestPolicy}, cli.PolicyNames()...)
+	for _, s := range strategy.All() {
+		if name := s.Doc().Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // StrategyHelp is the paragraph about published strategies.
 var StrategyHelp = func() string {
-	text := `--policy also takes published strategies, for the graph of a training or of an inference. They place
-its layers, let steps overlap as far as the graph allows, and have a cost model of their paper. Its time
-is printed as model_s beside the simulated one:
-`
+	text := [2]string{`--policy also takes published strategies. Of a network they make stages: layers in their order, on a device or on several that share
+them, the accelerators of --devices first. A plus sign stands between the strategies of a product: a pipeline, and one that shares its
+stages, as in tensor-parallel:2+1f1b:2x8. The closed formula of a paper is printed as model_s beside the simulated time, with a for the latency and B for
+the bandwidth of the slowest hop between two of the p devices:
+`, `
+
+Others are for the graph of a training or of an inference. They place its layers, let steps overlap as far as the
+graph allows, and have a cost model of their paper:
+`}
 	for _, s := range strategy.All() {
-		text += fmt.Sprintf("\n  %s\n      %s\n      %s\n      model: %s\n", s.Form(), s.Doc().Sentence, s.Doc().Paper, s.Says)
+		at := 1
+		if s.OfNetworks() {
+			at = 0
+		}
+		text[at] += fmt.Sprintf("\n  %s\n      %s\n      %s\n      model: %s\n", s.Form(), s.Doc().Sentence, s.Doc().Paper, s.Says)
 	}
-	return strings.TrimSuffix(text, "\n")
+	return strings.TrimSuffix(text[0], "\n") + strings.TrimSuffix(text[1], "\n")
 }()
 
 // policyHelp is the help of --policy.
 func policyHelp() string {
 	orders := naming.List(policy.Pipelines(), func(p schedule.Policy) string { return p.Doc().Name })
 	return "`scheduler`: " + naming.OneOf(PolicyNames()) + "; best takes the fastest plan that it finds on sets of the devices; " + naming.OneOf(orders) +
-		" order the stages of a --lowering file, or with numbers make them: " + train.PipelineForms
+		" order the stages of a --lowering file, and strategies with numbers make stages, as in 1f1b:4x8"
 }
 
 // BestTiles is the --lowering for the fastest tiles in simulation, and DefaultTiles the one for tiles that follow from caches alone.

@@ -1,0 +1,30 @@
+package strategy
+
+import (
+	"dahl/schedule"
+	"dahl/schedule/policy"
+)
+
+// The pipelines have one stage on each device, or several in turn, and every micro-batch passes all of them. [dahl/schedule/policy.Pipelines]
+// orders them. Stages are cut so that the longest one takes the least time. With p devices, v stages on each and m micro-batches a step
+// takes (m·v + p − 1) times the slowest stage, (p − 1)/(m·v + p − 1) of which is the bubble: of the time of the work alone (p − 1)/(v·m).
+var (
+	gpipe                 = ordered(policy.GPipe, "devices", "micro-batches")
+	oneForwardOneBackward = ordered(policy.OneForwardOneBackward, "devices", "micro-batches")
+	interleaved           = ordered(policy.Interleaved, "devices", "stages-each", "micro-batches")
+)
+
+// ordered is the strategy of an order of micro-batches. The number of stages on each device is between the other two.
+func ordered(order schedule.Policy, arguments ...string) Strategy {
+	return Strategy{
+		doc: order.Doc(), Arguments: arguments,
+		Says: "transfers free, (m·v + p - 1) times the slowest of v stages on each of p devices, for m micro-batches",
+		split: func(n []int) Split {
+			s := Split{Order: order.Doc().Name, Stages: n[0], Each: 1, MicroBatches: n[len(n)-1]}
+			if len(n) > 2 {
+				s.Each = n[1]
+			}
+			return s
+		},
+	}
+}

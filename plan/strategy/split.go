@@ -1,0 +1,232 @@
+package strategy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"dahl/dag"
+	"dahl/naming"
+	"dahl/plan"
+	"dahl/platform"
+)
+
+// Split says how a strategy lowers a network: as a pipeline, or on devices that share it, or both. In the latter case each place of the
+// pipeline has several devices. The zero value is one device.
+type Split struct {
+	Order        string // of the micro-batches of a pipeline. Empty means that there is none.
+	Stages       int    // devices of the pipeline, or groups of devices
+	Each         int    // stages on each of these
+	MicroBatches int
+
+	// Devices is how many share a stage; 0 means one. A layer whose tasks can be cut along rows is cut along the first dimension, any other one
+	// along the second.
+	Devices          int
+	Images, Features dag.Dimension
+	Pairs            bool // every other layer with weights is cut along its inputs
+	Sum              dag.Exchange
+}
+
+// sums are the ways to add gradients, and other sums over devices.
+var sums = func() (all []string) {
+	for e := range dag.NumExchanges {
+		all = append(all, e.String())
+	}
+	return all
+}()
+
+// times is the product of two strategies: the one shares the stages of the other's pipeline.
+func (s Split) times(by Split) (Split, error) {
+	pipe, share := s, by
+	if s.Order == "" {
+		pipe, share = by, s
+	}
+	switch {
+	case share.Order != "":
+		return s, errors.New("a network has one pipeline; leave the other one out")
+	case pipe.Order == "" || pipe.Devices > 0:
+		return s, errors.New("the devices of a stage share it along one dimension; take one of these strategies, and a pipeline")
+	case share.Images != share.Features:
+		return s, errors.New("all layers of a stage are shared along one dimension; take data-parallel or tensor-parallel with a pipeline")
+	}
+	share.Order, share.Stages, share.Each, share.MicroBatches = pipe.Order, pipe.Stages, pipe.Each, pipe.MicroBatches
+	return share, nil
+}
+
+// Needs is the number of devices.
+func (s *Split) Needs() int { return max(1, s.Stages) * max(1, s.Devices) }
+
+// Network describes a network on a machine for strategies.
+type Network struct {
+	Platform *platform.Platform
+	Batch    int
+	Layers   []string                     // in the order of the network, the input first
+	Extents  map[string]dag.LayerLowering // of layers, see [dahl/plan/tiling.Network]
+	Default  dag.Lowering
+	// Whole is the lowering with whole layers, for devices with a number of bytes of memory.
+	Whole func(memoryBytes int64) dag.Lowering
+	// Times lists layers that can begin a stage, and the seconds of all tasks of each in a step, by seat.
+	Times func(dag.Lowering, []Seat) (layers []string, seconds [][]float64, err error)
+	Fixed bool // the default is somebody's choice, which stages keep
+}
+
+// Seat is a unit for a stage, or some units of a device.
+type Seat struct {
+	Name   string
+	Device platform.DeviceID
+	Units  int
+}
+
+// seats are the devices of a number of stages: those with memories of their own first, in the order of the platform. One stage beyond these
+// has all units of the first processor, and several have one each.
+func (n *Network) seats(number int) ([]Seat, error) {
+	p := n.Platform
+	var accelerators, cores, whole []Seat
+	for w, unit := range p.Workers {
+		d := &p.Devices[unit.Device]
+		switch {
+		case d.PlacedOnly:
+		case !d.IsProcessor():
+			accelerators = append(accelerators, Seat{p.Workers[w].Name, unit.Device, 1})
+		default:
+			if whole == nil {
+				whole = []Seat{{d.Name, unit.Device, d.Count}}
+			}
+			cores = append(cores, Seat{p.Workers[w].Name, unit.Device, 1})
+		}
+	}
+	if 0 < len(accelerators) && len(accelerators) == number-1 && whole != nil {
+		cores = whole
+	}
+	all := append(accelerators, cores...)
+	if len(all) < number {
+		return nil, fmt.Errorf("%s are asked for: %q has %s; take fewer", naming.Count(number, "device"), p.Name, naming.Count(len(all), "unit"))
+	}
+	return all[:number], nil
+}
+
+// accelerators counts the units that are no cores.
+func (n *Network) accelerators() (number int) {
+	for _, d := range n.Platform.Usable() {
+		if !d.IsProcessor() {
+			number += d.Count
+		}
+	}
+	return number
+}
+
+// Lowering is the lowering of a network with the stages of a strategy.
+func (s *Split) Lowering(n *Network) (l dag.Lowering, err error) {
+	if n.Default.Stages != nil {
+		return l, errors.New("the lowering has stages of its own; leave them out, or the numbers of the strategy")
+	}
+	if s.Order == "" && s.Devices == 0 {
+		all := *s
+		if all.Devices = n.accelerators(); all.Devices < 2 {
+			return l, fmt.Errorf("%q has %s that are no processors; say how many devices", n.Platform.Name, naming.Count(all.Devices, "unit"))
+		}
+		s = &all
+	}
+	seats, err := n.seats(s.Needs())
+	if err != nil {
+		return l, err
+	}
+	l = n.Default
+	onCores := slices.ContainsFunc(seats, func(s Seat) bool { return n.Platform.Devices[s.Device].IsProcessor() })
+	if !n.Fixed && !onCores {
+		l = n.Whole(leastCapacity(n.Platform, seats))
+	}
+	if s.Order != "" {
+		l.MicroBatches, l.Order = s.MicroBatches, s.Order
+	}
+	if l.Stages, err = s.stages(n, l, seats); err != nil {
+		return l, err
+	}
+	if s.Pairs && s.Devices > 1 {
+		s.pair(n, &l)
+	}
+	return l, nil
+}
+
+// pair cuts every other layer with weights of a stage along its inputs, as many as devices. The first one of a stage stays as it is, and
+// so do layers with fewer inputs.
+func (s *Split) pair(n *Network, l *dag.Lowering) {
+	l.Layers = maps.Clone(l.Layers)
+	at, second := 0, false
+	for _, layer := range n.Layers {
+		if at+1 < len(l.Stages) && l.Stages[at+1].From == layer {
+			at, second = at+1, false
+		}
+		extents := n.Extents[layer]
+		if extents.WeightGradient.Inputs == 0 {
+			continue // no weights
+		}
+		if inputs := extents.Forward.Inputs; second && inputs >= s.Devices {
+			ll := l.Layers[layer]
+			ll.Forward.Inputs, ll.Forward.Accumulators = (inputs+s.Devices-1)/s.Devices, s.Devices
+			l.Layers[layer] = ll
+		}
+		second = !second
+	}
+}
+
+// firstFeatures is the first layer behind all layers that can be cut along rows. False means that there is none.
+func (n *Network) firstFeatures() (layer string, ok bool) {
+	for _, name := range slices.Backward(n.Layers) {
+		if extents := n.Extents[name]; extents.Forward.Rows > 1 {
+			return layer, layer != ""
+		}
+		layer = name
+	}
+	return "", false
+}
+
+// leastCapacity is the size of the smallest memory of some devices; 0 means not known.
+func leastCapacity(p *platform.Platform, seats []Seat) (least int64) {
+	for _, s := range seats {
+		if bytes := p.Memories[p.Devices[s.Device].Memory].CapacityBytes; bytes > 0 && (least == 0 || bytes < least) {
+			least = bytes
+		}
+	}
+	return least
+}
+
+// stages gives consecutive layers to groups of devices in turn, so that the longest stage takes the least time.
+func (s *Split) stages(n *Network, l dag.Lowering, seats []Seat) (all []dag.Stage, err error) {
+	groups := slices.Collect(slices.Chunk(seats, max(1, s.Devices)))
+	if s.Order == "" {
+		all = []dag.Stage{stageOn(n.Layers[0], groups[0], s.Images, s.Sum)}
+		if features, ok := n.firstFeatures(); ok && s.Images != s.Features {
+			all = append(all, stageOn(features, groups[0], s.Features, s.Sum))
+		}
+		return all, nil
+	}
+	layers, bySeat, err := n.Times(l, seats)
+	if err != nil {
+		return nil, err
+	}
+	var times [][]float64 // by group
+	for _, seconds := range bySeat {
+		var slowest []float64
+		for group := range slices.Chunk(seconds, max(1, s.Devices)) {
+			slowest = append(slowest, slices.Max(group))
+		}
+		times = append(times, slowest)
+	}
+	firsts := plan.Balance(times, s.Stages*s.Each)
+	if firsts == nil {
+		return nil, fmt.Errorf("%d stages: the network has %s with tasks, the input among them", s.Stages*s.Each, naming.Count(len(layers), "layer"))
+	}
+	for i, first := range firsts {
+		all = append(all, stageOn(layers[first], groups[i%len(groups)], s.Images, s.Sum))
+	}
+	return all, nil
+}
+
+func stageOn(from string, seats []Seat, along dag.Dimension, sum dag.Exchange) dag.Stage {
+	if len(seats) == 1 {
+		return dag.Stage{From: from, Device: seats[0].Name}
+	}
+	return dag.Stage{From: from, Devices: naming.List(seats, func(s Seat) string { return s.Name }), Along: along, Sum: sum}
+}
