@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/rundir/experiment"
+	"dahl/schedule/place"
 )
 
 // ReadRow reads the run of a cell of an experiment, whose command line it has to have.
@@ -71,6 +73,9 @@ func FillTimes(row *experiment.Row, s *record.Summary) {
 	}
 	if o := s.ObjectiveSummary; o != nil {
 		row.Set(experiment.Gap, 100*float64(o.Gap))
+	}
+	if of := s.Strategy; of != nil {
+		row.Set(experiment.ModelTime, of.ModelS*float64(of.Minibatches))
 	}
 	if s.Trained != nil && s.Trained.PredictedStepS > 0 {
 		row.Set(experiment.PredictedStep, s.Trained.PredictedStepS)
@@ -133,12 +138,7 @@ func fillUse(row *experiment.Row, s *record.Summary, p *platform.Platform) {
 	row.Set(experiment.GPUShare, others.percent())
 	if s.Trained == nil {
 		row.Set(experiment.CPUShare, processors.percent())
-		planned := int64(0)
-		for m, live := range s.LivePeakBytes {
-			planned += max(live, s.ReservedBytes[m])
-		}
-		row.Set(experiment.PeakMemory, float64(planned))
-		row.MemorySource = "planned, of all memories"
+		fillPlanned(row, s, p)
 		return
 	}
 	if l := s.Load; l != nil && l.OwnCores > 0 && processors.units > 0 {
@@ -149,6 +149,28 @@ func fillUse(row *experiment.Row, s *record.Summary, p *platform.Platform) {
 		row.Set(experiment.PeakMemory, float64(s.Trained.PeakBytes))
 		row.MemorySource = "largest resident set of the process"
 	}
+}
+
+// fillPlanned sets the memory and the transfers of a simulated run.
+func fillPlanned(row *experiment.Row, s *record.Summary, p *platform.Platform) {
+	planned := func(memory string) int64 { return max(s.LivePeakBytes[memory], s.ReservedBytes[memory]) }
+	var all, processors, others int64
+	for memory := range s.LivePeakBytes {
+		all += planned(memory)
+	}
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		most := &others
+		if d.IsProcessor() {
+			most = &processors
+		}
+		*most = max(*most, planned(p.Memories[d.Memory].Name))
+	}
+	row.Set(experiment.PeakMemory, float64(all))
+	row.Set(experiment.FullestDevice, float64(cmp.Or(others, processors)))
+	row.MemorySource = "planned, of all memories"
+	moved := s.BytesMoved - s.TransfersByReason[place.ReasonEnter].Bytes - s.TransfersByReason[place.ReasonLeave].Bytes
+	row.Set(experiment.BytesMoved, float64(moved)/float64(s.Steps))
 }
 
 // share is how busy some units are together.

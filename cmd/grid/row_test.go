@@ -7,8 +7,10 @@ import (
 	"dahl/cmd/dahl/record"
 	"dahl/energy"
 	"dahl/energy/meter"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/rundir/experiment"
+	"dahl/schedule/place"
 )
 
 // TestMeteredRow: where meters cover all devices, the joules are theirs. 70 J in 2 s over 2 epochs are 35 J per epoch; with
@@ -43,16 +45,23 @@ func TestMeteredRow(t *testing.T) {
 }
 
 // TestUseRow: a training that kept 1.5 of its 3 cores busy used 50 %; a simulated step is busy as its schedule says: on
-// two processors of 3 and 5 units, 60 % and 20 % busy, (3·0.6 + 5·0.2)/8 = 35 %.
+// two processors of 3 and 5 units, 60 % and 20 % busy, (3·0.6 + 5·0.2)/8 = 35 %. Of 97 B in 5 steps 7 B came before the first and 10 B went
+// home behind the last: (97 - 7 - 10)/5 = 16 B. The GPU has 11 B; a machine without one has 70 B on the fullest device.
 func TestUseRow(t *testing.T) {
-	p := &platform.Platform{Devices: []platform.Device{{Name: "a", Kind: platform.CPU, Count: 3}, {Name: "b", Kind: platform.CPU, Count: 5}, {Name: "g", Kind: platform.Emulated, Count: 1}}}
-	s := &record.Summary{Busy: map[string]float64{"a": 0.6, "b": 0.2, "g": 0.7}, LivePeakBytes: map[string]int64{"ram": 30, "vram": 11}, ReservedBytes: map[string]int64{"ram": 70}}
+	p := &platform.Platform{Devices: []platform.Device{{Name: "a", Kind: platform.CPU, Count: 3}, {Name: "b", Kind: platform.CPU, Count: 5}, {Name: "g", Kind: platform.Emulated, Count: 1, Memory: 1}}, Memories: []platform.Memory{{Name: "ram"}, {Name: "vram"}}}
+	s := &record.Summary{Busy: map[string]float64{"a": 0.6, "b": 0.2, "g": 0.7}, LivePeakBytes: map[string]int64{"ram": 30, "vram": 11}, ReservedBytes: map[string]int64{"ram": 70},
+		Steps: 5, BytesMoved: 97, TransfersByReason: map[place.Reason]plan.TransferTotal{place.ReasonEnter: {Bytes: 7}, place.ReasonLeave: {Bytes: 10}}}
 	row := experiment.NewRow(nil, experiment.OK, "")
 	fillUse(&row, s, p)
-	for column, want := range map[experiment.Column]float64{experiment.CPUShare: 35, experiment.GPUShare: 70, experiment.PeakMemory: 81} {
+	for column, want := range map[experiment.Column]float64{experiment.CPUShare: 35, experiment.GPUShare: 70, experiment.PeakMemory: 81, experiment.FullestDevice: 11, experiment.BytesMoved: 16} {
 		if got := row.Values[column]; fmt.Sprintf("%.6g", got) != fmt.Sprint(want) {
 			t.Errorf("%s is %g, want %g", column, got, want)
 		}
+	}
+	s.LivePeakBytes = map[string]int64{"ram": 30, "vram": 0}
+	row = experiment.NewRow(nil, experiment.OK, "")
+	if fillUse(&row, s, p); row.Values[experiment.FullestDevice] != 70 {
+		t.Errorf("the fullest device has %g B, want 70", row.Values[experiment.FullestDevice])
 	}
 	p.Devices = p.Devices[:1]
 	s.Trained, s.Load = &record.TrainedSummary{PeakBytes: 1234}, &record.LoadSummary{OwnCores: 1.5, Cores: 7}

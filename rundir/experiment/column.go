@@ -30,6 +30,9 @@ const (
 	PeakMemory
 	OtherCores
 	Gap
+	FullestDevice
+	BytesMoved
+	ModelTime
 	numColumns
 )
 
@@ -61,6 +64,9 @@ func Columns() []ColumnInfo {
 		PeakMemory:      {"peak_bytes", "peak memory", "B", false, "of an executed run its largest resident set; of a simulated one what is planned in all memories"},
 		OtherCores:      {"other_cores", "cores of others", "", false, "that other programs kept busy on average while an executed run trained"},
 		Gap:             {"gap_percent", "gap", "%", false, "of a plan for an objective: the greatest distance of its value from the optimum among the choices of its bound"},
+		FullestDevice:   {"fullest_bytes", "fullest device", "B", false, "of a simulated run: planned in the memory with most, those of processors left out where other devices work"},
+		BytesMoved:      {"bytes_moved", "moved per step", "B", false, "of a simulated run: between memories in a step, without what is moved before the first and after the last"},
+		ModelTime:       {"model_s", "step by its formula", "s", false, "a step by the closed formula of the paper, of a plan by a published strategy"},
 	}
 }
 

@@ -168,7 +168,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s has %d cells, want %d", name, len(whole.Cells()), cells)
 		}
 	}
-	if _, err := Preset("nope"); err == nil || !strings.Contains(err.Error(), "those are batch, granularity, peers, schedulers") {
+	if _, err := Preset("nope"); err == nil || !strings.Contains(err.Error(), "those are batch, granularity, peers, schedulers, strategies") {
 		t.Errorf("%v", err)
 	}
 }
