@@ -33,7 +33,7 @@ func TestFamilies(t *testing.T) {
 	s := must.Get(w.Space(w.Platform, "", must.Get(w.Tiles())(t)...))(t)
 	s.Space.Shares = nil
 	unit := 1e9
-	for _, steady := range []bool{true, false} {
+	for _, steady := range []bool{true, false}[:1+len(asked[3:])] { // a step that runs alone as well, with a fourth word
 		aim := problem.Aim{Objective: problem.Objective(asked[2]), Steady: steady}
 		found := must.Get(best.Find(t.Context(), &s.Space, best.Options{Aim: aim, Nodes: 2000, Brief: true}))(t)
 		fmt.Printf("CASE %v steady=%v value %.6g choice %s\n", asked, steady, found.Value, found.Choice)

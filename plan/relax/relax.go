@@ -9,7 +9,7 @@ import (
 	"dahl/plan/lp"
 )
 
-// Without are families whose rows are left out, to measure what they are worth.
+// Without are families to leave out.
 var Without = map[certificate.Family]bool{}
 
 // maxRounds is how often rows are added to a program and it is solved again. The rounds end where in a few of
