@@ -10,6 +10,8 @@
 // [ReadJSON] read graphs, as text and as JSON; the text also defines [Graph.Hash].
 // [Graph.WriteDOT] draws them.
 //
+// [Lowering] says how a network is cut, [Operations] how it may be cut, and [Step] what every lowering has to do.
+//
 // # How dependences are found
 //
 // Every storage is cut along the boundaries of all regions that any task names. The cells of that

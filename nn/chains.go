@@ -21,7 +21,7 @@ type path struct {
 const mostChains = 8
 
 // chains are the chains of weights, the longest one first, by the works that all paths of a weight have. Behind them are works that only some lowerings have.
-func (w *workers) chains(all []Work, number map[string]int) (chains [][]Link) {
+func (w *workers) chains(all []dag.Work, number map[string]int) (chains [][]dag.Link) {
 	base := w.steps[0]
 	weights := base.weights()
 	names := slices.Sorted(maps.Keys(weights))
@@ -46,11 +46,11 @@ func (w *workers) chains(all []Work, number map[string]int) (chains [][]Link) {
 
 // links are the works of all paths, and the works of all paths with a form from which these follow. If rows or columns of a window are not where the draw has them, no operation with such
 // sides is drawn uniformly. If anything else is not, none is.
-func (w *workers) links(paths []path, all []Work, number map[string]int) (links []Link) {
+func (w *workers) links(paths []path, all []dag.Work, number map[string]int) (links []dag.Link) {
 	for _, name := range paths[0].names {
 		if work, ok := number[name]; ok && !all[work].Sometimes {
 			if on, uniform := w.on(paths, name, func(*stepWork) bool { return true }); on {
-				links = append(links, Link{work, uniform})
+				links = append(links, dag.Link{Work: work, Uniform: uniform})
 			}
 		}
 	}
@@ -58,25 +58,25 @@ func (w *workers) links(paths []path, all []Work, number map[string]int) (links 
 		if !all[work].Sometimes {
 			continue
 		}
-		owner := slices.IndexFunc(all, func(o Work) bool {
-			return slices.ContainsFunc(o.Forms, func(f WorkForm) bool { return slices.Contains(f.Also, work) })
+		owner := slices.IndexFunc(all, func(o dag.Work) bool {
+			return slices.ContainsFunc(o.Forms, func(f dag.Form) bool { return slices.Contains(f.Also, work) })
 		})
 		if owner < 0 {
 			continue
 		}
-		forms := slices.DeleteFunc(slices.Clone(all[owner].Forms), func(f WorkForm) bool { return !slices.Contains(f.Also, work) })
+		forms := slices.DeleteFunc(slices.Clone(all[owner].Forms), func(f dag.Form) bool { return !slices.Contains(f.Also, work) })
 		on, uniform := w.on(paths, all[work].Name, func(s *stepWork) bool {
-			return slices.ContainsFunc(forms, func(f WorkForm) bool { return f.alike(s.forms[all[owner].Name]) })
+			return slices.ContainsFunc(forms, func(f dag.Form) bool { return sameForm(f, s.forms[all[owner].Name]) })
 		})
 		if on {
-			links = append(links, Link{work, uniform})
+			links = append(links, dag.Link{Work: work, Uniform: uniform})
 		}
 	}
 	return links
 }
 
-// alike reports whether a form is another one, whatever follows.
-func (f WorkForm) alike(g WorkForm) bool {
+// sameForm reports whether a form is another one, whatever follows.
+func sameForm(f, g dag.Form) bool {
 	f.Also, g.Also = nil, nil
 	return reflect.DeepEqual(f, g)
 }

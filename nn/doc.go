@@ -42,7 +42,7 @@
 //
 // # Operations
 //
-// Planners cut a network without lowering it. [Model.Operations] lists the tasks of a step of whole layers, each with the sides along which it
+// Planners cut a network without lowering it. [Model.Operations] lists the tasks of a step of whole layers as [dag.Operations], each with the sides along which it
 // may be cut and with its tiles for any cut. [Model.Work] lists what every lowering has to do, for bounds of all of them: an operation
 // there has all forms that fusions give it, and the least bytes of a tile.
 //

@@ -7,56 +7,6 @@ import (
 	"dahl/dag"
 )
 
-// Operations is a training step whose layers are whole, and its operations with the ways to cut them. [Model.Operations] makes
-// them once for all lowerings.
-//
-// [Operation.Tiles] lists exactly the tasks that [Model.Lower] makes, but for the following. A lowering may undo or
-// prevent a fusion of layers: a cut along inputs parts a layer from the ReLU or the pooling behind it, a cut of an
-// input gradient along outputs parts the layer before it from its ReLU, and cuts along inputs, rows or columns part a convolution from the
-// moments of its output. The operations remain operations of whole layers then, and a
-// convolution may have more work than they say: behind a fused pooling its gradients have one term for each window. The task that clips gradients reads a number for each
-// update of whole layers. Operations have no micro-batches, and none is computed twice.
-type Operations struct {
-	// Graph has a task for each operation, where gradients and updates are apart, and so are two copies of one weight.
-	Graph *dag.Graph
-	All   []Operation // by task of Graph
-	Fused []Fused
-
-	l *lowerer // of Graph
-}
-
-// Operation is an operation of a layer, or of none, as the feed.
-type Operation struct {
-	Task  dag.Task // the whole operation
-	Sides []Side   // along which it is or may be cut
-
-	noted
-}
-
-// Side is a dimension of an operation.
-type Side struct {
-	Along  dag.Dimension
-	Pass   dag.Pass // whose cut of the layer says how it is cut
-	Extent int
-	// Block says that a tile has some of one block of this extent, or whole ones.
-	Block    int
-	Summed   bool // the result does not have it
-	Cuttable bool
-}
-
-// Fused is an operation that does the work of several: a gradient with its update, or two copies of a weight.
-type Fused struct {
-	Operation
-	Graph *dag.Graph   // of the task: the step with all fused operations
-	Of    []dag.TaskID // the operations, of the graph of all
-}
-
-// Tile is a task of an operation, and how many tasks are like it. Their regions differ.
-type Tile struct {
-	Task  dag.Task
-	Count int
-}
-
 // noted is an operation as the lowerer has met it.
 type noted struct {
 	l     *lowerer
@@ -73,48 +23,59 @@ func (l *lowerer) note(n *Node, sides []side, cuts cutOf, part func([]side, []da
 	}
 }
 
-// Operations returns the operations of a training step. The options' lowering has no meaning.
-func (m *Model) Operations(opt LowerOptions) (*Operations, error) {
+// Operations returns the operations of a training step, made once for all lowerings. The options' lowering has no meaning.
+//
+// [dag.Operation.Tiles] lists exactly the tasks that [Model.Lower] makes, but for the following. A lowering may undo or
+// prevent a fusion of layers: a cut along inputs parts a layer from the ReLU or the pooling behind it, a cut of an
+// input gradient along outputs parts the layer before it from its ReLU, and cuts along inputs, rows or columns part a convolution from the
+// moments of its output. The operations remain operations of whole layers then, and a
+// convolution may have more work than they say: behind a fused pooling its gradients have one term for each window. The task that clips gradients reads a number for each
+// update of whole layers. Operations have no micro-batches, and none is computed twice.
+func (m *Model) Operations(opt LowerOptions) (*dag.Operations, error) {
 	opt.Train, opt.Lowering = true, dag.Lowering{}
-	together, err := m.operations(opt)
+	together, notes, err := m.operations(opt)
 	if err != nil {
 		return nil, err
 	}
 	opt.apart = true
-	o, err := m.operations(opt)
+	o, _, err := m.operations(opt)
 	if err != nil {
 		return nil, err
 	}
-	return o, o.fuse(together)
+	return o, m.fuse(o, together, notes)
 }
 
-// operations returns the operations of a step, without fused ones.
-func (m *Model) operations(opt LowerOptions) (*Operations, error) {
+// operations returns the operations of a step, without fused ones, and what the lowerer has noted of each task.
+func (m *Model) operations(opt LowerOptions) (*dag.Operations, []*noted, error) {
 	var all []noted
 	opt.noted = &all
 	if err := opt.complete(m); err != nil {
-		return nil, fmt.Errorf("operations of model %q: %w", m.Name, err)
+		return nil, nil, fmt.Errorf("operations of model %q: %w", m.Name, err)
 	}
 	l := &lowerer{m: m, opt: opt, hyper: none}
 	for _, p := range passes {
 		if err := p.run(l); err != nil {
-			return nil, fmt.Errorf("operations of model %q: %w", m.Name, err)
+			return nil, nil, fmt.Errorf("operations of model %q: %w", m.Name, err)
 		}
 	}
-	o := &Operations{Graph: l.graph, All: make([]Operation, len(l.graph.Tasks)), l: l}
+	o := &dag.Operations{Graph: l.graph, All: make([]dag.Operation, len(l.graph.Tasks))}
+	notes := make([]*noted, len(o.All))
 	for t := range o.All {
-		o.All[t].Task = l.graph.Tasks[t]
+		o.All[t] = dag.Operation{Graph: l.graph, Task: l.graph.Tasks[t], Cut: func(dag.LayerLowering) dag.Cut { return dag.Cut{} }}
+		task := &o.All[t].Task
+		o.All[t].Tiles = func(dag.Cut) ([]dag.Tile, error) { return []dag.Tile{{Task: *task, Count: 1}}, nil }
 	}
-	for _, of := range all {
+	for i := range all {
+		of := &all[i]
 		whole := of.part(of.sides, wholeOf(of.sides))
 		t, ok := l.graph.TaskByName(whole.Name)
 		if !ok {
 			panic("nn: the operation " + whole.Name + " is no task of the step")
 		}
-		o.All[t].noted = of
-		o.All[t].Sides = of.describe()
+		notes[t] = of
+		o.All[t] = dag.Operation{Graph: l.graph, Task: l.graph.Tasks[t], Sides: of.describe(), Cut: of.cut, Tiles: of.tilesOf, Part: of.partOf}
 	}
-	return o, nil
+	return o, notes, nil
 }
 
 func wholeOf(sides []side) (ranges []dag.Range) {
@@ -125,10 +86,10 @@ func wholeOf(sides []side) (ranges []dag.Range) {
 }
 
 // describe lists the sides. Of a pass that cuts an operation the numbers are told apart by trying.
-func (o *noted) describe() (all []Side) {
+func (o *noted) describe() (all []dag.Side) {
 	for i := range o.sides {
 		s := &o.sides[i]
-		all = append(all, Side{Along: s.along, Pass: o.passOf(s.along), Extent: s.extent, Block: s.block, Summed: s.dim < 0, Cuttable: s.cuttable})
+		all = append(all, dag.Side{Along: s.along, Pass: o.passOf(s.along), Extent: s.extent, Block: s.block, Summed: s.dim < 0, Cuttable: s.cuttable})
 	}
 	return all
 }
@@ -146,8 +107,8 @@ func (o *noted) passOf(along dag.Dimension) dag.Pass {
 	return dag.ForwardPass
 }
 
-// fuse adds the operations that only the step with fused operations has.
-func (o *Operations) fuse(together *Operations) error {
+// fuse adds the operations that only the step with fused operations has, with its notes.
+func (m *Model) fuse(o, together *dag.Operations, notes []*noted) error {
 	type kind struct {
 		layer   string
 		updates bool
@@ -170,22 +131,24 @@ func (o *Operations) fuse(together *Operations) error {
 	for t := range together.All {
 		if of := &together.All[t]; lacks(o.Graph, &of.Task) {
 			k := kindOf(together.Graph, &of.Task)
-			o.Fused = append(o.Fused, Fused{Operation: *of, Graph: together.Graph, Of: apart[k]})
+			o.Fused = append(o.Fused, dag.Fused{Operation: *of, Of: apart[k], Applies: notes[t].applies(of.Task.Labels.Phase)})
 			delete(apart, k)
 		}
 	}
 	if len(apart) > 0 {
-		return fmt.Errorf("operations of model %q: some are in no fused one: %v", o.Graph.Name, apart)
+		return fmt.Errorf("operations of model %q: some are in no fused one: %v", m.Name, apart)
 	}
 	return nil
 }
 
-// Applies reports whether the operation takes the place of others where its layer is lowered so.
-func (f *Fused) Applies(of dag.LayerLowering) bool {
-	if of = f.tiles(of); f.Task.Labels.Phase == phaseForward {
-		return f.n.forwardWhole(of)
+// applies reports of a fused operation whether it takes the place of others where its layer is lowered so.
+func (o *noted) applies(phase string) func(dag.LayerLowering) bool {
+	return func(of dag.LayerLowering) bool {
+		if of = o.tiles(of); phase == phaseForward {
+			return o.n.forwardWhole(of)
+		}
+		return o.n.gradientWhole(of)
 	}
-	return f.n.gradientWhole(of)
 }
 
 // tiles states all numbers of the operation's layer.
@@ -196,16 +159,9 @@ func (o *noted) tiles(of dag.LayerLowering) dag.LayerLowering {
 	return granularity(of, o.l.size(), o.n.In[0], o.n.last().Out)
 }
 
-// Cut is how the operation is cut where its layer is lowered so.
-func (o *Operation) Cut(of dag.LayerLowering) dag.Cut {
-	if o.part == nil {
-		return dag.Cut{}
-	}
-	return o.cuts(o.tiles(of))
-}
+func (o *noted) cut(of dag.LayerLowering) dag.Cut { return o.cuts(o.tiles(of)) }
 
-// Part is a task of the operation with ranges of all sides. It has no work yet.
-func (o *Operation) Part(ranges []dag.Range) dag.Task {
+func (o *noted) partOf(ranges []dag.Range) dag.Task {
 	sides := slices.Clone(o.sides)
 	for i := range sides {
 		sides[i].size = ranges[i].Len()
@@ -213,12 +169,8 @@ func (o *Operation) Part(ranges []dag.Range) dag.Task {
 	return o.part(sides, ranges)
 }
 
-// Tiles lists the tasks of the operation under a cut, and behind them the sums of accumulators. Tasks of one shape are counted.
-func (o *Operation) Tiles(cut dag.Cut) ([]Tile, error) {
-	if o.part == nil {
-		return []Tile{{o.Task, 1}}, nil
-	}
-	t := tiler{noted: &o.noted, sides: slices.Clone(o.sides), accumulators: cut.Accumulators}
+func (o *noted) tilesOf(cut dag.Cut) ([]dag.Tile, error) {
+	t := tiler{noted: o, sides: slices.Clone(o.sides), accumulators: cut.Accumulators}
 	for i := range t.sides {
 		t.sides[i].resize(&cut)
 		t.parts = append(t.parts, t.partsOf(i))

@@ -16,10 +16,10 @@ import (
 )
 
 // pricesOf counts the tiles of all operations under a lowering, by what distinguishes tasks of one price.
-func pricesOf(t *testing.T, o *nn.Operations, l *dag.Lowering) map[string]int {
+func pricesOf(t *testing.T, o *dag.Operations, l *dag.Lowering) map[string]int {
 	all := map[string]int{}
 	apart := make([]bool, len(o.All))
-	add := func(of *nn.Operation) {
+	add := func(of *dag.Operation) {
 		for _, tile := range must.Get(of.Tiles(of.Cut(l.Of(of.Task.Labels.Layer))))(t) {
 			all[priceOf(&tile.Task)] += tile.Count
 		}

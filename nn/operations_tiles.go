@@ -12,7 +12,7 @@ type tiler struct {
 	sides        []side
 	parts        []parts // by side
 	accumulators int
-	all          []Tile
+	all          []dag.Tile
 	known        map[string]int // of all, by what [dag.Task] prices depend on
 }
 
@@ -64,7 +64,7 @@ func (t *tiler) shapeOf(task *dag.Task) string {
 }
 
 // tiles visits the classes of the parts of the result, and of each the terms of its sum.
-func (t *tiler) tiles() ([]Tile, error) {
+func (t *tiler) tiles() ([]dag.Tile, error) {
 	t.known = map[string]int{}
 	terms, sum := t.terms()
 	accumulators := max(1, min(t.accumulators, sum))
@@ -149,9 +149,8 @@ func (t *tiler) rangesOf(result []int, of term) []dag.Range {
 
 // addTerm adds the tasks of a term of some parts of the result.
 func (t *tiler) addTerm(result []int, of term, count int) error {
-	task := t.part(t.sides, t.rangesOf(result, of))
-	task.Type = t.l.opt.Type
-	if err := t.l.m.kernels.Complete(&task, t.l.b.BufferAt); err != nil {
+	task, err := t.tile(t.sides, t.rangesOf(result, of))
+	if err != nil {
 		return err
 	}
 	reduces := false
@@ -160,9 +159,9 @@ func (t *tiler) addTerm(result []int, of term, count int) error {
 		if a.Mode != dag.Reduce {
 			continue
 		}
-		if reduces, a.Mode = true, dag.ReadWrite; of.begins {
-			a.Mode = dag.Write
-			task.MovedBytes -= t.bytes(a) // which the work has counted as read and written
+		if reduces, a.Mode = true, dag.Write; !of.begins {
+			a.Mode = dag.ReadWrite
+			task.MovedBytes += accessed(t.l, a)
 		}
 	}
 	if reduces {
@@ -170,15 +169,6 @@ func (t *tiler) addTerm(result []int, of term, count int) error {
 	}
 	t.count(task, count*of.count)
 	return nil
-}
-
-// bytes is the size of an access.
-func (t *tiler) bytes(a *dag.Access) int64 {
-	b := t.l.b.BufferAt(a.Buffer)
-	if a.Box == nil {
-		return b.Bytes()
-	}
-	return a.Box.Elems() * b.Type.SizeBytes()
 }
 
 // addMerges adds the tasks that add accumulators up.
@@ -212,7 +202,7 @@ func (t *tiler) count(task dag.Task, count int) {
 	if !ok {
 		at = len(t.all)
 		t.known[key] = at
-		t.all = append(t.all, Tile{Task: task})
+		t.all = append(t.all, dag.Tile{Task: task})
 	}
 	t.all[at].Count += count
 }

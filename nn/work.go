@@ -9,43 +9,6 @@ import (
 	"dahl/dag"
 )
 
-// Work is an operation of every lowering. A tile has a share of it: the product, over the sides of the operation, of the parts that the tile
-// has. The shares of all tiles of a lowering add up to 1.
-type Work struct {
-	Name      string     // of its tasks, without their parts: "conv1.forward"
-	Forms     []WorkForm // one of which a lowering has
-	Sometimes bool       // only lowerings with a form that names it in Also have it
-}
-
-// WorkForm is an operation that a lowering may have for some work, as with a ReLU or without. A tile with a share of it has
-// no fewer flops than that share of Flops.
-type WorkForm struct {
-	Op    string
-	Type  dag.DType
-	Flops float64
-	Sides []int // the extents along which it may be cut
-	// Summed are the sides, as bits, over which the operation sums. Tiles that differ in these alone add to a result one after
-	// the other, or to accumulators.
-	Summed uint
-	Result float64 // bytes of the results of such sums, as far as it is known
-	Moved  []Moved // what a tile moves is no less than the sum of these
-	Also   []int   // the numbers of works of every lowering with this form, such as the update behind a gradient
-}
-
-// Moved is bytes of an operand of an operation. A tile moves a part of them: the product of its parts of the sides on which the operand
-// depends.
-type Moved struct {
-	Bytes   float64
-	Depends uint // on these sides, as bits
-}
-
-// Link is work of a chain from one update of a weight to the next: a tile of each depends on one of the work before. If it is Uniform, the
-// tiles of a chain may be drawn at random such that the probability of each tile of the work is its share.
-type Link struct {
-	Work    int
-	Uniform bool
-}
-
 // Work lists what every lowering of a training step has to do, and its chains: of each weight the longest one, the longest of all first. The
 // options' lowering has no meaning.
 //
@@ -55,34 +18,34 @@ type Link struct {
 // A chain draws a sample, one row and one column for all layers, as parts of their extents, and a channel of each layer. The
 // tile of this place reads the output of the tile before it. The draw is uniform for an operation if rows and columns of its input lie
 // in its window, and if it reads all of the output before it.
-func (m *Model) Work(ctx context.Context, opt LowerOptions) ([]Work, [][]Link, error) {
+func (m *Model) Work(ctx context.Context, opt LowerOptions) (*dag.Step, error) {
 	opt.Train, opt.Lowering, opt.noted = true, dag.Lowering{}, nil
 	if err := opt.complete(m); err != nil {
-		return nil, nil, fmt.Errorf("work of model %q: %w", m.Name, err)
+		return nil, fmt.Errorf("work of model %q: %w", m.Name, err)
 	}
-	w := workers{m: m, known: map[string]WorkForm{}, drawn: map[string]bool{}, owned: map[[2]int]bool{}}
+	w := workers{m: m, known: map[string]dag.Form{}, drawn: map[string]bool{}, owned: map[[2]int]bool{}}
 	for _, l := range m.partings(opt.Batch) {
 		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		s, err := w.lower(opt, l)
 		if err != nil {
-			return nil, nil, fmt.Errorf("work of model %q: %w", m.Name, err)
+			return nil, fmt.Errorf("work of model %q: %w", m.Name, err)
 		}
 		w.steps = append(w.steps, s)
 	}
 	all, number := w.works()
-	return all, w.chains(all, number), nil
+	return &dag.Step{Work: all, Chains: w.chains(all, number)}, nil
 }
 
 // works are the operations of all steps, and behind them the followers of forms of these, with their numbers by name.
-func (w *workers) works() (all []Work, number map[string]int) {
+func (w *workers) works() (all []dag.Work, number map[string]int) {
 	number = map[string]int{}
 	base := w.steps[0]
 	for _, name := range base.names {
 		if !slices.ContainsFunc(w.steps, func(s *stepWork) bool { return s.noted[name] == nil }) {
 			number[name] = len(all)
-			all = append(all, Work{Name: name, Forms: w.formsOf(name)})
+			all = append(all, dag.Work{Name: name, Forms: w.formsOf(name)})
 		}
 	}
 	owned := len(all)
@@ -97,9 +60,9 @@ func (w *workers) works() (all []Work, number map[string]int) {
 }
 
 // formsOf are the different forms of an operation.
-func (w *workers) formsOf(name string) (forms []WorkForm) {
+func (w *workers) formsOf(name string) (forms []dag.Form) {
 	for _, s := range w.steps {
-		if f, ok := s.forms[name]; ok && !slices.ContainsFunc(forms, f.alike) {
+		if f, ok := s.forms[name]; ok && !slices.ContainsFunc(forms, func(known dag.Form) bool { return sameForm(known, f) }) {
 			forms = append(forms, f)
 		}
 	}
@@ -108,14 +71,14 @@ func (w *workers) formsOf(name string) (forms []WorkForm) {
 
 // addFollowers adds the operations of a layer that all steps with a form of one of its works have. It leaves out operations of other works, and
 // sums of gradients of several readers.
-func (w *workers) addFollowers(all []Work, of int, number map[string]int, owned int) []Work {
+func (w *workers) addFollowers(all []dag.Work, of int, number map[string]int, owned int) []dag.Work {
 	name := all[of].Name
 	layer := w.steps[0].whole[name].Labels.Layer
 	for k := range all[of].Forms {
 		var follow []string
 		first := true
 		for _, s := range w.steps {
-			if !all[of].Forms[k].alike(s.forms[name]) {
+			if !sameForm(all[of].Forms[k], s.forms[name]) {
 				continue
 			}
 			if first {
@@ -131,7 +94,7 @@ func (w *workers) addFollowers(all []Work, of int, number map[string]int, owned 
 		for _, other := range follow {
 			if _, known := number[other]; !known {
 				number[other] = len(all)
-				all = append(all, Work{Name: other, Forms: w.formsOf(other), Sometimes: true})
+				all = append(all, dag.Work{Name: other, Forms: w.formsOf(other), Sometimes: true})
 			}
 			w.owned[[2]int{of, number[other]}] = true
 			also = append(also, number[other])
@@ -230,7 +193,7 @@ func (m *Model) colours() (colours []int, most int) {
 type workers struct {
 	m     *Model
 	steps []*stepWork // of all partings
-	known map[string]WorkForm
+	known map[string]dag.Form
 	drawn map[string]bool
 	owned map[[2]int]bool // the second work is in Also of the first
 }
@@ -241,7 +204,7 @@ type stepWork struct {
 	names []string
 	noted map[string]*noted
 	whole map[string]dag.Task
-	forms map[string]WorkForm
+	forms map[string]dag.Form
 }
 
 func (w *workers) lower(opt LowerOptions, lowering dag.Lowering) (*stepWork, error) {
@@ -254,7 +217,7 @@ func (w *workers) lower(opt LowerOptions, lowering dag.Lowering) (*stepWork, err
 	if err := l.tile(); err != nil {
 		return nil, err
 	}
-	s := &stepWork{l: l, noted: map[string]*noted{}, whole: map[string]dag.Task{}, forms: map[string]WorkForm{}}
+	s := &stepWork{l: l, noted: map[string]*noted{}, whole: map[string]dag.Task{}, forms: map[string]dag.Form{}}
 	for i := range all {
 		n := &all[i]
 		whole, err := n.tile(n.sides, wholeOf(n.sides))
@@ -305,8 +268,8 @@ func accessed(l *lowerer, a *dag.Access) int64 {
 // less than their share, and so may tiles without the bias, behind the first of a sum. So each side is looked at by itself, and the
 // least ratios of all sides are multiplied: what is little for tiles at the border of rows is little at the border of columns, so that the mean
 // of the products is no less than the product of the means.
-func (o *noted) form(whole *dag.Task) WorkForm {
-	f := WorkForm{Op: whole.Op, Type: whole.Type, Flops: whole.Flops}
+func (o *noted) form(whole *dag.Task) dag.Form {
+	f := dag.Form{Op: whole.Op, Type: whole.Type, Flops: whole.Flops}
 	sum := int64(0)
 	for i := range whole.Accesses {
 		a := &whole.Accesses[i]
@@ -315,11 +278,11 @@ func (o *noted) form(whole *dag.Task) WorkForm {
 			bytes *= 2
 		}
 		sum += bytes
-		f.Moved = append(f.Moved, Moved{Bytes: float64(bytes)})
+		f.Moved = append(f.Moved, dag.Moved{Bytes: float64(bytes)})
 	}
 	byOperand := sum == whole.MovedBytes
 	if !byOperand { // the operation gathers some of an operand
-		f.Moved = []Moved{{Bytes: float64(whole.MovedBytes)}}
+		f.Moved = []dag.Moved{{Bytes: float64(whole.MovedBytes)}}
 	}
 	updates := slices.ContainsFunc(whole.Accesses, func(a dag.Access) bool { return a.Mode.Writes() && o.l.b.BufferAt(a.Buffer).Role == dag.Parameter })
 	for i := range o.sides {
@@ -345,7 +308,7 @@ func (o *noted) form(whole *dag.Task) WorkForm {
 }
 
 // cutAlong looks at the tiles that are cut along one side.
-func (o *noted) cutAlong(f *WorkForm, of int, whole *dag.Task, byOperand bool) {
+func (o *noted) cutAlong(f *dag.Form, of int, whole *dag.Task, byOperand bool) {
 	s := o.sides[of]
 	least, flops := slices.Repeat([]float64{1}, len(f.Moved)), 1.0 // per share, relative to the whole
 	depends := make([]bool, len(f.Moved))

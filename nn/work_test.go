@@ -43,11 +43,11 @@ func TestWork(t *testing.T) {
 			if _, err := m.Lower(opt); err != nil {
 				continue // a variance of one value
 			}
-			work, chains, err := m.Work(t.Context(), opt)
+			step, err := m.Work(t.Context(), opt)
 			must.Do(t, err)
-			for _, l := range slices.Concat(chains...) {
-				if l.Work < 0 || l.Work >= len(work) {
-					t.Errorf("%s: a chain has work %d of %d", name, l.Work, len(work))
+			for _, l := range slices.Concat(step.Chains...) {
+				if l.Work < 0 || l.Work >= len(step.Work) {
+					t.Errorf("%s: a chain has work %d of %d", name, l.Work, len(step.Work))
 				}
 			}
 			for range tries {
@@ -56,14 +56,14 @@ func TestWork(t *testing.T) {
 				if err != nil {
 					continue // a variance of one value
 				}
-				checkWork(t, name, work, g)
+				checkWork(t, name, step.Work, g)
 			}
 		}
 	}
 }
 
 // checkWork sums the tasks of each work up.
-func checkWork(t *testing.T, name string, work []nn.Work, g *dag.Graph) {
+func checkWork(t *testing.T, name string, work []dag.Work, g *dag.Graph) {
 	t.Helper()
 	flops, bytes, call := map[string]float64{}, map[string]float64{}, map[string]string{}
 	for i := range g.Tasks {

@@ -141,7 +141,7 @@ func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (
 			guessed[w.Program.Graphs[0].Tasks[t].Op] = true
 		}
 	}
-	n := layerwise.Network{Machine: machine, Price: func(g *dag.Graph, tasks []dag.Task, p *platform.Platform) ([][]schedule.Cost, error) {
+	n := layerwise.Network{Operations: *ops, Machine: machine, Price: func(g *dag.Graph, tasks []dag.Task, p *platform.Platform) ([][]schedule.Cost, error) {
 		costs, err := schedule.PriceTasks(&dag.Graph{Buffers: g.Buffers, Tasks: tasks}, p, target)
 		if err != nil {
 			return nil, err
@@ -154,13 +154,6 @@ func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (
 		}
 		return rows, nil
 	}}
-	for i := range ops.All {
-		n.Operations = append(n.Operations, operationOf(&ops.All[i], ops.Graph))
-	}
-	for i := range ops.Fused {
-		f := &ops.Fused[i]
-		n.Fused = append(n.Fused, layerwise.Fused{Operation: operationOf(&f.Operation, f.Graph), Of: f.Of, Applies: f.Applies})
-	}
 	return layerwise.New(n), nil
 }
 
@@ -185,19 +178,4 @@ func (o *offers) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Off
 		o.known[key] = list
 	}
 	return list
-}
-
-func operationOf(o *nn.Operation, g *dag.Graph) layerwise.Operation {
-	of := layerwise.Operation{Graph: g, Task: o.Task, Cut: o.Cut, Part: o.Part, Tiles: func(cut dag.Cut) ([]layerwise.Tile, error) {
-		all, err := o.Tiles(cut)
-		tiles := make([]layerwise.Tile, len(all))
-		for i, t := range all {
-			tiles[i] = layerwise.Tile(t)
-		}
-		return tiles, err
-	}}
-	for _, s := range o.Sides {
-		of.Sides = append(of.Sides, layerwise.Side(s))
-	}
-	return of
 }

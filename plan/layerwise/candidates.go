@@ -11,7 +11,7 @@ import (
 type knob struct {
 	layer int
 	pass  dag.Pass
-	sides []Side // of all its operations, one per dimension
+	sides []dag.Side // of all its operations, one per dimension
 	nodes []int32
 	work  float64
 }
@@ -48,7 +48,7 @@ func (m *Model) findKnobs() {
 				of.nodes = append(of.nodes, int32(n))
 			}
 			of.work += node.Task.Flops + float64(node.Task.MovedBytes)
-			i := slices.IndexFunc(of.sides, func(known Side) bool { return known.Along == s.Along })
+			i := slices.IndexFunc(of.sides, func(known dag.Side) bool { return known.Along == s.Along })
 			if i < 0 {
 				of.sides = append(of.sides, s)
 				continue
@@ -113,7 +113,7 @@ func (k *knob) cuts(units int) (all []dag.Cut) {
 func (k *knob) parts(cut *dag.Cut) int {
 	n := 1
 	for i := range k.sides {
-		n *= k.sides[i].parts(cut)
+		n *= k.sides[i].Parts(cut)
 	}
 	return n
 }
@@ -123,7 +123,7 @@ func (k *knob) terms(cut *dag.Cut) int {
 	n := 1
 	for i := range k.sides {
 		if k.sides[i].Summed {
-			n *= k.sides[i].parts(cut)
+			n *= k.sides[i].Parts(cut)
 		}
 	}
 	return n

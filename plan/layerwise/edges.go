@@ -8,7 +8,7 @@ import (
 
 // node is an operation, or a fused one.
 type node struct {
-	*Operation
+	*dag.Operation
 	layer   string
 	layerAt int     // among all layers
 	at      int32   // position in the order of the step
@@ -63,7 +63,7 @@ type pair struct {
 }
 
 // usesOf finds what the tiles of an operation touch, by trying a part of each side.
-func (m *Model) usesOf(o *Operation) (uses []use) {
+func (m *Model) usesOf(o *dag.Operation) (uses []use) {
 	g := o.Graph
 	for i := range o.Task.Accesses {
 		a := &o.Task.Accesses[i]
@@ -91,7 +91,7 @@ func (m *Model) usesOf(o *Operation) (uses []use) {
 }
 
 // addAxes notes which dimensions of accesses a side cuts.
-func addAxes(g *dag.Graph, o *Operation, s int, uses []use) {
+func addAxes(g *dag.Graph, o *dag.Operation, s int, uses []use) {
 	ranges := make([]dag.Range, len(o.Sides))
 	for i := range o.Sides {
 		ranges[i] = dag.Range{Hi: o.Sides[i].Extent}

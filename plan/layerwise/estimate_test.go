@@ -52,16 +52,16 @@ func chain(t *testing.T, p *platform.Platform, sums bool, devices map[string]str
 	last.Accesses[0].Mode = dag.Write
 	b.Task(last)
 	g := must.Get(b.Build())(t)
-	operation := func(task int, part func([]dag.Range) dag.Task, summed bool) Operation {
-		o := Operation{Graph: g, Task: g.Tasks[task], Part: part, Cut: func(ll dag.LayerLowering) dag.Cut { return ll.Forward }}
-		o.Sides = []Side{{Along: dag.AlongSamples, Extent: samples, Block: samples, Summed: summed, Cuttable: true}}
-		o.Tiles = func(cut dag.Cut) (tiles []Tile, err error) {
-			n := o.Sides[0].parts(&cut)
+	operation := func(task int, part func([]dag.Range) dag.Task, summed bool) dag.Operation {
+		o := dag.Operation{Graph: g, Task: g.Tasks[task], Part: part, Cut: func(ll dag.LayerLowering) dag.Cut { return ll.Forward }}
+		o.Sides = []dag.Side{{Along: dag.AlongSamples, Extent: samples, Block: samples, Summed: summed, Cuttable: true}}
+		o.Tiles = func(cut dag.Cut) (tiles []dag.Tile, err error) {
+			n := o.Sides[0].Parts(&cut)
 			task := g.Tasks[task]
 			task.Shape = fmt.Sprint(samples / n)
-			tiles = append(tiles, Tile{task, n})
+			tiles = append(tiles, dag.Tile{Task: task, Count: n})
 			if summed && cut.Accumulators > 1 {
-				tiles = append(tiles, Tile{dag.Task{Op: "add", Labels: dag.Labels{Layer: "second", Phase: "reduce"}}, cut.Accumulators - 1})
+				tiles = append(tiles, dag.Tile{Task: dag.Task{Op: "add", Labels: dag.Labels{Layer: "second", Phase: "reduce"}}, Count: cut.Accumulators - 1})
 			}
 			return tiles, nil
 		}
@@ -72,7 +72,7 @@ func chain(t *testing.T, p *platform.Platform, sums bool, devices map[string]str
 		perSample["second"] = 2 * us
 	}
 	return New(Network{
-		Operations: []Operation{operation(0, first, false), operation(1, second, sums)},
+		Operations: dag.Operations{All: []dag.Operation{operation(0, first, false), operation(1, second, sums)}},
 		Machine:    func(string) (*platform.Platform, error) { return p, nil },
 		Price: func(_ *dag.Graph, tasks []dag.Task, p *platform.Platform) (rows [][]schedule.Cost, err error) {
 			for i := range tasks {

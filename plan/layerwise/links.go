@@ -1,5 +1,7 @@
 package layerwise
 
+import "dahl/dag"
+
 // linkKey is an edge between two operations under cuts.
 type linkKey struct {
 	edge     int32
@@ -79,11 +81,11 @@ func (m *Model) newLink(e *edge, from, to *tiled) *link {
 			continue
 		}
 		for t := range to.parts[p.to] {
-			lo, hi := toSides[p.to].rangeOf(&to.cut, t)
+			lo, hi := rangeOf(&toSides[p.to], &to.cut, t)
 			lo, hi = lo*p.scale+p.offset-p.widen, hi*p.scale+p.offset+p.widen
 			first, last := -1, -1
 			for f := range of.parts {
-				if a, b := fromSides[p.from].rangeOf(&from.cut, f); a < hi-1e-9 && b > lo+1e-9 {
+				if a, b := rangeOf(&fromSides[p.from], &from.cut, f); a < hi-1e-9 && b > lo+1e-9 {
 					if first < 0 {
 						first = f
 					}
@@ -137,7 +139,7 @@ func inverse(cellOf, size []int32) csr {
 }
 
 // wait fills the lists of cells and of tiles.
-func (l *link) wait(pairs []paired, sides []Side, to *tiled) {
+func (l *link) wait(pairs []paired, sides []dag.Side, to *tiled) {
 	l.needs.start = make([]int32, to.tiles+1)
 	counts := make([]int32, l.cells+1)
 	for tile := range to.tiles {

@@ -80,8 +80,8 @@ func (m *Model) give(w *worker) {
 // New prepares the model of a network.
 func New(n Network) *Model {
 	m := &Model{network: n, storages: map[string]int{}, alike: map[string]int32{}, tiled: map[tileKey]*tiled{}, class: map[costKey]int32{}, links: map[linkKey]*link{}, sets: map[string]*set{}, tables: map[tableKey]*table{}}
-	for t := range n.Operations {
-		o := &n.Operations[t]
+	for t := range n.All {
+		o := &n.All[t]
 		m.nodes = append(m.nodes, node{Operation: o, layer: o.Task.Labels.Layer, at: int32(t), fused: -1, uses: m.usesOf(o), priced: m.pricedLike(o)})
 	}
 	for f := range n.Fused {
@@ -164,7 +164,7 @@ func (m *Model) storage(name string) int {
 }
 
 // pricedLike numbers operations. The tiles of those with one number have equal prices.
-func (m *Model) pricedLike(o *Operation) int32 {
+func (m *Model) pricedLike(o *dag.Operation) int32 {
 	var key strings.Builder
 	key.WriteString(o.Task.Op + " " + o.Task.Shape)
 	for _, s := range o.Sides {
@@ -220,7 +220,7 @@ func (m *Model) tiledBy(n *node, cut dag.Cut) *tiled {
 	summed := 1
 	for i := range n.Sides {
 		s := &n.Sides[i]
-		if parts := s.parts(&cut); parts > 1 {
+		if parts := s.Parts(&cut); parts > 1 {
 			*own.Of(s.Along) = *cut.Of(s.Along)
 			if s.Summed {
 				summed *= parts
@@ -239,12 +239,12 @@ func (m *Model) tiledBy(n *node, cut dag.Cut) *tiled {
 	}
 	t := &tiled{tiles: 1, terms: summed, sums: max(1, own.Accumulators), cut: own}
 	for i := range n.Sides {
-		parts := n.Sides[i].parts(&own)
+		parts := n.Sides[i].Parts(&own)
 		t.parts, t.tiles = append(t.parts, parts), t.tiles*parts
 	}
 	all, err := n.Tiles(own)
 	if err != nil {
-		all = []Tile{{n.Task, t.tiles}}
+		all = []dag.Tile{{Task: n.Task, Count: t.tiles}}
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -274,7 +274,7 @@ func (w *worker) tiledUnder(n int32, of dag.LayerLowering) *tiled {
 }
 
 // chain finds the tiles that add to one accumulator one after the other, see [dag.Expand].
-func (t *tiled) chain(sides []Side) {
+func (t *tiled) chain(sides []dag.Side) {
 	if t.terms == 1 {
 		return
 	}

@@ -73,7 +73,7 @@ func (q *quotient) like() []int32 {
 
 // add adds a class of rows of the model under a key, if there is none yet.
 func (q *quotient) add(key string, rows []certificate.Row) {
-	if q.has[key] {
+	if q.has[key] || Without[rows[0].Family] {
 		return
 	}
 	q.has[key] = true

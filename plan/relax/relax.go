@@ -9,6 +9,9 @@ import (
 	"dahl/plan/lp"
 )
 
+// Without are families to leave out.
+var Without = map[certificate.Family]bool{}
+
 // maxRounds is how often rows are added to a program and it is solved again. The rounds end where in a few of
 // them the bound rose by less than a part of it.
 const (

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/dag"
 	"dahl/must"
 	"dahl/plan/problem"
 	"dahl/plan/shares"
@@ -16,11 +17,11 @@ import (
 func TestShares(t *testing.T) {
 	cpu := testmachine.CPU(2, 1, 3)
 	cpu.Dispatch, cpu.FlopsPerSec = 1000, map[string]float64{"float32": 1e9}
-	var work []shares.Work
+	var work []dag.Work
 	for _, name := range []string{"a", "b"} {
-		work = append(work, shares.Work{Name: name, Forms: []shares.Form{{Op: name, Type: "float32", Flops: 8000, Sides: []int{16}}}})
+		work = append(work, dag.Work{Name: name, Forms: []dag.Form{{Op: name, Type: dag.Float32, Flops: 8000, Sides: []int{16}}}})
 	}
-	s := &Sharing{Step: shares.NewStep(work, [][]shares.Link{{{Work: 0, Uniform: true}, {Work: 1, Uniform: true}}}), Platform: testmachine.Shared(t, cpu), Leaves: 4, Enough: math.Inf(1)}
+	s := &Sharing{Step: shares.NewStep(&dag.Step{Work: work, Chains: [][]dag.Link{{{Work: 0, Uniform: true}, {Work: 1, Uniform: true}}}}), Platform: testmachine.Shared(t, cpu), Leaves: 4, Enough: math.Inf(1)}
 	for o, want := range map[problem.Objective]float64{problem.Time: 10e-6, problem.Energy: 52e-6, problem.EDP: 520e-12} {
 		s.Aim = problem.Aim{Objective: o, Steady: true}
 		b := must.Get(Shares(t.Context(), s))(t)
@@ -42,16 +43,16 @@ func TestSharesMove(t *testing.T) {
 			d.FlopsPerSec = map[string]float64{"float32": 2e9, "float64": 1e9}
 		}
 	}
-	var work []shares.Work
-	var chain []shares.Link
-	for i, kind := range []string{"float32", "float64", "float32", "float64"} {
-		work = append(work, shares.Work{Name: kind, Forms: []shares.Form{{Op: "op", Type: kind, Flops: 4000}}})
-		chain = append(chain, shares.Link{Work: i, Uniform: true})
+	var work []dag.Work
+	var chain []dag.Link
+	for i, kind := range []dag.DType{dag.Float32, dag.Float64, dag.Float32, dag.Float64} {
+		work = append(work, dag.Work{Name: kind.String(), Forms: []dag.Form{{Op: "op", Type: kind, Flops: 4000}}})
+		chain = append(chain, dag.Link{Work: i, Uniform: true})
 	}
 	for latency, want := range map[time.Duration]float64{0: 8e-6, 5000: 12e-6} {
 		p.Links[0].Latency = latency
 		must.Do(t, p.Complete())
-		s := &Sharing{Step: shares.NewStep(work, [][]shares.Link{chain}), Platform: p, Leaves: 1, Enough: math.Inf(1), Aim: problem.Aim{Objective: problem.Time, Steady: true}}
+		s := &Sharing{Step: shares.NewStep(&dag.Step{Work: work, Chains: [][]dag.Link{chain}}), Platform: p, Leaves: 1, Enough: math.Inf(1), Aim: problem.Aim{Objective: problem.Time, Steady: true}}
 		b := must.Get(Shares(t.Context(), s))(t)
 		must.Do(t, b.Check(s.Step, p, s.Aim))
 		if got := b.Bound(); got > want || got < 0.99*want {

@@ -23,7 +23,7 @@ func (t turn) key() string { return fmt.Sprint("turn ", t.device, " ", t.from, "
 // turns lists violated turns of devices that run the colours in every plan of a model: the last end before each, and each
 // before the first start.
 func (q *quotient) turns(m *certificate.Model, x []float64) (found []turn) {
-	if !m.Steady {
+	if !m.Steady || Without[certificate.Turn] {
 		return nil
 	}
 	span := x[q.column[m.ColumnSpan()]]

@@ -27,7 +27,7 @@ const (
 )
 
 // newLevels finds the levels of a form, as far as smaller tiles move more.
-func (f *Form) newLevels() (all []level) {
+func (f *form) newLevels() (all []level) {
 	x := make([]float64, len(f.Sides))
 	sum := 0.0
 	for i := range mostLevels {
@@ -50,7 +50,7 @@ func (f *Form) newLevels() (all []level) {
 }
 
 // smallest is the share of the smallest tile.
-func (f *Form) smallest() float64 {
+func (f *form) smallest() float64 {
 	share := 1 - 1e-9
 	for _, extent := range f.Sides {
 		share /= float64(extent)
@@ -59,7 +59,7 @@ func (f *Form) smallest() float64 {
 }
 
 // slopes are the bytes per share at a point, and how fast they grow along each side.
-func (f *Form) slopes(x []float64) (bytes float64, slopes []float64) {
+func (f *form) slopes(x []float64) (bytes float64, slopes []float64) {
 	slopes = make([]float64, len(x))
 	for _, m := range f.Moved {
 		exponent := 0.0
@@ -80,7 +80,7 @@ func (f *Form) slopes(x []float64) (bytes float64, slopes []float64) {
 }
 
 // flattest is the side with the least slope of those that can be cut further; -1 means there is none.
-func (f *Form) flattest(x []float64) int {
+func (f *form) flattest(x []float64) int {
 	_, slopes := f.slopes(x)
 	at := -1
 	for s := range x {
@@ -92,7 +92,7 @@ func (f *Form) flattest(x []float64) int {
 }
 
 // tangent is the least of the tangent at a point, over all points whose coordinates add up to a sum.
-func (f *Form) tangent(x []float64, sum float64) float64 {
+func (f *form) tangent(x []float64, sum float64) float64 {
 	bytes, slopes := f.slopes(x)
 	order := make([]int, len(x))
 	for s := range order {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"dahl/dag"
 	"dahl/plan/problem"
 	"dahl/platform"
 )
@@ -35,7 +36,7 @@ type Model struct {
 	Memory     []int     // by device
 	Views      [][][]Way // by work: one or two views of the ways to run it; the least of each holds
 	Sometimes  []bool    // by work: only ways with it in Also have it
-	Chains     [][]Link
+	Chains     [][]dag.Link
 	Latency    []float64 // by memory: nanoseconds that anything takes to get there at least
 }
 
@@ -79,7 +80,10 @@ func NewModel(step *Step, p *platform.Platform, sets Sets, o problem.Objective, 
 		m.Latency = append(m.Latency, latency(p, to))
 	}
 	for i := range step.Work {
-		views, err := m.views(&step.Work[i], p, sets)
+		views, err := m.views(step.forms[i], p, sets)
+		if err == nil && len(views) == 0 {
+			err = fmt.Errorf("%s can run on no device", step.Work[i].Name)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -126,10 +130,10 @@ func latency(p *platform.Platform, to platform.MemoryID) float64 {
 func below(x float64) float64 { return x - math.Abs(x)*1e-12 }
 
 // views prices work in all its forms: by single tiles, and by all tiles of a result if a form has sums.
-func (m *Model) views(w *Work, p *platform.Platform, sets Sets) (views [][]Way, err error) {
+func (m *Model) views(forms []form, p *platform.Platform, sets Sets) (views [][]Way, err error) {
 	single, results, sums := []Way{}, []Way{}, false
-	for k := range w.Forms {
-		f := &w.Forms[k]
+	for k := range forms {
+		f := &forms[k]
 		levels, err := m.levels(f, p, sets, f.levels, f.smallest(), math.Inf(1))
 		if err != nil {
 			return nil, err
@@ -145,7 +149,7 @@ func (m *Model) views(w *Work, p *platform.Platform, sets Sets) (views [][]Way, 
 				return nil, err
 			}
 			way.Sums = append(way.Sums, f.sums()...)
-			add, err := m.levels(&Form{Op: "add", Type: f.Type}, p, sets, []level{{1, 3 * f.Result}}, 1, math.Inf(1))
+			add, err := m.levels(&form{Form: &dag.Form{Op: "add", Type: f.Type}}, p, sets, []level{{1, 3 * f.Result}}, 1, math.Inf(1))
 			if err != nil {
 				return nil, err
 			}
@@ -155,20 +159,20 @@ func (m *Model) views(w *Work, p *platform.Platform, sets Sets) (views [][]Way, 
 		}
 		results = append(results, way)
 	}
-	if len(single) == 0 {
-		return nil, fmt.Errorf("%s can run on no device", w.Name)
+	switch {
+	case len(single) == 0:
+		return nil, nil
+	case sums:
+		return [][]Way{single, results}, nil
 	}
-	if views = append(views, single); sums {
-		views = append(views, results)
-	}
-	return views, nil
+	return [][]Way{single}, nil
 }
 
 // narrow is the ratio of the shares of a level of which bounds hold for all options together.
 const narrow = 2
 
 // levels prices levels of a form on all devices at all clocks, the last one for tiles down to the smallest. With several options the shares of a level have the ratio narrow at most.
-func (m *Model) levels(f *Form, p *platform.Platform, sets Sets, levels []level, smallest, narrow float64) (all []Level, err error) {
+func (m *Model) levels(f *form, p *platform.Platform, sets Sets, levels []level, smallest, narrow float64) (all []Level, err error) {
 	for i, l := range levels {
 		level := Level{Least: smallest, Most: l.most}
 		if i+1 < len(levels) {
@@ -198,7 +202,7 @@ func (m *Model) levels(f *Form, p *platform.Platform, sets Sets, levels []level,
 }
 
 // options prices a form on a device at all clocks, if tiles move bytes per share.
-func (m *Model) options(f *Form, p *platform.Platform, sets Sets, id platform.DeviceID, bytes float64) (all []Option, err error) {
+func (m *Model) options(f *form, p *platform.Platform, sets Sets, id platform.DeviceID, bytes float64) (all []Option, err error) {
 	d := &p.Devices[id]
 	if sets.Most[id] == 0 {
 		return nil, nil
@@ -224,7 +228,7 @@ func (m *Model) options(f *Form, p *platform.Platform, sets Sets, id platform.De
 			return below((extra + busy) * floor.Nanos)
 		}
 		floors := func(flops, bytes float64) []platform.Floor {
-			return p.Floors(f.Op, f.Type, id, clock, max(1, sets.Least[id]), sets.Most[id], sharing, flops, bytes)
+			return p.Floors(f.Op, f.Type.String(), id, clock, max(1, sets.Least[id]), sets.Most[id], sharing, flops, bytes)
 		}
 		moved, again := floors(0, bytes), floors(0, f.Result)
 		for i, floor := range floors(f.Flops, bytes) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"dahl/dag"
 	"dahl/must"
 	"dahl/plan/problem"
 	"dahl/platform"
@@ -17,11 +18,11 @@ func example(t *testing.T) (*Step, *platform.Platform) {
 	t.Helper()
 	cpu := testmachine.CPU(2, 1, 3)
 	cpu.Dispatch, cpu.FlopsPerSec = 1000, map[string]float64{"float32": 1e9}
-	var work []Work
+	var work []dag.Work
 	for _, name := range []string{"a", "b"} {
-		work = append(work, Work{Name: name, Forms: []Form{{Op: name, Type: "float32", Flops: 8000, Sides: []int{16}}}})
+		work = append(work, dag.Work{Name: name, Forms: []dag.Form{{Op: name, Type: dag.Float32, Flops: 8000, Sides: []int{16}}}})
 	}
-	return NewStep(work, [][]Link{{{0, true}, {1, true}}}), testmachine.Shared(t, cpu)
+	return NewStep(&dag.Step{Work: work, Chains: [][]dag.Link{{{Work: 0, Uniform: true}, {Work: 1, Uniform: true}}}}), testmachine.Shared(t, cpu)
 }
 
 // The multipliers 3/8 and 1/4 prove 2·(8·3/8 + 1/4 + 2·√(8·3/8·1/4)) = 9.964 us of the worked example of doc.go. With one of the two units
@@ -65,7 +66,11 @@ func TestLevels(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 8))
 	for range 30 {
 		n := [3]int{1 + r.IntN(13), 1 + r.IntN(17), 1 + r.IntN(19)}
-		f := Form{Sides: n[:], Moved: []Moved{{float64(1 + r.IntN(99)), 0b011}, {float64(1 + r.IntN(99)), 0b101}, {float64(1 + r.IntN(99)), 0b110}}}
+		moved := []dag.Moved{{Depends: 0b011}, {Depends: 0b101}, {Depends: 0b110}}
+		for i := range moved {
+			moved[i].Bytes = float64(1 + r.IntN(99))
+		}
+		f := form{Form: &dag.Form{Sides: n[:], Moved: moved}}
 		levels := f.newLevels()
 		least := slices.Repeat([]float64{math.Inf(1)}, len(levels))
 		var x [3]int

@@ -32,7 +32,7 @@ type Sum struct {
 var termsOf, accumulatorsOf = []int{2, 3, 4, 5, 6, 7, 9, 13, 17, 33, 65, 129}, []int{1, 2, 3, 4, 5, 6, 7, 9, 13, 17, 33, 65, 129}
 
 // sums are the classes of results that have several terms.
-func (f *Form) sums() (all []Sum) {
+func (f *form) sums() (all []Sum) {
 	extents, uneven := 1.0, 1.0
 	for s, extent := range f.Sides {
 		if f.Summed>>s&1 == 1 {

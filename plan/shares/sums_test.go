@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/dag"
 	"dahl/must"
 	"dahl/plan/problem"
 	"dahl/platform"
@@ -26,8 +27,8 @@ func TestSums(t *testing.T) {
 		}
 		must.Do(t, p.Complete())
 		s := &summed{p: p, sides: [3]int{1 + r.IntN(3), 1 + r.IntN(9), 1 + r.IntN(3)}, flops: float64(1 + r.IntN(99_000)), result: float64(1 + r.IntN(500)), read: float64(1 + r.IntN(99_000))}
-		form := Form{Op: "product", Type: "float32", Flops: s.flops, Sides: s.sides[:], Summed: 0b110, Result: s.result, Moved: []Moved{{s.result, 0b001}, {s.read, 0b111}}}
-		m := must.Get(NewModel(NewStep([]Work{{Name: "product", Forms: []Form{form}}}, [][]Link{{{0, true}}}), p, All(p), problem.Time, true))(t)
+		form := dag.Form{Op: "product", Type: dag.Float32, Flops: s.flops, Sides: s.sides[:], Summed: 0b110, Result: s.result, Moved: []dag.Moved{{Bytes: s.result, Depends: 0b001}, {Bytes: s.read, Depends: 0b111}}}
+		m := must.Get(NewModel(NewStep(&dag.Step{Work: []dag.Work{{Name: "product", Forms: []dag.Form{form}}}, Chains: [][]dag.Link{{{Work: 0, Uniform: true}}}}), p, All(p), problem.Time, true))(t)
 		s.units, s.chain = []float64{r.Float64(), r.Float64()}, 20*r.Float64()*float64(r.IntN(3))
 		l := leasts{m: m, p: &Proof{Units: s.units, Chains: []float64{s.chain}}, known: make([]*big.Rat, 1)}
 		got := float(must.Get(l.of(0))(t))
