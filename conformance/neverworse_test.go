@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,13 +30,14 @@ import (
 	"dahl/train"
 )
 
-// neverWorseAsked is the variable that asks for so many cases.
+// neverWorseAsked is the variable that asks for a number of cases, and after it may say how many nodes a search has.
 const neverWorseAsked = "DAHL_NEVER_WORSE"
 
-// Each search has so many nodes, and a larger one four times as many. A plan of more devices may be so far above one of fewer.
+// Each search has so many nodes if nothing else is said, and a larger one four times as many. A plan of more devices may be so far above one of fewer.
 const (
 	neverWorseNodes = 20_000
 	moreNodes       = 4
+	forPlans        = 600 // thousandths of the nodes, as package best has it
 	mostSubsets     = 5
 	subsetSlack     = 0.01
 	rounding        = 1e-9 // of sums
@@ -48,25 +48,30 @@ const (
 // worse value.
 //
 //	DAHL_NEVER_WORSE=200 go test ./conformance -run TestNeverWorse       # as many cases
+//	DAHL_NEVER_WORSE="200 5000" go test ./conformance -run TestNeverWorse       # with 5,000 nodes for a search
 //	DAHL_NEVER_WORSE=200 go test ./conformance -run TestNeverWorse/^17$ -v -artifacts -outputdir DIR
 //
-// The second one tries a single case again, and writes its machine and its network as files.
+// The last one tries a single case again, and writes its machine and its network as files.
 func TestNeverWorse(t *testing.T) {
 	asked := os.Getenv(neverWorseAsked)
 	if asked == "" {
 		t.Skipf("%s=N tries N cases", neverWorseAsked)
 	}
+	cases, nodes := 0, neverWorseNodes
+	if n, err := fmt.Sscan(asked, &cases, &nodes); n == 0 {
+		t.Fatal(err)
+	}
 	sum := &tally{of: map[string]*violations{}}
 	t.Cleanup(func() { // the cases have ended
 		for _, than := range slices.Sorted(maps.Keys(sum.of)) {
 			of := sum.of[than]
-			t.Logf("worse than %s: %d times in %d of %s cases, at most %.1f %%", than, of.times, len(of.cases), asked, 100*of.most)
+			t.Logf("worse than %s: %d times in %d of %d cases, at most %.1f %%", than, of.times, len(of.cases), cases, 100*of.most)
 		}
 	})
-	for i := range must.Get(strconv.Atoi(asked))(t) {
+	for i := range cases {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			randomChoice(t, uint64(i)).neverWorse(t, sum)
+			randomChoice(t, uint64(i)).neverWorse(t, nodes, sum)
 		})
 	}
 }
@@ -161,13 +166,19 @@ func (c *choiceCase) find(ctx context.Context, devices string, nodes int) (*best
 	if err != nil {
 		return nil, err
 	}
-	s.Shares = nil // no plan depends on the bound of all lowerings
-	return best.Find(ctx, &s.Space, best.Options{Aim: c.aim, Nodes: nodes})
+	s.Shares = nil // no plan depends on bounds: they are left out
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return best.Find(ctx, &s.Space, best.Options{Aim: c.aim, Nodes: nodes, Progress: func(thousandths int, _ float64) {
+		if thousandths >= forPlans {
+			cancel()
+		}
+	}})
 }
 
 // neverWorse compares the plan of all devices with other plans.
-func (c *choiceCase) neverWorse(t *testing.T, sum *tally) {
-	found, err := c.find(t.Context(), "", neverWorseNodes)
+func (c *choiceCase) neverWorse(t *testing.T, nodes int, sum *tally) {
+	found, err := c.find(t.Context(), "", nodes)
 	if err != nil {
 		t.Skipf("%s: %v", c, err)
 	}
@@ -191,11 +202,11 @@ func (c *choiceCase) neverWorse(t *testing.T, sum *tally) {
 	}
 	for range mostSubsets {
 		devices := c.subset()
-		if part, err := c.find(t.Context(), devices, neverWorseNodes); err == nil {
+		if part, err := c.find(t.Context(), devices, nodes); err == nil {
 			check(found.Value, part.Value, subsetSlack, "a part of the devices", fmt.Sprintf("--devices %s: %s", devices, part.Choice))
 		}
 	}
-	more := must.Get(c.find(t.Context(), "", moreNodes*neverWorseNodes))(t)
+	more := must.Get(c.find(t.Context(), "", moreNodes*nodes))(t)
 	check(more.Value, found.Value, rounding, "a quarter of the nodes", fmt.Sprintf("%s beside %s", found.Choice, more.Choice))
 	if t.Failed() {
 		var machine bytes.Buffer
