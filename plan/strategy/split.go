@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"dahl/dag"
 	"dahl/naming"
@@ -19,6 +21,7 @@ type Split struct {
 	Stages       int    // devices of the pipeline, or groups of devices
 	Each         int    // stages on each of these
 	MicroBatches int
+	From         []string // the first layers of all stages but the first one; nil means that the longest stage takes the least time
 
 	// Devices is how many share a stage; 0 means one. A layer whose tasks can be cut along rows is cut along the first dimension, any other one
 	// along the second.
@@ -54,6 +57,40 @@ func (s Split) times(by Split) (Split, error) {
 	return share, nil
 }
 
+// String is a name of a strategy of networks, as [ByName] takes it.
+func (s *Split) String() string {
+	var factors []string
+	for i := range table {
+		of := &table[i]
+		if of.split == nil {
+			continue
+		}
+		numbers, name := []int{s.Devices, 1}, of.doc.Name
+		if name == s.Order {
+			numbers = []int{s.Stages, s.MicroBatches}
+			if len(of.Arguments) > 2 {
+				numbers = []int{s.Stages, s.Each, s.MicroBatches}
+			}
+		}
+		like := of.split(numbers)
+		switch {
+		case like.Order != "" && like.Order == s.Order:
+			factors = append(factors, name+":"+strings.Join(naming.List(numbers, strconv.Itoa), "x"))
+		case like.Order == "" && s.Devices > 1 && like.Images == s.Images && like.Features == s.Features && like.Pairs == s.Pairs && len(factors) == 0:
+			text := name + ":" + strconv.Itoa(s.Devices)
+			if s.Sum != like.Sum {
+				text += ":" + s.Sum.String()
+			}
+			factors = append(factors, text)
+		}
+	}
+	text := strings.Join(factors, Times)
+	if s.From != nil {
+		text += At + strings.Join(s.From, ",")
+	}
+	return text
+}
+
 // Needs is the number of devices.
 func (s *Split) Needs() int { return max(1, s.Stages) * max(1, s.Devices) }
 
@@ -78,10 +115,9 @@ type Seat struct {
 	Units  int
 }
 
-// seats are the devices of a number of stages: those with memories of their own first, in the order of the platform. One stage beyond these
+// Seats are the devices of a number of stages: those with memories of their own first, in the order of the platform. One stage beyond these
 // has all units of the first processor, and several have one each.
-func (n *Network) seats(number int) ([]Seat, error) {
-	p := n.Platform
+func Seats(p *platform.Platform, number int) ([]Seat, error) {
 	var accelerators, cores, whole []Seat
 	for w, unit := range p.Workers {
 		d := &p.Devices[unit.Device]
@@ -128,7 +164,7 @@ func (s *Split) Lowering(n *Network) (l dag.Lowering, err error) {
 		}
 		s = &all
 	}
-	seats, err := n.seats(s.Needs())
+	seats, err := Seats(n.Platform, s.Needs())
 	if err != nil {
 		return l, err
 	}
@@ -199,6 +235,12 @@ func (s *Split) stages(n *Network, l dag.Lowering, seats []Seat) (all []dag.Stag
 		all = []dag.Stage{stageOn(n.Layers[0], groups[0], s.Images, s.Sum)}
 		if features, ok := n.firstFeatures(); ok && s.Images != s.Features {
 			all = append(all, stageOn(features, groups[0], s.Features, s.Sum))
+		}
+		return all, nil
+	}
+	if s.From != nil {
+		for i, layer := range append([]string{n.Layers[0]}, s.From...) {
+			all = append(all, stageOn(layer, groups[i%len(groups)], s.Images, s.Sum))
 		}
 		return all, nil
 	}
