@@ -334,8 +334,8 @@ func (b *Builder) fail(format string, args ...any) {
 // Build derives the dependences. The builder must not be used afterwards.
 func (b *Builder) Build() (*Graph, error) { return b.build((*Graph).derive) }
 
-// BuildExpanded is Build and then [Expand], without dependences in between.
-func (b *Builder) BuildExpanded() (*Graph, error) {
+// BuildExpanded is Build and then [ExpandShared], without dependences in between.
+func (b *Builder) BuildExpanded(stageOf func(layer string) *Stage) (*Graph, error) {
 	if !b.reduces() {
 		return b.Build()
 	}
@@ -343,7 +343,7 @@ func (b *Builder) BuildExpanded() (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Expand(g)
+	return ExpandShared(g, stageOf)
 }
 
 // reduces reports whether a task adds to the sum of others.

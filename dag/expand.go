@@ -23,14 +23,21 @@ import (
 // The trees stand in program order right after the last contributor. Their tasks
 // are named "<buffer>.merge[box].<i>+<j>", without the box for a whole buffer.
 //
-// Everything is fixed by program order and the number of accumulators, so the
+// In a stage that several devices share, the contributors on each device have accumulators of their own, as many as the buffer says, and a tree on
+// the device. Then the devices exchange their sums, see [Exchange].
+//
+// Everything is fixed by program order, the number of accumulators and the placement of contributors, so the
 // sums are the same bits whatever runs them.
 //
 // Regions reduced into one storage must be equal or disjoint. Nothing else may touch such a
 // region before its last contributor, since the contents then depend on the number of
 // accumulators. A graph without Reduce is returned as it is.
-func Expand(g *Graph) (*Graph, error) {
-	e := expansion{from: g}
+func Expand(g *Graph) (*Graph, error) { return ExpandShared(g, nil) }
+
+// ExpandShared is Expand for tasks of which several devices may share the stage. stageOf finds this stage by the layer of a task. Nil means that nobody shares
+// any.
+func ExpandShared(g *Graph, stageOf func(layer string) *Stage) (*Graph, error) {
+	e := expansion{from: g, stageOf: stageOf}
 	if err := e.findReductions(); err != nil {
 		return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 	}
@@ -49,13 +56,13 @@ type reduction struct {
 	first, last TaskID // contributors
 	access      int    // of first: how the region is named
 	atoms       int
-	members     int
-	seen        int // contributors rewritten so far
+	groups      []group // by device
 }
 
 type expansion struct {
 	from       *Graph
 	to         *Builder
+	stageOf    func(layer string) *Stage
 	reductions []reduction
 	ofAtom     []int32 // reduction that covers the atom, -1: none
 	newID      []TaskID
@@ -98,7 +105,8 @@ func (e *expansion) join(t TaskID, i int) error {
 		return e.overlap(t, i, id)
 	}
 	r.last = t
-	r.members++
+	_, device := e.deviceOf(t)
+	r.groupOf(device).members++
 	return nil
 }
 
@@ -135,7 +143,7 @@ func (e *expansion) rewrite() {
 	e.to = NewBuilder(g.Name)
 	merges := 0
 	for i := range e.reductions {
-		merges += e.accumulators(&e.reductions[i]) - 1
+		merges += e.numberAccumulators(&e.reductions[i]) - 1
 	}
 	e.to.Grow(len(g.Tasks) + merges)
 	for _, buf := range g.Buffers {
@@ -194,21 +202,33 @@ func (e *expansion) rewriteTask(t TaskID) Task {
 func (e *expansion) contribute(t TaskID, i int) Access {
 	a := e.from.Tasks[t].Accesses[i]
 	r := &e.reductions[e.ofAtom[e.from.Atoms(t, i)[0]]]
-	accs := e.accumulators(r)
-	acc := r.seen * accs / r.members
+	_, device := e.deviceOf(t)
+	g := r.groupOf(device)
+	accs := e.accumulators(r, g)
+	acc := g.seen * accs / g.members
 	a.Mode = ReadWrite
-	if r.seen == 0 || (r.seen-1)*accs/r.members != acc {
+	if g.seen == 0 || (g.seen-1)*accs/g.members != acc {
 		a.Mode = Write
 	}
-	r.seen++
-	a.Buffer = e.accumulator(a.Buffer, acc)
+	g.seen++
+	a.Buffer = e.accumulator(a.Buffer, g.first+acc)
 	return a
 }
 
-// accumulators is the number of accumulators of a reduction, its region included.
-func (e *expansion) accumulators(r *reduction) int {
+// accumulators is the number of accumulators of a group.
+func (e *expansion) accumulators(r *reduction, g *group) int {
 	b := e.from.Tasks[r.first].Accesses[r.access].Buffer
-	return max(1, min(e.from.Buffers[e.from.Storage(b)].Accumulators, r.members))
+	return max(1, min(e.from.Buffers[e.from.Storage(b)].Accumulators, g.members))
+}
+
+// numberAccumulators numbers the accumulators of all groups. It returns how many there are, the region of the reduction included.
+func (e *expansion) numberAccumulators(r *reduction) (all int) {
+	for i := range r.groups {
+		g := &r.groups[i]
+		g.first = all
+		all += e.accumulators(r, g)
+	}
+	return all
 }
 
 // accumulator returns accumulator k of a buffer and adds it if it is new. A view gets a view of
@@ -232,37 +252,74 @@ func (e *expansion) accumulator(b BufferID, k int) BufferID {
 	return e.to.Buffer(Buffer{Name: name, Shape: buf.Shape, Type: buf.Type, Role: Workspace, Layout: buf.Layout, Versions: buf.Versions})
 }
 
-// merge adds the tree that folds the accumulators of a reduction into its region.
+// merge adds the tasks that fold the accumulators of a reduction into its region.
 func (e *expansion) merge(r *reduction) {
-	g := e.from
-	a := g.Tasks[r.first].Accesses[r.access]
-	buf := &g.Buffers[a.Buffer]
-	bytes := g.RegionBytes(r.first, r.access)
-	prefix := string(appendBox([]byte(buf.Name+".merge"), buf.Shape, a.Box))
-	accs := e.accumulators(r)
-	labels := Labels{Layer: g.Tasks[r.last].Labels.Layer, Phase: "reduce"}
-	if micro := g.Tasks[r.last].Labels.MicroBatch; micro == g.Tasks[r.first].Labels.MicroBatch {
-		labels.MicroBatch = micro
+	last := &e.from.Tasks[r.last]
+	m := merging{e: e, r: r, to: e.from.Tasks[r.first].Accesses[r.access].Region, labels: Labels{Layer: last.Labels.Layer, Phase: "reduce"}, priority: last.Priority}
+	m.stage, _ = e.deviceOf(r.last)
+	if micro := last.Labels.MicroBatch; micro == e.from.Tasks[r.first].Labels.MicroBatch {
+		m.labels.MicroBatch = micro
 	}
-	for s := 1; s < accs; s *= 2 {
-		for i := 0; i+s < accs; i += 2 * s {
-			task := Task{
-				Name:   fmt.Sprintf("%s.%d+%d", prefix, i, i+s),
-				Op:     "add",
-				Type:   buf.Type,
-				Labels: labels,
-				Accesses: []Access{
-					{Region{e.accumulator(a.Buffer, i), a.Box}, ReadWrite},
-					{Region{e.accumulator(a.Buffer, i+s), a.Box}, Read},
-				},
-				Priority:   g.Tasks[r.last].Priority,
-				Flops:      float64(bytes / buf.Type.SizeBytes()),
-				MovedBytes: 3 * bytes,
-			}
-			task.Shape = shapeKey(&task, e.to.graph.Buffers)
-			e.to.Task(task)
+	for i := range r.groups {
+		g := &r.groups[i]
+		m.tree(e.accumulators(r, g), func(i int) (accumulator, device int) { return g.first + i, g.device })
+	}
+	if len(r.groups) > 1 {
+		m.exchange()
+	}
+}
+
+// merging adds the tasks of a reduction.
+type merging struct {
+	e        *expansion
+	r        *reduction
+	to       Region
+	stage    *Stage // whose devices have the accumulators. Nil means that these have no place.
+	labels   Labels
+	priority int32
+}
+
+// tree adds the sums of accumulators in pairs, on the device of the one that each task adds to.
+func (m *merging) tree(n int, at func(i int) (accumulator, device int)) {
+	for s := 1; s < n; s *= 2 {
+		for i := 0; i+s < n; i += 2 * s {
+			to, device := at(i)
+			from, _ := at(i + s)
+			m.add(m.to.Box, to, from, device)
 		}
 	}
+}
+
+// add adds one accumulator to another one in a box.
+func (m *merging) add(box Box, to, from, device int) {
+	m.task("add", box, to, from, device, Access{m.accumulator(to, box), ReadWrite}, Access{m.accumulator(from, box), Read})
+}
+
+// sum writes the sum of two accumulators to the region of the reduction in a box.
+func (m *merging) sum(box Box, a, b, device int) {
+	m.task("sum", box, a, b, device, Access{m.accumulator(0, box), Write}, Access{m.accumulator(a, box), Read}, Access{m.accumulator(b, box), Read})
+}
+
+func (m *merging) accumulator(i int, box Box) Region {
+	return Region{m.e.accumulator(m.to.Buffer, i), box}
+}
+
+func (m *merging) task(op string, box Box, to, from, device int, accesses ...Access) {
+	buf := &m.e.from.Buffers[m.to.Buffer]
+	name := string(appendBox([]byte(buf.Name+".merge"), buf.Shape, box))
+	elems := buf.Elems()
+	if box != nil {
+		elems = box.Elems()
+	}
+	task := Task{
+		Name: fmt.Sprintf("%s.%d+%d", name, to, from), Op: op, Type: buf.Type, Labels: m.labels, Priority: m.priority, Accesses: accesses,
+		Flops: float64(elems), MovedBytes: 3 * elems * buf.Type.SizeBytes(),
+	}
+	if m.stage != nil {
+		task.Placement = &Placement{Device: m.stage.Devices[device]}
+	}
+	task.Shape = shapeKey(&task, m.e.to.graph.Buffers)
+	m.e.to.Task(task)
 }
 
 // shapeKey is the [ShapeKey] of a task.

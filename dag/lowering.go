@@ -59,29 +59,6 @@ func Share(element, extent, n int) int { return ((element+1)*n - 1) / extent }
 // ShareOf is the part of device k among n in a dimension of some extent. It is empty where there are more devices than elements.
 func ShareOf(k, extent, n int) Range { return Range{k * extent / n, (k + 1) * extent / n} }
 
-// Exchange says how the sums of several devices become one.
-type Exchange int
-
-// The exchanges. In the first two each device completes a part of the sum, with about as many bytes as any other. Small sums take the tree.
-const (
-	Direct Exchange = iota // every other device sends its part of a sum to the one that completes it
-	Ring                   // a partial sum goes from device to device, and ends where it is completed
-	Tree                   // the whole sum is completed on the first device, in pairs
-	NumExchanges
-)
-
-var exchangeNames = [...]string{"direct", "ring", "tree"}
-
-func (e Exchange) String() string { return nameOf(exchangeNames[:], int(e)) }
-
-// MarshalText implements [encoding.TextMarshaler].
-func (e Exchange) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (e *Exchange) UnmarshalText(text []byte) error {
-	return unmarshalName(e, "sum", exchangeNames[:], text)
-}
-
 // UnmarshalJSON also takes the form of older runs and plans. They named the layout of images, and whether layers are
 // fused. It keeps neither. The hash of its graph tells a plan apart that was made for another form.
 func (l *Lowering) UnmarshalJSON(data []byte) error {

@@ -69,7 +69,9 @@ type lowerer struct {
 	groups []group
 	graph  *dag.Graph // that the passes so far have made
 
-	stageOfLayer map[string]int // by name, as far as it has been asked for
+	stageOfLayer map[string]int                  // by name, as far as it has been asked for
+	ofDevices    map[dag.BufferID][]dag.BufferID // buffers of which each device that shares a stage has one of its own
+	filled       map[dag.BufferID]bool           // those that some task writes
 
 	b     *dag.Builder
 	index dag.BufferID // step.index
@@ -93,7 +95,8 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	if err := opt.complete(m); err != nil {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
-	l := &lowerer{m: m, opt: opt, hyper: none, stageOfLayer: map[string]int{}}
+	l := &lowerer{m: m, opt: opt, hyper: none, stageOfLayer: map[string]int{},
+		ofDevices: map[dag.BufferID][]dag.BufferID{}, filled: map[dag.BufferID]bool{}}
 	for _, p := range passes {
 		if err := p.run(l); err != nil {
 			return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
@@ -360,32 +363,36 @@ func rangeTask(n *Node, phase, op string, r dag.Range, accesses ...dag.Access) d
 
 // ranges adds the tasks of an operation that is split in one dimension, as a pass of its layer is.
 func (l *lowerer) ranges(n *Node, along dag.Dimension, extent int, pass dag.Pass, part func(dag.Range) dag.Task) {
-	cuts := func(tiles dag.LayerLowering) dag.Cut { return *tiles.Cut(pass) }
-	cut := cuts(n.tiles)
-	sides := []side{{along: along, extent: extent, size: extent, block: extent, cuttable: true}}
-	l.shareSides(n.Name, sides)
-	sides[0].resize(&cut)
-	eachPart(sides, func(r []dag.Range) { l.addPart(part(r[0]), sides, r) })
-	l.note(n, sides, cuts, func(_ []side, ranges []dag.Range) dag.Task { return part(ranges[0]) })
+	l.rangesOf(n, l.rangeSides(n, along, extent, pass), pass, part)
 }
 
-// addPart adds a task with ranges of some sides.
-func (l *lowerer) addPart(t dag.Task, sides []side, ranges []dag.Range) {
-	t.Placement = l.seat(t.Labels.Layer, sides, ranges)
-	l.add(t)
+// rangeSides is the one side of such an operation.
+func (l *lowerer) rangeSides(n *Node, along dag.Dimension, extent int, pass dag.Pass) []side {
+	sides := []side{{along: along, extent: extent, size: extent, block: extent, cuttable: true}}
+	l.shareSides(n.Name, sides)
+	sides[0].resize(n.tiles.Cut(pass))
+	return sides
+}
+
+func (l *lowerer) rangesOf(n *Node, sides []side, pass dag.Pass, part func(dag.Range) dag.Task) {
+	eachPart(sides, func(r []dag.Range) { l.addPart(part(r[0]), sides, r) })
+	l.note(n, sides, func(tiles dag.LayerLowering) dag.Cut { return *tiles.Cut(pass) }, func(_ []side, ranges []dag.Range) dag.Task { return part(ranges[0]) })
 }
 
 // add adds a task, and returns it with its shape and its work.
 func (l *lowerer) add(t dag.Task) dag.Task {
+	if t = l.completed(t); !l.opt.dry && l.b.Err() == nil {
+		l.b.Task(t)
+	}
+	return t
+}
+
+// completed gives a task its shape and its work.
+func (l *lowerer) completed(t dag.Task) dag.Task {
 	t.Type, t.Labels.MicroBatch = l.opt.Type, l.now.label
-	if l.opt.dry || l.b.Err() != nil {
-		return t
+	if !l.opt.dry && l.b.Err() == nil {
+		l.b.Fail(l.m.kernels.Complete(&t, l.b.BufferAt))
 	}
-	if err := l.m.kernels.Complete(&t, l.b.BufferAt); err != nil {
-		l.b.Fail(err)
-		return t
-	}
-	l.b.Task(t)
 	return t
 }
 

@@ -99,9 +99,9 @@ func (l *lowerer) tile() (err error) {
 
 func (l *lowerer) expand() (err error) {
 	if l.graph == nil {
-		l.graph, err = l.b.BuildExpanded()
+		l.graph, err = l.b.BuildExpanded(l.sharing)
 	} else {
-		l.graph, err = dag.Expand(l.graph)
+		l.graph, err = dag.ExpandShared(l.graph, l.sharing)
 	}
 	return err
 }

@@ -13,7 +13,12 @@ import (
 //	outputs  the input gradient of a layer without weights, such as a ReLU, is shared along its inputs
 //	any      all other operations without the dimension are shared along samples, such as the loss
 //
-// A task that has neither, such as an update of a bias, is placed on the first device.
+// A task that has neither, such as the statistics of a batch normalisation over all samples, is placed on the first device.
+//
+// Devices that share samples or rows have copies of the weights in other layouts, and gradients in these, each for itself. What they have summed of one
+// gradient becomes one sum by an exchange ([dag.Exchange]). If that goes in slices, so do the updates: each device has the optimiser's state of its slice, as in
+// S. Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter models", SC 2020. The updated weights go from there to
+// all other devices, as soon as they are written.
 
 // checkSharing refuses what several devices cannot share.
 func checkSharing(s *dag.Stage) error {
@@ -61,14 +66,97 @@ func (l *lowerer) shareSides(layer string, sides []side) {
 	}
 }
 
-// seat is the device of a tile. Nil means that devices do not share the operation.
-func (l *lowerer) seat(layer string, sides []side, ranges []dag.Range) *dag.Placement {
-	i := slices.IndexFunc(sides, func(s side) bool { return s.shares > 1 })
-	if i < 0 {
-		return nil
+// seat is the number of the device with a tile. -1 means that devices do not share the operation.
+func (l *lowerer) seat(sides []side, ranges []dag.Range) int {
+	for i, s := range sides {
+		if s.shares > 1 {
+			return dag.Share((ranges[i].Lo+ranges[i].Hi)/2, s.extent, s.shares)
+		}
 	}
-	middle := (ranges[i].Lo + ranges[i].Hi) / 2
-	return &dag.Placement{Device: l.sharing(layer).Devices[dag.Share(middle, sides[i].extent, sides[i].shares)]}
+	return -1
+}
+
+// onDevice is a task on a device of its stage, with the buffers of this device. -1 stands for no device.
+func (l *lowerer) onDevice(t dag.Task, device int) dag.Task {
+	if device < 0 {
+		device = 0
+	} else {
+		t.Placement = &dag.Placement{Device: l.sharing(t.Labels.Layer).Devices[device]}
+	}
+	for i, a := range t.Accesses {
+		if own := l.ofDevices[a.Buffer]; own != nil {
+			t.Accesses[i].Buffer = own[device]
+			if a.Mode != dag.Read {
+				l.filled[l.storage(own[device])] = true
+			}
+		}
+	}
+	return t
+}
+
+func (l *lowerer) storage(id dag.BufferID) dag.BufferID {
+	if of := l.b.BufferAt(id).ViewOf; of != none {
+		return of
+	}
+	return id
+}
+
+// onEach gives each device that shares the stage of a layer a buffer of its own, such as a copy of the weight in another layout, and the gradient in that layout. A
+// stage that shares outputs has one buffer, of which each device uses its part.
+func (l *lowerer) onEach(n *Node, id dag.BufferID) dag.BufferID {
+	s := l.sharing(n.Name)
+	if s == nil || s.Along == dag.AlongOutputs {
+		return id
+	}
+	l.ofDevices[id] = []dag.BufferID{id}
+	for k := 1; k < len(s.Devices); k++ {
+		own := l.b.BufferAt(id)
+		own.Name = deviceName(own.Name, k)
+		l.ofDevices[id] = append(l.ofDevices[id], l.b.Buffer(own))
+	}
+	return id
+}
+
+// deviceName is the name of a buffer or a task on a further device.
+func deviceName(name string, device int) string { return fmt.Sprintf("%s.device%d", name, device+1) }
+
+// addPart adds a task with ranges of some sides. A task that all devices share, but for buffers of their own, is there once for each. If it writes a buffer of all,
+// its results are summed.
+func (l *lowerer) addPart(t dag.Task, sides []side, ranges []dag.Range) {
+	device := l.seat(sides, ranges)
+	own := slices.IndexFunc(t.Accesses, func(a dag.Access) bool { return l.ofDevices[a.Buffer] != nil })
+	if device >= 0 || own < 0 {
+		l.add(l.onDevice(t, device))
+		return
+	}
+	of := l.ofDevices[t.Accesses[own].Buffer]
+	for k := range of {
+		if own > 0 && !l.filled[l.storage(of[k])] {
+			continue
+		}
+		one := t
+		one.Accesses = slices.Clone(t.Accesses)
+		if one = l.onDevice(one, k); k > 0 {
+			one.Name = deviceName(t.Name, k)
+		}
+		if own == 0 {
+			l.add(one)
+			continue
+		}
+		one = l.completed(one)
+		to := &one.Accesses[0]
+		to.Mode = dag.Reduce
+		one.MovedBytes += l.regionBytes(to.Region) // for a sum, as [dag.Expand] takes it
+		l.b.Task(one)
+	}
+}
+
+func (l *lowerer) regionBytes(r dag.Region) int64 {
+	b := l.b.BufferAt(r.Buffer)
+	if r.Box == nil {
+		return b.Bytes()
+	}
+	return r.Box.Elems() * b.Type.SizeBytes()
 }
 
 // cutShares limits the tiles of layers to the shares of devices.

@@ -66,7 +66,7 @@ func (l *lowerer) miniBatches() (*dag.Graph, error) {
 			one.learned = append(one.learned, &learned{})
 		}
 		one.addMicroBatch()
-		g, err := one.b.BuildExpanded()
+		g, err := one.b.BuildExpanded(nil)
 		if err != nil {
 			return nil, err
 		}

@@ -115,7 +115,7 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 	var before dag.Task
 	eachPart(sides, func(ranges []dag.Range) {
 		t := part(sides, ranges)
-		t.Placement = l.seat(n.Name, sides, ranges)
+		t = l.onDevice(t, l.seat(sides, ranges))
 		if !l.opt.dry && alike(&t, &before) {
 			t.Labels.MicroBatch, t.Shape, t.Flops, t.MovedBytes = l.now.label, before.Shape, before.Flops, before.MovedBytes
 			l.b.Task(t)

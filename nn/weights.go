@@ -83,13 +83,13 @@ func (l *lowerer) copyWeight(n *Node, p *packing, also []dag.Access) {
 	})
 	if p.seen = *copied; !slices.Equal(shape, p.From) {
 		p.seen = n.parameter()
-		p.seen.id = l.b.View(name+"."+p.Layout+".flat", copied.id, shape...)
+		p.seen.id = l.viewed(copied.id, name+"."+p.Layout+".flat", p.Shape, shape)
 	}
 }
 
 // form adds a buffer of the weight in a layout.
 func (l *lowerer) form(n *Node, f *Form) *weight {
-	return &weight{*f, l.b.Buffer(dag.Buffer{Name: n.Params[0].Name + "." + f.Layout, Shape: f.Shape, Type: l.opt.Type, Layout: f.Layout})}
+	return &weight{*f, l.onEach(n, l.b.Buffer(dag.Buffer{Name: n.Params[0].Name + "." + f.Layout, Shape: f.Shape, Type: l.opt.Type, Layout: f.Layout}))}
 }
 
 // turnsAtOnce reports whether the task that packs the weight also turns it. It does in a
@@ -110,9 +110,13 @@ func (n *Node) Turned() Operand {
 	if n.turned == nil {
 		w, from := l.form(n, n.packing.Turned), n.Params[0].Shape
 		n.turned = w
+		along, dim, at := dag.AlongInputs, 1, w.Inputs
+		if s := l.sharing(n.Name); s != nil && s.Along == dag.AlongOutputs {
+			along, dim, at = dag.AlongOutputs, 0, w.Outputs // whose gradients each device has
+		}
 		l.ofBatch(func() {
-			l.ranges(n, dag.AlongInputs, from[1], dag.InputGradientPass, func(r dag.Range) dag.Task {
-				return rangeTask(n, phaseBackward, w.Layout, r, writes(w.id, boxAt(w.Shape, w.Inputs, r)), reads(n.weights[0], boxAt(from, 1, r)))
+			l.ranges(n, along, from[dim], dag.InputGradientPass, func(r dag.Range) dag.Task {
+				return rangeTask(n, phaseBackward, w.Layout, r, writes(w.id, boxAt(w.Shape, at, r)), reads(n.weights[0], boxAt(from, dim, r)))
 			})
 		})
 	}
@@ -124,7 +128,16 @@ func (l *lowerer) viewed(id dag.BufferID, name string, shape, want []int) dag.Bu
 	if slices.Equal(shape, want) {
 		return id
 	}
-	return l.b.View(name, id, want...)
+	view := l.b.View(name, id, want...)
+	for k, of := range l.ofDevices[id] {
+		if k > 0 {
+			of = l.b.View(deviceName(name, k), of, want...)
+		} else {
+			of = view
+		}
+		l.ofDevices[view] = append(l.ofDevices[view], of)
+	}
+	return view
 }
 
 // axes maps each dimension of the weight to a dimension of its layer.
@@ -214,9 +227,9 @@ func (l *lowerer) gradients(n *Node) dag.BufferID {
 		return n.grads[0]
 	}
 	name := "grad." + n.Params[0].Name + "." + p.Layout
-	sums := l.b.Buffer(dag.Buffer{
+	sums := l.onEach(n, l.b.Buffer(dag.Buffer{
 		Name: name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Gradient, Layout: p.Layout, Accumulators: n.tiles.WeightGradient.Accumulators,
-	})
+	}))
 	return l.viewed(sums, name+".flat", p.Shape, p.seen.Shape)
 }
 
@@ -258,19 +271,39 @@ func (l *lowerer) updates(n *Node) {
 
 // updateTasks adds tasks for a parameter, one for the rows of each task that updates it.
 func (l *lowerer) updateTasks(n *Node, param int, part func(dag.Range) dag.Task) {
-	if shape := n.Params[param].Shape; len(shape) > 1 {
-		l.ranges(n, dag.AlongOutputs, shape[0], dag.WeightGradientPass, part)
+	if sides := l.updateSides(n, param); sides != nil {
+		l.rangesOf(n, sides, dag.WeightGradientPass, part)
 	} else {
-		l.add(part(dag.Range{Hi: shape[0]}))
+		l.add(part(dag.Range{Hi: n.Params[param].Shape[0]}))
 	}
 }
 
-// updatesOf is the number of tasks that update a parameter.
-func (n *Node) updatesOf(param int) int {
-	if shape := n.Params[param].Shape; len(shape) > 1 {
-		return ceilDiv(shape[0], clip(n.tiles.WeightGradient.Outputs, shape[0]))
+// updateSides is the side along which the updates of a parameter are cut: each device that has a slice of the gradient updates it. Nil means that one task
+// updates the parameter.
+func (l *lowerer) updateSides(n *Node, param int) []side {
+	shape, s := n.Params[param].Shape, l.sharing(n.Name)
+	sides := l.rangeSides(n, dag.AlongOutputs, shape[0], dag.WeightGradientPass)
+	if s != nil && sides[0].shares == 0 {
+		grad := l.b.BufferAt(n.grads[param])
+		if _, sliced := s.Sliced(&grad); sliced {
+			sides[0].shares = len(s.Devices)
+			sides[0].resize(n.tiles.Cut(dag.WeightGradientPass))
+		}
 	}
-	return 1
+	if len(shape) == 1 && sides[0].shares == 0 {
+		return nil
+	}
+	return sides
+}
+
+// updatesOf is the number of tasks that update a parameter.
+func (n *Node) updatesOf(param int) (number int) {
+	sides := n.l.updateSides(n, param)
+	if sides == nil {
+		return 1
+	}
+	eachPart(sides, func([]dag.Range) { number++ })
+	return number
 }
 
 // shortName is the name of a parameter within its layer.

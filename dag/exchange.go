@@ -1,0 +1,114 @@
+package dag
+
+import "slices"
+
+// Exchange says how the sums of several devices become one.
+type Exchange int
+
+// The exchanges. A sum over n devices has n slices along a dimension, and slice k is completed on device k. Each device then sends and receives
+// (n - 1)/n of the bytes of the sum, and as much again where all need the result. Small sums take the tree; see [Stage.Sliced].
+const (
+	Direct Exchange = iota // all devices send slice k to device k, which adds them in the order of the devices
+	Ring                   // slice k goes from device k + 1 to the next ones, each of which adds its own, and ends at device k
+	Tree                   // the whole sum is completed on the first device: device i adds the sum of device i + s, for s = 1, 2, 4, …
+	NumExchanges
+)
+
+var exchangeNames = [...]string{"direct", "ring", "tree"}
+
+func (e Exchange) String() string { return nameOf(exchangeNames[:], int(e)) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (e Exchange) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (e *Exchange) UnmarshalText(text []byte) error {
+	return unmarshalName(e, "sum", exchangeNames[:], text)
+}
+
+// SlicedBytes is the size of the least sum that is exchanged in slices. At 10 GB/s so many bytes take some microseconds, as long as a transfer takes to begin.
+const SlicedBytes = 1 << 16
+
+// Sliced reports whether the devices of the stage complete a slice each of what they sum into a buffer, and along which dimension: along the last one if they share outputs,
+// whose gradients they sum by input channels, else along the first one.
+func (s *Stage) Sliced(b *Buffer) (dimension int, sliced bool) {
+	if s.Along == AlongOutputs {
+		dimension = len(b.Shape) - 1
+	}
+	return dimension, s.Sum != Tree && len(b.Shape) > 0 && b.Shape[dimension] >= len(s.Devices) && b.Bytes() >= SlicedBytes
+}
+
+// group is the contributors of a reduction on one device, with accumulators of their own.
+type group struct {
+	device        int // of the stage
+	members, seen int
+	first         int // of its accumulators
+}
+
+// groupOf is the group of a device, which is new for the first contributor there.
+func (r *reduction) groupOf(device int) *group {
+	i, known := slices.BinarySearchFunc(r.groups, device, func(g group, d int) int { return g.device - d })
+	if !known {
+		r.groups = slices.Insert(r.groups, i, group{device: device})
+	}
+	return &r.groups[i]
+}
+
+// deviceOf is the place of a task's device among those that share the task's stage, and this stage. Nil means that nobody shares it.
+func (e *expansion) deviceOf(t TaskID) (*Stage, int) {
+	if e.stageOf == nil {
+		return nil, 0
+	}
+	task := &e.from.Tasks[t]
+	s := e.stageOf(task.Labels.Layer)
+	if s == nil || task.Placement == nil {
+		return s, 0
+	}
+	return s, max(0, slices.Index(s.Devices, task.Placement.Device))
+}
+
+// exchange adds the tasks that sum what the groups of a reduction have summed.
+func (m *merging) exchange() {
+	buf := &m.e.from.Buffers[m.to.Buffer]
+	n, region := len(m.stage.Devices), m.to.Box
+	dimension, sliced := m.stage.Sliced(buf)
+	if !sliced {
+		m.tree(len(m.r.groups), func(i int) (accumulator, device int) { return m.r.groups[i].first, m.r.groups[i].device })
+		return
+	}
+	if region == nil {
+		region = Whole(buf.Shape)
+	}
+	for k := range n {
+		slice, part := ShareOf(k, buf.Shape[dimension], n), slices.Clone(region)
+		part[dimension] = Range{max(slice.Lo, part[dimension].Lo), min(slice.Hi, part[dimension].Hi)}
+		switch {
+		case part[dimension].Len() <= 0:
+		case m.stage.Sum == Ring:
+			m.around(k, part)
+		default:
+			for _, g := range m.r.groups[1:] {
+				m.add(part, 0, g.first, k)
+			}
+		}
+	}
+}
+
+// around sums a slice around the ring, from the group behind device k to the last one up to it.
+func (m *merging) around(k int, part Box) {
+	behind, groups := 0, m.r.groups
+	for behind < len(groups) && groups[behind].device <= k {
+		behind++
+	}
+	ring := slices.Concat(groups[behind:], groups[:behind])
+	last := len(ring) - 1
+	for i := 1; i < last; i++ {
+		m.add(part, ring[i].first, ring[i-1].first, ring[i].device)
+	}
+	switch a, b := ring[last].first, ring[last-1].first; {
+	case a > 0 && b > 0:
+		m.sum(part, a, b, k)
+	default: // one of the two is the region
+		m.add(part, 0, max(a, b), k)
+	}
+}
