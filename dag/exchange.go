@@ -26,11 +26,11 @@ func (e *Exchange) UnmarshalText(text []byte) error {
 	return unmarshalName(e, "sum", exchangeNames[:], text)
 }
 
-// SlicedBytes is the size of the least sum that is exchanged in slices. At 10 GB/s so many bytes take some microseconds, as long as a transfer takes to begin.
+// SlicedBytes is the size of the least sum that is exchanged in slices. At 10 GB/s these take some microseconds, as a transfer takes to begin.
 const SlicedBytes = 1 << 16
 
-// Sliced reports whether the devices of the stage complete a slice each of what they sum into a buffer, and along which dimension: along the last one if they share outputs,
-// whose gradients they sum by input channels, else along the first one.
+// Sliced reports whether each device of the stage completes a slice of the sums in a buffer, and gives the dimension that is cut. It is the last one where devices share
+// outputs, since they sum gradients of channels then, and else the first one.
 func (s *Stage) Sliced(b *Buffer) (dimension int, sliced bool) {
 	if s.Along == AlongOutputs {
 		dimension = len(b.Shape) - 1
@@ -67,7 +67,7 @@ func (e *expansion) deviceOf(t TaskID) (*Stage, int) {
 	return s, max(0, slices.Index(s.Devices, task.Placement.Device))
 }
 
-// exchange adds the tasks that sum what the groups of a reduction have summed.
+// exchange adds the tasks that add up the sums of the groups.
 func (m *merging) exchange() {
 	buf := &m.e.from.Buffers[m.to.Buffer]
 	n, region := len(m.stage.Devices), m.to.Box

@@ -101,8 +101,8 @@ func (l *lowerer) storage(id dag.BufferID) dag.BufferID {
 	return id
 }
 
-// onEach gives each device that shares the stage of a layer a buffer of its own, such as a copy of the weight in another layout, and the gradient in that layout. A
-// stage that shares outputs has one buffer, of which each device uses its part.
+// onEach gives each device of the stage of a layer a buffer of its own, such as a copy of the weight in another layout, or the gradient in it. Devices that share
+// outputs have one buffer, and each uses a part.
 func (l *lowerer) onEach(n *Node, id dag.BufferID) dag.BufferID {
 	s := l.sharing(n.Name)
 	if s == nil || s.Along == dag.AlongOutputs {
