@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"dahl/dag"
 	"dahl/must"
+	"dahl/plan/strategy"
 	"dahl/platform"
 	"dahl/platforms/testmachine"
 	"dahl/schedule"
@@ -97,7 +99,7 @@ func TestOrdersOfPipelines(t *testing.T) {
 		if one.Makespan != want || three.Makespan != 3*want {
 			t.Errorf("%s: one step takes %v and three take %v, want %v each", what, one.Makespan, three.Makespan, want)
 		}
-		if of, ok := policy.TimeOf(d.Problem(0, 1, false), d.Graphs[0].Plan); !ok || of.Step != time.Duration(3*(m*v+p-1))*time.Millisecond {
+		if of, ok := strategy.StepOf(d.Problem(0, 1, false), d.Graphs[0].Plan, nil, nil); !ok || math.Abs(of.Seconds-0.003*float64(m*v+p-1)) > 1e-12 {
 			t.Errorf("%s: the formula says %+v", what, of)
 		}
 		for r := range p {

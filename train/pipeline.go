@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,14 +16,45 @@ import (
 )
 
 // network is the workload as strategies see it, with a lowering that it has without them.
-func (w *Workload) network(l dag.Lowering) (*strategy.Network, error) {
+func (w *Workload) network(l dag.Lowering) *strategy.Network {
 	o := &w.Options
-	extents, err := w.Model.Extents(o.Batch)
-	return &strategy.Network{
-		Platform: w.Platform, Batch: o.Batch, Layers: w.layerNames(), Extents: extents, Default: l,
+	n := &strategy.Network{
+		Platform: w.Platform, Batch: o.Batch, Layers: []strategy.Layer{{Name: nn.InputName}}, Default: l,
 		Whole: func(bytes int64) dag.Lowering { return nn.WholeLowering(w.Model, o.Batch, bytes, o.Type) },
 		Times: w.timesOfLayers, Fixed: o.Lowering != nil || o.Tiles != (tiling.Tiling{}),
-	}, err
+	}
+	size, learns := float64(cmp.Or(o.Type, dag.Float32).SizeBytes()), false
+	for i := range w.Model.Stages {
+		s := &w.Model.Stages[i]
+		of := strategy.Layer{Name: s.Name, In: size * float64(nn.Elems(s.In[0])), Out: size * float64(nn.Elems(s.Out)), Learns: learns}
+		if len(s.Out) == 3 {
+			of.Rows = s.Out[1]
+		}
+		for _, p := range s.Params {
+			if p.Of == "" {
+				of.Weights += size * float64(p.Elems())
+			}
+			if len(p.Shape) > 1 {
+				of.Inputs = s.In[0][0]
+			}
+			if len(p.Shape) == 4 { // a kernel of rows and columns
+				beyond := float64(p.Shape[2] / 2)
+				of.BorderIn, of.BorderOut = beyond*of.In/float64(s.In[0][1]), beyond*of.Out/float64(s.Out[1])
+			}
+		}
+		learns = learns || len(s.Params) > 0
+		n.Layers = append(n.Layers, of)
+	}
+	return n
+}
+
+// StepOf is a step of the decided plan by the closed formulas of papers. False means that there are none for it.
+func (w *Workload) StepOf() (strategy.Step, bool) {
+	if w.Model == nil || w.Lowering == nil || w.Lowering.Stages == nil {
+		return strategy.Step{}, false
+	}
+	d := &w.Decision.Graphs[0]
+	return strategy.StepOf(&d.Problem, d.Plan, w.Lowering, w.network(*w.Lowering))
 }
 
 // layerNames lists the input and the layers.
@@ -32,15 +64,11 @@ func (w *Workload) layerNames() []string {
 
 // Strategies lists the strategies that make sense for the workload on its platform, each with its lowering. The order of a lowering names the policy for
 // it; without one any policy will do.
-func (w *Workload) Strategies() ([]strategy.Lowered, error) {
+func (w *Workload) Strategies() []strategy.Lowered {
 	if w.Model == nil {
-		return nil, nil
+		return nil
 	}
-	n, err := w.network(DefaultLowering(w.Model, w.Platform, w.Options.Batch, w.Options.Type))
-	if err != nil {
-		return nil, err
-	}
-	return strategy.For(n), nil
+	return strategy.For(w.network(DefaultLowering(w.Model, w.Platform, w.Options.Batch, w.Options.Type)))
 }
 
 // timesOfLayers lists the layers, fused ones by the first, and the seconds of all tasks of each in a step, by place. Losses, results

@@ -102,11 +102,7 @@ func (w *Workload) Lower() (err error) {
 		w.Lowering = &l
 	}
 	if o.Strategy != nil {
-		n, err := w.network(*w.Lowering)
-		if err != nil {
-			return asInput(err)
-		}
-		l, err := o.Strategy.Split.Lowering(n)
+		l, err := o.Strategy.Split.Lowering(w.network(*w.Lowering))
 		if err != nil {
 			return asInput(fmt.Errorf("%s: %w", o.Strategy.Doc().Name, err))
 		}

@@ -120,7 +120,6 @@ func (w *workload) predicted(ctx, trials context.Context) (*prediction, error) {
 // print prints the description of a run and its parts.
 func (r *prediction) print(stdout io.Writer, out *flags.Output) {
 	r.w.printRun(stdout, r.summary)
-	words.PrintStrategy(stdout, r.summary)
 	r.w.chosenDevices.Print(stdout)
 	words.PrintStates(stdout, r.summary.States)
 	if out.Verbose {
@@ -223,7 +222,7 @@ func (w *workload) printRun(out io.Writer, s *record.Summary) {
 	fmt.Fprintf(out, "graph     %s: %s%s per step; on %s with %s%s; policy %s, steps %d\n",
 		name, naming.Count(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), naming.Count(len(w.Platform.Workers), "worker"), words.ClocksText(w.Platform), w.policyText(s.Policy), s.Steps)
 	words.PrintStages(out, w.Lowering, g)
-	words.PrintPipelineTime(out, &w.Decision.Graphs[0].Problem, w.Decision.Graphs[0].Plan)
+	words.PrintStrategy(out, s)
 }
 
 // printDetails prints what a simulated run consists of.

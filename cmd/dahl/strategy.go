@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/words"
 	"dahl/plan"
 	"dahl/plan/best"
 	"dahl/plan/exact"
@@ -22,6 +23,13 @@ import (
 func (w *workload) addStrategy(s *record.Summary, o *plan.Totals) {
 	decided := &w.Decision.Graphs[0]
 	s.Pipeline = plan.PipelinedOf(o.Main, decided.Plan)
+	if step, ok := w.StepOf(); ok {
+		s.Strategy = &record.StrategySummary{ModelS: step.Seconds, Says: words.StepText(&step), Minibatches: 1}
+		if of := w.Options.Strategy; of != nil {
+			s.Strategy.Paper = of.Doc().Paper
+		}
+		return
+	}
 	of, ok := w.Options.Policy.(*strategy.Strategy)
 	if !ok || decided.Plan == nil || decided.Plan.Policy != of.Doc().Name {
 		return

@@ -81,7 +81,7 @@ func (n *Network) timesOnce(most int) func(dag.Lowering, []Seat) ([]string, [][]
 		if of == nil {
 			of = &times{}
 			known[l.MicroBatches] = of
-			all, err := n.seats(most)
+			all, err := Seats(n.Platform, most)
 			if of.err = err; err == nil {
 				of.layers, of.seconds, of.err = n.Times(l, all)
 			}

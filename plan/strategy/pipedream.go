@@ -192,14 +192,10 @@ func (n *network) sums(ideals []set, w platform.WorkerID) (compute, weights []fl
 
 // bandwidth is the least between two of some workers, in bytes per second; infinite where all share a memory.
 func (n *network) bandwidth(workers []platform.WorkerID) float64 {
-	const much = 1 << 40
 	least := math.Inf(1)
 	for _, a := range workers {
 		for _, b := range workers {
-			if from, to := n.Platform.MemoryOf(a), n.Platform.MemoryOf(b); from != to {
-				takes := n.Platform.RouteTime(from, to, much) - n.Platform.RouteTime(from, to, 0)
-				least = min(least, float64(much)/takes.Seconds())
-			}
+			least = min(least, hopBetween(n.Platform, n.Platform.MemoryOf(a), n.Platform.MemoryOf(b)).bytesPerSec)
 		}
 	}
 	return least

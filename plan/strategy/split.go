@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"dahl/dag"
 	"dahl/naming"
@@ -19,6 +21,7 @@ type Split struct {
 	Stages       int    // devices of the pipeline, or groups of devices
 	Each         int    // stages on each of these
 	MicroBatches int
+	From         []string // the first layers of all stages but the first one; nil means that the longest stage takes the least time
 
 	// Devices is how many share a stage; 0 means one. A layer whose tasks can be cut along rows is cut along the first dimension, any other one
 	// along the second.
@@ -54,6 +57,40 @@ func (s Split) times(by Split) (Split, error) {
 	return share, nil
 }
 
+// String is a name of a strategy of networks, as [ByName] takes it.
+func (s *Split) String() string {
+	var factors []string
+	for i := range table {
+		of := &table[i]
+		if of.split == nil {
+			continue
+		}
+		numbers, name := []int{s.Devices, 1}, of.doc.Name
+		if name == s.Order {
+			numbers = []int{s.Stages, s.MicroBatches}
+			if len(of.Arguments) > 2 {
+				numbers = []int{s.Stages, s.Each, s.MicroBatches}
+			}
+		}
+		like := of.split(numbers)
+		switch {
+		case like.Order != "" && like.Order == s.Order:
+			factors = append(factors, name+":"+strings.Join(naming.List(numbers, strconv.Itoa), "x"))
+		case like.Order == "" && s.Devices > 1 && like.Images == s.Images && like.Features == s.Features && like.Pairs == s.Pairs && len(factors) == 0:
+			text := name + ":" + strconv.Itoa(s.Devices)
+			if s.Sum != like.Sum {
+				text += ":" + s.Sum.String()
+			}
+			factors = append(factors, text)
+		}
+	}
+	text := strings.Join(factors, Times)
+	if s.From != nil {
+		text += At + strings.Join(s.From, ",")
+	}
+	return text
+}
+
 // Needs is the number of devices.
 func (s *Split) Needs() int { return max(1, s.Stages) * max(1, s.Devices) }
 
@@ -61,14 +98,23 @@ func (s *Split) Needs() int { return max(1, s.Stages) * max(1, s.Devices) }
 type Network struct {
 	Platform *platform.Platform
 	Batch    int
-	Layers   []string                     // in the order of the network, the input first
-	Extents  map[string]dag.LayerLowering // of layers, see [dahl/plan/tiling.Network]
+	Layers   []Layer // in the order of the network, the input first
 	Default  dag.Lowering
 	// Whole is the lowering with whole layers, for devices with a number of bytes of memory.
 	Whole func(memoryBytes int64) dag.Lowering
 	// Times lists layers that can begin a stage, and the seconds of all tasks of each in a step, by seat.
 	Times func(dag.Lowering, []Seat) (layers []string, seconds [][]float64, err error)
 	Fixed bool // the default is somebody's choice, which stages keep
+}
+
+// Layer describes a layer for devices that share it: bytes of its weights, and bytes of a sample.
+type Layer struct {
+	Name                string
+	Rows, Inputs        int     // along which tasks can be cut; no inputs means that no task multiplies by weights
+	Weights             float64 // with biases
+	In, Out             float64
+	BorderIn, BorderOut float64 // rows on one side of a border that the kernel reads of both sides
+	Learns              bool    // its input has a gradient
 }
 
 // Seat is a unit for a stage, or some units of a device.
@@ -78,10 +124,9 @@ type Seat struct {
 	Units  int
 }
 
-// seats are the devices of a number of stages: those with memories of their own first, in the order of the platform. One stage beyond these
+// Seats are the devices of a number of stages: those with memories of their own first, in the order of the platform. One stage beyond these
 // has all units of the first processor, and several have one each.
-func (n *Network) seats(number int) ([]Seat, error) {
-	p := n.Platform
+func Seats(p *platform.Platform, number int) ([]Seat, error) {
 	var accelerators, cores, whole []Seat
 	for w, unit := range p.Workers {
 		d := &p.Devices[unit.Device]
@@ -128,7 +173,7 @@ func (s *Split) Lowering(n *Network) (l dag.Lowering, err error) {
 		}
 		s = &all
 	}
-	seats, err := n.seats(s.Needs())
+	seats, err := Seats(n.Platform, s.Needs())
 	if err != nil {
 		return l, err
 	}
@@ -155,17 +200,16 @@ func (s *Split) pair(n *Network, l *dag.Lowering) {
 	l.Layers = maps.Clone(l.Layers)
 	at, second := 0, false
 	for _, layer := range n.Layers {
-		if at+1 < len(l.Stages) && l.Stages[at+1].From == layer {
+		if at+1 < len(l.Stages) && l.Stages[at+1].From == layer.Name {
 			at, second = at+1, false
 		}
-		extents := n.Extents[layer]
-		if extents.WeightGradient.Inputs == 0 {
+		if layer.Inputs == 0 {
 			continue // no weights
 		}
-		if inputs := extents.Forward.Inputs; second && inputs >= s.Devices {
-			ll := l.Layers[layer]
-			ll.Forward.Inputs, ll.Forward.Accumulators = (inputs+s.Devices-1)/s.Devices, s.Devices
-			l.Layers[layer] = ll
+		if second && layer.Inputs >= s.Devices {
+			ll := l.Of(layer.Name)
+			ll.Forward.Inputs, ll.Forward.Accumulators = (layer.Inputs+s.Devices-1)/s.Devices, s.Devices
+			l.Layers[layer.Name] = ll
 		}
 		second = !second
 	}
@@ -173,11 +217,11 @@ func (s *Split) pair(n *Network, l *dag.Lowering) {
 
 // firstFeatures is the first layer behind all layers that can be cut along rows. False means that there is none.
 func (n *Network) firstFeatures() (layer string, ok bool) {
-	for _, name := range slices.Backward(n.Layers) {
-		if extents := n.Extents[name]; extents.Forward.Rows > 1 {
+	for _, of := range slices.Backward(n.Layers) {
+		if of.Rows > 1 {
 			return layer, layer != ""
 		}
-		layer = name
+		layer = of.Name
 	}
 	return "", false
 }
@@ -196,9 +240,15 @@ func leastCapacity(p *platform.Platform, seats []Seat) (least int64) {
 func (s *Split) stages(n *Network, l dag.Lowering, seats []Seat) (all []dag.Stage, err error) {
 	groups := slices.Collect(slices.Chunk(seats, max(1, s.Devices)))
 	if s.Order == "" {
-		all = []dag.Stage{stageOn(n.Layers[0], groups[0], s.Images, s.Sum)}
+		all = []dag.Stage{stageOn(n.Layers[0].Name, groups[0], s.Images, s.Sum)}
 		if features, ok := n.firstFeatures(); ok && s.Images != s.Features {
 			all = append(all, stageOn(features, groups[0], s.Features, s.Sum))
+		}
+		return all, nil
+	}
+	if s.From != nil {
+		for i, layer := range append([]string{n.Layers[0].Name}, s.From...) {
+			all = append(all, stageOn(layer, groups[i%len(groups)], s.Images, s.Sum))
 		}
 		return all, nil
 	}

@@ -69,13 +69,14 @@ func Line(name string) (*Strategy, error) {
 // OfNetworks reports whether the strategy is for networks, and not for graphs.
 func (s *Strategy) OfNetworks() bool { return s.split != nil }
 
-// Times stands between the strategies of a product.
-const Times = "+"
+// Times stands between the strategies of a product, and At before first layers of stages.
+const Times, At = "+", "@"
 
 // ByName finds a strategy by its name, with numbers behind a colon, such as "pipedream:4", or "1f1b:4x8" for one with two. It finds products of
-// strategies of networks, too, such as "data-parallel:2:tree+1f1b:2x8".
+// strategies of networks, too, such as "data-parallel:2:tree+1f1b:2x8". The first layers of the stages of a pipeline may follow, as in "1f1b:3x8@conv2,fc1".
 func ByName(name string) (*Strategy, error) {
-	factors := strings.Split(name, Times)
+	numbers, from, given := strings.Cut(name, At)
+	factors := strings.Split(numbers, Times)
 	product, err := single(factors[0])
 	if err != nil {
 		return nil, err
@@ -94,6 +95,11 @@ func ByName(name string) (*Strategy, error) {
 		product.doc.Sentence += "; and " + by.doc.Sentence
 		product.doc.Paper += "; " + by.doc.Paper
 		product.Says += "; " + by.Says
+	}
+	if s := &product.Split; given {
+		if s.From = strings.Split(from, ","); len(s.From) != s.Stages*s.Each-1 {
+			return nil, fmt.Errorf("strategy %q: %s names the first layers of all stages of a pipeline but the first one, with commas", name, At+from)
+		}
 	}
 	product.doc.Name = name
 	return product, nil

@@ -108,10 +108,10 @@ func TestNames(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"pipedrem":        "did you mean pipedream",
-		"pipedream:x":     `strategy "pipedream:x": want pipedream or pipedream:WORKERS`,
-		"pipedream:0":     "want pipedream or pipedream:WORKERS",
-		"placement:4":     "want placement or placement:ACCELERATORSxCORES",
-		"placement:4x1x2": "want placement or placement:ACCELERATORSxCORES",
+		"pipedream:x":     `strategy "pipedream:x": write pipedream or pipedream:WORKERS`,
+		"pipedream:0":     "write pipedream or pipedream:WORKERS",
+		"placement:4":     "write placement or placement:ACCELERATORSxCORES",
+		"placement:4x1x2": "write placement or placement:ACCELERATORSxCORES",
 	} {
 		if _, err := ByName(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)

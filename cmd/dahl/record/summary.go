@@ -95,9 +95,9 @@ type Summary struct {
 type StrategySummary struct {
 	ModelS      float64          `json:"model_s"` // of a mini-batch, by a closed formula
 	Says        string           `json:"model"`
-	Paper       string           `json:"paper"`
+	Paper       string           `json:"paper,omitempty"`
 	Minibatches int              `json:"minibatches"` // of a step
-	Stages      []strategy.Stage `json:"stages"`
+	Stages      []strategy.Stage `json:"stages,omitempty"`
 }
 
 // CountedSummary are the steps over which step_s, images_per_s and the joules of an sample are means: all training steps

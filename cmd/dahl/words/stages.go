@@ -5,11 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/nn"
-	"dahl/schedule"
-	"dahl/schedule/policy"
 )
 
 // PrintStages prints the first layers and the devices of the stages of a lowering, and the number of micro-batches of a graph. It
@@ -42,16 +39,4 @@ func placesText(s *dag.Stage) string {
 		return s.Places()[0]
 	}
 	return fmt.Sprintf("%s (%s shared, sums %s)", strings.Join(s.Devices, " + "), s.Along, s.Sum)
-}
-
-// PrintPipelineTime prints the time of a step by the formula of the papers of pipelines.
-func PrintPipelineTime(out io.Writer, p *schedule.Problem, plan *schedule.Plan) {
-	if plan == nil {
-		return
-	}
-	if of, ok := policy.TimeOf(p, plan); ok {
-		places := of.Batches*of.Each + of.Devices - 1
-		fmt.Fprintf(out, "model_s   %.6g s for a step, by a formula and not simulated: %d times %s of the slowest stage, transfers free; bubble %d/%d\n",
-			of.Step.Seconds(), places, cli.ShortTime(of.Slowest), of.Devices-1, places)
-	}
 }

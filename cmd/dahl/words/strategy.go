@@ -8,7 +8,32 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
 	"dahl/naming"
+	"dahl/plan/strategy"
 )
+
+// StepText says a step by closed formulas in words.
+func StepText(s *strategy.Step) string {
+	text := func(seconds float64) string { return cli.ShortTime(cli.Seconds(seconds)) }
+	says := text(s.Slowest) + " of the slowest shares"
+	if s.Pipeline {
+		says = fmt.Sprintf("%d times %s of the slowest stage", s.Times(), text(s.Slowest))
+	}
+	switch {
+	case s.Messages > 0 && s.Pipeline:
+		says += fmt.Sprintf(" (%s of these messages)", text(s.Messages))
+	case s.Messages > 0:
+		says += fmt.Sprintf(", %s of messages", text(s.Messages))
+	case s.Gradients == 0:
+		says += ", transfers free"
+	}
+	if s.Gradients > 0 {
+		says += fmt.Sprintf(", %s of gradients", text(s.Gradients))
+	}
+	if s.Pipeline {
+		says += fmt.Sprintf("; bubble %d/%d", s.Places-1, s.Times())
+	}
+	return says
+}
 
 // PrintStrategy prints the time of a step by the cost model of a paper, with its stages, and how a pipeline fills and drains.
 func PrintStrategy(out io.Writer, s *record.Summary) {

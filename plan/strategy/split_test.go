@@ -1,0 +1,43 @@
+package strategy
+
+import (
+	"strings"
+	"testing"
+
+	"dahl/must"
+)
+
+// TestNamesOfNetworks: a name gives a split, whose name it is. Arguments of table lines decide how many numbers there are.
+func TestNamesOfNetworks(t *testing.T) {
+	for _, name := range []string{"data-parallel:3", "data-parallel:2:tree", "tensor-parallel:2:direct", "spatial:2", "owt:5", "gpipe:2x8", "1f1b:4x8", "interleaved:2x3x8",
+		"tensor-parallel:2+1f1b:2x8", "data-parallel:3:direct+interleaved:2x2x7", "1f1b:3x8@conv2,fc1", "data-parallel:2+gpipe:2x4@fc1"} {
+		s := must.Get(ByName(name))(t)
+		if got := s.Split.String(); got != name {
+			t.Errorf("%s is named %s", name, got)
+		}
+	}
+	// The state of the optimiser is once in any case.
+	if got := must.Get(ByName("1f1b:2x8+zero1:2"))(t).Split.String(); got != "data-parallel:2+1f1b:2x8" {
+		t.Error(got)
+	}
+	for name, want := range map[string]string{
+		"":                                `strategy "" is not one of data-parallel, zero1, tensor-parallel, spatial, owt, gpipe, 1f1b, interleaved, pipedream, placement`,
+		"zero1":                           `strategy "zero1": write zero1:DEVICES`,
+		"zero1:2:ring":                    `strategy "zero1:2:ring": write zero1:DEVICES`,
+		"data-parallel:2x2":               `write data-parallel:DEVICES[:direct|ring|tree]`,
+		"data-parallel:2:star":            `strategy "data-parallel:2:star": sum "star" is not one of direct, ring, tree`,
+		"owt:x":                           `strategy "owt:x": write owt or owt:DEVICES`,
+		"1f1b:2x8+gpipe:2x8":              `a network has one pipeline`,
+		"tensor-parallel:2+data-parallel": `strategy "data-parallel": write data-parallel:D`,
+		"tensor-parallel:2+zero1:2":       `the devices of a stage share it along one dimension`,
+		"owt:2+1f1b:2x8":                  `all layers of a stage are shared along one dimension`,
+		"pipedream:2+1f1b:2x8":            `only strategies of networks have products`,
+		"1f1b:2x8@fc1,fc2":                `@fc1,fc2 names the first layers of all stages`,
+		"owt:2@fc1":                       `@fc1 names the first layers of all stages`,
+		"data-parallel:2+":                `strategy "" is not one of`,
+	} {
+		if _, err := ByName(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", name, err, want)
+		}
+	}
+}
