@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/kernels/calls"
+	"dahl/must"
 	"dahl/schedule"
 	"dahl/schedule/layout"
 )
@@ -51,7 +52,7 @@ func (n *network) checkReplay(t *testing.T, h how) int64 {
 		checkPlanned(t, r, tr.decision.Graphs[r.graph].Plan)
 		checkLive(t, r, tr.layout(r.graph))
 	}
-	high, planned := tr.runner.HighWater(), tr.plannedHighWater()
+	high, planned := must.Get(tr.runner.HighWater(0))(t), tr.plannedHighWater()
 	// What a kernel declares as workspace is enough for every level of instructions,
 	// so the scratch is held to it as to a bound.
 	used := high[layout.ScratchArena]
@@ -76,7 +77,7 @@ func TestPoliciesKeepTheBound(t *testing.T) {
 				for _, r := range tr.runs {
 					checkLive(t, r, tr.layout(r.graph))
 				}
-				high, planned := tr.runner.HighWater(), tr.plannedHighWater()
+				high, planned := must.Get(tr.runner.HighWater(0))(t), tr.plannedHighWater()
 				for a := range high {
 					if high[a] > planned[a] {
 						t.Errorf("%s, %d workers, %s: arena %v touched up to byte %d, the bound is %d", model, workers, policy, layout.Arena(a), high[a], planned[a])

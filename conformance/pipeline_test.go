@@ -233,7 +233,7 @@ func TestFlush(t *testing.T) {
 			if tr.hash() != plain.hash() || !slices.Equal(tr.losses, plain.losses) {
 				t.Errorf("%s: weights %.8s and losses %v, want %.8s and %v", what, tr.hash(), tr.losses, plain.hash(), plain.losses)
 			}
-			if high, planned := tr.runner.HighWater(), tr.plannedHighWater(); len(c.platform.Memories) == 1 && high[layout.StepArena] != planned[layout.StepArena] {
+			if high, planned := must.Get(tr.runner.HighWater(0))(t), tr.plannedHighWater(); len(c.platform.Memories) == 1 && high[layout.StepArena] != planned[layout.StepArena] {
 				t.Errorf("%s: a step touches bytes up to %d, planned are %d", what, high[layout.StepArena], planned[layout.StepArena])
 			}
 			for _, r := range tr.runs {

@@ -1,9 +1,13 @@
 package execute
 
 import (
+	"fmt"
 	"unsafe"
 
+	"dahl/execute/driver"
+	"dahl/execute/host"
 	"dahl/kernels/calls"
+	"dahl/platform"
 	"dahl/schedule/layout"
 )
 
@@ -36,16 +40,51 @@ func elements[T calls.Element](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }
 
-// HighWater returns, for every arena of a poisoned runner, one past the highest byte that anybody
+// HighWater returns, for every arena of a memory of a poisoned runner, one past the highest byte that anybody
 // has written, the caller included. If it exceeds the arena's size, a kernel wrote beyond the
 // arena. If every byte of the last storage was written, it is the end of the last storage of any
 // graph; the rest up to the arena's size, less than 64 bytes, is padding. A last byte of 0xFF (a
 // NaN, -1) cannot be told from the pattern.
-func (r *Runner) HighWater() (high [layout.NumArenas]int64) {
-	for i, b := range r.arenas {
-		high[i] = written(b[:cap(b)])
+//
+// The memory of a device is read whole, beyond which nothing is seen, and only before Close. An error is the device's.
+func (r *Runner) HighWater(memory platform.MemoryID) (high [layout.NumArenas]int64, err error) {
+	if memory == r.platform.HostMemory() {
+		for i, b := range r.arenas {
+			high[i] = written(b[:cap(b)])
+		}
+		return high, nil
 	}
-	return high
+	if r.devices == nil || r.devices[memory] == nil {
+		return high, nil // no lanes use it
+	}
+	d := r.devices[memory]
+	for a := range d.arenas {
+		contents, err := d.read(a, r.platform.HostMemory())
+		if err != nil {
+			return high, fmt.Errorf("device %q: %w", d.name, err)
+		}
+		high[a] = written(contents)
+	}
+	return high, nil
+}
+
+// read copies an arena to the host memory.
+func (d *device) read(arena int, home platform.MemoryID) ([]byte, error) {
+	from := d.arenas[arena]
+	to := host.AlignedBytes(from.bytes)
+	err := d.Do(func() error {
+		if err := d.Driver.Pin(host.WholePages(to)); err != nil {
+			return err
+		}
+		stream := d.copyStream(false)
+		c := driver.Copy{To: driver.Plane{Memory: home, Host: unsafe.Pointer(unsafe.SliceData(to))}, From: driver.Plane{Memory: d.memory, Device: from.at},
+			Rows: 1, RowBytes: from.bytes, Bytes: from.bytes}
+		if err := d.Driver.Copy(stream, &c); err != nil {
+			return err
+		}
+		return d.Finish(stream)
+	})
+	return to, err
 }
 
 // poisonDevices fills the arenas of all devices with the pattern.

@@ -15,6 +15,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/host"
 	"dahl/kernels/calls"
+	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/audit"
@@ -299,7 +300,8 @@ func TestHighWater(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		high, planned := r.HighWater(), r.PlannedHighWater()
+		ram := r.Platform().HostMemory()
+		high, planned := must.Get(r.HighWater(ram))(t), r.PlannedHighWater(ram)
 		for a := layout.NetworkArena; a < layout.ScratchArena; a++ {
 			if high[a] != planned[a] {
 				t.Errorf("arena %d: highest byte %d, planned %d", a, high[a], planned[a])
@@ -327,14 +329,14 @@ func TestHighWaterSeesOverruns(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.poison(0, 1)
-	r := &Runner{arenas: a}
-	if got, want := r.HighWater(), ([layout.NumArenas]int64{}); got != want {
+	r := &Runner{arenas: a, platform: machine(t, 1)}
+	if got, want := must.Get(r.HighWater(0))(t), ([layout.NumArenas]int64{}); got != want {
 		t.Errorf("untouched: %v", got)
 	}
 	a[1][7] = 1
 	step := a[2][:129]
 	step[128] = 0
-	if got, want := r.HighWater(), ([layout.NumArenas]int64{0, 8, 129, 0}); got != want {
+	if got, want := must.Get(r.HighWater(0))(t), ([layout.NumArenas]int64{0, 8, 129, 0}); got != want {
 		t.Errorf("high water %v, want %v", got, want)
 	}
 }

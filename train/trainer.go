@@ -305,14 +305,14 @@ func (t *Trainer) Samples(graph, steps int) []int32 {
 // Results are the reports of the steps of the last piece.
 func (t *Trainer) Results() []StepResult { return t.feed.results }
 
-// TouchedBytes is the touched part of the arenas, in whole cache lines. Untouched
+// TouchedBytes is the touched part of the arenas in the memory of the host, in whole cache lines. Untouched
 // memory still holds the pattern that the executor put there.
-func (t *Trainer) TouchedBytes() int64 {
-	var sum int64
-	for _, b := range t.Runner.HighWater() {
+func (t *Trainer) TouchedBytes() (sum int64, err error) {
+	high, err := t.Runner.HighWater(t.Workload.Platform.HostMemory())
+	for _, b := range high {
 		sum += layout.Align(b)
 	}
-	return sum
+	return sum, err
 }
 
 // epoch runs what is left of the segments of one epoch: training in the given order, then the

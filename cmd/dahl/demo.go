@@ -157,7 +157,10 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 	if err != nil {
 		return err
 	}
-	used := t.TouchedBytes()
+	used, err := t.TouchedBytes()
+	if err != nil {
+		return err
+	}
 	last := t.Epochs[len(t.Epochs)-1]
 	fmt.Fprintf(stdout, "          measured:  step %s   run %s   used %s of it   energy %s\n",
 		cli.ShortTime(t.Measured.Counted.PerStep()), cli.ShortTime(t.Measured.Run), cli.ShortBytes(used), t.energyText())
