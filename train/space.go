@@ -30,6 +30,8 @@ type choices struct {
 
 	extents func() (map[string]dag.LayerLowering, error) // of the model, computed once
 
+	sets sync.Map // a list of devices: the function that gives the platform with these, which checks all models anew
+
 	mutex    sync.Mutex
 	programs map[programKey]*lowering // with a model; equal programs are lowered once
 }
@@ -137,7 +139,8 @@ func (c *choices) platformOf(set string) (*platform.Platform, error) {
 	if set = cmp.Or(set, c.fence); set == "" {
 		return c.whole, nil
 	}
-	return c.whole.Select(set)
+	selected, _ := c.sets.LoadOrStore(set, sync.OnceValues(func() (*platform.Platform, error) { return c.whole.Select(set) }))
+	return selected.(func() (*platform.Platform, error))()
 }
 
 // price is a [space.Space]'s Price.

@@ -33,15 +33,15 @@ outputs = 10
 `
 
 // writers are commands that write, in a directory with an earlier run of seed 7, a platform
-// file and a model.
+// file and a model. They search for nothing, which takes longer than to write.
 var writers = []struct {
 	line  string
 	wrote func(t *testing.T) bool // whether it did what it was asked for
 	again bool                    // run without a fault after each, unless it did it
 	part  int                     // every so many operations only, where time is short; 0: all
 }{
-	{"simulate --platform laptop --model tiny.toml --batch 3 --steps 2 --seed 8 --out run", isSeed8, true, 7},
-	{"plan --platform laptop --model tiny.toml --batch 3 --steps 2 --seed 8 --out run", isSeed8, false, 9},
+	{"simulate --platform laptop --model tiny.toml --batch 3 --steps 2 --policy heft --seed 8 --out run", isSeed8, true, 7},
+	{"plan --platform laptop --model tiny.toml --batch 3 --steps 2 --policy heft --seed 8 --out run", isSeed8, false, 9},
 	{"execute --model tiny.toml --data digits --limit 6 --batch 3 --workers 1 --seed 8 --save w.npz --checkpoint every=1steps --out run", isSeed8, false, 7},
 	{"execute --resume cut", isResumed, true, 13},
 	{"demo --out run", isSeed8, false, 19},
@@ -103,7 +103,7 @@ func TestEveryFileOperationFails(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	writeTestFile(t, "two.stg", "2\n0 1 0\n1 1 1 0\n")
-	writeTestFile(t, "grid.toml", "name = \"grid\"\n[run]\ncommand = \"simulate\"\nplatform = \"laptop\"\nmodel = \"tiny.toml\"\nsteps = 2\n[grid]\nbatch = [3]\n")
+	writeTestFile(t, "grid.toml", "name = \"grid\"\n[run]\ncommand = \"simulate\"\nplatform = \"laptop\"\nmodel = \"tiny.toml\"\nsteps = 2\npolicy = \"heft\"\n[grid]\nbatch = [3]\n")
 	t.Setenv(asDahl, "1") // the cells of an experiment are processes of this program
 	defer shortenDemo()()
 	mustRun(t, strings.Fields("execute --model tiny.toml --data digits --limit 6 --batch 3 --workers 1 --seed 7 --out run")...)
@@ -180,11 +180,11 @@ func checkWhole(t *testing.T, failed string) {
 	}
 }
 
-// shortenDemo lets the demo train once on 64 samples, on a machine that is measured for the
+// shortenDemo lets the demo train once on 64 samples, without a search, on a machine that is measured for the
 // first of all demos only. It returns what undoes that.
 func shortenDemo() func() {
 	whole := demoRun
-	demoRun.Model, demoRun.Epochs, demoRun.Limit, demoRun.Seed = "tiny.toml", 1, 64, 8
+	demoRun.Model, demoRun.Epochs, demoRun.Limit, demoRun.Seed, demoRun.Policy = "tiny.toml", 1, 64, 8, flags.ListPolicy
 	var first *calibrate.Result
 	demoRun.calibrate = func(ctx context.Context, o *flags.Options, m *nn.Model, d train.Data, c calibrate.Options) (*calibrate.Result, error) {
 		var err error

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
 	"dahl/must"
@@ -51,7 +53,8 @@ func TestBestPolicy(t *testing.T) {
 	if fenced := simulate("fenced", "--devices", "cpu"); fenced.Chosen == nil || strings.Contains(fenced.Chosen.Devices, "gpu") {
 		t.Errorf("within --devices cpu it chose %+v", fenced.Chosen)
 	}
-	tiled := simulate("tiled")
+	out := mustRun(t, "simulate", "--platform", "server", "--model", "mlp", "--out", "tiled")
+	tiled := must.Get(cli.ReadJSON[record.Summary](filepath.Join("tiled", record.SummaryFile)))(t)
 	if of := tiled.Chosen; of == nil || of.Tiles == "" || tiled.StepS >= best.StepS || math.Abs(of.TilesFaster/(best.StepS/tiled.StepS)-1) > 0.05 {
 		t.Errorf("%g s with chosen tiles, %+v; with default ones %g s", tiled.StepS, of, best.StepS)
 	}
@@ -59,7 +62,6 @@ func TestBestPolicy(t *testing.T) {
 	wantRepeated(t, "tiled")
 	simulate("replayed", "--plan", "tiled/plan.json")
 	sameFiles(t, rundir.ScheduleFile, "tiled", "replayed")
-	out := mustRun(t, "simulate", "--platform", "server", "--model", "mlp", "--out", "tiled")
 	must.Contain(t, out, "\ndevices   "+strings.ReplaceAll(tiled.Chosen.Devices, ",", ", ")+" of cpu0:36, cpu1:36, gpu0…: ", "policy best (",
 		"\ntiles     chosen for the machine by a model of the layers: ", " times as fast as default ones; --lowering default keeps to default ones\n")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"dahl/parallel"
@@ -117,6 +118,7 @@ type finder struct {
 	reserved   int                      // of them, for proofs
 	proposals  []space.Choice           // that the search has not come to
 	sets       map[string]units         // of the space, and of other candidates
+	others     sync.Map                 // by a set: the function that gives its otherUnits
 	refined    map[string]bool          // sets whose neighbours the model has ranked
 	promises   map[space.Choice]float64 // values of proposals by the model
 	sure       int                      // how well durations are known, see [schedule.Costs.LeastKnown]

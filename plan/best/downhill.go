@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 
 	"dahl/parallel"
 	"dahl/plan/space"
@@ -128,15 +129,18 @@ func (f *finder) changed(c space.Choice, random *rand.Rand) space.Choice {
 	return all[random.IntN(len(all))]
 }
 
-// otherUnits are the sets of the space that differ from one in the units of one kind of devices.
-func (f *finder) otherUnits(devices string) (sets []string) {
-	here := f.sets[devices].byKind()
-	for _, set := range f.space.Devices {
-		if len(here) > 0 && len(f.sets[set]) > 0 && differInOne(here, f.sets[set].byKind()) {
-			sets = append(sets, set)
+// otherUnits are the sets of the space that differ from one in the units of one kind of devices. They are looked for once.
+func (f *finder) otherUnits(devices string) []string {
+	sets, _ := f.others.LoadOrStore(devices, sync.OnceValue(func() (sets []string) {
+		here := f.sets[devices].byKind()
+		for _, set := range f.space.Devices {
+			if len(here) > 0 && len(f.sets[set]) > 0 && differInOne(here, f.sets[set].byKind()) {
+				sets = append(sets, set)
+			}
 		}
-	}
-	return sets
+		return sets
+	}))
+	return sets.(func() []string)()
 }
 
 // steps is how many numbers of units near one a search tries, on either side.
