@@ -3,14 +3,18 @@ package conformance
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"testing"
+	"time"
 
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/layers"
+	"dahl/platform"
+	"dahl/platforms/testmachine"
 	"dahl/schedule/layout"
 )
 
@@ -130,6 +134,102 @@ func TestExchangesRound(t *testing.T) {
 		}
 		if sliced < 2 {
 			t.Errorf("%v: %d exchanges give other bits than a tree; nothing was exchanged in slices", dtype, sliced)
+		}
+	}
+}
+
+// summed is a sum of a part on each of some devices into a region, an update of it in the slices of their exchange, and a reader of all updates on each device. No task takes
+// time.
+func summed(t testing.TB, s *dag.Stage, shape []int) *dag.Graph {
+	t.Helper()
+	b := dag.NewBuilder("summed")
+	for _, op := range []string{"add", "sum"} {
+		b.OpCosts(op, []dag.Cost{{Key: dag.AnyDevice}})
+	}
+	sum := dag.Buffer{Name: "sum", Shape: shape, Type: dag.Float32}
+	region := b.Buffer(sum)
+	updated := b.Buffer(dag.Buffer{Name: "updated", Shape: shape, Type: dag.Float32})
+	task := func(name string, device int, accesses ...dag.Access) {
+		b.Task(dag.Task{Name: fmt.Sprint(name, device), Costs: []dag.Cost{{Key: dag.AnyDevice}}, Placement: &dag.Placement{Device: s.Devices[device]}, Accesses: accesses})
+	}
+	access := func(id dag.BufferID, box dag.Box, mode dag.Mode) dag.Access {
+		return dag.Access{Region: dag.Region{Buffer: id, Box: box}, Mode: mode}
+	}
+	for k := range s.Devices {
+		task("part", k, access(region, nil, dag.Reduce))
+	}
+	if _, sliced := s.Sliced(&sum); sliced {
+		for k := range s.Devices {
+			box := dag.Whole(shape)
+			box[0] = dag.ShareOf(k, shape[0], len(s.Devices))
+			task("update", k, access(updated, box, dag.Write), access(region, box, dag.Read))
+		}
+	} else {
+		task("update", 0, access(updated, nil, dag.Write), access(region, nil, dag.Read))
+	}
+	for k := range s.Devices {
+		task("use", k, access(updated, nil, dag.Read))
+	}
+	return must.Get(b.BuildExpanded(func(string) *dag.Stage { return s }))(t)
+}
+
+// TestExchangeTimes: p devices sum b bytes and all of them get the result. Each pair has a link of its own with latency α and bandwidth B in each direction, and each device takes one
+// copy at a time. A device receives p - 1 slices of b/p bytes for the sum, and p - 1 updated ones. So ring and direct both take the time of a ring,
+//
+//	2(p - 1)(α + b/(pB))
+//
+// though the updated slices do not go around a ring: each comes from the device that wrote it. In pairs the sum takes ⌈log₂ p⌉ rounds, and then all devices get the result
+// from the first one at once, where a tree would take as many rounds again:
+//
+//	(⌈log₂ p⌉ + 1)(α + b/B)
+//
+// Where each device has one link to a switch, the first one sends p - 1 copies over it, at α + (p - 1)b/B.
+func TestExchangeTimes(t *testing.T) {
+	const latency, bandwidth = 3 * time.Microsecond, 1e9 // a byte per nanosecond
+	for _, p := range []int{2, 3, 5, 8} {
+		for _, switched := range []bool{false, true} {
+			devices := make([]platform.Device, p)
+			stage := dag.Stage{}
+			for k := range devices {
+				devices[k] = testmachine.GPU(fmt.Sprint("d", k))
+				devices[k].CopyEnginesIn, devices[k].CopyEnginesOut = 1, p
+				stage.Devices = append(stage.Devices, devices[k].Name)
+			}
+			on := testmachine.Node(t, devices...)
+			link := func(name string, latency time.Duration) platform.LinkID {
+				on.Links = append(on.Links, platform.Link{Name: name, BandwidthBytesPerSec: bandwidth, Latency: latency, Sharing: platform.Duplex, PowerSource: platform.Guess})
+				return platform.LinkID(len(on.Links) - 1)
+			}
+			for k := range p {
+				up := link(fmt.Sprint("up", k), latency)
+				for j := range p {
+					switch r := (platform.Route{From: devices[k].Memory, To: devices[j].Memory, Links: []platform.LinkID{up}, OneWay: true}); {
+					case switched && j != k:
+						on.Routes = append(on.Routes, r)
+					case j < k:
+						r.Links, r.OneWay = []platform.LinkID{link(fmt.Sprint("link", k, "-", j), latency)}, false
+						on.Routes = append(on.Routes, r)
+					}
+				}
+			}
+			must.Do(t, on.Complete())
+			for sum := range dag.NumExchanges {
+				stage.Sum = sum
+				shape := []int{7 * p, 2560}
+				slice, rounds := time.Duration(7*2560*4), time.Duration(bits.Len(uint(p-1)))
+				want := 2 * time.Duration(p-1) * (latency + slice)
+				if sum == dag.Tree {
+					all := slice * time.Duration(p)
+					want = (rounds + 1) * (latency + all)
+					if switched {
+						want += time.Duration(p-2) * all
+					}
+				}
+				s := simulated(t, decided(t, program(summed(t, &stage, shape)), how{platform: on}), 0, 1)
+				if s.Makespan != want {
+					t.Errorf("%d devices, switched %v, %v: %v, want %v", p, switched, sum, s.Makespan, want)
+				}
+			}
 		}
 	}
 }

@@ -8,7 +8,7 @@ type Exchange int
 // The exchanges. A sum over n devices has n slices along a dimension, and slice k is completed on device k. Each device then sends and receives
 // (n - 1)/n of the bytes of the sum, and as much again where all need the result. Small sums take the tree; see [Stage.Sliced].
 const (
-	Direct Exchange = iota // all devices send slice k to device k, which adds them in the order of the devices
+	Direct Exchange = iota // all devices send slice k to device k, which adds them to its own from device k + 1 on
 	Ring                   // slice k goes from device k + 1 to the next ones, each of which adds its own, and ends at device k
 	Tree                   // the whole sum is completed on the first device: device i adds the sum of device i + s, for s = 1, 2, 4, …
 	NumExchanges
@@ -82,33 +82,32 @@ func (m *merging) exchange() {
 	for k := range n {
 		slice, part := ShareOf(k, buf.Shape[dimension], n), slices.Clone(region)
 		part[dimension] = Range{max(slice.Lo, part[dimension].Lo), min(slice.Hi, part[dimension].Hi)}
-		switch {
-		case part[dimension].Len() <= 0:
-		case m.stage.Sum == Ring:
-			m.around(k, part)
-		default:
-			for _, g := range m.r.groups[1:] {
-				m.add(part, 0, g.first, k)
-			}
+		if part[dimension].Len() > 0 {
+			m.complete(k, part)
 		}
 	}
 }
 
-// around sums a slice around the ring, from the group behind device k to the last one up to it.
-func (m *merging) around(k int, part Box) {
-	behind, groups := 0, m.r.groups
-	for behind < len(groups) && groups[behind].device <= k {
-		behind++
+// complete sums a slice on device k. The ring of the groups begins with this device where it takes the parts of the others one after the other, and ends with it where a sum goes
+// around.
+func (m *merging) complete(k int, part Box) {
+	begin, groups := 0, m.r.groups
+	for begin < len(groups) && (groups[begin].device < k || groups[begin].device == k && m.stage.Sum == Ring) {
+		begin++
 	}
-	ring := slices.Concat(groups[behind:], groups[:behind])
-	last := len(ring) - 1
-	for i := 1; i < last; i++ {
-		m.add(part, ring[i].first, ring[i-1].first, ring[i].device)
+	ring := slices.Concat(groups[begin:], groups[:begin])
+	sum, last := ring[0].first, ring[len(ring)-1].first
+	for _, g := range ring[1 : len(ring)-1] {
+		if m.stage.Sum == Ring {
+			m.add(part, g.first, sum, g.device)
+			sum = g.first
+		} else {
+			m.add(part, sum, g.first, k)
+		}
 	}
-	switch a, b := ring[last].first, ring[last-1].first; {
-	case a > 0 && b > 0:
-		m.sum(part, a, b, k)
-	default: // one of the two is the region
-		m.add(part, 0, max(a, b), k)
+	if sum > 0 && last > 0 {
+		m.sum(part, last, sum, k)
+	} else { // one of the two is the region
+		m.add(part, 0, sum+last, k)
 	}
 }

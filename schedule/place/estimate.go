@@ -14,7 +14,8 @@ import (
 // The order of the transfers on each engine comes from an estimate of three steps, and as many before them as tasks lag
 // behind others. Workers run their lists. A task
 // takes its cost, and a transfer the time of its route with nothing else on it. An engine takes the transfer that has
-// been ready longest. Of several it takes the one with the earliest reader; the name breaks ties. The order is that
+// been ready longest. Of several it takes the one with the earliest reader. Of several for one reader it takes the one from the memory next to its own, around the ring of all
+// memories: so engines do not all begin with one memory. The name breaks ties. The order is that
 // in the middle step. All lanes can keep it together, whatever the times turn out to be, since a run that kept all
 // dependences started things in this order.
 const estimatedSteps = 3
@@ -304,6 +305,12 @@ func (a readyTransfer) Before(b readyTransfer) bool {
 	if a.since != b.since {
 		return a.since < b.since
 	}
-	c := cmp.Or(cmp.Compare(a.readerStep, b.readerStep), cmp.Compare(a.readerAt, b.readerAt))
+	c := cmp.Or(cmp.Compare(a.readerStep, b.readerStep), cmp.Compare(a.readerAt, b.readerAt), cmp.Compare(a.ahead(), b.ahead()))
 	return c < 0 || c == 0 && a.Compare(a.Task, b.Task) < 0
+}
+
+// ahead is how many memories the source is ahead of the destination, around the ring of all.
+func (a readyTransfer) ahead() int {
+	m, all := a.Move(a.Task), len(a.p.Memories)
+	return (int(m.From) - int(m.To) + all) % all
 }
