@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"dahl/nn/layers"
 	"dahl/platform"
 	"dahl/platforms/testmachine"
+	"dahl/schedule"
 	"dahl/schedule/layout"
 )
 
@@ -75,29 +77,91 @@ func wideNetwork(t testing.TB, dtype dag.DType, optimizer nn.Optimizer) *network
 	return n
 }
 
-// TestSlicesOfState: each of three devices has the optimiser's state of the slice that it updates, in a third of the bytes, and the parameters whole. States of small
-// parameters, whose gradients are summed in pairs, are on the first device.
-func TestSlicesOfState(t *testing.T) {
-	n, devices := wideNetwork(t, dag.Float32, nn.DefaultAdam()), []string{"gpu", "gpu1", "gpu2"}
-	n.lower(t, dag.Lowering{Stages: []dag.Stage{{From: "input", Devices: devices}}})
-	tr := n.start(t, how{platform: emulatedNode(t, 3)})
-	defer tr.runner.Close()
-	tr.step(t, 0)
-	for k := range devices {
-		want := int64(0)
-		for _, p := range n.model.Parameters() {
-			bytes, rows := 4*int64(p.Elems()), dag.ShareOf(k, p.Shape[0], 3)
-			want += layout.Align(bytes)
-			if bytes >= dag.SlicedBytes {
-				want += 2 * layout.Align(bytes/int64(p.Shape[0])*int64(rows.Len()))
-			} else if k == 0 {
-				want += 2 * layout.Align(bytes)
+// linked is three emulated GPUs beside two cores, with a link of its own for each pair.
+func linked(t testing.TB) *platform.Platform {
+	t.Helper()
+	p := emulatedNode(t, 3)
+	for _, pair := range [][2]platform.MemoryID{{1, 2}, {1, 3}, {2, 3}} {
+		link := p.Links[0]
+		link.Name = fmt.Sprintf("link%d-%d", pair[0], pair[1])
+		p.Links = append(p.Links, link)
+		p.Routes = append(p.Routes, platform.Route{From: pair[0], To: pair[1], Links: []platform.LinkID{platform.LinkID(len(p.Links) - 1)}})
+	}
+	must.Do(t, p.Complete())
+	return p
+}
+
+// TestSlices: of a gradient that three devices exchange in slices s₀, s₁, s₂ of b bytes together, device k receives and sends as many bytes in a step as follow from the definition:
+//
+//	direct  it receives s_k from both others, and sends b - s_k
+//	ring    it receives all but the slice that begins with it, s of device k - 1, and sends all but s_k, which ends with it
+//
+// Then it sends its slice of the updated weight to both others, and receives theirs. These are 2(3 - 1)/3·b in each direction where slices are equal. Each device has the optimiser's
+// state of the slice that it updates, in a third of the bytes, and the parameters whole. States of small
+// parameters, whose gradients are summed in pairs, are on the first device. A step touches as many bytes of each memory as its plan says.
+func TestSlices(t *testing.T) {
+	devices := []string{"gpu", "gpu1", "gpu2"}
+	for _, sum := range []dag.Exchange{dag.Direct, dag.Ring} {
+		n := wideNetwork(t, dag.Float32, nn.DefaultAdam())
+		n.lower(t, dag.Lowering{Stages: []dag.Stage{{From: "input", Devices: devices, Sum: sum}}})
+		tr := n.start(t, how{platform: linked(t), poison: true})
+		s := must.Get(tr.runner.Run(t.Context(), 0, 3, true))(t)
+		for k := range devices {
+			network, in, out := int64(0), int64(0), int64(0)
+			for _, p := range n.model.Parameters() {
+				bytes := 4 * int64(p.Elems())
+				slice := func(k int) int64 { return bytes / int64(p.Shape[0]) * int64(dag.ShareOf((k+3)%3, p.Shape[0], 3).Len()) }
+				network += layout.Align(bytes)
+				if bytes < dag.SlicedBytes {
+					if k == 0 {
+						network += 2 * layout.Align(bytes)
+					}
+					continue
+				}
+				network += 2 * layout.Align(slice(k))
+				in, out = in+bytes-slice(k), out+2*slice(k)
+				if sum == dag.Direct {
+					in, out = in+2*slice(k), out+bytes-slice(k)
+				} else {
+					in, out = in+bytes-slice(k-1), out+bytes-slice(k)
+				}
+			}
+			if got := tr.decision.Layouts(0)[1+k].ArenaBytes[layout.NetworkArena]; got != network {
+				t.Errorf("%v: %s has %d bytes of parameters and states, want %d", sum, devices[k], got, network)
+			}
+			memory := platform.MemoryID(1 + k)
+			gotIn, gotOut := tr.movedOfSliced(s, memory)
+			if gotIn != in || gotOut != out {
+				t.Errorf("%v: %s receives %d bytes and sends %d, want %d and %d", sum, devices[k], gotIn, gotOut, in, out)
+			}
+			high := must.Get(tr.runner.HighWater(memory))(t)
+			for _, arena := range []layout.Arena{layout.NetworkArena, layout.StepArena} {
+				if planned := tr.decision.Layouts(0)[memory].ArenaBytes[arena]; layout.Align(high[arena]) != planned {
+					t.Errorf("%v: %s touches bytes of %v up to %d, planned are %d", sum, devices[k], arena, high[arena], planned)
+				}
 			}
 		}
-		if got := tr.decision.Layouts(0)[1+k].ArenaBytes[layout.NetworkArena]; got != want {
-			t.Errorf("%s has %d bytes of parameters and states, want %d", devices[k], got, want)
+		tr.runner.Close()
+	}
+}
+
+// movedOfSliced is the bytes of sliced parameters, and of their gradients, that a memory receives from other GPUs and sends to these in the middle one of three steps.
+func (tr *training) movedOfSliced(s *schedule.Schedule, memory platform.MemoryID) (in, out int64) {
+	for _, move := range s.Transfers {
+		name := tr.prog.Graphs[0].Buffers[move.Buffer].Name
+		of := slices.ContainsFunc(tr.model.Parameters(), func(p nn.Parameter) bool {
+			base, _, _ := strings.Cut(strings.TrimPrefix(name, "grad."), ".acc")
+			return base == p.Name && 4*int64(p.Elems()) >= dag.SlicedBytes
+		})
+		switch {
+		case !of || move.Step != 1 || move.From == 0 || move.To == 0:
+		case move.To == memory:
+			in += move.Bytes
+		case move.From == memory:
+			out += move.Bytes
 		}
 	}
+	return in, out
 }
 
 // TestExchangesRound: one step of a network whose weights are large enough to be exchanged in slices. Whatever the order of its sums, a weight is within the bound of
