@@ -11,6 +11,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/layers"
+	"dahl/schedule/layout"
 )
 
 // TestSharedStages: a step whose samples five devices share is the step of tiles of one sample with five accumulators, to the bit, if the devices sum in
@@ -59,15 +60,47 @@ func TestSharedStages(t *testing.T) {
 	}
 }
 
+// wideNetwork has gradients that are exchanged in slices: of a convolution, 67×31×3×3 elements, and of a dense layer, 71×268.
+func wideNetwork(t testing.TB, dtype dag.DType, optimizer nn.Optimizer) *network {
+	t.Helper()
+	m := must.Get(nn.New("wide", []int{1, 8, 8}, layers.Conv2D{Filters: 31, Kernel: 3, Pad: 1}, layers.ReLU{}, layers.MaxPool{Size: 2},
+		layers.Conv2D{Filters: 67, Kernel: 3}, layers.ReLU{}, layers.Flatten{}, layers.Dense{Outputs: 71}, layers.ReLU{}, layers.Dense{Outputs: 10}))(t)
+	n := &network{model: m, dtype: dtype, epochs: 1, optimizer: optimizer}
+	n.train = must.Get(data.Open("digits", data.Options{Limit: 97}))(t)
+	n.test = n.train
+	return n
+}
+
+// TestSlicesOfState: each of three devices has the optimiser's state of the slice that it updates, in a third of the bytes, and the parameters whole. States of small
+// parameters, whose gradients are summed in pairs, are on the first device.
+func TestSlicesOfState(t *testing.T) {
+	n, devices := wideNetwork(t, dag.Float32, nn.DefaultAdam()), []string{"gpu", "gpu1", "gpu2"}
+	n.lower(t, dag.Lowering{Stages: []dag.Stage{{From: "input", Devices: devices}}})
+	tr := n.start(t, how{platform: emulatedNode(t, 3)})
+	defer tr.runner.Close()
+	tr.step(t, 0)
+	for k := range devices {
+		want := int64(0)
+		for _, p := range n.model.Parameters() {
+			bytes, rows := 4*int64(p.Elems()), dag.ShareOf(k, p.Shape[0], 3)
+			want += layout.Align(bytes)
+			if bytes >= dag.SlicedBytes {
+				want += 2 * layout.Align(bytes/int64(p.Shape[0])*int64(rows.Len()))
+			} else if k == 0 {
+				want += 2 * layout.Align(bytes)
+			}
+		}
+		if got := tr.decision.Layouts(0)[1+k].ArenaBytes[layout.NetworkArena]; got != want {
+			t.Errorf("%s has %d bytes of parameters and states, want %d", devices[k], got, want)
+		}
+	}
+}
+
 // TestExchangesRound: one step of a network whose weights are large enough to be exchanged in slices. Whatever the order of its sums, a weight is within the bound of
 // stepErrors of the exact one. So two exchanges are at most twice that apart. Each order gives the same bits again.
 func TestExchangesRound(t *testing.T) {
 	for dtype, a := range map[dag.DType]arithmetic{dag.Float32: float32Sums, dag.Float64: float64Sums} {
-		m := must.Get(nn.New("wide", []int{1, 8, 8}, layers.Conv2D{Filters: 31, Kernel: 3, Pad: 1}, layers.ReLU{}, layers.MaxPool{Size: 2},
-			layers.Conv2D{Filters: 67, Kernel: 3}, layers.ReLU{}, layers.Flatten{}, layers.Dense{Outputs: 71}, layers.ReLU{}, layers.Dense{Outputs: 10}))(t)
-		n := &network{model: m, dtype: dtype, epochs: 1, optimizer: nn.SGD{LearningRate: trajectoryRate}}
-		n.train = must.Get(data.Open("digits", data.Options{Limit: 97}))(t)
-		n.test = n.train
+		n := wideNetwork(t, dtype, nn.SGD{LearningRate: trajectoryRate})
 		var bounds map[string][]float64
 		var first map[string][]float64
 		sliced := 0
@@ -79,7 +112,7 @@ func TestExchangesRound(t *testing.T) {
 			tr.step(t, 0)
 			after := tr.parameters()
 			if first == nil {
-				first, bounds = after, a.stepErrors(m, before, tr.images(0), tr.labels(0), trajectoryRate)
+				first, bounds = after, a.stepErrors(n.model, before, tr.images(0), tr.labels(0), trajectoryRate)
 			}
 			different := false
 			for name, w := range after {

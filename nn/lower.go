@@ -70,7 +70,7 @@ type lowerer struct {
 	graph  *dag.Graph // that the passes so far have made
 
 	stageOfLayer map[string]int                  // by name, as far as it has been asked for
-	ofDevices    map[dag.BufferID][]dag.BufferID // of a buffer that each device has for itself: those of all devices
+	ofDevices    map[dag.BufferID][]dag.BufferID // of a buffer that each device has for itself: the buffers of all devices
 	filled       map[dag.BufferID]bool           // those that some task writes
 
 	b     *dag.Builder

@@ -68,6 +68,11 @@ func (s *sharedStorages) add(b *dag.Buffer, p sharedPlace, listed *Listed, graph
 	}
 	p.offset, p.listed = at, ok
 	other, known := s.place[b.Name]
+	if known && p.arena == NetworkArena && other.arena == NetworkArena { // graphs may have other rows of it
+		p.bytes = max(p.bytes, other.bytes)
+		other.bytes = p.bytes
+		s.place[b.Name] = other
+	}
 	switch {
 	case known && (other.bytes != p.bytes || other.arena != p.arena):
 		return fmt.Errorf("buffer %q has %d bytes as %s in graph %q, and something else in another graph", b.Name, p.bytes, b.Role, graph)

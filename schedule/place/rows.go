@@ -7,8 +7,10 @@ import (
 )
 
 // rowsUsed finds the storages with only some rows in use in a memory, neighbours along the first dimension, such as a
-// device's samples of a batch. Their replicas there hold these rows and no others. The storages live within a step,
-// away from home, and no view cuts their first dimension in another way.
+// device's samples of a batch, or its slice of the optimiser's state. Their replicas there hold these rows and no others. The storages are away from home, and
+// no view cuts their first dimension in another way.
+//
+// Parameters and states come from home before the first step of a run and go back after the last one. So graphs may have different rows of them.
 func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[location]dag.Range {
 	g := t.g
 	used := map[location]dag.Range{}
@@ -22,14 +24,22 @@ func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[
 	if !slices.Contains(inRows, true) {
 		return nil
 	}
+	addMove := func(m *Move) {
+		if inRows[m.Buffer] {
+			rows := g.AtomRows(m.Atoms)
+			add(location{m.Buffer, m.From}, rows)
+			add(location{m.Buffer, m.To}, rows)
+		}
+	}
+	for _, moves := range [2][]*Move{t.enter, t.leave} {
+		for _, m := range moves {
+			addMove(m)
+		}
+	}
 	for i := range items {
 		task, m := item(i)
 		if m != nil {
-			if inRows[m.Buffer] {
-				rows := g.AtomRows(m.Atoms)
-				add(location{m.Buffer, m.From}, rows)
-				add(location{m.Buffer, m.To}, rows)
-			}
+			addMove(m)
 			continue
 		}
 		for _, a := range g.Tasks[task].Accesses {
@@ -55,7 +65,8 @@ func (t *traffic) inRows() []bool {
 	for b := range g.Buffers {
 		buf := &g.Buffers[b]
 		if buf.ViewOf == dag.None {
-			may[b] = written[b] && !g.Carried(dag.BufferID(b)) && len(buf.Shape) > 0 && buf.Shape[0] > 1
+			ofNetwork := buf.Role == dag.Parameter || buf.Role == dag.State
+			may[b] = (ofNetwork || written[b] && !g.Carried(dag.BufferID(b))) && len(buf.Shape) > 0 && buf.Shape[0] > 1
 		} else if len(buf.Shape) == 0 || buf.Shape[0] != g.Buffers[buf.ViewOf].Shape[0] {
 			may[buf.ViewOf] = false // owners come before their views
 		}
