@@ -10,7 +10,8 @@ import (
 // Several devices may share a stage. Each has a part of one dimension: of the samples of a micro-batch, of outputs, or of rows. No tile crosses
 // the bounds of these parts. A task is placed on the device with the middle of its tile. Layers and other tasks without that dimension have it as follows:
 //
-//	outputs  the input gradient of a layer without weights, such as a ReLU, is shared along its inputs
+//	outputs  the input gradient of a layer without weights, such as a ReLU, is shared along its inputs; so are all passes of a layer with weights that
+//	         the lowering cuts along inputs, whose results are sums over devices
 //	any      all other operations without the dimension are shared along samples, such as the loss
 //
 // A task that has neither, such as the statistics of a batch normalisation over all samples, is placed on the first device.
@@ -47,15 +48,37 @@ func (l *lowerer) sharing(layer string) *dag.Stage {
 	return nil
 }
 
+// sharedAlong is the dimension that devices share of a layer: inputs, if they share outputs and the lowering cuts a layer with weights along its inputs.
+func (l *lowerer) sharedAlong(layer string) dag.Dimension {
+	s := l.sharing(layer)
+	if i := l.m.stageNamed(layer); s.Along == dag.AlongOutputs && i >= 0 && l.m.Stages[i].Traits.Weight {
+		if inputs := l.opt.Lowering.Of(layer).Forward.Inputs; inputs > 0 && inputs < l.m.Stages[i].In[0][0] {
+			return dag.AlongInputs
+		}
+	}
+	return s.Along
+}
+
+// sharedWeight is the dimension along which copies, gradients and updates of a layer's weight are cut, and its index in the weight and in a copy.
+func (l *lowerer) sharedWeight(n *Node, f Form) (along dag.Dimension, of, copied int) {
+	if f.Inputs != f.Outputs && l.sharing(n.Name) != nil && l.sharedAlong(n.Name) == dag.AlongInputs {
+		return dag.AlongInputs, 1, f.Inputs
+	}
+	return dag.AlongOutputs, 0, f.Outputs
+}
+
 // shareSides says which side of an operation of a layer the devices share, if there are several.
 func (l *lowerer) shareSides(layer string, sides []side) {
 	s := l.sharing(layer)
 	if s == nil {
 		return
 	}
-	along := []dag.Dimension{s.Along, dag.AlongSamples}
-	if s.Along == dag.AlongOutputs {
+	along := []dag.Dimension{l.sharedAlong(layer), dag.AlongSamples}
+	switch along[0] {
+	case dag.AlongOutputs:
 		along = slices.Insert(along, 1, dag.AlongInputs)
+	case dag.AlongInputs:
+		along = slices.Insert(along, 1, dag.AlongOutputs)
 	}
 	for _, d := range along {
 		i := slices.IndexFunc(sides, func(s side) bool { return s.along == d && s.cuttable && s.extent > 1 })
@@ -179,8 +202,12 @@ func (l *lowerer) cutShares() {
 			ll.InputGradient = mirrored(ll.Forward, s.Out, s.In[0])
 		}
 		back := &ll.InputGradient
-		switch {
-		case of.Along == dag.AlongOutputs:
+		switch along := l.sharedAlong(s.Name); {
+		case along == dag.AlongInputs:
+			limit(&ll.Forward, along, in[0])
+			limit(&ll.WeightGradient, along, in[0])
+			limit(back, along, in[0])
+		case along == dag.AlongOutputs:
 			limit(&ll.Forward, dag.AlongOutputs, out[0])
 			limit(&ll.WeightGradient, dag.AlongOutputs, out[0])
 			if s.Traits.Weight {

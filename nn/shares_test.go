@@ -29,6 +29,9 @@ func TestSharesOfTiles(t *testing.T) {
 		{dag.AlongOutputs, dag.Cut{}, "fc3.forward[", map[string]string{"0:7,0:3": "a", "0:7,3:6": "b", "0:7,6:10": "c"}},
 		{dag.AlongOutputs, dag.Cut{}, "fc3.backward.weight[", map[string]string{"0:7,0:3": "a", "0:7,3:6": "b", "0:7,6:10": "c"}},
 		{dag.AlongOutputs, dag.Cut{}, "fc3.backward.input[", map[string]string{"0:7,0:84,outputs=0:3": "a", "0:7,0:84,outputs=3:6": "b", "0:7,0:84,outputs=6:10": "c"}},
+		{dag.AlongOutputs, dag.Cut{Inputs: 40}, "fc2.forward[", map[string]string{"0:7,0:84,inputs=0:40": "a", "0:7,0:84,inputs=40:80": "b", "0:7,0:84,inputs=80:120": "c"}},
+		{dag.AlongOutputs, dag.Cut{Inputs: 40}, "fc2.update.weight[", map[string]string{"0:40": "a", "40:80": "b", "80:120": "c"}},
+		{dag.AlongOutputs, dag.Cut{Inputs: 3}, "conv2.backward.oihw[", map[string]string{"0:2": "a", "2:4": "b", "4:6": "c"}},
 		{dag.AlongRows, dag.Cut{}, "conv2.forward[", map[string]string{"0:7,0:16,rows=0:1": "a", "0:7,0:16,rows=1:3": "b", "0:7,0:16,rows=3:5": "c"}},
 		{dag.AlongRows, dag.Cut{}, "fc1.forward[", map[string]string{"0:2,0:120": "a", "2:4,0:120": "b", "4:7,0:120": "c"}},
 	} {

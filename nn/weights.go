@@ -77,8 +77,9 @@ func (l *lowerer) copyWeight(n *Node, p *packing, also []dag.Access) {
 	shape, name := n.Params[0].Shape, n.Params[0].Name
 	copied := l.form(n, &p.Form)
 	p.parameter = l.viewed(n.weights[0], name+"."+nchw, shape, p.From)
-	l.ranges(n, dag.AlongOutputs, p.From[0], dag.ForwardPass, func(r dag.Range) dag.Task {
-		accesses := []dag.Access{writes(copied.id, boxAt(p.Shape, p.Outputs, r)), reads(p.parameter, boxOf(p.From, r))}
+	along, of, to := l.sharedWeight(n, p.Form)
+	l.ranges(n, along, p.From[of], dag.ForwardPass, func(r dag.Range) dag.Task {
+		accesses := []dag.Access{writes(copied.id, boxAt(p.Shape, to, r)), reads(p.parameter, boxAt(p.From, of, r))}
 		return rangeTask(n, phaseForward, p.Layout, r, append(accesses, also...)...)
 	})
 	if p.seen = *copied; !slices.Equal(shape, p.From) {
@@ -95,7 +96,7 @@ func (l *lowerer) form(n *Node, f *Form) *weight {
 // turnsAtOnce reports whether the task that packs the weight also turns it. It does in a
 // training step of layers that are not split, where fewer tasks are better.
 func (l *lowerer) turnsAtOnce(n *Node) bool {
-	return l.opt.Train && !l.opt.apart && n.in.grad != none && n.forwardWhole(n.tiles)
+	return l.opt.Train && !l.opt.apart && n.in.grad != none && l.sharing(n.Name) == nil && n.forwardWhole(n.tiles)
 }
 
 // forwardWhole reports whether a forward task has all samples and outputs.
@@ -111,7 +112,7 @@ func (n *Node) Turned() Operand {
 		w, from := l.form(n, n.packing.Turned), n.Params[0].Shape
 		n.turned = w
 		along, dim, at := dag.AlongInputs, 1, w.Inputs
-		if s := l.sharing(n.Name); s != nil && s.Along == dag.AlongOutputs {
+		if s := l.sharing(n.Name); s != nil && l.sharedAlong(n.Name) == dag.AlongOutputs {
 			along, dim, at = dag.AlongOutputs, 0, w.Outputs // whose gradients each device has
 		}
 		l.ofBatch(func() {
@@ -207,8 +208,9 @@ func (l *lowerer) unpack(n *Node, p *packing) {
 	name := "grad." + n.Params[0].Name
 	to := l.viewed(n.grads[0], name+"."+nchw, n.Params[0].Shape, p.From)
 	copied, _ := l.b.BufferNamed(name + "." + p.Layout)
-	l.ranges(n, dag.AlongOutputs, p.From[0], dag.WeightGradientPass, func(r dag.Range) dag.Task {
-		return rangeTask(n, phaseBackward, p.Back, r, writes(to, boxOf(p.From, r)), reads(copied, boxAt(p.Shape, p.Outputs, r)))
+	along, of, at := l.sharedWeight(n, p.Form)
+	l.ranges(n, along, p.From[of], dag.WeightGradientPass, func(r dag.Range) dag.Task {
+		return rangeTask(n, phaseBackward, p.Back, r, writes(to, boxAt(p.From, of, r)), reads(copied, boxAt(p.Shape, at, r)))
 	})
 }
 
@@ -255,8 +257,9 @@ func (l *lowerer) updates(n *Node) {
 			continue // the layer that has it first updates it
 		}
 		states := l.states(p)
+		_, of := l.updated(n, i)
 		l.updateTasks(n, i, func(r dag.Range) dag.Task {
-			box := boxOf(p.Shape, r)
+			box := boxAt(p.Shape, of, r)
 			accesses := []dag.Access{updates(n.weights[i], box), reads(grad, box), reads(l.hyper, nil)}
 			for _, s := range states {
 				accesses = append(accesses, updates(s, box))
@@ -282,7 +285,8 @@ func (l *lowerer) updateTasks(n *Node, param int, part func(dag.Range) dag.Task)
 // updates the parameter.
 func (l *lowerer) updateSides(n *Node, param int) []side {
 	shape, s := n.Params[param].Shape, l.sharing(n.Name)
-	sides := l.rangeSides(n, dag.AlongOutputs, shape[0], dag.WeightGradientPass)
+	along, of := l.updated(n, param)
+	sides := l.rangeSides(n, along, shape[of], dag.WeightGradientPass)
 	if s != nil && sides[0].shares == 0 {
 		grad := l.b.BufferAt(n.grads[param])
 		if _, sliced := s.Sliced(&grad); sliced {
@@ -294,6 +298,15 @@ func (l *lowerer) updateSides(n *Node, param int) []side {
 		return nil
 	}
 	return sides
+}
+
+// updated is the dimension along which updates of a parameter are cut, and its index.
+func (l *lowerer) updated(n *Node, param int) (along dag.Dimension, of int) {
+	if param > 0 || len(n.Params[0].Shape) < 2 {
+		return dag.AlongOutputs, 0
+	}
+	along, of, _ = l.sharedWeight(n, n.parameter().Form)
+	return along, of
 }
 
 // updatesOf is the number of tasks that update a parameter.

@@ -215,7 +215,7 @@ func (s *Split) pair(n *Network, l *dag.Lowering) {
 	}
 }
 
-// firstFeatures is the first layer behind all layers that can be cut along rows. False means that there is none.
+// firstFeatures is the first layer behind all layers that can be cut along rows. False means that there are only such layers.
 func (n *Network) firstFeatures() (layer string, ok bool) {
 	for _, of := range slices.Backward(n.Layers) {
 		if of.Rows > 1 {
@@ -223,7 +223,7 @@ func (n *Network) firstFeatures() (layer string, ok bool) {
 		}
 		layer = of.Name
 	}
-	return "", false
+	return n.Layers[0].Name, true
 }
 
 // leastCapacity is the size of the smallest memory of some devices; 0 means not known.
@@ -240,8 +240,11 @@ func leastCapacity(p *platform.Platform, seats []Seat) (least int64) {
 func (s *Split) stages(n *Network, l dag.Lowering, seats []Seat) (all []dag.Stage, err error) {
 	groups := slices.Collect(slices.Chunk(seats, max(1, s.Devices)))
 	if s.Order == "" {
-		all = []dag.Stage{stageOn(n.Layers[0].Name, groups[0], s.Images, s.Sum)}
-		if features, ok := n.firstFeatures(); ok && s.Images != s.Features {
+		features, ok := n.firstFeatures()
+		if s.Images == s.Features || features != n.Layers[0].Name {
+			all = append(all, stageOn(n.Layers[0].Name, groups[0], s.Images, s.Sum))
+		}
+		if ok && s.Images != s.Features {
 			all = append(all, stageOn(features, groups[0], s.Features, s.Sum))
 		}
 		return all, nil
