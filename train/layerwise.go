@@ -61,6 +61,13 @@ func (m *modelled) tilings(devices string) (*tiling.Network, error) {
 
 // estimate is a [space.Space]'s Estimate.
 func (m *modelled) estimate(choice space.Choice, aim problem.Aim) (float64, bool) {
+	if choice.Strategy != "" {
+		s, err := m.stagedBy(choice)
+		if err != nil {
+			return 0, false
+		}
+		return s.estimated(aim)
+	}
 	l := *m.choices.Lowering
 	if choice.Tiles != (tiling.Tiling{}) {
 		n, err := m.tilings(choice.Devices)

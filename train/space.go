@@ -11,6 +11,7 @@ import (
 	"dahl/plan/problem"
 	"dahl/plan/shares"
 	"dahl/plan/space"
+	"dahl/plan/strategy"
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
@@ -37,8 +38,9 @@ type choices struct {
 }
 
 type programKey struct {
-	grain grain
-	tiles tiling.Tiling
+	grain  grain
+	tiles  tiling.Tiling
+	staged space.Choice // with a strategy; else the zero value
 }
 
 // lowering is a lowering and the first graph of its program.
@@ -62,11 +64,11 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 		return nil, err
 	}
 	if tiles[0] == tiling.Of(tiling.Base{Kind: tiling.Default}) {
-		c.programs[programKey{grainOf(w.Platform), tiles[0]}] = &lowering{lowering: w.Lowering, program: firstOf(w.Program)}
+		c.programs[programKey{grain: grainOf(w.Platform), tiles: tiles[0]}] = &lowering{lowering: w.Lowering, program: firstOf(w.Program)}
 	}
 	s := &Space{space.Space{Devices: space.Sets(p, w.Program.Graphs[0]), Tiles: tiles, Price: c.price, Skips: c.skips}, c}
+	model := sync.OnceValues(c.model)
 	if w.Model != nil {
-		model := sync.OnceValues(c.model)
 		s.Estimate = func(choice space.Choice, aim problem.Aim) (float64, bool) {
 			m, err := model()
 			if err != nil {
@@ -87,7 +89,10 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 	}
 	if tiles[0] != (tiling.Tiling{}) {
 		s.Layers = append(plan.LayersByWork(w.Program.Graphs[0]), "")
-		s.Neighbourhoods = []space.Neighbourhood{c.neighbourhood((*tiling.Network).Neighbours), c.neighbourhood((*tiling.Network).Further), c.neighbourhood((*tiling.Network).Mixed)}
+		for _, near := range []tiling.Neighbourhood{(*tiling.Network).Neighbours, (*tiling.Network).Further, (*tiling.Network).Mixed} {
+			s.Neighbourhoods = append(s.Neighbourhoods, c.neighbourhood(near, model))
+		}
+		s.Strategies = c.strategies(p)
 		s.Shares = func(ctx context.Context) (*shares.Step, *platform.Platform, error) {
 			made, err := c.shares(ctx)
 			return made, p, err
@@ -116,8 +121,15 @@ func (w *Workload) tilings() (*tiling.Network, error) {
 }
 
 // neighbourhood is one of a [space.Space].
-func (c *choices) neighbourhood(near tiling.Neighbourhood) space.Neighbourhood {
+func (c *choices) neighbourhood(near tiling.Neighbourhood, model func() (*modelled, error)) space.Neighbourhood {
 	return func(choice space.Choice, layer string) (similar []space.Choice, err error) {
+		if choice.Strategy != "" {
+			m, err := model()
+			if err != nil {
+				return nil, err
+			}
+			return m.nearStrategies(choice)
+		}
 		p, err := c.platformOf(choice.Devices)
 		if err != nil {
 			return nil, err
@@ -173,10 +185,13 @@ func (c *choices) workloadOf(choice space.Choice) (*Workload, error) {
 	}
 	w := c.Workload
 	w.Platform, w.Decision, w.Options.Devices = p, nil, cmp.Or(choice.Devices, c.fence)
-	if w.Model == nil || choice.Tiles == (tiling.Tiling{}) {
+	if w.Model == nil || choice.Tiles == (tiling.Tiling{}) && choice.Strategy == "" {
 		return &w, w.checkStages()
 	}
-	key := programKey{grainOf(p), choice.Tiles}
+	key := programKey{grain: grainOf(p), tiles: choice.Tiles}
+	if choice.Strategy != "" {
+		key.staged = choice
+	}
 	c.mutex.Lock()
 	made, ok := c.programs[key]
 	if !ok {
@@ -186,20 +201,16 @@ func (c *choices) workloadOf(choice space.Choice) (*Workload, error) {
 	c.mutex.Unlock()
 	made.once.Do(func() {
 		if made.program == nil {
-			made.err = asInput(c.lower(made, &w, choice.Tiles))
+			made.err = asInput(c.lower(made, &w, choice))
 		}
 	})
 	w.Lowering, w.Program = made.lowering, made.program
 	return &w, made.err
 }
 
-// lower lowers the first graph of a workload with some tiles.
-func (c *choices) lower(made *lowering, w *Workload, tiles tiling.Tiling) error {
-	t, err := c.tilings(w.Platform)
-	if err != nil {
-		return err
-	}
-	l, err := t.Lowering(tiles)
+// lower lowers the first graph of a workload with the tiles or the strategy of a choice.
+func (c *choices) lower(made *lowering, w *Workload, choice space.Choice) error {
+	l, err := c.loweringOf(w, choice)
 	if err != nil {
 		return err
 	}
@@ -208,6 +219,22 @@ func (c *choices) lower(made *lowering, w *Workload, tiles tiling.Tiling) error 
 	options.FirstStep = true
 	made.program, err = nn.NewProgram(w.Model, options)
 	return err
+}
+
+// loweringOf is the lowering of a choice, on the devices of a workload.
+func (c *choices) loweringOf(w *Workload, choice space.Choice) (l dag.Lowering, err error) {
+	if choice.Strategy != "" {
+		by, err := strategy.ByName(choice.Strategy)
+		if err != nil {
+			return l, err
+		}
+		return by.Split.Lowering(w.network(DefaultLowering(w.Model, w.Platform, w.Options.Batch, w.Options.Type)))
+	}
+	t, err := c.tilings(w.Platform)
+	if err != nil {
+		return l, err
+	}
+	return t.Lowering(choice.Tiles)
 }
 
 // tilings are the tilings of the network on some devices.

@@ -153,9 +153,9 @@ func (w *workload) takeFaster(c *plan.SetComparison, runs []alone, result *plan.
 		}
 		result, w.Workload = other.result, other.w.Workload
 		chosen := w.choiceOf(w.Options.Devices, cli.Seconds(step))
-		if tiles := other.w.chosenDevices; tiles != nil && tiles.Tiles != "" {
+		if tiles := other.w.chosenDevices; tiles != nil && (tiles.Tiles != "" || tiles.Strategy != "") {
 			chosen = cmp.Or(chosen, &record.ChosenDevices{})
-			chosen.Tiles, chosen.TilesFaster = tiles.Tiles, tiles.TilesFaster
+			chosen.Tiles, chosen.Strategy, chosen.TilesFaster = tiles.Tiles, tiles.Strategy, tiles.TilesFaster
 		}
 		w.chosenDevices = chosen
 		c.Replan(len(c.Rows)-1, w.figures(result))
@@ -172,7 +172,7 @@ func (w *workload) defaultSpace() (*train.Space, error) {
 		return nil, err
 	}
 	if !w.opts.ChoosesTiles() {
-		s.Layers, s.Neighbourhoods = nil, nil
+		s.Layers, s.Neighbourhoods, s.Strategies = nil, nil, nil
 	}
 	if !slices.Contains(s.Devices, "") { // there are too many sets
 		s.Devices = append(s.Devices, "")
@@ -219,15 +219,17 @@ func hasDefaultTiles(t best.Attempt) bool {
 	return t.Tiles == tiling.Of(tiling.Base{Kind: tiling.Default})
 }
 
-// withTiles adds the chosen tiles of a search, compared with its fastest plan with default ones.
+// withTiles adds the chosen tiles or the strategy of a search, compared with its fastest plan with default tiles.
 func withTiles(c *record.ChosenDevices, found *best.Result) *record.ChosenDevices {
-	if found.Tiles.Kind == 0 || hasDefaultTiles(best.Attempt{Choice: found.Choice}) {
+	if found.Tiles.Kind == 0 && found.Strategy == "" || hasDefaultTiles(best.Attempt{Choice: found.Choice}) {
 		return c
 	}
 	if c == nil {
 		c = &record.ChosenDevices{}
 	}
-	c.Tiles = found.Tiles.String()
+	if c.Strategy = found.Strategy; c.Strategy == "" {
+		c.Tiles = found.Tiles.String()
+	}
 	if i := slices.IndexFunc(found.Tried, hasDefaultTiles); i >= 0 {
 		c.TilesFaster = found.Tried[i].Makespan.Seconds() / found.Makespan.Seconds()
 	}

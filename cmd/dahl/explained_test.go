@@ -38,7 +38,7 @@ func TestExplainedRun(t *testing.T) {
 		t.Fatalf("spread %+v, next %+v; printed\n%s", s.Spread, s.Next, text)
 	}
 	for _, want := range []string{
-		"chosen " + words.Choice(s.Chosen.Devices, s.Chosen.Tiles), fmt.Sprintf("cpu: %d of the tasks on", tasks),
+		"chosen " + words.Choice(s.Chosen.Devices, s.Chosen.Tiles, s.Chosen.Strategy), fmt.Sprintf("cpu: %d of the tasks on", tasks),
 		fmt.Sprintf("why %s in %s", cli.ShortJoules(f.StepJ), cli.ShowTime(f.StepS)),
 		"spread " + cli.ShortJoules(s.Spread.Chosen.Low) + " to " + cli.ShortJoules(s.Spread.Chosen.High),
 	} {

@@ -39,7 +39,7 @@ func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
 	err := dir.Write(record.FrontFile, func(out io.Writer) error {
 		lines := [][]string{record.FrontColumns}
 		for _, p := range points {
-			lines = append(lines, []string{record.Number(p.Makespan.Seconds()).CSV(), record.Number(p.Joules).CSV(), p.Devices, p.Tiles.String(), p.Policy, record.YesNo(p.front), record.YesNo(p.chosen)})
+			lines = append(lines, []string{record.Number(p.Makespan.Seconds()).CSV(), record.Number(p.Joules).CSV(), p.Devices, cmp.Or(p.Strategy, p.Tiles.String()), p.Policy, record.YesNo(p.front), record.YesNo(p.chosen)})
 		}
 		return tables.WriteCSV(out, lines)
 	})

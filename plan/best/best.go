@@ -117,6 +117,7 @@ type finder struct {
 	left       int                      // nodes
 	reserved   int                      // of them, for proofs
 	proposals  []space.Choice           // that the search has not come to
+	strategies []space.Ranked           // likewise, choices with strategies
 	sets       map[string]units         // of the space, and of other candidates
 	others     sync.Map                 // by a set: the function that gives its otherUnits
 	refined    map[string]bool          // sets whose neighbours the model has ranked
@@ -173,7 +174,7 @@ func (f *finder) passes() []pass {
 	case f.Policy != nil:
 		return []pass{{f.begin, 0}, {f.rounds, 1}}
 	case f.Brief:
-		return []pass{{f.begin, 0}, {f.rounds, 1}, {f.dropIdle, 0}}
+		return []pass{{f.begin, 0}, {f.rounds, 1}, {f.tryPromising, 1}, {f.dropIdle, 0}}
 	}
 	return []pass{{f.begin, 0}, {f.rounds, forSearch}, {f.simulateFront, forSearch + 0.05}, {f.boundAll, forSearch + 0.2}, {f.boundTogether, 0}, {f.prove, 1}}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"dahl/dag"
@@ -22,11 +23,27 @@ func (c *candidate) first(ctx context.Context, f *finder) error {
 	if f.Policy != nil {
 		return c.planByOne(ctx, f, f.Policy)
 	}
+	if policy.HasStages(c.priced.Program.Graphs[0]) {
+		return c.planByEach(ctx, f, c.orders())
+	}
 	policies := []schedule.Policy{policy.HEFT}
 	if _, others := c.classes(); others > 1 {
 		policies = append(policies, policy.DataParallel)
 	}
 	return c.planByEach(ctx, f, append(policies, c.apart()...))
+}
+
+// orders are the policies for stages: the one that a strategy names, HEFT for a strategy without an order, or else all orders.
+func (c *candidate) orders() []schedule.Policy {
+	if c.Strategy == "" {
+		return policy.Pipelines()
+	}
+	for _, order := range policy.Pipelines() {
+		if strings.Contains("+"+c.Strategy, "+"+order.Doc().Name+":") {
+			return []schedule.Policy{order}
+		}
+	}
+	return []schedule.Policy{policy.HEFT}
 }
 
 // apart is the policy for processors together with other devices.

@@ -107,11 +107,11 @@ func (f *finder) similar(ctx context.Context, c *candidate, most int) (some []sp
 	return some[:min(most, len(some))]
 }
 
-// changed is a choice with another number of a layer, or other units of one kind of devices. It is the choice itself where that has no
+// changed is a choice with another number of a layer, or other units of one kind of devices; one with a strategy has another near it. It is the choice itself where that has no
 // such neighbours, or no such tiles.
 func (f *finder) changed(c space.Choice, random *rand.Rand) space.Choice {
 	var all []space.Choice
-	if len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0 {
+	if c.Strategy == "" && (len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0) {
 		sets := f.otherUnits(c.Devices)
 		if near := f.nearUnits(c.Devices); f.space.Estimate != nil && len(near) > 0 && random.IntN(2) == 0 {
 			sets = near

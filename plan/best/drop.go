@@ -15,7 +15,7 @@ import (
 // be another one on the smaller set. Then the plan keeps its set.
 func (f *finder) dropIdle(ctx context.Context) error {
 	c := f.best
-	choice := space.Choice{Devices: c.usedBy(c.Plan), Tiles: c.Tiles}
+	choice := space.Choice{Devices: c.usedBy(c.Plan), Tiles: c.Tiles, Strategy: c.Strategy}
 	if choice.Devices == c.units().String() {
 		return nil
 	}

@@ -26,21 +26,23 @@ type Explanation struct {
 
 // Chosen is the plan of a search.
 type Chosen struct {
-	Devices string        `json:"devices"`
-	Tiles   tiling.Tiling `json:"tiles,omitzero"`
-	Policy  string        `json:"policy"`
-	Figures Figures       `json:"figures"`
-	Why     Why           `json:"why"`
-	Use     []Use         `json:"use"`              // of each device of the choice
-	Layers  []Layer       `json:"layers,omitempty"` // in the order of the graph
+	Devices  string        `json:"devices"`
+	Tiles    tiling.Tiling `json:"tiles,omitzero"`
+	Strategy string        `json:"strategy,omitempty"`
+	Policy   string        `json:"policy"`
+	Figures  Figures       `json:"figures"`
+	Why      Why           `json:"why"`
+	Use      []Use         `json:"use"`              // of each device of the choice
+	Layers   []Layer       `json:"layers,omitempty"` // in the order of the graph
 }
 
 // Option is one alternative to the chosen choice, or the best of several.
 type Option struct {
-	Of      string        `json:"of,omitempty"` // the device or the kind of which there are more units, or fewer
-	Devices string        `json:"devices"`
-	Tiles   tiling.Tiling `json:"tiles,omitzero"`
-	Policy  string        `json:"policy,omitempty"`
+	Of       string        `json:"of,omitempty"` // the device or the kind of which there are more units, or fewer
+	Devices  string        `json:"devices"`
+	Tiles    tiling.Tiling `json:"tiles,omitzero"`
+	Strategy string        `json:"strategy,omitempty"`
+	Policy   string        `json:"policy,omitempty"`
 	// Nil Figures mean that a bound alone says how the option compares. Why belongs to the next best.
 	Figures *Figures `json:"figures,omitempty"`
 	Why     *Why     `json:"why,omitempty"`
@@ -134,7 +136,7 @@ func (f *finder) refine(ctx context.Context, c *candidate) error {
 
 // newOption is the plan of a choice; without one, the choice alone.
 func (f *finder) newOption(c *candidate) *Option {
-	o := &Option{Devices: c.units().String(), Tiles: c.Tiles, AtLeast: f.relative(c.bound)}
+	o := &Option{Devices: c.units().String(), Tiles: c.Tiles, Strategy: c.Strategy, AtLeast: f.relative(c.bound)}
 	if c.Plan != nil {
 		figures := f.figures(c)
 		o.Policy, o.Figures = c.Policy, &figures

@@ -11,6 +11,7 @@ import (
 	"dahl/plan/certificate"
 	"dahl/plan/problem"
 	"dahl/plan/relax"
+	"dahl/plan/space"
 	"dahl/plan/tiling"
 	"dahl/platform"
 )
@@ -35,7 +36,7 @@ func (f *finder) boundTogether(ctx context.Context) error {
 	}
 	var groups []*proving
 	type program struct {
-		tiles  tiling.Tiling
+		of     space.Choice // without devices
 		graph  string
 		octave int
 	}
@@ -44,7 +45,8 @@ func (f *finder) boundTogether(ctx context.Context) error {
 		if c.proven || c.dropped {
 			continue
 		}
-		key := program{c.Tiles, c.graph, c.octave()}
+		key := program{c.Choice, c.graph, c.octave()}
+		key.of.Devices = ""
 		if at[key] == nil {
 			at[key] = &proving{}
 			groups = append(groups, at[key])
@@ -61,7 +63,9 @@ func (f *finder) keepTiles() {
 		return
 	}
 	own := *f.space
-	own.Tiles = []tiling.Tiling{f.best.Tiles}
+	if own.Tiles = nil; f.best.Strategy == "" { // else the best choice alone is left
+		own.Tiles = []tiling.Tiling{f.best.Tiles}
+	}
 	f.space = &own
 	for _, c := range f.candidates {
 		c.outside = !own.Has(c.Choice)
@@ -218,7 +222,7 @@ func (f *finder) like(of *candidate) []*candidate {
 	group := []*candidate{of}
 	for _, c := range f.candidates {
 		open := c != of && !c.dropped && c.by < of.by && c.bound < f.best.Value
-		if open && c.Tiles == of.Tiles && c.graph == of.graph && c.octave() == of.octave() {
+		if open && c.Tiles == of.Tiles && c.Strategy == of.Strategy && c.graph == of.graph && c.octave() == of.octave() {
 			c.by = of.by
 			group = append(group, c)
 		}

@@ -115,6 +115,7 @@ func (c *candidate) take(ctx context.Context, f *finder, plan *schedule.Plan, po
 // space. Without a model all come from the space.
 func (f *finder) listProposals(ctx context.Context) error {
 	f.proposals = f.farApart()
+	f.rankStrategies()
 	if f.space.Ranked == nil {
 		return nil
 	}
@@ -233,7 +234,7 @@ func (f *finder) rounds(ctx context.Context) error {
 		parts = append([]part{{f.lookAtAll, 1.0 / 2}}, parts...)
 	}
 	if !f.brief() {
-		parts = append(parts, part{f.improve, 1.0 / 2})
+		parts = append([]part{{f.tryStrategies, 1.0 / 6}}, append(parts, part{f.improve, 1.0 / 2})...)
 	}
 	plan := f.best.nodesOfPlan()
 	for effort := firstEffort * plan; !f.over() && effort < mostEffort*plan; effort *= 2 {

@@ -88,7 +88,7 @@ func (f *finder) describe(ctx context.Context) (*Chosen, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen := &Chosen{Devices: c.units().String(), Tiles: c.Tiles, Policy: c.Policy, Figures: f.figures(c), Why: *why}
+	chosen := &Chosen{Devices: c.units().String(), Tiles: c.Tiles, Strategy: c.Strategy, Policy: c.Policy, Figures: f.figures(c), Why: *why}
 	e, err := f.Evaluator.Plan(c.priced, c.Plan)
 	if err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ func (k *checking) checkLeaf(i int) error {
 func (l *Leaf) Model(s *space.Space, o problem.Objective, made *Models) (*Model, error) {
 	var models []*Model
 	for _, devices := range append([]string{l.Devices}, l.Joined...) {
-		priced, err := s.Price(space.Choice{Devices: devices, Tiles: l.Tiles})
+		priced, err := s.Price(space.Choice{Devices: devices, Tiles: l.Tiles, Strategy: l.Strategy})
 		if err != nil {
 			return nil, err
 		}

@@ -325,7 +325,7 @@ func (w *worker) flowsUnder(layers []dag.LayerLowering) (all []flow) {
 	at := map[*tiled]int{}
 	for n := range w.nodes {
 		node := &w.nodes[n]
-		if node.fused >= 0 && w.network.Fused[node.fused].Applies(layers[node.layerAt]) != node.isFused {
+		if !w.runs(node, layers) {
 			continue
 		}
 		t := w.tiledUnder(int32(n), layers[node.layerAt])

@@ -2,7 +2,6 @@ package space
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,10 +14,12 @@ import (
 )
 
 // Choice is a set of devices, as [platform.Platform.Select] takes it ("" means all of the machine), and how the layers of a
-// network are cut. Zero tiles mean that there is one lowering.
+// network are cut. Zero tiles mean that there is one lowering, or the one of a strategy.
 type Choice struct {
 	Devices string        `json:"devices,omitempty"`
 	Tiles   tiling.Tiling `json:"tiles,omitzero"`
+	// Strategy places the layers on the devices, as in "1f1b:4x8"; "" leaves that to plans.
+	Strategy string `json:"strategy,omitempty"`
 }
 
 func (c Choice) String() string {
@@ -26,10 +27,21 @@ func (c Choice) String() string {
 	if devices == "" {
 		devices = "all devices"
 	}
-	if c.Tiles == (tiling.Tiling{}) {
-		return devices
+	if cuts := c.Cuts(); cuts != "" {
+		return devices + ", " + cuts
 	}
-	return fmt.Sprintf("%s, tiles %s", devices, c.Tiles)
+	return devices
+}
+
+// Cuts says how the layers are cut; empty where there is one lowering.
+func (c Choice) Cuts() string {
+	switch {
+	case c.Strategy != "":
+		return "strategy " + c.Strategy
+	case c.Tiles != (tiling.Tiling{}):
+		return "tiles " + c.Tiles.String()
+	}
+	return ""
 }
 
 // Space is all choices: each of Devices with each of Tiles.
@@ -48,6 +60,8 @@ type Space struct {
 	Shares func(context.Context) (*shares.Step, *platform.Platform, error)
 	// Ranked lists choices on sets of devices by the layer-wise model, the most promising first, until ctx ends; nil means there is no model.
 	Ranked func(ctx context.Context, devices []string, aim problem.Aim) ([]Ranked, error)
+	// Strategies are further choices, with strategies. Price, neighbourhoods and Estimate know them.
+	Strategies []Choice
 	// Estimate is the value of any choice by the model. False means that the model does not know; nil that there is none.
 	Estimate func(Choice, problem.Aim) (value float64, known bool)
 }
@@ -58,14 +72,14 @@ type Ranked struct {
 	Value float64
 }
 
-// Neighbourhood lists choices that differ from one in a layer. Price accepts them too.
+// Neighbourhood lists choices that differ from one in a layer, or of a choice with a strategy those that differ a little. Price accepts them too.
 type Neighbourhood func(c Choice, layer string) ([]Choice, error)
 
 // Choices lists all choices, the lowerings of one set of devices after another.
 func (s *Space) Choices() (all []Choice) {
 	for _, devices := range s.Devices {
 		for _, tiles := range s.Tiles {
-			if c := (Choice{devices, tiles}); s.Skips == nil || !s.Skips(c) {
+			if c := (Choice{Devices: devices, Tiles: tiles}); s.Skips == nil || !s.Skips(c) {
 				all = append(all, c)
 			}
 		}
@@ -75,7 +89,7 @@ func (s *Space) Choices() (all []Choice) {
 
 // Has reports whether the space lists a choice.
 func (s *Space) Has(c Choice) bool {
-	return slices.Contains(s.Devices, c.Devices) && slices.Contains(s.Tiles, c.Tiles) && (s.Skips == nil || !s.Skips(c))
+	return c.Strategy == "" && slices.Contains(s.Devices, c.Devices) && slices.Contains(s.Tiles, c.Tiles) && (s.Skips == nil || !s.Skips(c))
 }
 
 // Of is the space of one program on sets of devices of its machine.

@@ -42,7 +42,7 @@ func StepOf(p *schedule.Problem, plan *schedule.Plan, l *dag.Lowering, n *Networ
 	for s, share := range shares {
 		seconds, messages, gradients := share/float64(of.Batches), 0.0, 0.0
 		if n != nil {
-			messages, gradients = n.exchanges(l, s, of.Batches)
+			messages, gradients = n.Exchanges(l, s, of.Batches)
 		}
 		if of.Pipeline {
 			if now := seconds + messages; now > of.Slowest {
@@ -112,10 +112,10 @@ func sharesOf(p *schedule.Problem, plan *schedule.Plan, l *dag.Lowering) (shares
 	return shares, len(places), batches
 }
 
-// exchanges lists the seconds of all messages of a stage in one micro-batch, and of its gradients in a step. Devices that share samples or rows
+// Exchanges lists the seconds of all messages of a stage in one micro-batch, and of its gradients in a step. Devices that share samples or rows
 // exchange the sums of gradients. A stage that is shared along outputs has messages for the results of layers cut along inputs, and for the gradients of
 // the inputs of all others. Along rows these are borders, in both passes.
-func (n *Network) exchanges(l *dag.Lowering, stage, batches int) (messages, gradients float64) {
+func (n *Network) Exchanges(l *dag.Lowering, stage, batches int) (messages, gradients float64) {
 	s := &l.Stages[stage]
 	if !s.Shared() {
 		return 0, 0

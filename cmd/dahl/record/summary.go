@@ -288,13 +288,14 @@ func (s *TileSearch) Of(tiles tiling.Tiling) *TileTry {
 	return &s.Tries[i]
 }
 
-// ChosenDevices are the devices and the tiles that the policy best chose.
+// ChosenDevices are the devices and the tiles or the strategy that the policy best chose.
 type ChosenDevices struct {
 	Devices     string  `json:"devices,omitempty"`             // as --devices takes them; empty: all
 	Of          string  `json:"of,omitempty"`                  // likewise
 	TimesAsFast float64 `json:"times_as_fast,omitempty"`       // as the plan on all of them; 0 means none is known
 	Skipped     string  `json:"skipped,omitempty"`             // why nothing was compared
 	Tiles       string  `json:"tiles,omitempty"`               // empty: by default, or as asked for
+	Strategy    string  `json:"strategy,omitempty"`            // instead of tiles
 	TilesFaster float64 `json:"tiles_times_as_fast,omitempty"` // as the plan with default tiles; 0 means none is known
 }
 
@@ -312,6 +313,9 @@ func (c *ChosenDevices) Print(out io.Writer) {
 	}
 	if c.Tiles != "" {
 		fmt.Fprintf(out, "tiles     chosen for the machine by a model of the layers%s; --lowering %s keeps to default ones\n", timesAsFast(c.TilesFaster, "default ones"), flags.DefaultTiles)
+	}
+	if c.Strategy != "" {
+		fmt.Fprintf(out, "strategy  %s, chosen for the machine%s; --lowering %s keeps to default tiles\n", c.Strategy, timesAsFast(c.TilesFaster, "default tiles"), flags.DefaultTiles)
 	}
 	if c.Devices == "" {
 		return

@@ -49,7 +49,7 @@ func (e *Explained) printClauses(label string, clauses ...string) {
 // PrintChosen says what the plan is.
 func (e *Explained) PrintChosen() {
 	c := &e.Chosen
-	e.printClauses("chosen", Choice(c.Devices, c.Tiles)+", planned by "+policyText(c.Policy))
+	e.printClauses("chosen", Choice(c.Devices, c.Tiles, c.Strategy)+", planned by "+policyText(c.Policy))
 	var clauses, none []string
 	active := 0
 	for _, u := range c.Use {
@@ -73,7 +73,7 @@ func (e *Explained) PrintChosen() {
 func (e *Explained) Print() {
 	e.printClauses("why", e.whyText()...)
 	if n := e.Next; n != nil {
-		e.printClauses("next", Choice(n.Devices, n.Tiles)+": "+e.figuresText(n), e.nextWhyText())
+		e.printClauses("next", Choice(n.Devices, n.Tiles, n.Strategy)+": "+e.figuresText(n), e.nextWhyText())
 	}
 	e.printOptions("spare", e.Spare, func(o *best.Option) string { return e.changeText("more of", o.Of, "with", o.Devices) })
 	e.printOptions("leave out", e.Without, func(o *best.Option) string { return e.changeText("less of", o.Of, "without", e.Chosen.Devices) })
@@ -113,9 +113,12 @@ func (e *Explained) changeText(units, of, whole, list string) string {
 	return units + " " + e.Machine.ListName(of) + ": "
 }
 
-// Choice names devices and tiles.
-func Choice(devices string, tiles tiling.Tiling) string {
-	if tiles == (tiling.Tiling{}) {
+// Choice names devices and tiles, or a strategy.
+func Choice(devices string, tiles tiling.Tiling, strategy string) string {
+	switch {
+	case strategy != "":
+		return devices + " with strategy " + strategy
+	case tiles == (tiling.Tiling{}):
 		return devices
 	}
 	return devices + " with tiles " + tiles.String()
@@ -287,7 +290,7 @@ func (e *Explained) optionText(o *best.Option) string {
 	if tiles == e.Chosen.Tiles {
 		tiles = tiling.Tiling{}
 	}
-	text := Choice(o.Devices, tiles) + ": "
+	text := Choice(o.Devices, tiles, o.Strategy) + ": "
 	switch {
 	case o.Figures == nil:
 		return text + e.atLeastText(o)

@@ -53,6 +53,8 @@ func CoveredText(found *best.Result) string {
 	}
 	text := "these tasks"
 	switch {
+	case c.Tilings == 0:
+		return "the plan's own lowering, with its stages on their devices,"
 	case c.Tiles:
 		text = "the plan's own tiles"
 	case c.Tilings > 1:
