@@ -82,6 +82,16 @@ func TestFamilies(t *testing.T) {
 					}
 				}
 				fmt.Printf("ROW %v %s steady=%v %q tasks=%d area=%.5g all=%.6g value=%.6g (%.1fs)\n", asked, how, steady, devices, len(m.Tasks), sets[devices], all, value, time.Since(begun).Seconds())
+				if used[certificate.Pool] || used[certificate.Period] || used[certificate.Spread] {
+					for _, pair := range [][]certificate.Family{{certificate.Pool, certificate.Period}, {certificate.Pool, certificate.Spread}, {certificate.Pool, certificate.Period, certificate.Spread}} {
+						for _, f := range pair {
+							relax.Without[f] = true
+						}
+						b, _ := of()
+						clear(relax.Without)
+						fmt.Printf("  %v %s steady=%v %q without %v: %.6g  %.3f %%\n", asked, how, steady, devices, strings.ReplaceAll(fmt.Sprint(pair), " ", "+"), b, 100*(1-b/all))
+					}
+				}
 				for _, f := range slices.Sorted(maps.Keys(used)) {
 					if f == certificate.Assign || f == certificate.Area || f == certificate.Given {
 						continue
