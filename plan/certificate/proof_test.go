@@ -105,7 +105,7 @@ func TestBadProofs(t *testing.T) {
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: "magic"}, 1}}}, `no row "magic"`},
 		// b follows a and reads nothing that a writes.
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Deliver, From: 0, To: 1}, 1}}}, `no row "deliver" from 0 to 1`},
-		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Pool, Where: 1}, 1}}}, `no row "pool"`},
+		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Period}, 1}}}, `no row "period"`},
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Between, From: 1, To: 0}, 1}}}, `no row "between"`},
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Area, Where: 1}, 1}}}, `no row "area"`},
 	} {
