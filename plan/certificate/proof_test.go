@@ -136,7 +136,7 @@ func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	must.Do(f, (&Certificate{Objective: "time", Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []Leaf{{Claims: []Claim{{problem.Time, 7, []*Proof{&p}}}}}}).Write(&b))
 	f.Add(b.String())
-	f.Add(`{"format":"dahl-certificate 3","objective":"time","leaves":[{"claims":[{"objective":"time","proofs":[{"where":[{"tasks":[0],"devices":[0],"most":0}],"value":1e300,"rows":[{"row":{"family":"between","to":1},"multiplier":-1}]}]}]}]}`)
+	f.Add(`{"format":"dahl-certificate 6","objective":"time","leaves":[{"claims":[{"objective":"time","proofs":[{"where":[{"tasks":[0],"devices":[0],"most":0}],"value":1e300,"rows":[{"row":{"family":"between","to":1},"multiplier":-1}]}]}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := Read(strings.NewReader(text))
 		if err != nil {
