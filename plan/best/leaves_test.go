@@ -126,8 +126,8 @@ func copyOf(t *testing.T, c *certificate.Certificate) *certificate.Certificate {
 
 // families are all kinds of rows.
 var families = []certificate.Family{certificate.Assign, certificate.Precede, certificate.Deliver, certificate.Finish, certificate.Area, certificate.Awake,
-	certificate.Span, certificate.Copy, certificate.Inflow, certificate.Engine, certificate.Tail, certificate.Head, certificate.Between,
-	certificate.Pool, certificate.Turn, certificate.Given, certificate.Spread}
+	certificate.Span, certificate.Copy, certificate.Engine, certificate.Tail, certificate.Between,
+	certificate.Pool, certificate.Given, certificate.Spread}
 
 // mutate changes something of a certificate, and then has each leaf claim all that its proofs prove, as one
 // would who wants to be believed.

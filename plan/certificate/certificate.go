@@ -20,10 +20,7 @@ import (
 )
 
 // Format names the form of a certificate on disk.
-const Format = "dahl-certificate 5"
-
-// Forms of older ones: proofs of Layers with one chain, and no Layers.
-const oneChain, withoutLayers = "dahl-certificate 4", "dahl-certificate 3"
+const Format = "dahl-certificate 6"
 
 // Certificate is a lower bound of an objective over all plans of all choices of a space: sets of devices with
 // lowerings. Each leaf proves a bound of the plans of one choice, and of those choices whose plans it relaxes.
@@ -155,8 +152,8 @@ func Read(r io.Reader) (*Certificate, error) {
 	if err := d.Decode(c); err != nil {
 		return nil, err
 	}
-	if c.Format != Format && c.Format != oneChain && (c.Format != withoutLayers || c.Layers != nil) {
-		return nil, fmt.Errorf("its format is %q; want %q", c.Format, Format)
+	if c.Format != Format {
+		return nil, fmt.Errorf("its format is %q; want %q, which dahl rerun makes", c.Format, Format)
 	}
 	parts, err := c.parts()
 	if err != nil {

@@ -82,7 +82,7 @@ func TestWhatIsNotRelaxed(t *testing.T) {
 		"option":         func(o *Model) { o.Tasks[1].Options = append(o.Tasks[1].Options, Option{Clock: 1, Nanos: 1e9}) },
 		"no edge":        func(o *Model) { o.Edges = o.Edges[1:] },
 		"bytes of edge":  func(o *Model) { o.Edges[0].Nanos = append([]int64{-1}, o.Edges[0].Nanos[1:]...) },
-		"bandwidth":      func(o *Model) { o.Memories[2].BytesPerNano *= 1.1 },
+		"engines":        func(o *Model) { o.Memories[2].Engines++ },
 		"joules of link": func(o *Model) { o.Memories[2].NanojoulesPerByte /= 2 },
 		"steady":         func(o *Model) { o.Steady = false },
 		"objective":      func(o *Model) { o.Objective = problem.Time },

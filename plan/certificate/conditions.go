@@ -112,16 +112,6 @@ func (m *Model) addCondition(f *Form, c *Condition) {
 	}
 }
 
-// OnlyOn reports whether a task can run on no other device than one.
-func (m *Model) OnlyOn(t int32, device int) bool {
-	for k := range m.Tasks[t].Options {
-		if m.Tasks[t].Options[k].Device != device && (m.excluded == nil || !m.excluded[m.ColumnShare(t)+k]) {
-			return false
-		}
-	}
-	return true
-}
-
 // complete reports whether every plan fulfils all conditions of one of some lists. It holds of a list that is
 // empty. It holds of others if all begin with one condition or its other side, and what follows is complete on
 // both sides.

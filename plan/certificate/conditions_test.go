@@ -110,28 +110,6 @@ func TestBadConditions(t *testing.T) {
 	}
 }
 
-// A steady step of a of 3 ns and b of 4 ns after it, free to run anywhere: T ≥ 3.5 by the work. On one device the
-// end of b and the start of a lie within T, so T ≥ 7: the turn and the order of both, and 7 of the assignments. The
-// turn is no row where a may run elsewhere.
-func TestTurnsOfOneUnit(t *testing.T) {
-	m := must.Get(NewModel(pair(t, tasks(t, true, 3, 4)), problem.Time, true))(t)
-	here := func(task int32) Condition {
-		return Condition{Tasks: []int32{task}, Devices: []int{0}, More: true}
-	}
-	p := &Proof{Value: 20, Rows: []Multiplied{{Row{Family: Turn, From: 1, To: 0}, 1}, {Row{Family: Precede, From: 0, To: 1}, 1},
-		{Row{Family: Assign, To: 0}, 3}, {Row{Family: Assign, To: 1}, 4}}}
-	for _, where := range [][]Condition{nil, {here(0)}, {here(1)}} {
-		p.Where = where
-		if _, err := p.Bound(m); err == nil || !strings.Contains(err.Error(), `no row "turn"`) {
-			t.Errorf("%v: %v", where, err)
-		}
-	}
-	p.Where = []Condition{here(0), here(1)}
-	if bound, err := p.Bound(m); err != nil || bound != 7 {
-		t.Errorf("both on one device: %v, %v, want 7", bound, err)
-	}
-}
-
 // rest + slope·T, and T times it, over intervals; the expected numbers are worked out by hand. 14·T − T²/2 is
 // the product of the worked example of package relax.
 func TestLeastOver(t *testing.T) {

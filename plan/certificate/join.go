@@ -42,18 +42,11 @@ func (m *Model) joinMemories(other *Model) {
 			*to = *of
 		default:
 			to.NanojoulesPerByte = min(to.NanojoulesPerByte, of.NanojoulesPerByte)
-			to.BytesPerNano = loosest(to.BytesPerNano, of.BytesPerNano)
-			to.Engines = loosest(to.Engines, of.Engines)
+			if to.Engines > 0 { // 0 is no limit
+				to.Engines = max(to.Engines, of.Engines) * min(1, of.Engines)
+			}
 		}
 	}
-}
-
-// loosest is the greater of two limits, of which 0 is none.
-func loosest[T int | float64](a, b T) T {
-	if a == 0 || b == 0 {
-		return 0
-	}
-	return max(a, b)
 }
 
 // joinDevices adds the devices of a model.

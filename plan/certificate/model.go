@@ -38,7 +38,7 @@ type Model struct {
 	edgesFrom [][]int32       // by task: its edges
 	after     [2][][]int32    // by how many steps later, and task: those that follow it at once
 	before    [2][][]int32    // and that it follows
-	pooled    map[int32]int64 // by task that a pool is around; -1 means all
+	pooled    *int64          // of all tasks; 0 means it is not known yet
 	spreads   map[int32]int64 // by task that a spread is around; -1 means all
 	periods   map[string]bool // by reference and length: whether they are refuted
 
@@ -64,9 +64,8 @@ type Device struct {
 	AwakeWatts    float64 // above the watts of units, while any of them runs
 }
 
-// Memory is how fast bytes get into a memory at best.
+// Memory is how bytes get into a memory at best.
 type Memory struct {
-	BytesPerNano      float64 // all links into it together; zero means not limited
 	NanojoulesPerByte float64 // of links above idle
 	Engines           int     // copies into it at once; zero means not limited
 }
@@ -213,34 +212,18 @@ func (o *Option) atMost(other Option) {
 func below(x float64) float64 { return x - math.Abs(x)*1e-12 }
 func above(x float64) float64 { return x + math.Abs(x)*1e-12 }
 
-// memoryOf finds how fast bytes can get into a memory, and for how little. A bandwidth limits them if
-// all ways in cross one link that flows share.
+// memoryOf finds for how little bytes can get into a memory.
 func memoryOf(p *platform.Platform, to platform.MemoryID) Memory {
-	m := Memory{NanojoulesPerByte: math.Inf(1)}
-	crossed := map[platform.LinkID]int{}
-	ways := 0
-	for from := range p.Memories {
-		from := platform.MemoryID(from)
-		if _, ok := p.Route(from, to); !ok || from == to {
-			continue
-		}
-		ways++
-		for _, use := range p.LinkUses(from, to) {
-			if p.Links[use.Link].Sharing != platform.Fatpipe {
-				crossed[use.Link]++
-			}
-		}
-		m.NanojoulesPerByte = min(m.NanojoulesPerByte, below(max(0, p.RouteJoulesPerByte(from, to)*1e9)))
-	}
-	for l, n := range crossed {
-		if perNano := above(p.Links[l].BandwidthBytesPerSec / 1e9); n == ways && (m.BytesPerNano == 0 || perNano < m.BytesPerNano) {
-			m.BytesPerNano = perNano
+	least := math.Inf(1)
+	for from := range platform.MemoryID(len(p.Memories)) {
+		if _, ok := p.Route(from, to); ok && from != to {
+			least = min(least, below(max(0, p.RouteJoulesPerByte(from, to)*1e9)))
 		}
 	}
-	if ways == 0 {
-		m.NanojoulesPerByte = 0
+	if math.IsInf(least, 1) {
+		least = 0
 	}
-	return m
+	return Memory{NanojoulesPerByte: least}
 }
 
 // link lists the edges by task.
@@ -261,7 +244,7 @@ func (m *Model) link() {
 func (m *Model) number() {
 	n := len(m.Tasks)
 	m.reached = make([]set, 4*n)
-	m.pooled, m.spreads, m.periods = map[int32]int64{}, map[int32]int64{}, map[string]bool{}
+	m.pooled, m.spreads, m.periods = new(int64), map[int32]int64{}, map[string]bool{}
 	m.shares = make([]int32, n+1)
 	for t := range m.Tasks {
 		m.shares[t+1] = m.shares[t] + int32(len(m.Tasks[t].Options))

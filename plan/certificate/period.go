@@ -27,7 +27,8 @@ import (
 // at 0 or 1 after the one has ended, and run from 1 to 6. From there to 9 are 3 ns. So the step takes more than 8 ns. With 10 it has
 // 5 ns of room.
 //
-// Sources: as of pool.go; Rau, Iterative modulo scheduling, 1996; Hanen, Munier, A study of the cyclic scheduling problem on
+// Sources: Erschler, Lopez, Thuriot, Raisonnement temporel sous contraintes de ressource, 1991; Baptiste, Le Pape, Nuijten, Satisfiability
+// tests and time-bound adjustments for cumulative scheduling problems, 1999; Rau, Iterative modulo scheduling, 1996; Hanen, Munier, A study of the cyclic scheduling problem on
 // parallel processors, 1995.
 type period struct {
 	units, length int64
@@ -57,6 +58,8 @@ const (
 	unbounded = math.MaxInt64 / 4
 	// mostLength is the longest length that is asked for, about 13 days: times thousands of units it is still a number.
 	mostLength = 1 << 50
+	// looksAtOnce is how many looks of energetic reasoning take the time of another.
+	looksAtOnce = 20
 	// mostNarrowings is how often all windows are narrowed.
 	mostNarrowings = 100
 )

@@ -20,16 +20,11 @@ import (
 //   - area: any m jobs or more of which none has a head below α or a tail below β. The first job of a unit
 //     has one of the heads and the last one of the tails, so m·length ≥ the m least r + Σ p + the m least q
 //   - packing: of k·m + 1 such jobs one unit runs k + 1. So length ≥ α + the k + 1 least p + β
-//   - energetic reasoning: if the length is T, a job runs between r and T − q. In an interval of length w it
-//     runs at least min(w, what is left of p when it starts at r, or when it ends at T − q). If that adds up
-//     to more than m·w in some interval, no schedule takes T or less
 //
 // An example. Four tasks of 5 ns on three units: the area is 20/3, so 7 ns. Packing: of 1·3 + 1 tasks
 // one unit runs two, so 10 ns.
 //
-// Sources: Carlier, The one-machine sequencing problem, 1982, and with Néron on m machines, EJOR 2000;
-// Erschler, Lopez, Thuriot, Raisonnement temporel sous contraintes de ressource, 1991; Baptiste, Le Pape,
-// Nuijten, Satisfiability tests and time-bound adjustments for cumulative scheduling problems, 1999.
+// Source: Carlier, The one-machine sequencing problem, 1982, and with Néron on m machines, EJOR 2000.
 type pool struct {
 	units         int
 	nanos         []int64
@@ -37,13 +32,11 @@ type pool struct {
 }
 
 const (
-	// mostPooled is how many tasks a pool may have, and mostEnergetic how many jobs energetic reasoning looks at.
-	mostPooled, mostEnergetic = 2000, 120
+	// mostPooled is how many tasks a pool may have.
+	mostPooled = 2000
 	// mostLooks is how often a pool looks at a job before areas from the least head have to do. Equal
 	// tasks, of which most pools are, are looked at once.
 	mostLooks = 30_000_000
-	// looksAtOnce is how many looks of energetic reasoning take the time of another.
-	looksAtOnce = 20
 )
 
 // job is a task of a pool, with its head and tail.
@@ -153,9 +146,6 @@ func (l *lengths) find(jobs []job) int64 {
 			least = max(least, s.least(jobs, head))
 		}
 	}
-	if len(jobs) > l.units && len(jobs) <= mostEnergetic {
-		least = l.energetic(jobs, least)
-	}
 	return least
 }
 
@@ -211,102 +201,17 @@ func (s *subset) packed() (most int64) {
 	return most
 }
 
-// energetic raises what jobs take at least as far as energetic reasoning goes.
-func (l *lengths) energetic(jobs []job, least int64) int64 {
-	if l.fits(jobs, least) {
-		return least
+// least is how long all tasks take at least. It is 0 where there are too many.
+func (m *Model) least() int64 {
+	if *m.pooled > 0 || len(m.Tasks) > mostPooled {
+		return *m.pooled
 	}
-	low, high := least, least // no schedule takes low or less
-	for step := int64(1); !l.fits(jobs, high); step *= 2 {
-		low, high = high, high+step
+	p := &pool{units: m.units(), before: m.before[0], after: m.after[0]}
+	for t := range m.Tasks {
+		p.nanos = append(p.nanos, m.LeastNanos(int32(t)))
 	}
-	for high-low > 1 {
-		if middle := (low + high) / 2; l.fits(jobs, middle) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return low + 1
-}
-
-// fits reports whether energetic reasoning finds room for jobs with deadlines in every interval.
-func (l *lengths) fits(jobs []job, length int64) bool {
-	var begins, ends []int64
-	for _, j := range jobs {
-		last := length - j.tail
-		if j.head+j.nanos > last {
-			return false
-		}
-		begins = append(begins, j.head, last-j.nanos, j.head+j.nanos)
-		ends = append(ends, last, last-j.nanos, j.head+j.nanos)
-	}
-	for _, list := range []*[]int64{&begins, &ends} {
-		slices.Sort(*list)
-		*list = slices.Compact(*list)
-	}
-	if l.looks -= len(jobs) * len(begins) * len(ends) / looksAtOnce; l.looks <= 0 {
-		return true
-	}
-	for _, begin := range begins {
-		for _, end := range ends {
-			room := int64(l.units) * (end - begin)
-			for i := 0; i < len(jobs) && room >= 0; i++ {
-				j := &jobs[i]
-				room -= max(0, min(j.nanos, end-begin, j.head+j.nanos-begin, end-(length-j.tail-j.nanos)))
-			}
-			if end > begin && room < 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// least is how long a pool takes at least: all tasks (-1), or one with the tasks between it and itself a step later. It is 0 where
-// there are too many.
-func (m *Model) least(around int32) int64 {
-	if least, ok := m.pooled[around]; ok {
-		return least
-	}
-	p, least := m.poolOf(around), int64(0)
-	if len(p.nanos) <= mostPooled {
-		ctx := cmp.Or(m.Context, context.Background())
-		if least = p.least(ctx); ctx.Err() != nil {
-			return 0
-		}
-		if around >= 0 {
-			least += m.LeastNanos(around)
-		}
-	}
-	m.pooled[around] = least
-	return least
-}
-
-// poolOf makes the pool. The later step's tasks come after the earlier step's.
-func (m *Model) poolOf(around int32) *pool {
-	p, n, steps := &pool{units: m.units()}, len(m.Tasks), 1
-	if around >= 0 {
-		steps = 2
-	}
-	number := slices.Repeat([]int32{-1}, steps*n) // by step and task; -1 means it is not in the pool
-	for i := range number {
-		t, step := int32(i%n), i/n
-		if around >= 0 && !(m.Precedes(around, t, step) && m.Precedes(t, around, 1-step)) {
-			continue
-		}
-		at := int32(len(p.nanos))
-		number[i] = at
-		p.nanos, p.before, p.after = append(p.nanos, m.LeastNanos(t)), append(p.before, nil), append(p.after, nil)
-		for back := range step + 1 {
-			for _, u := range m.before[back][t] {
-				if from := number[(step-back)*n+int(u)]; from >= 0 {
-					p.before[at], p.after[from] = append(p.before[at], from), append(p.after[from], at)
-				}
-			}
-		}
-	}
-	return p
+	*m.pooled = p.least(cmp.Or(m.Context, context.Background()))
+	return *m.pooled
 }
 
 // units adds up the units of all devices.

@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"crypto/sha256"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -43,16 +42,6 @@ func TestPools(t *testing.T) {
 		if got := c.pool.least(t.Context()); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
-	}
-}
-
-// Energetic reasoning: if all took 7, the third job would run from 2 to 5, the second in at least 2 ns of [3, 5],
-// since it starts in [1, 3] and takes 4, and the first in at least 1 ns of it, since it starts in [3, 4]. Two
-// units have 4 ns there, and these are 2 + 2 + 1. Area and packing say 7: (1 + 2 + 9 + 0 + 1)/2 rounded up, and the third job alone.
-func TestEnergeticReasoning(t *testing.T) {
-	jobs := []job{{head: 3, nanos: 2, tail: 1}, {head: 1, nanos: 4, tail: 0}, {head: 2, nanos: 3, tail: 2}}
-	if got := (&lengths{ctx: t.Context(), units: 2, known: map[[sha256.Size]byte]int64{}, looks: mostLooks}).leastLength(jobs); got != 8 {
-		t.Errorf("%d, want 8", got)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestBadProofs(t *testing.T) {
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: "magic"}, 1}}}, `no row "magic"`},
 		// b follows a and reads nothing that a writes.
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Deliver, From: 0, To: 1}, 1}}}, `no row "deliver" from 0 to 1`},
-		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Pool, Where: 1}, 1}}}, `no row "pool"`},
+		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Period}, 1}}}, `no row "period"`},
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Between, From: 1, To: 0}, 1}}}, `no row "between"`},
 		{Proof{Value: 9, Rows: []Multiplied{{Row{Family: Area, Where: 1}, 1}}}, `no row "area"`},
 	} {
@@ -136,7 +136,7 @@ func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	must.Do(f, (&Certificate{Objective: "time", Devices: []string{""}, Tiles: []tiling.Tiling{{}}, Leaves: []Leaf{{Claims: []Claim{{problem.Time, 7, []*Proof{&p}}}}}}).Write(&b))
 	f.Add(b.String())
-	f.Add(`{"format":"dahl-certificate 3","objective":"time","leaves":[{"claims":[{"objective":"time","proofs":[{"where":[{"tasks":[0],"devices":[0],"most":0}],"value":1e300,"rows":[{"row":{"family":"between","to":1},"multiplier":-1}]}]}]}]}`)
+	f.Add(`{"format":"dahl-certificate 6","objective":"time","leaves":[{"claims":[{"objective":"time","proofs":[{"where":[{"tasks":[0],"devices":[0],"most":0}],"value":1e300,"rows":[{"row":{"family":"between","to":1},"multiplier":-1}]}]}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := Read(strings.NewReader(text))
 		if err != nil {

@@ -70,7 +70,7 @@ func (m *Model) relaxesMemories(other *Model) bool {
 		if !other.computesAt(at) {
 			continue
 		}
-		if a.BytesPerNano > 0 && (b.BytesPerNano == 0 || a.BytesPerNano < b.BytesPerNano) || a.Engines > 0 && (b.Engines == 0 || a.Engines < b.Engines) ||
+		if a.Engines > 0 && (b.Engines == 0 || a.Engines < b.Engines) ||
 			m.Objective != problem.Time && !noMore(a.NanojoulesPerByte, b.NanojoulesPerByte) {
 			return false
 		}

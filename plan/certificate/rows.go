@@ -34,28 +34,20 @@ const (
 	// Copy: a memory gets a version if a reader is there and the writer is not.
 	// z − y_reader at the memory + y_writer at the memory ≥ 0.
 	Copy Family = "copy"
-	// Inflow: the links into a memory carry what it gets. T·bandwidth − Σ bytes·z ≥ 0.
-	Inflow Family = "inflow"
 	// Tail: successors of a task run between its end and the end of a step that runs alone.
 	// units·(T − S − d) − Σ over followers of d·y on the device ≥ 0.
 	Tail Family = "tail"
-	// Head: what comes before a task runs before its start, in such a step. units·S − Σ d·y ≥ 0.
-	Head Family = "head"
 	// Between: what follows one task and precedes another, of the same step or Back steps later, runs
 	// between them. units·(S_to + Back·T − S_from − d_from) − Σ d·y ≥ 0. From a task to itself in the next
 	// step this is a cycle.
 	Between Family = "between"
-	// Pool: all tasks on equal units, or in a steady step one and what runs between it and itself in the next
-	// step, take as long as pool.go finds. T ≥ nanoseconds.
+	// Pool: all tasks of a step that runs alone, on equal units, take as long as pool.go finds. T ≥ nanoseconds.
 	Pool Family = "pool"
 	// Period: no steady step is so short, as period.go finds with some tasks as its reference. T ≥ nanoseconds.
 	Period Family = "period"
-	// Spread: the same tasks as of Pool, at any memories between which data take time, take as long as spread.go
+	// Spread: all tasks, or in a steady step one and what runs between it and itself in the next step, at any memories between which data take time, take as long as spread.go
 	// finds. T ≥ nanoseconds.
 	Spread Family = "spread"
-	// Turn: a unit runs its tasks of one step before its tasks of the next. So any two tasks that only one device of one unit can
-	// run lie within T, in a steady step. S_to + T − S_from − d_from ≥ 0.
-	Turn Family = "turn"
 	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote of a storage.
 	// engines·T − Σ nanos·z ≥ 0.
 	Engine Family = "engine"
@@ -206,21 +198,16 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 		f.add(m.ColumnAwake(r.Where), -1)
 	case Pool:
 		f.add(m.ColumnSpan(), 1)
-		f.Least = float64(m.least(m.around(r)))
+		f.Least = float64(m.least())
 	case Period:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(r.Nanos)
 	case Spread:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(m.spreadLeast(m.around(r)))
-	case Turn:
-		f.add(to, 1)
-		f.add(from, -1)
-		f.add(m.ColumnSpan(), 1)
-		m.addTime(&f, r.From, -1)
 	case Given:
 		m.addCondition(&f, &m.Conditions[r.Where])
-	case Copy, Inflow, Engine:
+	case Copy, Engine:
 		m.addCopies(&f, r)
 	default:
 		m.addUnits(&f, r)
@@ -243,9 +230,6 @@ func (m *Model) addUnits(f *Form, r *Row) {
 		f.add(from, -units)
 		m.addTime(f, r.From, -units)
 		m.addWork(f, m.After(r.From, 0), r.Where, nanosOf)
-	case Head:
-		f.add(to, units)
-		m.addWork(f, m.Before(r.To, 0), r.Where, nanosOf)
 	case Between:
 		f.add(to, units)
 		f.add(from, -units)
@@ -264,13 +248,6 @@ func (m *Model) addCopies(f *Form, r *Row) {
 		m.addAt(f, r.To, r.Where, -1)
 		if v.Writer >= 0 {
 			m.addAt(f, v.Writer, r.Where, 1)
-		}
-	case Inflow:
-		f.add(m.ColumnSpan(), m.Memories[r.Where].BytesPerNano)
-		for v := range m.Versions {
-			if m.Versions[v].Home != r.Where {
-				f.add(m.ColumnCopy(v, r.Where), -float64(m.Versions[v].Bytes))
-			}
 		}
 	case Engine:
 		f.add(m.ColumnSpan(), float64(m.Memories[r.Where].Engines))
@@ -302,23 +279,19 @@ func (m *Model) has(r *Row) error {
 		ok = device
 	case Copy:
 		ok = memory && r.From >= 0 && int(r.From) < len(m.Versions) && m.Versions[r.From].reads(r.To, r.Where)
-	case Inflow:
-		ok = memory && m.Memories[r.Where].BytesPerNano > 0
 	case Tail:
 		ok = device && !m.Steady && task(r.From)
-	case Head:
-		ok = device && !m.Steady && task(r.To)
 	case Between:
 		ok = device && task(r.From) && task(r.To) && (r.Back == 0 || r.Back == 1) && m.Precedes(r.From, r.To, int(r.Back))
-	case Pool, Spread:
-		ok = device && (!m.Steady || task(r.To) && m.Precedes(r.To, r.To, 1))
+	case Pool:
+		ok = !m.Steady
+	case Spread:
+		ok = !m.Steady || task(r.To) && m.Precedes(r.To, r.To, 1)
 	case Period:
 		around := append([]int32{r.To}, r.With...)
 		ok = m.Steady && !slices.ContainsFunc(around, func(t int32) bool { return !task(t) }) && m.refutes(around, r.Nanos)
 	case Engine:
 		ok = memory && m.Memories[r.Where].Engines > 0
-	case Turn:
-		ok = device && m.Steady && m.Devices[r.Where].Units == 1 && task(r.From) && task(r.To) && m.OnlyOn(r.From, r.Where) && m.OnlyOn(r.To, r.Where)
 	case Given:
 		ok = r.Where >= 0 && r.Where < len(m.Conditions) && len(m.Conditions[r.Where].Tasks) > 0
 	}
@@ -328,7 +301,7 @@ func (m *Model) has(r *Row) error {
 	return nil
 }
 
-// around is the task of a steady step that a pool is around.
+// around is the task of a steady step that a spread is around.
 func (m *Model) around(r *Row) int32 {
 	if m.Steady {
 		return r.To

@@ -65,8 +65,6 @@ func (b *branching) split(p *part) (sides [2]*part, err error) {
 }
 
 const (
-	// spareTurns is how many turns there may be that hold in some parts.
-	spareTurns = 500
 	// effortPerNode is the price of a solved part in iterations times rows, so that large programs have fewer parts: each of those
 	// takes seconds.
 	effortPerNode = 3e5
@@ -96,12 +94,6 @@ type fraction struct {
 	is    float64
 }
 
-// placedTurn is a turn and its row.
-type placedTurn struct {
-	turn
-	row int
-}
-
 // given is the part of a part that fulfils one more condition, with the bound of the whole.
 func (p *part) given(c certificate.Condition) *part {
 	return &part{proof: &certificate.Proof{Value: p.proof.Value, Where: append(slices.Clip(p.proof.Where), c), Rows: p.proof.Rows}, bound: p.bound}
@@ -115,12 +107,6 @@ type branching struct {
 	counts []count
 	upper  []float64 // by column of the program: as it is now
 	effort float64   // iterations so far, times the rows that the program had
-
-	// A turn holds in the parts in which its tasks run nowhere else. In others a column that only stands in its row makes up for
-	// the rest. These columns are there from the start, since one that is added
-	// later makes the solver begin anew.
-	turns []placedTurn
-	spare []int // columns, the turns' first
 }
 
 // count is how many tasks of a colour run at a memory.
@@ -139,9 +125,6 @@ func newBranching(ctx context.Context, m *certificate.Model, value float64) *bra
 	b := &branching{ctx: ctx, q: q}
 	b.addCounts()
 	q.addFixed()
-	for range spareTurns {
-		b.spare = append(b.spare, q.program.AddColumn(0, 0, math.Inf(1)))
-	}
 	b.solver = lp.NewSolver(q.program)
 	b.upper = slices.Repeat([]float64{math.Inf(1)}, q.program.Columns())
 	return b
@@ -229,7 +212,7 @@ func (b *branching) solve(p *part, rounds int) error {
 		if round+1 == rounds {
 			break
 		}
-		if b.separateTurns(given, r.X)+b.q.separate(r.X) == 0 {
+		if b.q.separate(r.X) == 0 {
 			return nil
 		}
 	}
@@ -252,9 +235,6 @@ func (b *branching) setBounds(given *certificate.Model, where []certificate.Cond
 			}
 		}
 	}
-	for i := range b.turns {
-		b.setTurn(given, i)
-	}
 	for i := range b.counts {
 		c := &b.counts[i]
 		if c.column < 0 {
@@ -270,31 +250,6 @@ func (b *branching) setBounds(given *certificate.Model, where []certificate.Cond
 		}
 		b.q.program.SetBounds(c.column, least, most)
 	}
-}
-
-// setTurn makes a turn hold in a part if its tasks run nowhere else there.
-func (b *branching) setTurn(given *certificate.Model, i int) {
-	t, upper := b.turns[i], math.Inf(1)
-	if given.OnlyOn(b.q.colours.tasks[t.from][0], t.device) && given.OnlyOn(b.q.colours.tasks[t.to][0], t.device) {
-		upper = 0
-	}
-	if at := b.spare[i]; b.upper[at] != upper {
-		b.upper[at] = upper
-		b.q.program.SetBounds(at, 0, upper)
-	}
-}
-
-// separateTurns adds the turns that the solution of a part violates.
-func (b *branching) separateTurns(given *certificate.Model, x []float64) (added int) {
-	for _, t := range b.q.turns(given, x) {
-		if i := len(b.turns); i < len(b.spare) && !b.q.has[t.key()] {
-			b.turns = append(b.turns, placedTurn{t, b.q.program.Rows()})
-			b.q.addTurn(t, b.spare[i])
-			b.setTurn(given, i)
-			added++
-		}
-	}
-	return added
 }
 
 // is reports whether a condition is about a count.
@@ -320,12 +275,6 @@ func (b *branching) fractions(x []float64) (list []fraction) {
 // rows returns the rows of a part's proof with their multipliers. The row of a count says nothing of plans; its multiplier goes
 // to the condition that bounds the count.
 func (b *branching) rows(p *part, y []float64) []certificate.Multiplied {
-	y = slices.Clone(y)
-	for i, t := range b.turns {
-		if b.upper[b.spare[i]] > 0 {
-			y[t.row] = 0 // it does not hold here, and what is left of its multiplier is rounding
-		}
-	}
 	rows := b.q.multiplied(y)
 	row := 0
 	for i := range b.counts {

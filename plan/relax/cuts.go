@@ -75,7 +75,7 @@ func (q *quotient) separate(x []float64) (added int) {
 			}
 		}
 		s.lookAt(d, work)
-		for _, cuts := range [][]cut{s.tails(d), s.heads(d), s.betweens(d)} {
+		for _, cuts := range [][]cut{s.tails(d), s.betweens(d)} {
 			for _, c := range cuts {
 				rows := q.rowsOf(&c)
 				if rows == nil || q.has[c.key()] {
@@ -120,16 +120,6 @@ func (s *separation) tails(device int) (cuts []cut) {
 	}
 	for a, tasks := range s.colours.tasks {
 		cuts = append(cuts, cut{family: certificate.Tail, device: device, a: a, by: s.after[0][a] - float64(s.units*(s.span-s.end[tasks[0]]))})
-	}
-	return s.mostViolated(cuts)
-}
-
-func (s *separation) heads(device int) (cuts []cut) {
-	if s.m.Steady {
-		return nil
-	}
-	for a, tasks := range s.colours.tasks {
-		cuts = append(cuts, cut{family: certificate.Head, device: device, a: a, by: s.before[0][a] - float64(s.units*s.start[tasks[0]])})
 	}
 	return s.mostViolated(cuts)
 }

@@ -22,7 +22,7 @@ const (
 func period(m *certificate.Model, known, enough float64) *certificate.Row {
 	tries := min(24, mostLengths/len(m.Tasks)) / references
 	const longest = 1e15 // more may be infinite, where nothing draws power for the sake of time
-	if Without[certificate.Period] || !m.Steady || len(m.Memories) > 1 || m.Objective == problem.EDP || tries == 0 || enough > longest {
+	if !m.Steady || len(m.Memories) > 1 || m.Objective == problem.EDP || tries == 0 || enough > longest {
 		return nil
 	}
 	var found *certificate.Row

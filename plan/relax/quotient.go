@@ -73,7 +73,7 @@ func (q *quotient) like() []int32 {
 
 // add adds a class of rows of the model under a key, if there is none yet.
 func (q *quotient) add(key string, rows []certificate.Row) {
-	if q.has[key] || Without[rows[0].Family] {
+	if q.has[key] {
 		return
 	}
 	q.has[key] = true
@@ -163,9 +163,6 @@ func (q *quotient) addOrders() {
 				}
 			}
 		}
-		if m.Memories[memory].BytesPerNano > 0 {
-			put(fmt.Sprint("inflow ", memory), certificate.Row{Family: certificate.Inflow, Where: memory})
-		}
 		if m.Memories[memory].Engines > 0 {
 			put(fmt.Sprint("engine ", memory), certificate.Row{Family: certificate.Engine, Where: memory})
 		}
@@ -187,17 +184,13 @@ func (q *quotient) addPools() {
 		return // the work of one unit says as much
 	}
 	around := int32(0)
-	if m.Steady {
-		if around = busiest(m); around < 0 {
-			return
-		}
+	if !m.Steady {
+		q.add(string(certificate.Pool), []certificate.Row{{Family: certificate.Pool}})
+	} else if around = busiest(m); around < 0 {
+		return
 	}
-	rows := []certificate.Row{{Family: certificate.Pool, To: around}}
 	if len(m.Memories) > 1 {
-		rows = append(rows, certificate.Row{Family: certificate.Spread, To: around})
-	}
-	for i := range rows {
-		q.add(string(rows[i].Family), rows[i:i+1])
+		q.add(string(certificate.Spread), []certificate.Row{{Family: certificate.Spread, To: around}})
 	}
 }
 

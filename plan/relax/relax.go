@@ -9,9 +9,6 @@ import (
 	"dahl/plan/lp"
 )
 
-// Without are families to leave out.
-var Without = map[certificate.Family]bool{}
-
 // maxRounds is how often rows are added to a program and it is solved again. The rounds end where in a few of
 // them the bound rose by less than a part of it.
 const (
@@ -56,7 +53,7 @@ func Bound(ctx context.Context, m *certificate.Model, value float64) (*certifica
 		if r.Objective >= value || round >= vainRounds && r.Objective-bounds[round-vainRounds] < leastRise*r.Objective {
 			break
 		}
-		if q.separateTurns(r.X)+q.separate(r.X) == 0 {
+		if q.separate(r.X) == 0 {
 			break
 		}
 	}

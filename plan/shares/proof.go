@@ -1,8 +1,6 @@
 package shares
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -20,30 +18,6 @@ type Proof struct {
 	// Moves are by chain, by its link between works that all lowerings have, the one from the last to the first work last, and by memory: of what gets
 	// into the memory there.
 	Moves [][][]float64 `json:"moves,omitempty"`
-}
-
-// UnmarshalJSON also reads older proofs, which know the longest chain only.
-func (p *Proof) UnmarshalJSON(data []byte) error {
-	type fields Proof // without this method
-	strict := func(to any) error {
-		d := json.NewDecoder(bytes.NewReader(data))
-		d.DisallowUnknownFields()
-		return d.Decode(to)
-	}
-	var older struct {
-		Units []float64
-		Chain float64
-		Moves [][]float64
-	}
-	err := strict((*fields)(p))
-	if err == nil || strict(&older) != nil {
-		return err
-	}
-	*p = Proof{Units: older.Units, Chains: []float64{older.Chain}}
-	if older.Moves != nil {
-		p.Moves = [][][]float64{older.Moves}
-	}
-	return nil
 }
 
 // Bound is a lower bound of the model's objective by a proof, in nanoseconds or nanojoules, rounded down. For energy times time it bounds energy.
