@@ -117,18 +117,27 @@ func TestOrdersOfPipelines(t *testing.T) {
 	}
 }
 
-// heldAtOnce counts the passes forward on a device, among so many in turn, that have begun while their passes backward have not ended.
+// heldAtOnce counts the micro-batches of stages on a device, among so many in turn, whose passes forward have begun while their passes backward have
+// not ended. It counts none that no pass backward ends.
 func heldAtOnce(s *schedule.Schedule, g *dag.Graph, device, devices int) (most int) {
-	for _, at := range s.Spans {
+	type pass struct{ stage, batch, step int32 }
+	from, to := map[pass]time.Duration{}, map[pass]time.Duration{}
+	for _, span := range s.Spans { // by start
+		of := &g.Tasks[span.Task].Labels
+		at := pass{of.Stage, of.MicroBatch, span.Step}
+		switch _, begun := from[at]; {
+		case of.Stage == 0 || of.MicroBatch == 0 || (int(of.Stage)-1)%devices != device:
+		case of.Phase == "forward" && !begun:
+			from[at] = span.Start
+		case of.Phase == "backward":
+			to[at] = max(to[at], span.End)
+		}
+	}
+	for at := range to {
 		now := 0
-		for _, span := range s.Spans {
-			of := &g.Tasks[span.Task].Labels
-			switch {
-			case (int(of.Stage)-1)%devices != device:
-			case of.Phase == "forward" && span.Start <= at.Start:
+		for other, end := range to {
+			if from[other] <= from[at] && from[at] < end {
 				now++
-			case of.Phase == "backward" && span.End <= at.Start:
-				now--
 			}
 		}
 		most = max(most, now)
@@ -195,7 +204,7 @@ func TestOrdersOfAnyGraph(t *testing.T) {
 // or two, with layers that are recomputed, branches over the bounds of stages, and tiles along all dimensions. The last batch has
 // fewer micro-batches. A stage may do no more than load samples. Evaluations pass through the stages as well.
 //
-// The highest byte that a step touches in the memory of cores is the planned one.
+// The highest byte that a step touches in the memory of cores is the planned one. With 1f1b stage s of p holds at most p - s micro-batches at once.
 func TestFlush(t *testing.T) {
 	for _, model := range []string{"digits-cnn", branching} {
 		n := newNetwork(t, model, dag.Float64, 1)
@@ -237,6 +246,11 @@ func TestFlush(t *testing.T) {
 				t.Errorf("%s: a step touches bytes up to %d, planned are %d", what, high[layout.StepArena], planned[layout.StepArena])
 			}
 			for _, r := range tr.runs {
+				for s := range c.stages {
+					if held := heldAtOnce(r.schedule, r.problem.Graph, s, len(c.stages)); c.order == "1f1b" && held > len(c.stages)-s {
+						t.Errorf("%s: stage %d of %d held %d micro-batches at once", what, s, len(c.stages), held)
+					}
+				}
 				for _, span := range r.schedule.Spans {
 					task, worker := &r.problem.Graph.Tasks[span.Task], r.problem.Platform.Workers[span.Worker]
 					if on := c.stages[task.Labels.Stage-1].Device; task.Op != "feed" && task.Op != "fetch" && on != worker.Name && on != r.problem.Platform.Devices[worker.Device].Name {

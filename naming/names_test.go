@@ -29,6 +29,10 @@ func TestUnknown(t *testing.T) {
 	if got, want := Unknown("policy", "hfet", []string{"eager", "heft"}).Error(), `policy "hfet" is not one of eager, heft; did you mean heft`; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	units := []string{"cpu", "cpu.8", "cpu.9", "cpu.10", "cpu.11", "cpu.12", "cpu.14", "gpu0", "gpu1", "gpu2", "gpu3", "x9", "y10"}
+	if got, want := Unknown("device", "z", units).Error(), `device "z" is not one of cpu, cpu.8 … cpu.12, cpu.14, gpu0, gpu1, gpu2, gpu3, x9, y10`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 func TestOneOf(t *testing.T) {

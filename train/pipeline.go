@@ -128,13 +128,13 @@ func (w *Workload) checkStages() error {
 	for _, d := range w.Platform.Usable() {
 		known = append(known, d.Name, d.Kind)
 	}
+	slices.Sort(known)
+	known = slices.Compact(known)
 	for _, unit := range w.Platform.Workers {
-		if !w.Platform.Devices[unit.Device].PlacedOnly {
+		if !w.Platform.Devices[unit.Device].PlacedOnly && !slices.Contains(known, unit.Name) {
 			known = append(known, unit.Name)
 		}
 	}
-	slices.Sort(known)
-	known = slices.Compact(known)
 	for i, s := range l.Stages {
 		for _, device := range s.Places() {
 			if known != nil && !slices.Contains(known, device) {
