@@ -52,3 +52,33 @@ func TestSharesOfTiles(t *testing.T) {
 		}
 	}
 }
+
+// TestUpdatesWaitForTheirGradient: the update of a weight on several devices follows the backward passes of its own layer and of the layers behind it, and of no layer before it.
+func TestUpdatesWaitForTheirGradient(t *testing.T) {
+	m := must.Get(models.ByName("mlp"))(t)
+	for sum := range dag.NumExchanges {
+		g := must.Get(m.Lower(nn.LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, SampleType: dag.Uint8,
+			Lowering: dag.Lowering{MicroBatches: 2, Stages: []dag.Stage{{From: "input", Devices: []string{"a", "b", "c"}, Sum: sum}}}}))(t)
+		before := make([]map[string]bool, len(g.Tasks)) // layers with backward passes that a task follows
+		devices := map[string]bool{}
+		for i := range g.Tasks {
+			task := &g.Tasks[i]
+			before[i] = map[string]bool{}
+			for _, p := range g.Preds(dag.TaskID(i)) {
+				maps.Copy(before[i], before[p])
+			}
+			switch of := task.Labels; of.Phase {
+			case "backward":
+				before[i][of.Layer] = true
+			case "update":
+				if want := map[string]map[string]bool{"fc1": {"fc1": true, "relu1": true, "fc2": true, "relu2": true, "fc3": true}, "fc2": {"fc2": true, "relu2": true, "fc3": true}, "fc3": {"fc3": true}}[of.Layer]; len(before[i]) > len(want) || !before[i][of.Layer] {
+					t.Errorf("%v: %s follows the backward passes of %v", sum, task.Name, before[i])
+				}
+				devices[task.Placement.Device] = true
+			}
+		}
+		if want := 3; sum != dag.Tree && len(devices) != want || sum == dag.Tree && len(devices) != 1 {
+			t.Errorf("%v: updates on %v", sum, devices)
+		}
+	}
+}
