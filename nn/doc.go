@@ -61,6 +61,12 @@
 // passes from stage to stage is kept. With [dag.Lowering.Stash] micro-batches are mini-batches with updates of their own, and stages keep the
 // weights of their forward passes: see stash.go.
 //
+// Several devices may share a stage, along samples (replicas), outputs (each has a part of the weights) or rows (parts of images with their halos). Tiles do not cross the bounds of their
+// parts. These are cuts with a place: no layer has code for them, and halos, parts of activations and updated weights are transfers as any. Sums over the devices are tasks "add" and "sum" in a fixed
+// order, with names like the sums of accumulators: see shares.go and [dag.Exchange]. Devices that share samples and sum in pairs give the bits of the step without stages, if that has the same tiles and an accumulator for
+// each device. Buffers of a device, such as its copy of a weight in another layout, have
+// its number behind their names, from 2 on: "conv1.weight.hwio.device2". A batch normalisation takes its statistics over the samples of all devices.
+//
 // # Branches
 //
 // A layer reads the layers that it names, or the one before it. Several layers may read one value.

@@ -25,7 +25,7 @@ import (
 func checkSharing(s *dag.Stage) error {
 	switch along := []dag.Dimension{dag.AlongSamples, dag.AlongOutputs, dag.AlongRows}; {
 	case !slices.Contains(along, s.Along):
-		return fmt.Errorf("along = %q; devices share %v", s.Along, along)
+		return fmt.Errorf("along = %q; write samples, outputs or rows", s.Along)
 	case s.Sum < 0 || s.Sum >= dag.NumExchanges:
 		return fmt.Errorf("sum = %q; write direct, ring or tree", s.Sum)
 	}

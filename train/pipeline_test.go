@@ -72,6 +72,10 @@ func TestPipelineErrors(t *testing.T) {
 		want     string
 	}{
 		{dag.Lowering{Stages: stages}, `lowering: stage 2, from "fc1": device "gpu9" is not one of cpu, emulated, gpu, cpu.0, cpu.1; did you mean gpu`},
+		{dag.Lowering{Stages: []dag.Stage{{From: "conv1", Devices: []string{"cpu.0", "gpu9"}}}}, `lowering: stage 1, from "conv1": device "gpu9" is not one of cpu, emulated, gpu`},
+		{dag.Lowering{Stages: []dag.Stage{{From: "conv1", Devices: []string{"gpu", "gpu"}}}}, `lowering: stage 1, from "conv1": device "gpu" is there twice; write each once`},
+		{dag.Lowering{Stages: []dag.Stage{{From: "conv1", Devices: []string{"gpu", "cpu"}, Along: dag.AlongColumns}}}, `lowering: stage 1, from "conv1": along = "columns"; write samples, outputs or rows`},
+		{dag.Lowering{Stages: []dag.Stage{{From: "conv1", Devices: []string{"gpu", "cpu"}}}, MicroBatches: 2, Stash: true}, `lowering: stash = true: devices cannot share a stage; write device = and one of them`},
 		{dag.Lowering{Stages: stages[:1], Order: "gpip"}, `lowering: order "gpip" is not one of gpipe, 1f1b, interleaved; did you mean gpipe`},
 		{dag.Lowering{Stages: []dag.Stage{{From: "conv2", Device: "cpu"}}}, `lowering: stage 1 begins with "conv2"; write "conv1", the first layer, or "input"`},
 		{dag.Lowering{Stages: []dag.Stage{stages[0], {From: "cnv2", Device: "gpu"}}}, `lowering: stage 2, from "cnv2": layer "cnv2" is not one of input, conv1`},
