@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/layers"
@@ -124,6 +125,49 @@ func TestStrategyFormulas(t *testing.T) {
 		step, _ = w.StepOf()
 		if seconds := simulated(t, w.Decision, 0, 1).Makespan.Seconds(); math.Abs(seconds-step.Slowest) > 1e-4*seconds {
 			t.Errorf("%s: with free messages a step takes %v s, and the slowest share %v", c.name, seconds, step.Slowest)
+		}
+	}
+}
+
+// TestStrategiesTrain: whatever strategy lowers a network, the losses are of the plain step, but for the order of sums. A pipeline alone is the plain step to the bit,
+// with its micro-batches. A
+// strategy gives the same bits again, however many units there are besides.
+func TestStrategiesTrain(t *testing.T) {
+	n := newNetwork(t, "digits-cnn", dag.Float64, 1)
+	lowering := func(p *platform.Platform, name string) dag.Lowering {
+		w := &train.Workload{Model: n.model, Platform: p, Options: train.Options{Batch: fixtureBatch, Type: dag.Float64, OtherMachine: true, Strategy: must.Get(strategy.ByName(name))(t)}}
+		must.Do(t, w.Lower())
+		return *w.Lowering
+	}
+	n.lower(t, dag.Lowering{})
+	plain := n.execute(t, how{platform: machine(t, 1)})
+	for i, name := range []string{"data-parallel:2", "data-parallel:5:tree", "zero1:3", "tensor-parallel:2", "tensor-parallel:3:direct", "spatial:3", "owt:4", "gpipe:2x3", "1f1b:3x5", "interleaved:2x2x4",
+		"tensor-parallel:2+1f1b:2x5", "data-parallel:2:tree+gpipe:2x2", "1f1b:2x2+zero1:2"} {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
+		hash := ""
+		for _, cores := range []int{5, 6} {
+			on := machine(t, cores)
+			l := lowering(on, name)
+			n.lower(t, l)
+			got := n.execute(t, how{platform: on, policy: l.Order, poison: true})
+			if hash != "" && got.hash() != hash {
+				t.Errorf("%s on %d cores: weights %.8s, before %.8s", name, cores, got.hash(), hash)
+			}
+			hash = got.hash()
+			for step, loss := range got.losses {
+				if want := plain.losses[step]; !(math.Abs(loss-want) <= 1e-12*want) {
+					t.Errorf("%s: loss %v of step %d, without stages %v", name, loss, step, want)
+				}
+			}
+			if cores == 5 && !l.Stages[0].Shared() {
+				l.Stages, l.Order = nil, ""
+				n.lower(t, l)
+				if want := n.execute(t, how{platform: on}).hash(); hash != want {
+					t.Errorf("%s: weights %.8s, without stages %.8s", name, hash, want)
+				}
+			}
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 // Several devices may share a stage. Each has a part of one dimension: of the samples of a micro-batch, of outputs, or of rows. No tile crosses
 // the bounds of these parts. A task is placed on the device with the middle of its tile. Layers and other tasks without that dimension have it as follows:
 //
-//	outputs  the input gradient of a layer without weights, such as a ReLU, is shared along its inputs; so are all passes of a layer with weights that
-//	         the lowering cuts along inputs, whose results are sums over devices
+//	outputs  the input gradient of a layer without weights, such as a ReLU, is shared along its inputs. So are all passes of a layer with weights whose
+//	         forward tasks have parts of the inputs: its results are sums over devices
 //	any      all other operations without the dimension are shared along samples, such as the loss
 //
 // A task that has neither, such as the statistics of a batch normalisation over all samples, is placed on the first device.

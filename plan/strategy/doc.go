@@ -1,19 +1,30 @@
 // Package strategy has published ways to place a training on several devices, each with the cost model of its paper.
 //
-// Read first: [All], the table, and [Model], which a paper says of its plan. A [Strategy] is a policy: `dahl simulate --policy pipedream:4`
-// plans by it. A strategy is a file here and a line in the table.
+// Read first: [All], the table. A strategy is a file here and a line in the table, and either of two kinds:
+//
+//   - Of graphs, such as "pipedream:4". The strategy is a policy. It places the tasks of a graph, and [Model] is the plan in the eyes of its paper.
+//   - Of networks, such as "data-parallel:4" or "1f1b:4x8". The strategy is a [Split], and [Split.Lowering] the network with stages: consecutive layers on a
+//     device of a pipeline, or on several that share them along a dimension. [StepOf] is the closed formula of such a step, whoever has written the stages. Two strategies
+//     have a product if one is a pipeline, as in "tensor-parallel:2+1f1b:2x8".
+//
+// [For] lists the strategies that make sense for a network. A search may begin with these.
 //
 // # Two times
 //
-// [Model.Seconds] is a closed formula of the paper, and the printed model_s. The simulator times the same plan with all transfers and
+// [Model.Seconds] and [Step.Seconds] are closed formulas of papers, and the printed model_s. The simulator times the same plan with all transfers and
 // waits. Neither is ever taken for the other.
 //
 // # Units of placement
 //
-// Tasks that share a worker are one [part]: they have one colocation key. Parts hang together by the dependences of forward tasks. A part without any
+// Devices are those with memories of their own first, in the order of the platform; see [Seats].
+//
+// In a graph, tasks that share a worker are one [part]: they have one colocation key. Parts hang together by the dependences of forward tasks. A part without any
 // mirrors the dependences of its backward tasks. Parts that follow each other in a circle are one.
 //
 // # Limits
 //
-// Strategies place tasks of graphs of one step. They know no copy engines, and of memories only the sizes in the model of their paper.
+// Devices share a stage along one dimension: a stage with a grid of devices, such as tensor-parallel:2 with data-parallel:2, is refused. Shares are equal, however
+// fast the devices are. Formulas know the slowest hop from each device to the next one, and no links that several hops share.
+//
+// Strategies of graphs place tasks of one step. They know no copy engines, and of memories only the sizes in the model of their paper.
 package strategy

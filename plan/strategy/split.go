@@ -169,7 +169,7 @@ func (s *Split) Lowering(n *Network) (l dag.Lowering, err error) {
 	if s.Order == "" && s.Devices == 0 {
 		all := *s
 		if all.Devices = n.accelerators(); all.Devices < 2 {
-			return l, fmt.Errorf("%q has %s that are no processors; say how many devices", n.Platform.Name, naming.Count(all.Devices, "unit"))
+			return l, fmt.Errorf("%q has %s beside processors; say how many devices", n.Platform.Name, naming.Count(all.Devices, "unit"))
 		}
 		s = &all
 	}

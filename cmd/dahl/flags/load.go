@@ -204,7 +204,7 @@ func (o *Options) Training() (t train.Options, err error) {
 	if o.Tile > 0 {
 		t.Tiles = tiling.Of(tiling.Base{Kind: tiling.Samples, Number: o.Tile})
 	}
-	if of, err := strategy.ByName(o.Policy); err == nil && of.OfNetworks() {
+	if of, err := strategy.ByName(o.Policy); err == nil && of.OfNetworks() && o.Recorded == nil {
 		t.Strategy = of
 	}
 	t.Lowering, err = o.lowering()
@@ -400,7 +400,7 @@ func (o *Options) CheckBestTiles(p *platform.Platform) error {
 	if o.Model == "" || len(p.Devices) == 0 {
 		return cli.InputErrorf("--lowering %s simulates a network on a machine: name both with --model and --platform", BestTiles)
 	}
-	if strings.Contains(o.Policy, ":") {
+	if of, err := strategy.ByName(o.Policy); err == nil && of.OfNetworks() {
 		return cli.InputErrorf("--lowering %s and --policy %s exclude each other: the search knows no stages", BestTiles, o.Policy)
 	}
 	if o.Plan != "" {

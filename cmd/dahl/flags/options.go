@@ -221,7 +221,7 @@ func (o *Options) setStrategy() error {
 	o.Policy = strings.ToLower(o.Policy)
 	of, err := strategy.ByName(o.Policy)
 	if err != nil {
-		return fmt.Errorf("--policy %w", err)
+		return fmt.Errorf("--policy: %w", err)
 	}
 	if of.OfNetworks() && o.Model == "" {
 		return fmt.Errorf("--policy %s: the strategy lowers a network; name one with --model", o.Policy)
