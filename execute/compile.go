@@ -161,16 +161,16 @@ func (r *Runner) compile(c *compiledGraph) error {
 	if c.placed == nil {
 		return nil
 	}
-	if c.placed.MaxLag() > 0 {
-		return fmt.Errorf("the plan has tasks that run steps behind others, which is simulated only; take a plan without lags")
+	if c.placed.MaxLag() > 0 && r.spread {
+		return fmt.Errorf("the plan has tasks that run steps behind others, which is executed on cores of one memory only; take a plan without lags, or simulate it")
 	}
-	if c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Orders(), len(r.lanes)); err != nil {
+	if c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Orders(), len(r.lanes), c.placed.Lag); err != nil {
 		return err
 	}
 	if err := r.checkRunnable(c); err != nil || !r.spread {
 		return err
 	}
-	if c.ahead, err = compileReplay(c.graph, c.placed.Order, c.placed.MemoryOrders(), len(r.lanes)); err != nil {
+	if c.ahead, err = compileReplay(c.graph, c.placed.Order, c.placed.MemoryOrders(), len(r.lanes), c.placed.Lag); err != nil {
 		return err
 	}
 	return r.bindDevices(c, laneOf)

@@ -68,6 +68,9 @@
 // the number of versions for a storage in turn. A wait is dropped if an earlier task of the same
 // list, or the last pass over the list, has already made it.
 //
+// In a plan with lags the passes over the lists are periods: in period k a task with lag l works on step k − l, or rests where there is no such step, and is counted
+// in any case. A predecessor d steps back with lag m is then d + l − m periods back. Tasks that rest make their waits, too.
+//
 // Go's atomics are sequentially consistent and synchronise: a load that sees a store sees
 // everything the storing goroutine wrote before it. A predecessor's kernel writes before its
 // store, and the reader's kernel follows the load, so the bytes are visible. Reuse is safe by the

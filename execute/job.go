@@ -115,7 +115,7 @@ func (j *job) cut() bool {
 		return !j.dynamic.engine.Finished()
 	}
 	for w, list := range j.replay.lists {
-		if j.team.members[w].count.Load() < int64(len(list)*j.steps) {
+		if j.team.members[w].count.Load() < int64(len(list)*(j.steps+int(j.replay.maxLag))) {
 			return true
 		}
 	}

@@ -9,47 +9,56 @@ import (
 // replay is a plan compiled for lanes: workers and copy engines. It is built once and run many
 // times. What the comments below say of workers holds for all lanes.
 type replay struct {
-	lists [][]item // by lane
-	waits []wait   // the waits of all items
+	lists  [][]item // by lane
+	waits  []wait   // the waits of all items
+	maxLag int32    // the greatest one of an item
 }
 
-// item is one task of a worker's list and the waits before it.
+// item is one task of a worker's list and the waits before it. In period k the task works on step k - lag.
 type item struct {
-	task               int32
+	task, lag          int32
 	firstWait, endWait int32
 }
 
-// wait holds a worker until another one has ended enough tasks: in step s,
-// need + s·length.
+// wait holds a worker until another one has ended enough tasks: in period k,
+// need + k·length.
 type wait struct {
 	worker int32
 	need   int64
-	length int64 // tasks of that worker per step
+	length int64 // tasks of that worker per period
 }
 
 // position is where a plan puts a task.
 type position struct{ worker, index int32 }
 
 // compileReplay turns the lists of a plan into lists with waits. The orders come from the graph
-// and from the sharing of bytes, by the number of steps between the two tasks.
-func compileReplay(g *dag.Graph, lists [][]dag.TaskID, orders [][]dag.Edge, lanes int) (*replay, error) {
+// and from the sharing of bytes, by the number of steps between the two tasks. A worker goes through its list once in each
+// period, which is a step, but for tasks with a lag.
+func compileReplay(g *dag.Graph, lists [][]dag.TaskID, orders [][]dag.Edge, lanes int, lag func(dag.TaskID) int32) (*replay, error) {
 	at, err := positions(g, lists, lanes)
 	if err != nil {
 		return nil, err
 	}
 	into := predecessors(g, orders)
 	r := &replay{lists: make([][]item, lanes)}
+	for t := range g.Tasks {
+		r.maxLag = max(r.maxLag, lag(dag.TaskID(t)))
+	}
 	for w, order := range lists {
 		var c vectorClock
-		c.reset(w, lists, int64(g.Reach()))
+		c.reset(w, lists, int64(g.Reach()+r.maxLag))
 		// The first pass finds the waits of the whole list. The second pass knows them from the
 		// step before.
 		for pass := range 2 {
 			r.lists[w] = make([]item, 0, len(order))
 			first := len(r.waits)
 			for i, t := range order {
-				it := item{task: int32(t), firstWait: int32(len(r.waits))}
-				into(t, func(back int32, preds []int32) { c.follow(at, preds, int64(back)) })
+				it := item{task: int32(t), lag: lag(t), firstWait: int32(len(r.waits))}
+				into(t, func(back int32, preds []int32) {
+					for _, p := range preds {
+						c.follow(at[p], int64(back+it.lag-lag(dag.TaskID(p))))
+					}
+				})
 				if need := c.need[w]; need > int64(i) {
 					return nil, fmt.Errorf("the plan cannot run: worker %d has task %q before %q, which it follows",
 						w, g.Tasks[t].Name, g.Tasks[order[need-1]].Name)
@@ -115,10 +124,10 @@ func predecessors(g *dag.Graph, orders [][]dag.Edge) func(t dag.TaskID, visit fu
 }
 
 // vectorClock holds the counts of all workers as one worker knows them at a place in its list. Counts
-// are relative to the current step.
+// are relative to the current period.
 type vectorClock struct {
 	self        int
-	length      []int64 // tasks per step, by worker
+	length      []int64 // tasks per period, by worker
 	established []int64 // counts that earlier waits have established
 	need        []int64 // counts that the tasks so far need
 }
@@ -136,12 +145,10 @@ func (c *vectorClock) reset(self int, order [][]dag.TaskID, reach int64) {
 	copy(c.need, c.established)
 }
 
-// follow raises the needs of the current task to the ends of preds, a number of steps ago.
-func (c *vectorClock) follow(at []position, preds []int32, steps int64) {
-	for _, p := range preds {
-		w := at[p].worker
-		c.need[w] = max(c.need[w], int64(at[p].index)+1-steps*c.length[w])
-	}
+// follow raises the needs of the current task to the end of one at a position, a number of periods ago.
+func (c *vectorClock) follow(at position, periods int64) {
+	w := at.worker
+	c.need[w] = max(c.need[w], int64(at.index)+1-periods*c.length[w])
 }
 
 // addWaits appends a wait for every need that is not known to be met.
@@ -158,7 +165,7 @@ func (c *vectorClock) addWaits(waits []wait) []wait {
 	return waits
 }
 
-// wrap begins the next step: all knowledge is one step older.
+// wrap begins the next period: all knowledge is one period older.
 func (c *vectorClock) wrap() {
 	for w := range c.established {
 		c.established[w] -= c.length[w]
@@ -167,7 +174,7 @@ func (c *vectorClock) wrap() {
 }
 
 // checkProgress runs through the lists once, without time, and reports a task at which they would
-// wait for each other. Waits for the previous step cannot close a circle, so one step is enough.
+// wait for each other. Waits for the previous period cannot close a circle, so one period is enough.
 func (r *replay) checkProgress(g *dag.Graph) error {
 	done := make([]int64, len(r.lists))
 	for {

@@ -34,7 +34,7 @@ func TestWaitsOfAChain(t *testing.T) {
 	tb := b.Task(dag.Task{Name: "b", Accesses: []dag.Access{access(1, dag.Write), access(0, dag.Read)}})
 	tc := b.Task(dag.Task{Name: "c", Accesses: []dag.Access{access(2, dag.ReadWrite), access(1, dag.Read)}})
 	g := must.Get(b.Build())(t)
-	r := must.Get(compileReplay(g, [][]dag.TaskID{{ta, tc}, {tb}}, nil, 3))(t)
+	r := must.Get(compileReplay(g, [][]dag.TaskID{{ta, tc}, {tb}}, nil, 3, noLag))(t)
 	for _, c := range []struct {
 		worker, index int
 		want          []wait
@@ -69,7 +69,7 @@ func TestWaitsImplyEveryOrder(t *testing.T) {
 		if list := plan.Order[0]; len(list) > 1 {
 			l.Reuse = []dag.Edge{{From: list[0], To: list[len(list)-1]}}
 		}
-		r := must.Get(compileReplay(g, plan.Order, [][]dag.Edge{l.Reuse, l.ReuseNext}, workers))(t)
+		r := must.Get(compileReplay(g, plan.Order, [][]dag.Edge{l.Reuse, l.ReuseNext}, workers, noLag))(t)
 		done := make([]int64, workers)
 		ended := make(map[dag.Instance]bool)
 		for range steps * len(g.Tasks) {
@@ -200,8 +200,11 @@ func TestPlansThatCannotRun(t *testing.T) {
 			}
 			plan.Order = append(plan.Order, tasks)
 		}
-		if _, err := compileReplay(g, plan.Order, nil, 2); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := compileReplay(g, plan.Order, nil, 2, noLag); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("plan %v: error %v, want one about %q", c.order, err, c.want)
 		}
 	}
 }
+
+// noLag is a plan in which steps follow each other.
+func noLag(dag.TaskID) int32 { return 0 }

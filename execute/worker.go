@@ -69,23 +69,28 @@ func (w *worker) do(j *job) {
 	returned = true
 }
 
-// replay runs the worker's list once per step.
+// replay goes through the worker's list once per period. Tasks with a lag have no step in the first periods, and others have none in the last
+// ones, which follow the last step. Their waits are kept, since later items rely on them.
 func (w *worker) replay(j *job) {
-	list, waits := j.replay.lists[w.id], j.replay.waits
+	list, waits, maxLag := j.replay.lists[w.id], j.replay.waits, j.replay.maxLag
 	ended := int64(0)
-	for step := range int32(j.steps) {
-		if len(list) == 0 || !j.gate.begin(step) {
-			return
+	for period := int32(0); len(list) > 0; period++ {
+		last := int32(j.steps) - 1
+		if period > last || !j.gate.begin(period) {
+			if last = int32(j.gate.steps(j.steps)) - 1; period > last+maxLag {
+				return
+			}
 		}
 		for i := range list {
 			it := &list[i]
 			for k := it.firstWait; k < it.endWait; k++ {
 				wt := &waits[k]
-				if !j.team.await(w.id, int(wt.worker), wt.need+int64(step)*wt.length) {
+				if !j.team.await(w.id, int(wt.worker), wt.need+int64(period)*wt.length) {
 					return
 				}
 			}
-			if j.team.stopped.Load() || !w.run(j, it.task, step) {
+			step := period - it.lag
+			if j.team.stopped.Load() || step >= 0 && step <= last && !w.run(j, it.task, step) {
 				return
 			}
 			ended++

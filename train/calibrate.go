@@ -143,8 +143,14 @@ type stepSet struct {
 // stepSets lists the sets whose steps are measured. A processor is measured with one unit
 // and with all, any other device with all its units. Each has its own tiles, and where
 // they differ also the common tiles of all devices. Without units every device is
-// measured.
+// measured. Stages are left out, since a set may lack their devices; their calls are the same wherever they run.
 func (w *Workload) stepSets(c *Calibration) (sets []stepSet, err error) {
+	options := w.Options
+	if l := options.Lowering; l != nil && l.Stages != nil {
+		alone := *l
+		alone.Stages, alone.Order, alone.Stash = nil, "", false
+		options.Lowering = &alone
+	}
 	for i := range w.Platform.Devices {
 		d := &w.Platform.Devices[i]
 		n := d.Count
@@ -155,9 +161,9 @@ func (w *Workload) stepSets(c *Calibration) (sets []stepSet, err error) {
 			continue
 		}
 		if d.IsProcessor() && n > 1 && !c.AllUnits {
-			sets = append(sets, stepSet{device: d.Name, list: d.Name + ":1", options: w.Options})
+			sets = append(sets, stepSet{device: d.Name, list: d.Name + ":1", options: options})
 		}
-		set := stepSet{device: d.Name, list: fmt.Sprintf("%s:%d", d.Name, n), options: w.Options}
+		set := stepSet{device: d.Name, list: fmt.Sprintf("%s:%d", d.Name, n), options: options}
 		alone, err := w.Platform.Select(set.list)
 		if err != nil {
 			return nil, err

@@ -42,4 +42,13 @@ func TestStepSets(t *testing.T) {
 			t.Errorf("%d units with an L2 of %d, of which %v: %v, want %s", c.count, c.l2, c.units, got, c.want)
 		}
 	}
+	w.Options.Lowering = &dag.Lowering{MicroBatches: 4, Order: "1f1b", Stages: []dag.Stage{{From: "input", Device: "gpu"}}}
+	for _, s := range must.Get(w.stepSets(&Calibration{}))(t) {
+		if l := s.options.Lowering; l.Stages != nil || l.Order != "" || l.MicroBatches != 4 {
+			t.Errorf("%s has stages: %+v", s.list, l)
+		}
+	}
+	if w.Options.Lowering.Stages == nil {
+		t.Error("the stages of the workload are gone")
+	}
 }

@@ -88,7 +88,8 @@ For a graph file and the least time of a steady step it also looks for plans who
 as a pipeline: a worker then has tasks of several steps in progress, and buffers have as many
 versions as that takes ("lags" and "copies" in plan.json). The plans of all policies and
 published strategies are where it begins. Its bound holds however many steps overlap; there is
-no certificate of it. Such a plan can be simulated, and not executed.
+no certificate of it. A graph file can be simulated, and not executed; plans of a network that have
+lags are executed on cores of one memory, and simulated on any machine.
 
 With a --plan and an --objective the tasks of the file stay where they are, in their order, and
 get the clocks that are best for them, by linear programming. It says how far these may be from
