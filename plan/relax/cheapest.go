@@ -32,7 +32,7 @@ func (f *multipliers) search(x []float64, work, view int, limit float64) *search
 	if s.other > 0 {
 		s.other *= f.leastFixed(s.work)
 	}
-	s.moves = make([]float64, len(f.m.Latency))
+	s.moves = make([]float64, len(f.m.Places))
 	for at := range s.moves {
 		f.eachMove(s.work, at, func(column int, sign float64) { s.moves[at] += sign * s.x[column] })
 	}

@@ -124,7 +124,7 @@ type multipliers struct {
 	program *lp.Problem
 	units   []int
 	chains  []int
-	moves   [][][]int  // by chain, link and memory; -1 means there is none
+	moves   [][][]int  // by chain, link and place; -1 means there is none
 	least   []int      // by work
 	view    []int      // by work: by which of its views it takes least
 	links   [][]onLink // by work
@@ -365,11 +365,13 @@ func (f *multipliers) eachMove(work, at int, visit func(column int, sign float64
 			continue
 		}
 		moves := f.moves[l.chain]
-		if before := moves[(l.link+len(moves)-1)%len(moves)][at]; before >= 0 {
-			visit(before, 1)
-		}
-		if after := moves[l.link][at]; after >= 0 {
-			visit(after, -1)
+		for _, place := range f.m.Places[at] {
+			if before := moves[(l.link+len(moves)-1)%len(moves)][place]; before >= 0 {
+				visit(before, 1)
+			}
+			if after := moves[l.link][place]; after >= 0 {
+				visit(after, -1)
+			}
 		}
 	}
 }

@@ -16,7 +16,7 @@ type leasts struct {
 // counted is the multipliers of some work.
 type counted struct {
 	chain, other *big.Rat   // of chains, times how often they have the work, by uniform draws or others
-	moves        []*big.Rat // by memory
+	moves        []*big.Rat // by place, and then by memory: of all its places
 }
 
 // of is the least of some work: the greater one of what its views say.
@@ -95,6 +95,11 @@ func (l *leasts) counted(work int) *counted {
 				c.moves[at].Add(c.moves[at], rat(moves[before][at]))
 				c.moves[at].Sub(c.moves[at], rat(moves[i][at]))
 			}
+		}
+	}
+	for at, places := range l.m.Places {
+		for _, several := range places[1:] {
+			c.moves[at].Add(c.moves[at], c.moves[several])
 		}
 	}
 	return c

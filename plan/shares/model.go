@@ -37,7 +37,10 @@ type Model struct {
 	Views      [][][]Way // by work: one or two views of the ways to run it; the least of each holds
 	Sometimes  []bool    // by work: only ways with it in Also have it
 	Chains     [][]dag.Link
-	Latency    []float64 // by memory: nanoseconds that anything takes to get there at least
+	// Latency is, by place, the nanoseconds that anything takes to get there at least. Places are memories, and the memories of
+	// processors together, which anything from another one of them reaches sooner. That place has what its memories leave of the latency.
+	Latency []float64
+	Places  [][]int // by memory: it, and the place of several with it
 }
 
 // Way is a form of some work that a lowering may have.
@@ -76,9 +79,7 @@ func NewModel(step *Step, p *platform.Platform, sets Sets, o problem.Objective, 
 	for i := range p.Links {
 		m.FloorWatts += platform.LeastWatts(p.Links[i].IdleWatts, p.Links[i].Sleeps)
 	}
-	for to := range platform.MemoryID(len(p.Memories)) {
-		m.Latency = append(m.Latency, latency(p, to))
-	}
+	m.addPlaces(p)
 	for i := range step.Work {
 		views, err := m.views(step.forms[i], p, sets)
 		if err == nil && len(views) == 0 {
@@ -112,16 +113,43 @@ func floorWatts(d *platform.Device, most int) float64 {
 	return below(watts)
 }
 
-// latency is the least time from any other memory.
-func latency(p *platform.Platform, to platform.MemoryID) float64 {
-	least := math.Inf(1)
-	for from := range platform.MemoryID(len(p.Memories)) {
-		if _, ok := p.Route(from, to); ok && from != to {
-			least = min(least, float64(p.RouteTime(from, to, 0)))
+// addPlaces finds latencies.
+func (m *Model) addPlaces(p *platform.Platform) {
+	several := make([]bool, len(p.Memories))
+	for i := range p.Devices {
+		several[p.Devices[i].Memory] = several[p.Devices[i].Memory] || p.Devices[i].IsProcessor()
+	}
+	least, most := math.Inf(1), 0.0
+	for to := range p.Memories {
+		m.Places = append(m.Places, []int{to})
+		alone := make([]bool, len(p.Memories))
+		alone[to] = true
+		nanos := latency(p, to, alone)
+		if math.IsInf(nanos, 1) {
+			nanos = 0
+		}
+		if m.Latency = append(m.Latency, nanos); several[to] {
+			least, most = min(least, latency(p, to, several)), max(most, nanos)
 		}
 	}
-	if math.IsInf(least, 1) {
-		return 0
+	if math.IsInf(least, 1) || least <= most {
+		return
+	}
+	for at := range several {
+		if several[at] {
+			m.Places[at] = append(m.Places[at], len(m.Latency))
+		}
+	}
+	m.Latency = append(m.Latency, least-most)
+}
+
+// latency is the least time into a memory from any one that is none of some.
+func latency(p *platform.Platform, to int, but []bool) float64 {
+	least := math.Inf(1)
+	for from := range p.Memories {
+		if _, ok := p.Route(platform.MemoryID(from), platform.MemoryID(to)); ok && !but[from] {
+			least = min(least, float64(p.RouteTime(platform.MemoryID(from), platform.MemoryID(to), 0)))
+		}
 	}
 	return least
 }

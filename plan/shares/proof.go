@@ -15,8 +15,8 @@ import (
 type Proof struct {
 	Units  []float64 `json:"units"`  // by device: of the time of its units
 	Chains []float64 `json:"chains"` // by chain: of its time; those that are left out are 0
-	// Moves are by chain, by its link between works that all lowerings have, the one from the last to the first work last, and by memory: of what gets
-	// into the memory there.
+	// Moves are by chain, by its link between works that all lowerings have, the one from the last to the first work last, and by place: of what gets
+	// there.
 	Moves [][][]float64 `json:"moves,omitempty"`
 }
 
@@ -29,8 +29,9 @@ type Proof struct {
 // as the geometric mean of two numbers is no more than their mean. If the tiles of an option are all smaller than the one where both are equal, or
 // all larger, it is least at the one that is nearest. Sums in several terms are in sums.go.
 //
-// A chain goes into a memory after some work with at least the probability by which the next work is more often there. That takes the
-// memory's latency, so that a multiplier of a move is at most μ times the latency.
+// A chain goes to a place after some work with at least the probability by which the next work is more often there. That takes the
+// latency of the place, so that a multiplier of a move is at most μ times the latency. What gets to the memories of processors takes the latencies of the memory and of all
+// these together.
 func (p *Proof) Bound(m *Model, deadline time.Duration) (float64, error) {
 	if err := p.check(m); err != nil {
 		return 0, err
