@@ -121,7 +121,9 @@ type finder struct {
 	sets       map[string]units         // of the space, and of other candidates
 	others     sync.Map                 // by a set: the function that gives its otherUnits
 	refined    map[string]bool          // sets whose neighbours the model has ranked
+	postponed  []space.Choice           // of these, since the model thinks little of them
 	promises   map[space.Choice]float64 // values of proposals by the model
+	promised   float64                  // the least of them
 	sure       int                      // how well durations are known, see [schedule.Costs.LeastKnown]
 	tried      map[space.Choice]bool
 	covered    []*candidate       // choices with a larger set of devices in the search, whose plans include theirs
@@ -140,6 +142,7 @@ type candidate struct {
 	listed   float64        // the least value of a plan of policies by a few steps,
 	list     *schedule.Plan // and the plan
 	used     string         // the devices with tasks in it
+	narrowed bool           // and another choice, of these devices, has that plan
 	again    bool           // local search began there the last time
 	bound    float64        // of all its plans
 	proven   bool           // all its plans were looked at
@@ -219,7 +222,7 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 }
 
 func newFinder(s *space.Space, o Options) *finder {
-	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, tried: map[space.Choice]bool{}, refined: map[string]bool{}, promises: map[space.Choice]float64{}, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
+	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, tried: map[space.Choice]bool{}, refined: map[string]bool{}, promises: map[space.Choice]float64{}, promised: math.Inf(1), graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
 	if f.begun.IsZero() {
 		f.begun = time.Now()
 	}

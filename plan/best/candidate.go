@@ -149,14 +149,7 @@ func (c *candidate) planBy(ctx context.Context, o *Options, policy schedule.Poli
 		if slices.ContainsFunc(known, func(other [][]dag.TaskID) bool { return slices.EqualFunc(other, order, slices.Equal) }) {
 			return nil, nil
 		}
-		err = c.offer(ctx, o, made, policy.Doc().Name, shortRun)
-	}
-	if err == nil {
-		var step plan.Step
-		step, err = o.step(ctx, made, shortRun) // which the plan keeps
-		if value := o.value(step.Time, step.Joules); c.list == nil || value < c.listed {
-			c.list, c.listed, c.used = made.Plan(), value, c.usedBy(made.Plan())
-		}
+		err = c.enlist(ctx, o, made, policy.Doc().Name)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -165,6 +158,18 @@ func (c *candidate) planBy(ctx context.Context, o *Options, policy schedule.Poli
 		return nil, ctx.Err()
 	}
 	return order, nil
+}
+
+// enlist offers the choice the plan of a policy, and notes the best of these plans.
+func (c *candidate) enlist(ctx context.Context, o *Options, e *plan.Evaluated, policy string) error {
+	if err := c.offer(ctx, o, e, policy, shortRun); err != nil {
+		return err
+	}
+	step, err := o.step(ctx, e, shortRun) // which the plan keeps
+	if value := o.value(step.Time, step.Joules); err == nil && (c.list == nil || value < c.listed) {
+		c.list, c.listed, c.used = e.Plan(), value, c.usedBy(e.Plan())
+	}
+	return err
 }
 
 // offer gives the choice the plan of a policy unless the choice has one as good. Steps is the length of the simulated run. A plan

@@ -14,19 +14,48 @@ import (
 // equal devices it lists the first ones: then the certificate covers it as the plan's own choice. A tiling of one name may
 // be another one on the smaller set. Then the plan keeps its set.
 func (f *finder) dropIdle(ctx context.Context) error {
-	c := f.best
-	choice := space.Choice{Devices: c.usedBy(c.Plan), Tiles: c.Tiles, Strategy: c.Strategy}
-	if choice.Devices == c.units().String() {
-		return nil
-	}
-	if _, err := f.add(ctx, []space.Choice{choice}, c); err != nil {
+	o, err := f.used(ctx, f.best, f.best.Plan)
+	if err != nil || o == nil {
 		return err
 	}
-	all := slices.Concat(f.candidates, f.covered)
-	if i := slices.IndexFunc(all, func(o *candidate) bool { return o.Choice == choice && o.graph == c.graph }); i >= 0 {
-		return f.move(ctx, all[i], c.planOn(all[i]))
+	return f.move(ctx, o, f.best.planOn(o))
+}
+
+// used is the choice of the devices that have a task in a plan; nil means that all have one, or that there is no such choice with its graph.
+func (f *finder) used(ctx context.Context, c *candidate, plan *schedule.Plan) (*candidate, error) {
+	choice := space.Choice{Devices: c.usedBy(plan), Tiles: c.Tiles, Strategy: c.Strategy}
+	if choice.Devices == c.units().String() {
+		return nil, nil
 	}
-	return nil
+	if _, err := f.add(ctx, []space.Choice{choice}, c); err != nil {
+		return nil, err
+	}
+	all := slices.Concat(f.candidates, f.covered)
+	i := slices.IndexFunc(all, func(o *candidate) bool { return o.Choice == choice && o.graph == c.graph })
+	if i < 0 {
+		return nil, nil
+	}
+	return all[i], nil
+}
+
+// narrow gives the plan of policies for a choice to the choice of the devices with a task in it, from which the search goes on instead: idle devices take joules, and what
+// differs in them only is one choice.
+func (f *finder) narrow(ctx context.Context, c *candidate) error {
+	if c.list == nil || c.used == c.units().String() {
+		return nil
+	}
+	o, err := f.used(ctx, c, c.list)
+	if o == nil || err != nil {
+		return err
+	}
+	if o.listed > c.listed {
+		from := &candidate{Attempt: Attempt{Plan: c.list}, priced: c.priced, graph: c.graph}
+		err = f.planBatch(ctx, []*candidate{o}, func(o *candidate, ctx context.Context, f *finder) error {
+			return o.take(ctx, f, from.planOn(o), c.Policy)
+		})
+	}
+	c.narrowed = o.listed <= c.listed*(1+rounding)
+	return err
 }
 
 // usedBy is the set of the devices with tasks in a plan.
@@ -64,11 +93,6 @@ func (f *finder) move(ctx context.Context, o *candidate, plan *schedule.Plan) er
 		return nil
 	}
 	o.dropped, o.moves = false, max(o.moves, c.moves)
-	if on := (&candidate{Attempt: Attempt{Plan: c.list}, priced: c.priced, graph: c.graph}); c.listed < o.listed {
-		if list := on.planOn(o); list != nil {
-			o.list, o.listed, o.used = list, c.listed, c.used
-		}
-	}
 	f.best = o
 	return nil
 }

@@ -14,12 +14,9 @@ import (
 	"dahl/schedule"
 )
 
-// Before its moves, local search costs as much as fixedCost simulations of its plan. As many moves as movesOfPlan cost as much as a simulation,
-// or as one node each if that is more.
-const fixedCost, movesOfPlan = 8, 32
-
-// costOfMove is the price of a move of local search, in nodes of the budget.
-func (c *candidate) costOfMove() int { return max(1, c.nodesOfPlan()/movesOfPlan) }
+// Before its moves, local search costs as much as fixedCost plans of a choice. As many moves as movesOfPlan cost as much as a plan, which is priced, decided and
+// simulated.
+const fixedCost, movesOfPlan = 8, 64
 
 // improve looks for better plans near the best ones. Half of the effort is for the best of all. Half of the
 // others are those with the best plans of policies, one of each set of devices that have tasks. The other half have not been improved before: local search gains
@@ -38,8 +35,8 @@ func (f *finder) improve(ctx context.Context, least int) error {
 	}
 	best := len(jobs)
 	others := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c == f.best || c.proven || c.bound >= f.best.Value })
-	if effort >= 4*fixed {
-		most := int(math.Sqrt(float64(effort) / float64(2*fixed)))
+	if effort >= 2*fixed {
+		most := int(math.Sqrt(float64(effort) / float64(fixed)))
 		fresh := slices.DeleteFunc(slices.Clone(others), func(c *candidate) bool { return c.moves > 0 })
 		chosen := slices.Concat(oneOfEach(others, (most+1)/2, func(c *candidate) string { return c.used }),
 			oneOfEach(fresh, most, func(c *candidate) string { return c.used + " " + c.graph }), others)
@@ -61,7 +58,7 @@ func (f *finder) improve(ctx context.Context, least int) error {
 		} else {
 			part /= len(jobs) - best
 		}
-		if jobs[i].moves = max((part-fixed)/jobs[i].costOfMove(), 1); f.Steady && jobs[i].copies == 0 {
+		if jobs[i].moves = max((part-fixed)*movesOfPlan/jobs[i].nodesOfPlan(), 1); f.Steady && jobs[i].copies == 0 {
 			jobs[i].copies = 2 // steady steps overlap with two copies of what a step writes anew
 		}
 	}
@@ -91,7 +88,7 @@ func (f *finder) improveEach(ctx context.Context, jobs []improving, fixed int) e
 			continue
 		}
 		c.moves += found.Moves
-		f.left -= found.Moves*c.costOfMove() + fixed
+		f.left -= found.Moves*c.nodesOfPlan()/movesOfPlan + fixed
 		policy := strings.TrimSuffix(c.Policy, byMoves) + byMoves
 		if err := c.offer(context.WithoutCancel(ctx), f.Options, found.Evaluated, policy, longRun); err != nil {
 			return err

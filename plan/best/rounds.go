@@ -20,9 +20,11 @@ const (
 	firstEffort, mostEffort = 48, 1 << 17
 	// batch is how many choices are planned for at one time, of the proposals or from one choice.
 	batch = 4
-	// thorough is how many choices, on different devices, get plans of all policies in a round, and with a model one that promises most: the first policies may be
-	// bad for it.
-	thorough = 2
+	// thorough is how many choices at most, on different devices, get plans of all policies in a round, and with a model one more that promises most: the first
+	// policies may be bad for it. There are fewer where the effort does not suffice for so many, each with as many plans as allPolicies.
+	thorough, allPolicies = 2, 12
+	// hopeless is how many times the value of the best choice by a model a choice has that comes last: no model is so far off.
+	hopeless = 2
 )
 
 // begin makes the first plan: of the most promising choice by a model, else on all devices, or on another set if they have no plan. A search
@@ -79,11 +81,13 @@ func (f *finder) begin(ctx context.Context) error {
 // tasks that would take seconds, and better choices come first.
 const mostSeeded = 1000
 
-// seed lets all policies plan on all devices, once, and takes the plan of another search.
+// seed lets all policies plan on all devices, once, and takes the plan of another search. That takes no nodes: with fewer devices there would be more left.
 func (f *finder) seed(ctx context.Context) error {
 	if f.whole.byAll || f.Policy != nil {
 		return nil
 	}
+	left := f.left
+	defer func() { f.left = left }()
 	if err := f.planBatch(ctx, []*candidate{f.whole}, (*candidate).planByAll); err != nil || f.Known == nil {
 		return err
 	}
@@ -106,7 +110,7 @@ func (c *candidate) take(ctx context.Context, f *finder, plan *schedule.Plan, po
 		return nil
 	}
 	if e, err := f.Evaluator.Plan(c.priced, plan); err == nil {
-		_ = c.offer(ctx, f.Options, e, policy, shortRun)
+		_ = c.enlist(ctx, f.Options, e, policy)
 	}
 	return ctx.Err()
 }
@@ -132,16 +136,30 @@ func (f *finder) listProposals(ctx context.Context) error {
 	return nil
 }
 
-// rankNear proposes choices with a few more or fewer units than the best one has, those that promise more by the model. Cuts of layers fit the number of units,
-// so that a search does not come from one number to another step by step. It does so once for each set of devices.
-func (f *finder) rankNear(ctx context.Context) error {
-	near := f.nearUnits(f.best.Devices)
-	if f.space.Ranked == nil || f.Policy != nil || f.refined[f.best.Devices] || len(near) == 0 {
+// rankNear plans for choices with more or fewer units than the best ones have, those that promise more by the model: the space lists few numbers of units. Cuts of layers fit
+// the number of units, so that a search does not come from one number to another step by step. It does so once for each set of devices.
+func (f *finder) rankNear(ctx context.Context, _ int) error {
+	if f.space.Ranked == nil || f.over() {
 		return nil
 	}
-	f.refined[f.best.Devices] = true
-	if !slices.Contains(f.space.Devices, f.best.Devices) {
-		near = append(near, f.best.Devices)
+	var near []string
+	least := math.Inf(1)
+	for _, c := range oneOfEach(f.byList(), thorough, func(c *candidate) string { return c.used }) {
+		if value, known := f.space.Estimate(c.Choice, f.Aim); known {
+			least = min(least, value)
+		}
+		if f.refined[c.Devices] {
+			continue
+		}
+		f.refined[c.Devices] = true
+		near = append(near, f.nearUnits(c.Devices)...)
+		if !slices.Contains(f.space.Devices, c.Devices) {
+			near = append(near, c.Devices)
+		}
+	}
+	slices.Sort(near)
+	if near = slices.Compact(near); len(near) == 0 {
+		return nil
 	}
 	within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
 	defer cancel()
@@ -149,11 +167,8 @@ func (f *finder) rankNear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if value, known := f.space.Estimate(f.best.Choice, f.Aim); known {
-		ranked = slices.DeleteFunc(ranked, func(r space.Ranked) bool { return r.Value >= value })
-	}
-	f.proposals = slices.Concat(f.differentFirst(ranked[:min(batch, len(ranked))]), f.proposals)
-	return nil
+	ranked = slices.DeleteFunc(ranked, func(r space.Ranked) bool { return r.Value >= least })
+	return f.try(ctx, f.differentFirst(ranked[:min(batch, len(ranked))]), nil)
 }
 
 // differentFirst notes the values of choices. It puts choices behind the others whose value an earlier one has: they have the same work on equal devices, or leave devices
@@ -163,6 +178,7 @@ func (f *finder) differentFirst(ranked []space.Ranked) (list []space.Choice) {
 	known := map[float64]bool{}
 	for _, r := range ranked {
 		f.promises[r.Choice] = r.Value
+		f.promised = min(f.promised, r.Value)
 		if known[r.Value] {
 			alike = append(alike, r.Choice)
 			continue
@@ -222,24 +238,30 @@ type part struct {
 	effort float64
 }
 
+// parts are those of each round.
+func (f *finder) parts() []part {
+	look, propose, near := part{f.lookAtAll, 1.0 / 2}, part{f.propose, 1.0 / 6}, part{f.rankNear, 0}
+	downhill, improve := part{f.goDownhill, 1.0 / 3}, part{f.improve, 1.0 / 2}
+	switch {
+	case f.Policy != nil:
+		return []part{propose, downhill}
+	case f.Brief:
+		return []part{look, propose, downhill, near} // a rank takes as long as many plans
+	}
+	return []part{{f.tryStrategies, 1.0 / 6}, look, propose, near, downhill, improve}
+}
+
 // rounds searches until the nodes are spent, nothing is left to do, or the effort is so large that little is to be expected.
 func (f *finder) rounds(ctx context.Context) error {
-	parts := []part{{f.propose, 1.0 / 6}, {f.goDownhill, 1.0 / 3}}
 	if f.whole.nodesOfPlan() <= mostSeeded && !f.brief() {
 		if err := f.seed(ctx); err != nil {
 			return err
 		}
 	}
-	if f.Policy == nil {
-		parts = append([]part{{f.lookAtAll, 1.0 / 2}}, parts...)
-	}
-	if !f.brief() {
-		parts = append([]part{{f.tryStrategies, 1.0 / 6}}, append(parts, part{f.improve, 1.0 / 2})...)
-	}
 	plan := f.best.nodesOfPlan()
 	for effort := firstEffort * plan; !f.over() && effort < mostEffort*plan; effort *= 2 {
 		before := f.left
-		for _, part := range parts {
+		for _, part := range f.parts() {
 			if err := part.run(ctx, f.left-int(part.effort*float64(effort))); err != nil {
 				return err
 			}
@@ -248,9 +270,6 @@ func (f *finder) rounds(ctx context.Context) error {
 			return nil
 		}
 		if err := f.seed(ctx); err != nil {
-			return err
-		}
-		if err := f.rankNear(ctx); err != nil {
 			return err
 		}
 		if f.left == before {
@@ -291,9 +310,12 @@ func (f *finder) lookAtAll(ctx context.Context, least int) error {
 
 // propose plans for the next proposals, and in all ways for the best choices.
 func (f *finder) propose(ctx context.Context, least int) error {
-	for len(f.proposals) > 0 && !f.over() && f.left > least {
-		now := f.proposals[:min(batch, len(f.proposals))]
-		f.proposals = f.proposals[len(now):]
+	atOnce := min(max((f.left-least)/(allPolicies*f.best.nodesOfPlan()), 1), thorough)
+	for !f.over() && f.left > least {
+		now := f.nextProposals()
+		if len(now) == 0 {
+			break
+		}
 		if err := f.try(ctx, now, nil); err != nil {
 			return err
 		}
@@ -302,10 +324,39 @@ func (f *finder) propose(ctx context.Context, least int) error {
 		return nil
 	}
 	best := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c.byAll || c.isSmall(f.Options) })
-	now := oneOfEach(best, thorough, func(c *candidate) string { return c.used })
+	now := oneOfEach(best, atOnce, func(c *candidate) string { return c.used })
 	most := slices.DeleteFunc(best, func(c *candidate) bool { return f.promises[c.Choice] == 0 || slices.Contains(now, c) })
 	slices.SortStableFunc(most, func(a, b *candidate) int { return cmp.Compare(f.promises[a.Choice], f.promises[b.Choice]) })
-	return f.planBatch(ctx, append(now, most[:min(1, len(most))]...), (*candidate).planByAll)
+	return f.planBatch(ctx, append(now, most[:min(atOnce-1, 1, len(most))]...), (*candidate).planByAll)
+}
+
+// nextProposals takes the next proposals from the list: first those that are not hopeless by the model.
+func (f *finder) nextProposals() (now []space.Choice) {
+	for len(f.proposals) > 0 && len(now) < batch {
+		next := f.proposals[0]
+		f.proposals = f.proposals[1:]
+		if f.promise(next) > hopeless*f.promised {
+			f.postponed = append(f.postponed, next)
+			continue
+		}
+		now = append(now, next)
+	}
+	if len(now) == 0 && len(f.postponed) > 0 {
+		f.proposals, f.postponed, f.promised = f.postponed, nil, math.Inf(1)
+		return f.nextProposals()
+	}
+	return now
+}
+
+// promise is the value of a choice by the model; zero means that the model does not know.
+func (f *finder) promise(c space.Choice) float64 {
+	value, known := f.promises[c]
+	if !known && f.space.Estimate != nil {
+		f.left -= f.best.nodesOfPlan() / estimates
+		value, _ = f.space.Estimate(c, f.Aim)
+		f.promises[c] = value
+	}
+	return value
 }
 
 // try plans for choices that are not known yet.
@@ -320,7 +371,7 @@ func (f *finder) try(ctx context.Context, choices []space.Choice, origin *candid
 // byList lists the choices with a plan of policies in time, the best of these plans first. Of equal ones the last comes first, so that a search goes on where
 // nothing changes the value.
 func (f *finder) byList() []*candidate {
-	all := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.dropped || math.IsInf(c.listed, 1) })
+	all := slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.dropped || c.narrowed || math.IsInf(c.listed, 1) })
 	slices.Reverse(all)
 	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(a.listed, b.listed) })
 	return all
@@ -350,6 +401,12 @@ func (f *finder) planBatch(ctx context.Context, some []*candidate, plan func(*ca
 	for i, c := range some {
 		f.left -= c.nodes + c.plans*c.nodesOfPlan() - before[i]
 		if err := f.crown(ctx, c); err != nil {
+			return err
+		}
+		if f.brief() {
+			continue
+		}
+		if err := f.narrow(ctx, c); err != nil {
 			return err
 		}
 	}
