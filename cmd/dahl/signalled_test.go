@@ -104,7 +104,7 @@ var signalled = map[string]struct {
 	"man":               {"--out .", false},
 }
 
-// TestSignalEndsEveryCommand: the first signal ends each command at once, with 128 and its number as the exit code, one line
+// TestSignalEndsEveryCommand: the first signal, one of three in turn, ends each command at once, with 128 and its number as the exit code, one line
 // and no file that was not there before. A command that saves what was done so far says so, and ends in the same way.
 func TestSignalEndsEveryCommand(t *testing.T) {
 	inGrid(t, smallGrid)
@@ -114,6 +114,11 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 	must.Do(t, os.Mkdir("tmp", 0o777))
 	t.Setenv("TMPDIR", filepath.Join(filepath.Dir(python), "tmp"))
 	mustRun(t, strings.Fields("experiment run grid.toml --out grid --allow-modified")...)
+	signals := []struct {
+		name string
+		syscall.Signal
+	}{{"SIGHUP", syscall.SIGHUP}, {"SIGINT", syscall.SIGINT}, {"SIGTERM", syscall.SIGTERM}}
+	tried := 0
 	for _, cmd := range withBodies(newRoot(nil)) {
 		words := cli.Words(cmd)
 		c, ok := signalled[words]
@@ -124,22 +129,22 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 			continue
 		}
 		line := append(strings.Fields(words), strings.Fields(strings.ReplaceAll(c.args, "PYTHON", python))...)
-		for name, signal := range map[string]syscall.Signal{"SIGHUP": syscall.SIGHUP, "SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
-			before := listing(t)
-			said, code := signalledBy(t, signal, line)
-			said = slices.DeleteFunc(said, func(l string) bool { // of workers that share a core, and of what ends when
-				return strings.HasPrefix(l, "level=WARN ") && !(c.saves && strings.Contains(l, "signal="))
-			})
-			want := []string{"dahl: interrupted (" + name + ")"}
-			if c.saves {
-				want = []string{"level=WARN msg=", want[0] + ": "}
-			}
-			if code != 128+int(signal) || !slices.EqualFunc(said, want, strings.HasPrefix) || !c.saves && said[0] != want[0] {
-				t.Errorf("%s, %s: exit code %d, said %q, want %q", words, name, code, said, want)
-			}
-			if after := listing(t); !c.saves && after != before {
-				t.Errorf("%s, %s: it left something behind; before\n%s\nafter\n%s", words, name, before, after)
-			}
+		name, signal := signals[tried%len(signals)].name, signals[tried%len(signals)].Signal
+		tried++
+		before := listing(t)
+		said, code := signalledBy(t, signal, line)
+		said = slices.DeleteFunc(said, func(l string) bool { // of workers that share a core, and of what ends when
+			return strings.HasPrefix(l, "level=WARN ") && !(c.saves && strings.Contains(l, "signal="))
+		})
+		want := []string{"dahl: interrupted (" + name + ")"}
+		if c.saves {
+			want = []string{"level=WARN msg=", want[0] + ": "}
+		}
+		if code != 128+int(signal) || !slices.EqualFunc(said, want, strings.HasPrefix) || !c.saves && said[0] != want[0] {
+			t.Errorf("%s, %s: exit code %d, said %q, want %q", words, name, code, said, want)
+		}
+		if after := listing(t); !c.saves && after != before {
+			t.Errorf("%s, %s: it left something behind; before\n%s\nafter\n%s", words, name, before, after)
 		}
 	}
 }
