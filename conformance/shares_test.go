@@ -26,7 +26,7 @@ import (
 // TestSharesOfAllCuts compares the bound of all lowerings and sets with the best plans of random lowerings on all sets, for small networks on random
 // machines: no plan is below it.
 func TestSharesOfAllCuts(t *testing.T) {
-	cases, lowerings := 150, 8
+	cases, lowerings := 80, 8
 	if testing.Short() {
 		cases = 40
 	}

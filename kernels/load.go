@@ -198,10 +198,11 @@ var feedImages = Kernel{
 }
 
 var fetch = Kernel{
-	Op: "fetch", Doc: "the caller reads the mean loss and the number of correct predictions",
+	Op: "fetch", Doc: "the caller reads the mean loss and the number of correct predictions, and the outputs where it asks for them",
 	Operands: []Operand{
 		reads("loss", Real, "1"),
 		reads("correct", Index, "1"),
+		optional(reads("outputs", Real, "n c")),
 	},
 	Host: true,
 }

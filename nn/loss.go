@@ -149,10 +149,14 @@ func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Para
 func (l *lowerer) metrics(f *lossBuffers) {
 	loss := l.buffer("loss", l.opt.Type, dag.Activation, []int{1})
 	correct := l.buffer("correct", dag.Int32, dag.Activation, []int{1})
+	handed := []dag.Access{reads(loss, nil), reads(correct, nil)}
+	if l.opt.Outputs && !l.opt.Train {
+		handed = append(handed, reads(f.z.value, nil))
+	}
 	for _, t := range []dag.Task{
 		{Name: "metrics.mean", Op: "mean", Accesses: []dag.Access{writes(loss, nil), reads(f.sample, nil)}},
 		{Name: "metrics.count", Op: "count", Accesses: []dag.Access{writes(correct, nil), reads(f.correct, nil)}},
-		{Name: "fetch", Op: "fetch", Accesses: []dag.Access{reads(loss, nil), reads(correct, nil)}, Placement: onHost()},
+		{Name: "fetch", Op: "fetch", Accesses: handed, Placement: onHost()},
 	} {
 		t.Labels = labelsOf("metrics", phaseMetrics)
 		l.add(t)

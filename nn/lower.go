@@ -50,6 +50,9 @@ type LowerOptions struct {
 	Divisor    float64
 	Stream     bool
 
+	// Outputs hands over the outputs of the last layer with the loss of an evaluation.
+	Outputs bool
+
 	// Unfused lowers each layer by itself, as a pattern with a cut along what it sums over leaves it.
 	Unfused bool
 

@@ -17,7 +17,7 @@ const (
 // ProgramOptions say how a model is trained.
 type ProgramOptions struct {
 	Batch        int // Zero means the model's default.
-	TrainSamples int
+	TrainSamples int // Zero means no training.
 	TestSamples  int // Zero means no evaluation.
 	Epochs       int // Zero means one.
 	Type         dag.DType
@@ -29,6 +29,8 @@ type ProgramOptions struct {
 	After func(pass string, l *Lowered)
 
 	Stream bool // the samples are handed to every step, see LowerOptions
+
+	Outputs bool // of evaluations are handed over, see LowerOptions
 
 	// FirstStep leaves out everything behind the first training step.
 	FirstStep bool
@@ -45,8 +47,8 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 	if opt.Epochs == 0 {
 		opt.Epochs = 1
 	}
-	if opt.Batch < 1 || opt.Epochs < 1 || opt.TrainSamples < 1 || opt.TestSamples < 0 {
-		return nil, fmt.Errorf("model %q: batch %d, %d epochs, %d training and %d test samples; want at least 1, and at least 0 test samples",
+	if opt.Batch < 1 || opt.Epochs < 1 || opt.TrainSamples < 0 || opt.TestSamples < 0 || opt.TrainSamples+opt.TestSamples == 0 {
+		return nil, fmt.Errorf("model %q: batch %d, %d epochs, %d training and %d test samples; want at least 1, and samples of one kind at least",
 			m.Name, opt.Batch, opt.Epochs, opt.TrainSamples, opt.TestSamples)
 	}
 	p := &dag.Program{Name: m.Name}
@@ -71,7 +73,7 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 			}
 			g, err := m.Lower(LowerOptions{
 				Name: run.name, Batch: run.batch, FullBatch: part.batch, Type: opt.Type, Lowering: opt.Lowering, Train: part.train,
-				Optimizer: opt.Optimizer, Samples: part.samples, SampleType: opt.SampleType, Divisor: opt.Divisor, Stream: opt.Stream, After: opt.After,
+				Optimizer: opt.Optimizer, Samples: part.samples, SampleType: opt.SampleType, Divisor: opt.Divisor, Stream: opt.Stream, Outputs: opt.Outputs, After: opt.After,
 			})
 			if err != nil {
 				return nil, err

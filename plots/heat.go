@@ -46,7 +46,11 @@ func (v *Values) drawHeat(page draw.Canvas) {
 			v.drawCell(f, cell, p.Y, low, high)
 		}
 	}
-	f.finish(heatLeft-20, v.Quantity.Name+": the darker the more; framed: the best", nil)
+	note := v.Quantity.Name + ": the darker the more"
+	if !v.Counts {
+		note += "; framed: the best"
+	}
+	f.finish(heatLeft-20, note, nil)
 }
 
 // drawCell paints a value on a colour between white and blue. The best one has a frame.
@@ -62,7 +66,7 @@ func (v *Values) drawCell(f *frame, cell vg.Rectangle, y, low, high float64) {
 	fill := lighten(palette[0], float64(lightest*(1-share)))
 	inner := vg.Rectangle{Min: vg.Point{X: cell.Min.X + 1, Y: cell.Min.Y + 1}, Max: vg.Point{X: cell.Max.X - 1, Y: cell.Max.Y - 1}}
 	fillRect(f.c, inner, fill)
-	if y == best {
+	if y == best && !v.Counts {
 		f.c.StrokeLines(draw.LineStyle{Color: palette[5], Width: 2}, corners(inner))
 	}
 	middle := vg.Point{X: (cell.Min.X + cell.Max.X) / 2, Y: (cell.Min.Y + cell.Max.Y) / 2}

@@ -22,6 +22,7 @@ type Values struct {
 	Labels         []string // the lower axis of bars and maps, from the left
 	Series         []Series
 	Interval       string // meaning of the lines at points; empty means that there are none
+	Counts         bool   // the values of a map count something, and none is the best
 	Ideal          bool   // curves get a line proportional to x, from 1 at the least x on
 }
 

@@ -80,6 +80,9 @@ func (d *Data) fill(r *execute.Runner) error {
 			continue
 		}
 		samples := r.Bytes(split.prefix + ".images")
+		if samples == nil { // no step reads this split
+			continue
+		}
 		if err := split.d.Fill(samples); err != nil {
 			return fmt.Errorf("data %s: %w", split.d.Name, err)
 		}

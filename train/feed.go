@@ -28,6 +28,7 @@ type feeder struct {
 	live    *live        // is told each step
 	stop    bool         // at a loss that is not finite
 	results []StepResult // by step of the segment
+	said    []Prediction // by position of the data set; nil means that no outputs are asked for
 }
 
 // StepResult is the report of one step.
@@ -90,7 +91,7 @@ func (f *feeder) feedHyper(step int, args []calls.Arg) {
 	}
 }
 
-// fetch implements the op "fetch": loss, correct.
+// fetch implements the op "fetch": loss, correct, and in an evaluation outputs.
 func (f *feeder) fetch(step int, args []calls.Arg) error {
 	r := &f.results[step]
 	if f.dtype == dag.Float64 {
@@ -99,6 +100,9 @@ func (f *feeder) fetch(step int, args []calls.Arg) error {
 		r.Loss = float64(calls.Data[float32](&args[0])[0])
 	}
 	r.Correct = int(calls.Data[int32](&args[1])[0])
+	if f.said != nil {
+		f.noteOutputs(step, &args[2])
+	}
 	f.live.step(step, r.Loss)
 	if f.stop && notFinite(r.Loss) {
 		return &lossNotFinite{step, r.Loss}

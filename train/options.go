@@ -30,6 +30,10 @@ type Options struct {
 	// Precision of products is one of [dahl/kernels/calls.Precisions]. Empty means the finest.
 	Precision string
 
+	// Evaluate says that nothing is trained: the test set goes through the network with its first weights, and
+	// [Trainer].Predictions has what the network says.
+	Evaluate bool
+
 	// Devices is the list by which the platform was chosen from another one, as
 	// [dahl/platform.Platform.Select] takes it. Empty means that it is whole.
 	Devices string

@@ -31,7 +31,7 @@ type choices struct {
 
 	extents func() (map[string]dag.LayerLowering, error) // of the model, computed once
 
-	sets sync.Map // a list of devices: the function that gives the platform with these, which checks all models anew
+	sets sync.Map // by a list of devices: the function that gives the platform with these; all models are checked there
 
 	mutex    sync.Mutex
 	programs map[programKey]*lowering // with a model; equal programs are lowered once

@@ -43,6 +43,9 @@ type Trainer struct {
 	MeterStates []meter.MeterState
 	Complete    bool
 
+	// Predictions of an evaluation, for each position of each sample in the order of the test set.
+	Predictions []Prediction
+
 	// Callbacks while the training goes on; nil means none. They report the end of an epoch
 	// with the time since the begin, a lost device before the training goes on without it, and
 	// a loss of NaN or infinity before the training goes on all the same.
@@ -79,6 +82,10 @@ func (w *Workload) Start() (*Trainer, error) {
 	}
 	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
 	t.feed.live = &t.live
+	if w.Options.Evaluate {
+		t.Predictions = make([]Prediction, len(w.Data.Test.Labels))
+		t.feed.said = t.Predictions
+	}
 	if err := t.open(w); err != nil {
 		return nil, asInput(err)
 	}
@@ -367,7 +374,7 @@ const maxRecordedSpans = 4_000_000
 // in pieces of at most maxRecordedSpans. A piece ends where the state is to be kept.
 func (t *Trainer) nextPiece(left dag.Segment) plan.Piece {
 	g := t.Workload.Program.Graphs[left.Graph]
-	p := plan.Piece{Segment: left, First: t.warmsUp && t.at.Epoch == 0 && t.at.Within == 0, Samples: TrainedOn(g)}
+	p := plan.Piece{Segment: left, First: t.warmsUp && t.at.Epoch == 0 && t.at.Within == 0, Samples: t.Workload.counted(g)}
 	if n := t.Workload.RecordedSteps() - t.recorded[left.Graph]; n > 0 {
 		p.Recorded = true
 		p.Steps = min(p.Steps, n, max(1, maxRecordedSpans/max(1, g.NumTasks())))

@@ -120,9 +120,13 @@ func (w *Workload) programOptions() nn.ProgramOptions {
 	if n.Type == dag.Float32 || n.Type == dag.Float64 {
 		n.Type = o.Type
 	}
+	trained := cmp.Or(n.Train, o.Batch)
+	if o.Evaluate {
+		trained = 0
+	}
 	return nn.ProgramOptions{
-		Batch: o.Batch, TrainSamples: cmp.Or(n.Train, o.Batch), TestSamples: n.Test, Epochs: o.Epochs,
-		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, SampleType: n.Type, Divisor: n.Divisor, Stream: o.Stream,
+		Batch: o.Batch, TrainSamples: trained, TestSamples: n.Test, Epochs: o.Epochs,
+		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, SampleType: n.Type, Divisor: n.Divisor, Stream: o.Stream, Outputs: o.Evaluate,
 	}
 }
 
@@ -232,7 +236,7 @@ func (w *Workload) pieces() (pieces []plan.Piece) {
 			n = min(n, max(0, w.RecordedSteps()-recorded[seg.Graph]))
 		}
 		recorded[seg.Graph] += n
-		samples := TrainedOn(w.Program.Graphs[seg.Graph])
+		samples := w.counted(w.Program.Graphs[seg.Graph])
 		for _, p := range []plan.Piece{{Segment: dag.Segment{Graph: seg.Graph, Steps: n}, Recorded: true, Samples: samples}, {Segment: dag.Segment{Graph: seg.Graph, Steps: seg.Steps - n}, Samples: samples}} {
 			if p.Steps > 0 {
 				pieces = append(pieces, p)
@@ -249,6 +253,14 @@ func TrainedOn(g *dag.Graph) int {
 		return nn.BatchOf(g)
 	}
 	return 0
+}
+
+// counted is the number of samples of a step that counts for the speed of the run.
+func (w *Workload) counted(g *dag.Graph) int {
+	if w.Options.Evaluate {
+		return nn.BatchOf(g)
+	}
+	return TrainedOn(g)
 }
 
 // epochOrder is the order of one epoch; all of them are alike.

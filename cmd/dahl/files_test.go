@@ -135,6 +135,7 @@ func writeAll(t *testing.T) {
 		"simulate --platform emulated --model digits-cnn --devices cpu,gpu --batch 16 --policy dmda --out sim",
 		"plan --cuts --platform emulated --model tiny.toml --batch 16 --objective time --budget 3000 --out plan",
 		"execute --model tiny.toml --data synthetic:1x8x8:23:10 --batch 5 --epochs 2 --platform node.toml --devices g0,g1 --policy heft --continue-on-loss --record 1 --out lost",
+		"evaluate lost --out evaluated",
 		"execute --model digits-cnn --limit 40 --batch 16 --platform emulated --devices cpu,gpu --policy heft --checkpoint every=1steps --out both",
 		"simulate --platform stated.toml --graph graph.json --plan plan.json --out stated",
 		"simulate --platform two.toml --graph stages.json --plan behind.json --out behind",
@@ -159,7 +160,7 @@ func TestFilesAreDocumented(t *testing.T) {
 	}
 	columns := map[string][]string{grid.ResultsFile: append([]string{"repeat"}, experiment.ColumnNames()...)}
 	columns[grid.ResultsFile] = append(columns[grid.ResultsFile], "joules_source", "memory_source", "status", "reason", "run")
-	for _, dir := range []string{"sim", "plan", "lost", "both", "stated", "parts", "little", "behind", "pipeline"} {
+	for _, dir := range []string{"sim", "plan", "lost", "evaluated", "both", "stated", "parts", "little", "behind", "pipeline"} {
 		must.Do(t, filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || entry.Name() == ".lock" {
 				return err

@@ -12,6 +12,7 @@ import (
 	"dahl/energy"
 	"dahl/naming"
 	"dahl/plan"
+	"dahl/schedule"
 )
 
 // headline has the three lines at the end of simulate, plan and execute: the time of a step, its
@@ -36,11 +37,11 @@ func (w *workload) headline(o *plan.Totals, s *record.Summary) *headline {
 	if len(w.Program.Order) == 1 && s.Steps > 1 {
 		h.of = naming.Count(s.Steps, "step") + " take"
 	}
-	if s.Trained != nil {
+	if s.World == schedule.Measured {
 		h.by = "by the platform's models "
-		if after := s.Trained.ResumedAfterStep; after > 0 {
-			h.of = fmt.Sprintf("after step %d the run takes", after)
-		}
+	}
+	if s.Trained != nil && s.Trained.ResumedAfterStep > 0 {
+		h.of = fmt.Sprintf("after step %d the run takes", s.Trained.ResumedAfterStep)
 	}
 	if s.Models != nil {
 		h.known = words.ErrorBar(s.Models)

@@ -49,6 +49,7 @@ var commands = []func([]string) *cobra.Command{
 	newSimulate,
 	newPlan,
 	newExecute,
+	newEvaluate,
 	newCalibrate,
 	runs.NewCompare,
 	runs.NewPlot,

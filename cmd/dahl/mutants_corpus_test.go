@@ -41,6 +41,7 @@ var mutatedCommands = []mutated{
 	{name: "dot", line: "import a.dot --out x.json", needs: []string{"a.dot"}, writes: []string{"x.json"}},
 	{name: "placement", line: "import a.json --out x.json", needs: []string{"a.json"}, writes: []string{"x.json"}},
 	{name: "onnx", line: "execute --model net.onnx --limit 4 --batch 2 --workers 1 --out out", needs: []string{"net.onnx"}, writes: []string{"out"}},
+	{name: "evaluate", line: "evaluate w.npz --model net.toml --data synthetic:1x8x8:9:10 --batch 3 --workers 1 --out out", needs: []string{"w.npz", "net.toml"}, writes: []string{"out"}},
 	{name: "npz", line: "execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --init w.npz --save x.npz --out out", needs: []string{"w.npz", "net.toml"}, writes: []string{"out", "x.npz"}},
 	{name: "idx", line: "execute --model net.toml --data idx --batch 3 --workers 1 --out out", needs: []string{"idx", "net.toml"}, writes: []string{"out"}},
 	{name: "arrays", line: "execute --model net.toml --data set.npz --batch 3 --workers 1 --out out", needs: []string{"set.npz", "net.toml"}, writes: []string{"out"}},

@@ -20,7 +20,7 @@ import (
 )
 
 // recordedTraining is 2 epochs of 11 steps of 7 samples, one of 2, and an evaluation.
-var recordedTraining = strings.Fields("execute --platform node.toml --model digits-cnn --data synthetic:1x8x8:79:10 --batch 7 --epochs 2")
+var recordedTraining = strings.Fields("execute --platform node.toml --model digits-cnn --data synthetic:1x8x8:79:10 --batch 7 --epochs 2 --policy heft")
 
 // TestRecordedPart trains with different parts recorded, by a plan and by a policy: the
 // weights and losses are the same, what is said of all is of all, and of the recorded part of

@@ -84,6 +84,7 @@ var signalled = map[string]struct {
 	"simulate":          {"--platform laptop --model tiny.toml --steps 2 --out run", false},
 	"plan":              {"--platform laptop --model tiny.toml --steps 2 --out run", false},
 	"execute":           {"--model tiny.toml --limit 6 --batch 3 --out e", true},
+	"evaluate":          {"w.npz --model tiny.toml --out e", false},
 	"calibrate":         {"--model tiny.toml --batch 4 --time 1ms --out here.toml", true},
 	"compare":           {"run run", false},
 	"plot":              {"run gantt --format pdf", false},
@@ -104,16 +105,22 @@ var signalled = map[string]struct {
 	"man":               {"--out .", false},
 }
 
-// TestSignalEndsEveryCommand: the first signal ends each command at once, with 128 and its number as the exit code, one line
+// TestSignalEndsEveryCommand: the first signal, one of three in turn, ends each command at once, with 128 and its number as the exit code, one line
 // and no file that was not there before. A command that saves what was done so far says so, and ends in the same way.
 func TestSignalEndsEveryCommand(t *testing.T) {
 	inGrid(t, smallGrid)
 	python := fakePython(t, 1)
 	writeTestFile(t, "two.stg", "2\n0 0 0\n1 3 1 0\n2 4 1 1\n3 0 1 2\n")
 	mustRun(t, strings.Fields("simulate --platform laptop --model tiny.toml --steps 2 --out run")...)
+	mustRun(t, strings.Fields("execute --model tiny.toml --limit 6 --batch 3 --save w.npz --out trained")...)
 	must.Do(t, os.Mkdir("tmp", 0o777))
 	t.Setenv("TMPDIR", filepath.Join(filepath.Dir(python), "tmp"))
 	mustRun(t, strings.Fields("experiment run grid.toml --out grid --allow-modified")...)
+	signals := []struct {
+		name string
+		syscall.Signal
+	}{{"SIGHUP", syscall.SIGHUP}, {"SIGINT", syscall.SIGINT}, {"SIGTERM", syscall.SIGTERM}}
+	tried := 0
 	for _, cmd := range withBodies(newRoot(nil)) {
 		words := cli.Words(cmd)
 		c, ok := signalled[words]
@@ -124,22 +131,22 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 			continue
 		}
 		line := append(strings.Fields(words), strings.Fields(strings.ReplaceAll(c.args, "PYTHON", python))...)
-		for name, signal := range map[string]syscall.Signal{"SIGHUP": syscall.SIGHUP, "SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
-			before := listing(t)
-			said, code := signalledBy(t, signal, line)
-			said = slices.DeleteFunc(said, func(l string) bool { // of workers that share a core, and of what ends when
-				return strings.HasPrefix(l, "level=WARN ") && !(c.saves && strings.Contains(l, "signal="))
-			})
-			want := []string{"dahl: interrupted (" + name + ")"}
-			if c.saves {
-				want = []string{"level=WARN msg=", want[0] + ": "}
-			}
-			if code != 128+int(signal) || !slices.EqualFunc(said, want, strings.HasPrefix) || !c.saves && said[0] != want[0] {
-				t.Errorf("%s, %s: exit code %d, said %q, want %q", words, name, code, said, want)
-			}
-			if after := listing(t); !c.saves && after != before {
-				t.Errorf("%s, %s: it left something behind; before\n%s\nafter\n%s", words, name, before, after)
-			}
+		name, signal := signals[tried%len(signals)].name, signals[tried%len(signals)].Signal
+		tried++
+		before := listing(t)
+		said, code := signalledBy(t, signal, line)
+		said = slices.DeleteFunc(said, func(l string) bool { // of workers that share a core, and of what ends when
+			return strings.HasPrefix(l, "level=WARN ") && !(c.saves && strings.Contains(l, "signal="))
+		})
+		want := []string{"dahl: interrupted (" + name + ")"}
+		if c.saves {
+			want = []string{"level=WARN msg=", want[0] + ": "}
+		}
+		if code != 128+int(signal) || !slices.EqualFunc(said, want, strings.HasPrefix) || !c.saves && said[0] != want[0] {
+			t.Errorf("%s, %s: exit code %d, said %q, want %q", words, name, code, said, want)
+		}
+		if after := listing(t); !c.saves && after != before {
+			t.Errorf("%s, %s: it left something behind; before\n%s\nafter\n%s", words, name, before, after)
 		}
 	}
 }

@@ -111,6 +111,8 @@ type Options struct {
 
 	Tiles tiling.Tiling `json:"-"` // that a calibration measures; the zero value: by the flags
 
+	Evaluate bool `json:"-"` // a test set goes through a trained network
+
 	Recorded *dag.Lowering `json:"-"` // of a training that goes on; nil means by the flags
 }
 

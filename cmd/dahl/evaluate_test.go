@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/cmd/dahl/record"
+	"dahl/dag"
+	"dahl/must"
+	"dahl/nn/data"
+	"dahl/nn/npz"
+)
+
+func summaryOf(t *testing.T, dir string) *record.Summary {
+	t.Helper()
+	return must.Get(cli.ReadJSON[record.Summary](filepath.Join(dir, record.SummaryFile)))(t)
+}
+
+// TestEvaluateRun: loss and accuracy are the last ones of the training to the bit, on one core and on a core with an emulated GPU, where the
+// last batch is short, and with other data they are other ones. Predictions and the printed matrix agree with them.
+func TestEvaluateRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "node.toml", emulatedNode)
+	const trained = "execute --model digits-cnn --data synthetic:1x8x8:79:10 --batch 7 --epochs 2 --policy heft "
+	for dir, flags := range map[string]string{"cores": "--workers 1", "both": "--platform node.toml", "best": "--platform node.toml --policy best --dtype float64"} {
+		mustRun(t, strings.Fields(trained+flags+" --out "+dir)...)
+		text := mustRun(t, "evaluate", dir)
+		was, is := summaryOf(t, dir), summaryOf(t, "dahl-evaluate")
+		if *was.TestLoss != *is.TestLoss || *was.TestAccuracy != *is.TestAccuracy {
+			t.Errorf("%s: loss %v and accuracy %v; at the end of the training %v and %v", dir, *is.TestLoss, *is.TestAccuracy, *was.TestLoss, *was.TestAccuracy)
+		}
+		// 79 samples are 11 steps of 7 and one of 2, and the first of each does not count.
+		if c := is.Counted; c.Steps != 10 || c.Samples != 70 || is.SamplesPerS == nil || is.EnergyJ.PerSample <= 0 {
+			t.Errorf("%s: counted %+v, %v samples/s, %v J", dir, c, is.SamplesPerS, is.EnergyJ.PerSample)
+		}
+		rows := readTable(t, filepath.Join("dahl-evaluate", record.PredictionsFile))
+		correct := 0
+		for _, row := range rows {
+			if row["label"] == row["predicted"] {
+				correct++
+			}
+		}
+		if len(rows) != 79 || float64(correct)/79 != *is.TestAccuracy {
+			t.Errorf("%s: %d predictions, %d of them correct, and an accuracy of %v", dir, len(rows), correct, *is.TestAccuracy)
+		}
+		must.Contain(t, text, "\npredicted   ", fmt.Sprintf("(%d of 79)\n", correct))
+		wantVerified(t, "dahl-evaluate")
+	}
+	mustRun(t, strings.Fields("evaluate cores --data synthetic:1x8x8:50:10 --out other")...)
+	if *summaryOf(t, "other").TestLoss == *summaryOf(t, "cores").TestLoss {
+		t.Error("the loss of other data is the same")
+	}
+}
+
+// TestEvaluateByHand multiplies samples by the weights of a dense layer: predictions are the greatest products, with their softmax.
+func TestEvaluateByHand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	mustRun(t, strings.Fields("execute --model tiny.toml --data synthetic:1x8x8:23:10 --batch 5 --workers 1 --save w.npz --out run")...)
+	mustRun(t, strings.Fields("evaluate w.npz --model tiny.toml --data synthetic:1x8x8:23:10 --batch 4 --workers 1 --dtype float64")...)
+	var w, b []float64
+	for _, a := range must.Get(npz.Read("w.npz", func(*npz.Array) error { return nil }))(t) {
+		if values := a.Float64s(); len(a.Shape) == 2 {
+			w = values
+		} else {
+			b = values
+		}
+	}
+	d := must.Get(data.Open("synthetic:1x8x8:23:10", data.Options{Split: data.Test}))(t).As(dag.Float64)
+	samples := make([]byte, d.Len()*d.SampleBytes())
+	must.Do(t, d.Fill(samples))
+	for i, row := range readTable(t, filepath.Join("dahl-evaluate", record.PredictionsFile)) {
+		best, outputs := 0, make([]float64, 10)
+		for c := range outputs {
+			outputs[c] = b[c]
+			for k := range 64 {
+				outputs[c] += w[c*64+k] * float64(samples[i*64+k]) / d.Divisor
+			}
+			if outputs[c] > outputs[best] {
+				best = c
+			}
+		}
+		sum := 0.0
+		for _, z := range outputs {
+			sum += math.Exp(z - outputs[best])
+		}
+		p := must.Get(strconv.ParseFloat(row["probability"], 64))(t)
+		if row["index"] != fmt.Sprint(i) || row["label"] != fmt.Sprint(d.Labels[i]) || row["predicted"] != fmt.Sprint(best) || math.Abs(p*sum-1) > 1e-6 {
+			t.Errorf("%v, want sample %d, label %d, class %d with probability %v", row, i, d.Labels[i], best, 1/sum)
+		}
+	}
+}
+
+// TestEvaluateRefuses: what cannot be evaluated is one line and exit code 2, and leaves nothing.
+func TestEvaluateRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	mustRun(t, strings.Fields(tinyTraining+"--save w.npz --out run")...)
+	mustRun(t, strings.Fields("simulate --platform laptop --model tiny.toml --policy heft --steps 1 --out sim")...)
+	before := listing(t)
+	for line, want := range map[string]string{
+		"evaluate":                    "the directory of a training, or an .npz file of weights",
+		"evaluate nowhere":            "nowhere: no such directory or file",
+		"evaluate sim":                "sim has no weights.npz: it is a run of simulate",
+		"evaluate w.npz":              "w.npz has weights without their network; name it with --model",
+		"evaluate w.npz --model mlp":  "network mlp has no parameter of this name",
+		"evaluate run --batch -1":     "batch",
+		"evaluate run --out run":      "name another",
+		"evaluate run --data nowhere": "nowhere",
+		"evaluate run --dtype int8":   "int8",
+	} {
+		wantRefused(t, line, want)
+	}
+	if after := listing(t); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+	writeTestFile(t, "tiny.toml", tinyNetwork+"# changed\n")
+	wantRefused(t, "evaluate run", "tiny.toml has changed since the run; name the network with --model")
+	must.Do(t, os.WriteFile("run/weights.npz", []byte("no weights"), 0o666))
+	wantRefused(t, "evaluate run --model tiny.toml", "weights.npz")
+}

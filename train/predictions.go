@@ -1,0 +1,47 @@
+package train
+
+import (
+	"math"
+
+	"dahl/dag"
+	"dahl/kernels/calls"
+	"dahl/nn/data"
+)
+
+// Prediction is what a network says of one position of a sample.
+type Prediction struct {
+	Label, Predicted int32
+	Probability      float32 // of the predicted class, the softmax of the outputs
+}
+
+// noteOutputs takes down what the outputs of a step say of its samples.
+func (f *feeder) noteOutputs(step int, outputs *calls.Arg) {
+	batch := data.Batch(f.order, f.batch, step)
+	if f.dtype == dag.Float64 {
+		noteRows(f, batch, calls.Data[float64](outputs))
+	} else {
+		noteRows(f, batch, calls.Data[float32](outputs))
+	}
+}
+
+func noteRows[T float32 | float64](f *feeder, batch []int32, outputs []T) {
+	positions := len(f.said) / f.data.Len()
+	classes := len(outputs) / (len(batch) * positions)
+	for k, sample := range batch {
+		for i, label := range f.data.LabelsOf(int(sample)) {
+			row := outputs[(k*positions+i)*classes:][:classes]
+			p := &f.said[int(sample)*positions+i]
+			p.Label, p.Predicted = label, 0
+			for c, z := range row {
+				if z > row[p.Predicted] { // of equal outputs the first one is taken, as the loss does
+					p.Predicted = int32(c)
+				}
+			}
+			sum, most := 0.0, float64(row[p.Predicted])
+			for _, z := range row {
+				sum += math.Exp(float64(z) - most)
+			}
+			p.Probability = float32(1 / sum)
+		}
+	}
+}
