@@ -63,7 +63,7 @@
 //
 // Several devices may share a stage, along samples (replicas), outputs (each has a part of the weights) or rows (parts of images with their halos). Tiles do not cross the bounds of their
 // parts. These are cuts with a place: no layer has code for them, and halos, parts of activations and updated weights are transfers as any. Sums over the devices are tasks "add" and "sum" in a fixed
-// order, with names like the sums of accumulators: see shares.go and [dag.Exchange]. Devices that share samples and sum in pairs give the bits of the step without stages, if that has the same tiles and an accumulator for
+// order, with names like the sums of accumulators: see shares.go and [dag.Exchange]. Devices that share samples and sum in pairs give the bits of a step without stages of the same tiles, with an accumulator for
 // each device. Buffers of a device, such as its copy of a weight in another layout, have
 // its number behind their names, from 2 on: "conv1.weight.hwio.device2". A batch normalisation takes its statistics over the samples of all devices.
 //
