@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -330,6 +331,44 @@ func TestSharedPipeline(t *testing.T) {
 		for step, loss := range tr.losses {
 			if want := plain.losses[step]; !(math.Abs(loss-want) <= 1e-12*want) {
 				t.Errorf("%s: loss %v of step %d, without stages %v", what, loss, step, want)
+			}
+		}
+	}
+}
+
+// TestSharedStagesOfAnyCut: whatever dimensions layers are cut along, recomputed or not, in any number of micro-batches, and whatever devices share the stages along whatever
+// dimension: the losses are near those of the step without stages.
+func TestSharedStagesOfAnyCut(t *testing.T) {
+	cases, r := 60, rand.New(rand.NewPCG(7, 9))
+	if testing.Short() {
+		cases = 6
+	}
+	for i := range cases {
+		n := newNetwork(t, []string{"digits-cnn", branching, normalised}[i%3], dag.Float64, 1)
+		l := n.mixedLowering()
+		if l.MicroBatches = 1 + r.IntN(5); n.model.Name == normalised {
+			l.MicroBatches = 1 + r.IntN(2) // statistics of one sample of the last map are not defined
+		}
+		if r.IntN(2) == 0 {
+			l.Layers, l.Default.Recompute = nil, r.IntN(2) == 0
+		}
+		n.lower(t, l)
+		plain := n.execute(t, how{platform: machine(t, 1), policy: "eager"})
+		devices := []string{"cpu.0", "cpu.1", "cpu.2", "cpu.3"}
+		for at := -1; at < len(n.model.Stages) && len(l.Stages) < 3; at += 2 + r.IntN(len(n.model.Stages)/2) {
+			from := "input"
+			if at >= 0 {
+				from = n.model.Stages[at].Name
+			}
+			r.Shuffle(len(devices), func(i, j int) { devices[i], devices[j] = devices[j], devices[i] })
+			l.Stages = append(l.Stages, dag.Stage{From: from, Devices: slices.Clone(devices[:1+r.IntN(4)]), Sum: dag.Exchange(r.IntN(int(dag.NumExchanges))),
+				Along: []dag.Dimension{dag.AlongSamples, dag.AlongOutputs, dag.AlongRows}[r.IntN(3)]})
+		}
+		n.lower(t, l)
+		tr := n.execute(t, how{platform: machine(t, 4), poison: true})
+		for step, loss := range tr.losses {
+			if want := plain.losses[step]; !(math.Abs(loss-want) <= 1e-11*want) {
+				t.Errorf("case %d, %s, %d micro-batches, stages %+v: loss %v of step %d, without stages %v", i, n.model.Name, l.MicroBatches, l.Stages, loss, step, want)
 			}
 		}
 	}
