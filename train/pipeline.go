@@ -62,15 +62,6 @@ func (w *Workload) layerNames() []string {
 	return append([]string{nn.InputName}, naming.List(w.Model.Stages, func(s nn.Stage) string { return s.Name })...)
 }
 
-// Strategies lists the strategies that make sense for the workload on its platform, each with its lowering. The order of a lowering names the policy for
-// it; without one any policy will do.
-func (w *Workload) Strategies() []strategy.Lowered {
-	if w.Model == nil {
-		return nil
-	}
-	return strategy.For(w.network(DefaultLowering(w.Model, w.Platform, w.Options.Batch, w.Options.Type)))
-}
-
 // timesOfLayers lists the layers, fused ones by the first, and the seconds of all tasks of each in a step, by place. Losses, results
 // and the clipping of gradients belong to the last layer.
 func (w *Workload) timesOfLayers(l dag.Lowering, places []strategy.Seat) (layers []string, times [][]float64, err error) {

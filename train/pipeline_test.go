@@ -1,7 +1,6 @@
 package train
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -90,25 +89,5 @@ func TestPipelineErrors(t *testing.T) {
 	}
 	if names := policy.Pipelines(); !slices.ContainsFunc(names, policy.IsPipeline) || policy.IsPipeline(policy.HEFT) {
 		t.Error("heft is an order of a pipeline, or none is")
-	}
-}
-
-// TestStrategies: on four GPUs the list has strategies of two and of four of them, each of which lowers the network as its name says when it is asked for.
-func TestStrategies(t *testing.T) {
-	w := &Workload{Model: must.Get(models.ByName("lenet5"))(t), Platform: must.Get(platform.Load("../platforms/server.toml"))(t), Options: Options{Batch: 32, OtherMachine: true}}
-	all := w.Strategies()
-	var names []string
-	for _, of := range all {
-		names = append(names, of.Name)
-		one := *w
-		one.Options.Strategy = must.Get(strategy.ByName(of.Name))(t)
-		must.Do(t, one.Lower())
-		if !reflect.DeepEqual(*one.Lowering, of.Lowering) {
-			t.Errorf("%s: %+v, and in the list %+v", of.Name, one.Lowering, of.Lowering)
-		}
-	}
-	want := "data-parallel:2 tensor-parallel:2 spatial:2 owt:2 1f1b:2x8 interleaved:2x2x8 tensor-parallel:2+1f1b:2x8 data-parallel:2+1f1b:2x8 data-parallel:4 tensor-parallel:4 spatial:4 owt:4 1f1b:4x16"
-	if got := strings.Join(names, " "); got != want {
-		t.Errorf("strategies %s", got)
 	}
 }

@@ -7,8 +7,6 @@
 //     device of a pipeline, or on several that share them along a dimension. [StepOf] is the closed formula of such a step, whoever has written the stages. Two strategies
 //     have a product if one is a pipeline, as in "tensor-parallel:2+1f1b:2x8".
 //
-// [For] lists the strategies that make sense for a network. A search may begin with these.
-//
 // # Two times
 //
 // [Model.Seconds] and [Step.Seconds] are closed formulas of papers, and the printed model_s. The simulator times the same plan with all transfers and
