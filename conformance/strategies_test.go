@@ -126,3 +126,15 @@ func stepBy(t *testing.T, w *train.Workload, of strategy.Lowered) float64 {
 	made := must.Get((&plan.Evaluator{}).Policy(t.Context(), priced, by, true))(t)
 	return must.Get(made.StepTime(t.Context(), true, 50))(t).Seconds()
 }
+
+// TestDefaultTakesStrategies: the default on two GPUs is a pipeline for a deep network with few samples, whose GPUs would exchange more gradients than results of layers.
+func TestDefaultTakesStrategies(t *testing.T) {
+	p := must.Get(must.Get(platform.Load("../platforms/server.toml"))(t).Select("gpu0,gpu1"))(t)
+	w := &train.Workload{Model: must.Get(models.ByName("vgg16"))(t), Platform: p, Options: train.Options{Batch: 16, OtherMachine: true}}
+	must.Do(t, w.Lower())
+	s := must.Get(w.Space(p, "", tiling.Of(tiling.Base{Kind: tiling.Default})))(t)
+	found := must.Get(best.Find(t.Context(), &s.Space, best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 1000, Brief: true}))(t)
+	if found.Strategy == "" || len(found.Tried) < 2 || found.Tried[1].Value < found.Value {
+		t.Errorf("%s: %v; %+v", found.Choice, found.Makespan, found.Tried)
+	}
+}
