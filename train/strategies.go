@@ -13,8 +13,13 @@ import (
 	"dahl/platform"
 )
 
-// mostEach is how many stages a device has at most in pipelines that a search tries. Above mostSizes, numbers of devices are powers of two, or all.
-const mostEach, mostSizes = 4, 8
+const (
+	// mostEach is how many stages a device has at most in pipelines that a search begins with, and mostBatches how many micro-batches there are for each: with four
+	// the bubble is a fifth of the work at most, and each of more micro-batches has its launches and transfers.
+	mostEach, mostBatches = 4, 4
+	// mostSizes is up to which all numbers of devices count. Above it they are powers of two, or all.
+	mostSizes = 8
+)
 
 // strategies lists the strategies that a search tries on a machine: over two or more of the devices that are no processors, or over one of them and processors.
 // Processors alone share a memory, in which parts of the samples need no transfers and leave no gaps. Numbers of micro-batches are powers of two. GPipe is
@@ -45,7 +50,7 @@ func (c *choices) strategies(p *platform.Platform) (all []space.Choice) {
 				add("%s:%d", shared, n)
 			}
 		}
-		for batches := 2; batches <= c.Options.Batch; batches *= 2 {
+		for batches := 2; batches <= min(c.Options.Batch, mostBatches*n); batches *= 2 {
 			add("1f1b:%dx%d", n, batches)
 			for each := 2; each <= mostEach; each++ {
 				add("interleaved:%dx%dx%d", n, each, batches)
@@ -144,13 +149,13 @@ func (m *modelled) nearStrategies(choice space.Choice) (all []space.Choice, err 
 }
 
 // estimated estimates a step with the stages of a strategy by the times of layers from the model, for comparisons of strategies. In a pipeline
-// one micro-batch passes all stages, and the others follow at the pace of the slowest stage, or of the device that sends for the longest time. A micro-batch waits
+// one micro-batch passes all stages, and the others follow at the pace of the slowest stage, or of the link that is busy for the longest time. A micro-batch waits
 // for each transfer on its way forward and backward. Several units of a device count as one, since tasks of a micro-batch are few.
 func (s *staged) estimated(aim problem.Aim) (float64, bool) {
 	from, stages := s.firsts(), s.lowering.Stages
 	batches, each := float64(max(1, s.MicroBatches)), float64(max(1, s.Each))
 	e, slowest, once, gradients := layerwise.Estimate{}, 0.0, 0.0, 0.0
-	moved := map[platform.DeviceID]float64{} // seconds of results of a micro-batch that a device sends
+	moved := map[platform.LinkID]float64{} // seconds of results of a micro-batch
 	before := platform.DeviceID(-1)
 	for i := range stages {
 		to := len(s.layers)
@@ -160,19 +165,27 @@ func (s *staged) estimated(aim problem.Aim) (float64, bool) {
 		if from[i] < 0 || to < from[i] {
 			return 0, false
 		}
-		device := s.deviceOf(stages[i].Places()[0])
-		takes := 0.0
+		at := s.devicesOf(&stages[i])
+		device, takes := at[0], 0.0
 		for _, l := range s.layers[from[i]:to] {
 			takes += l.Seconds[device] / batches / float64(len(stages[i].Places()))
 			e.Joules += l.Joules[device]
 		}
 		messages, exchanged := s.network.Exchanges(&s.lowering, i, max(1, s.MicroBatches))
-		takes, gradients = takes+messages, max(gradients, exchanged)
+		meet := float64(s.meeting(at))
+		takes, gradients = takes+meet*messages, max(gradients, meet*exchanged)
 		slowest, once = max(slowest, takes), once+takes/each
 		if before >= 0 && before != device {
-			memory := func(d platform.DeviceID) platform.MemoryID { return s.network.Platform.Devices[d].Memory }
-			way := s.network.Platform.RouteTime(memory(before), memory(device), int64(s.layers[from[i]].Exchanged/batches)).Seconds()
-			moved[before], moved[device], once = moved[before]+way/2, moved[device]+way/2, once+way
+			p := s.network.Platform
+			there, back := p.Devices[before].Memory, p.Devices[device].Memory
+			way := p.RouteTime(there, back, int64(s.layers[from[i]].Exchanged/batches)).Seconds()
+			once += way
+			for _, direction := range [][2]platform.MemoryID{{there, back}, {back, there}} {
+				route, _ := p.Route(direction[0], direction[1])
+				for _, link := range route {
+					moved[link] += way / 2
+				}
+			}
 		}
 		before = device
 	}
@@ -184,11 +197,27 @@ func (s *staged) estimated(aim problem.Aim) (float64, bool) {
 	return e.Value(aim), !math.IsInf(e.Seconds, 1)
 }
 
-// deviceOf is the device of a name of a device or a unit.
-func (s *staged) deviceOf(name string) platform.DeviceID {
+// devicesOf are the devices of a stage, which names them or their units.
+func (s *staged) devicesOf(stage *dag.Stage) (all []platform.DeviceID) {
 	p := s.network.Platform
-	at := slices.IndexFunc(p.Workers, func(w platform.Worker) bool { return w.Name == name || p.Devices[w.Device].Name == name })
-	return p.Workers[at].Device
+	for _, name := range stage.Places() {
+		at := slices.IndexFunc(p.Workers, func(w platform.Worker) bool { return w.Name == name || p.Devices[w.Device].Name == name })
+		all = append(all, p.Workers[at].Device)
+	}
+	return all
+}
+
+// meeting is how many messages meet on a link when each device sends one to the next, at least one.
+func (s *staged) meeting(devices []platform.DeviceID) int {
+	most, on, p := 1, map[platform.LinkID]int{}, s.network.Platform
+	for i, d := range devices {
+		route, _ := p.Route(p.Devices[d].Memory, p.Devices[devices[(i+1)%len(devices)]].Memory)
+		for _, link := range route {
+			on[link]++
+			most = max(most, on[link])
+		}
+	}
+	return most
 }
 
 // layersOf is the work of layers. What is no layer, such as the loss, belongs to the last one.

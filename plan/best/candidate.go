@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"dahl/dag"
@@ -38,10 +37,8 @@ func (c *candidate) orders() []schedule.Policy {
 	if c.Strategy == "" {
 		return policy.Pipelines()
 	}
-	for _, order := range policy.Pipelines() {
-		if strings.Contains("+"+c.Strategy, "+"+order.Doc().Name+":") {
-			return []schedule.Policy{order}
-		}
+	if order := orderOf(c.Strategy); order != nil {
+		return []schedule.Policy{order}
 	}
 	return []schedule.Policy{policy.HEFT}
 }

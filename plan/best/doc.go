@@ -2,10 +2,12 @@
 //
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own. The search begins with the first choice in the rank
 // of a model. All policies plan on all devices too, in the first round at the latest. The search goes on in rounds (rounds.go), each with twice the effort of the one before. A round
+//   - plans for the next strategies, the most promising by a model first: pipelines, replicas, parts of weights and of images. Their stages have
+//     places, so that all policies and local search change their order alone;
 //   - plans for the next proposals: the choices that a model ranks first, and choices far apart in the space. On the
 //     best ones all policies plan. Where a set has processors and other devices, the policy apart leaves loads to the processors, and nothing else;
 //   - goes on from the best choices, on different devices, to similar ones, which differ in the cuts of layers or in units of one kind of
-//     devices (downhill.go). They are drawn at random, and only those plan that promise most by the model. Without a model all do;
+//     devices (downhill.go), or of a pipeline in the number of micro-batches and in layers between two stages. They are drawn at random, and only those plan that promise most by the model. Without a model all do;
 //   - improves plans by local search: the best plan, and the best ones of other sets of devices. A set may begin with the plan of a part of it;
 //   - looks at all plans of a step that runs alone and has few tasks, by branch and bound.
 //
@@ -21,7 +23,8 @@
 //
 // With one policy a search consists of proposals and similar choices, and proves nothing.
 //
-// A brief search proves nothing either. It takes the plans of policies as they are, and compares them by few steps.
+// A brief search proves nothing either. It takes the plans of policies as they are, and compares them by few steps. In the end it plans for the best
+// pipeline and the best other strategy by the model, where these may be better.
 //
 // # Units
 //
@@ -32,7 +35,7 @@
 //
 // Sleep after tasks is chosen for the plans that local search has improved, when all else is. The order of transfers between memories
 // follows from the order of tasks ([improve]). No more than two versions of a buffer are tried. Bounds hold for any sleep, order and
-// number of versions. The leaves of a certificate cover all choices of the space, of a network the choices with the tiles of the plan. It also
+// number of versions. The leaves of a certificate cover all choices of the space, of a network the choices with the tiles of the plan, and of a plan with a strategy its choice alone. It also
 // has a bound for all lowerings of a network on all sets of devices ([dahl/plan/shares]), which is mostly less.
 //
 // The price gives each call on each device the variant with the shortest time by itself, at the device's first clock with all

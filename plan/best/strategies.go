@@ -5,8 +5,11 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"dahl/plan/space"
+	"dahl/schedule"
+	"dahl/schedule/policy"
 )
 
 // rankStrategies lists the choices with strategies, the most promising by the model first.
@@ -24,35 +27,49 @@ func (f *finder) rankStrategies() {
 	slices.SortStableFunc(f.strategies, func(a, b space.Ranked) int { return cmp.Compare(a.Value, b.Value) })
 }
 
+// orderOf is the order of the micro-batches of a strategy; nil means that it has none.
+func orderOf(strategy string) schedule.Policy {
+	for _, order := range policy.Pipelines() {
+		if strings.Contains("+"+strategy, "+"+order.Doc().Name+":") {
+			return order
+		}
+	}
+	return nil
+}
+
 // tryStrategies plans for the next strategies.
 func (f *finder) tryStrategies(ctx context.Context, least int) error {
 	for len(f.strategies) > 0 && !f.over() && f.left > least {
-		if err := f.tryNext(ctx, batch); err != nil {
+		next := f.strategies[:min(batch, len(f.strategies))]
+		f.strategies = f.strategies[len(next):]
+		if err := f.try(ctx, choicesOf(next), nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func choicesOf(ranked []space.Ranked) (list []space.Choice) {
+	for _, r := range ranked {
+		list = append(list, r.Choice)
+	}
+	return list
+}
+
 // overestimate is by how much the model takes a step of a strategy for longer than it is, at most: its steps overlap a little.
 const overestimate = 1.2
 
-// tryPromising plans for the best strategy by the model if that may be better than the best plan. Its nodes are beyond the budget: less effort for all other choices would
-// cost more than strategies gain.
+// tryPromising plans for the best pipeline by the model, and for the best other strategy, where these may be better than the best plan. Their nodes are beyond the
+// budget: less effort for all other choices would cost more than strategies gain.
 func (f *finder) tryPromising(ctx context.Context) error {
-	if len(f.strategies) == 0 || f.strategies[0].Value >= overestimate*f.best.Value {
-		return nil
+	for _, pipelines := range []bool{true, false} {
+		at := slices.IndexFunc(f.strategies, func(r space.Ranked) bool { return (orderOf(r.Strategy) != nil) == pipelines })
+		if at < 0 || f.strategies[at].Value >= overestimate*f.best.Value {
+			continue
+		}
+		if err := f.try(ctx, choicesOf(f.strategies[at:at+1]), nil); err != nil {
+			return err
+		}
 	}
-	return f.tryNext(ctx, 1)
-}
-
-// tryNext plans for the next strategies, some at one time.
-func (f *finder) tryNext(ctx context.Context, most int) error {
-	var next []space.Choice
-	for _, r := range f.strategies[:min(most, len(f.strategies))] {
-		next = append(next, r.Choice)
-	}
-	f.strategies = f.strategies[len(next):]
-	err := f.try(ctx, next, nil)
-	return err
+	return nil
 }

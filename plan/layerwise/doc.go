@@ -19,6 +19,8 @@
 // set in turns. On the best sets it turns one knob after the other to the best of the positions with the least flow. Efforts are counted
 // in simulated tiles, so that equal input gives equal results on any number of processors. Sets that differ in the names of devices only are one.
 //
+// [Model.Layers] has the work of each layer, and the bytes between layers, from which estimates of stages follow.
+//
 // # Units
 //
 // Times of tiles are nanoseconds as float64. Estimates are seconds and joules.

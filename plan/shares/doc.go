@@ -27,6 +27,10 @@
 //
 // over devices and shares, where μ adds up the chains with the operation. For the time the watts are 1, and there are no joules.
 //
+// Micro-batches and stages are cuts as well. A tile of a micro-batch has its share, and the draw of a sample says its micro-batch. Replicas, and parts of weights or of
+// images, place tiles, and do more work where they exchange borders or sums. Stashed weights are another program: a gradient then changes weights that a
+// later forward pass has not read.
+//
 // That is one view of an operation. Where it sums over inputs or samples, there is another, sums.go: tiles add to a result one after the
 // other, or need accumulators and their sums. The greater one of both holds.
 //
