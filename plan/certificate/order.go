@@ -82,12 +82,9 @@ func (m *Model) reach(k reachKey) set {
 	return s
 }
 
-// After and Before list the successors and the predecessors of a task, a number of steps later or earlier.
+// After lists the successors of a task, a number of steps later.
 func (m *Model) After(t int32, steps int) iter.Seq[int32] {
 	return m.in(m.reach(reachKey{t, steps, false}))
-}
-func (m *Model) Before(t int32, steps int) iter.Seq[int32] {
-	return m.in(m.reach(reachKey{t, steps, true}))
 }
 
 // Between lists the tasks between two others that are some steps apart, once for each step.
@@ -155,7 +152,7 @@ func (s *Sums) over(tasks, and set) (sum float64) {
 	return sum
 }
 
-// After, Before and Between are the sums over [Model.After], [Model.Before] and [Model.Between].
+// After, Before and Between are the sums over the successors of a task, its predecessors, and [Model.Between].
 func (s *Sums) After(t int32, steps int) float64 {
 	return s.over(s.m.reach(reachKey{t, steps, false}), nil)
 }

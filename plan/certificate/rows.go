@@ -45,8 +45,8 @@ const (
 	Pool Family = "pool"
 	// Period: no steady step is so short, as period.go finds with some tasks as its reference. T ≥ nanoseconds.
 	Period Family = "period"
-	// Spread: all tasks, or in a steady step one and what runs between it and itself in the next step, at any memories between which data take time, take as long as spread.go
-	// finds. T ≥ nanoseconds.
+	// Spread: all tasks, or in a steady step one and the tasks between it and itself in the next step, take as long as spread.go finds,
+	// at any memories between which data take time. T ≥ nanoseconds.
 	Spread Family = "spread"
 	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote of a storage.
 	// engines·T − Σ nanos·z ≥ 0.

@@ -38,7 +38,7 @@ type Model struct {
 	Sometimes  []bool    // by work: only ways with it in Also have it
 	Chains     [][]dag.Link
 	// Latency is, by place, the nanoseconds that anything takes to get there at least. Places are memories, and the memories of
-	// processors together, which anything from another one of them reaches sooner. That place has what its memories leave of the latency.
+	// processors together, which anything from another one of them reaches sooner. That place has the rest of the latency.
 	Latency []float64
 	Places  [][]int // by memory: it, and the place of several with it
 }
