@@ -8,7 +8,7 @@ import (
 	"dahl/nn/data"
 )
 
-// Prediction is what a network says of one position of a sample.
+// Prediction is the class that a network predicts for one position of a sample.
 type Prediction struct {
 	Label, Predicted int32
 	Probability      float32 // of the predicted class, the softmax of the outputs

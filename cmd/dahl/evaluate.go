@@ -22,7 +22,7 @@ import (
 // evaluateCommand is the command in its manifests.
 const evaluateCommand = "evaluate"
 
-// evaluation is what is to be evaluated, and where the results go.
+// evaluation are the arguments and flags of the command.
 type evaluation struct {
 	of      string        // a run directory, or a file of weights
 	given   flags.Options // by flags
@@ -108,15 +108,15 @@ func (e *evaluation) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	w.printEvaluation(progress, predicted.Main.Policy)
+	if err := t.evaluate(ctx); err != nil {
+		return err
+	}
 	dir, err := record.CreateRun(e.out.Dir, begun)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	w.printEvaluation(progress, predicted.Main.Policy)
-	if err := t.evaluate(ctx); err != nil {
-		return err
-	}
 	s := t.summarizeEvaluation()
 	begun.Complete, begun.GPUs = true, t.gpus
 	if err := t.writeEvaluation(ctx, dir, s); err != nil {
@@ -144,7 +144,7 @@ func (t *trainer) evaluate(ctx context.Context) error {
 	return runErr
 }
 
-// options are those of the run, with what flags say otherwise, or those of flags alone.
+// options are the options of the run with changes by flags, or of flags alone.
 func (e *evaluation) options() (*flags.Options, error) {
 	info, err := os.Stat(e.of)
 	if err != nil {

@@ -28,7 +28,7 @@ func TestEvaluateRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
 	const trained = "execute --model digits-cnn --data synthetic:1x8x8:79:10 --batch 7 --epochs 2 --policy heft "
-	for dir, flags := range map[string]string{"cores": "--workers 1", "both": "--platform node.toml", "best": "--platform node.toml --policy best --dtype float64"} {
+	for dir, flags := range map[string]string{"cores": "--workers 1", "both": "--platform node.toml", "chosen": "--platform node.toml --policy best", "float64": "--workers 1 --dtype float64"} {
 		mustRun(t, strings.Fields(trained+flags+" --out "+dir)...)
 		text := mustRun(t, "evaluate", dir)
 		was, is := summaryOf(t, dir), summaryOf(t, "dahl-evaluate")
@@ -109,7 +109,7 @@ func TestEvaluateRefuses(t *testing.T) {
 		"evaluate nowhere":            "nowhere: no such directory or file",
 		"evaluate sim":                "sim has no weights.npz: it is a run of simulate",
 		"evaluate w.npz":              "w.npz has weights without their network; name it with --model",
-		"evaluate w.npz --model mlp":  "network mlp has no parameter of this name",
+		"evaluate w.npz --model mlp":  "that of the parameter of network mlp is",
 		"evaluate run --batch -1":     "batch",
 		"evaluate run --out run":      "name another",
 		"evaluate run --data nowhere": "nowhere",
