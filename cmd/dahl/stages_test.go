@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"strings"
 	"testing"
@@ -66,5 +67,17 @@ func TestStages(t *testing.T) {
 	}
 	if files := must.Get(os.ReadDir("."))(t); len(files) != 1 {
 		t.Errorf("files %v", files)
+	}
+}
+
+// TestResumeStages: a training with the stages of a strategy goes on with those that it has, and ends with the weights of one that was not interrupted.
+func TestResumeStages(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const training = "execute --platform emulated --model lenet5 --data synthetic:1x28x28:64:10 --policy data-parallel:2 --checkpoint every=1steps --out "
+	mustRun(t, strings.Fields(training+"whole --epochs 2")...)
+	mustRun(t, strings.Fields(training+"two --epochs 1")...)
+	must.Contain(t, mustRun(t, strings.Fields("execute --resume two --epochs 2")...), "stages    from input on gpu + cpu (samples shared")
+	if whole, two := must.Get(os.ReadFile("whole/weights.npz"))(t), must.Get(os.ReadFile("two/weights.npz"))(t); !bytes.Equal(whole, two) {
+		t.Error("the weights are others than without the interruption")
 	}
 }
