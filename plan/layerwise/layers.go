@@ -9,7 +9,7 @@ import (
 // Layer is the work of a layer in a step.
 type Layer struct {
 	Name string
-	// Seconds and Joules, above idle, are of all its tiles one after the other on each device of a set. Seconds are infinite where it cannot run.
+	// Seconds and Joules, above idle, count all its tiles one after the other, by device of a set. Seconds are infinite where it cannot run.
 	Seconds, Joules []float64
 	Exchanged       float64 // bytes that the layers before it and the others exchange
 }

@@ -72,7 +72,7 @@ type Ranked struct {
 	Value float64
 }
 
-// Neighbourhood lists choices that differ from one in a layer, or of a choice with a strategy those that differ a little. Price accepts them too.
+// Neighbourhood lists choices that differ from one in a layer, or from one with a strategy a little. Price accepts them too.
 type Neighbourhood func(c Choice, layer string) ([]Choice, error)
 
 // Choices lists all choices, the lowerings of one set of devices after another.
