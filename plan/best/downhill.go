@@ -3,6 +3,7 @@ package best
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -28,12 +29,12 @@ const (
 	mostVainDraws = 64
 )
 
-// goDownhill goes on from the best choices on different devices to similar ones, drawn at random. A choice that is no worse is the next to go
+// goDownhill goes on from the best choices on different devices, with strategies and without, to similar ones, drawn at random. A choice that is no worse is the next to go
 // on from. By a model only the most promising of those that are drawn are planned for.
 func (f *finder) goDownhill(ctx context.Context, least int) error {
 	for !f.over() && f.left > least {
 		var from []*candidate
-		for _, c := range oneOfEach(f.byList(), math.MaxInt, func(c *candidate) string { return c.used }) {
+		for _, c := range oneOfEach(f.byList(), math.MaxInt, func(c *candidate) string { return fmt.Sprint(c.used, c.Strategy != "") }) {
 			if len(from) < basins && !c.dry {
 				from = append(from, c)
 			}

@@ -21,7 +21,7 @@ func (f *finder) dropIdle(ctx context.Context) error {
 	return f.move(ctx, o, f.best.planOn(o))
 }
 
-// used is the choice of the devices that have a task in a plan; nil means that all have one, or that there is no such choice with its graph.
+// used is the choice of the devices with a task in a plan. It is nil where all have one, and where that choice has another graph.
 func (f *finder) used(ctx context.Context, c *candidate, plan *schedule.Plan) (*candidate, error) {
 	choice := space.Choice{Devices: c.usedBy(plan), Tiles: c.Tiles, Strategy: c.Strategy}
 	if choice.Devices == c.units().String() {

@@ -21,7 +21,7 @@ const (
 	// batch is how many choices are planned for at one time, of the proposals or from one choice.
 	batch = 4
 	// thorough is how many choices at most, on different devices, get plans of all policies in a round, and with a model one more that promises most: the first
-	// policies may be bad for it. There are fewer where the effort does not suffice for so many, each with as many plans as allPolicies.
+	// policies may be bad for it. A small effort suffices for fewer: each takes as many plans as allPolicies.
 	thorough, allPolicies = 2, 12
 	// hopeless is how many times the value of the best choice by a model a choice has that comes last: no model is so far off.
 	hopeless = 2
@@ -238,7 +238,7 @@ type part struct {
 	effort float64
 }
 
-// parts are those of each round.
+// parts lists the parts of a round.
 func (f *finder) parts() []part {
 	look, propose, near := part{f.lookAtAll, 1.0 / 2}, part{f.propose, 1.0 / 6}, part{f.rankNear, 0}
 	downhill, improve := part{f.goDownhill, 1.0 / 3}, part{f.improve, 1.0 / 2}
