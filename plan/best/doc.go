@@ -5,7 +5,9 @@
 //   - plans for the next strategies, the most promising by a model first: pipelines, replicas, parts of weights and of images. Their stages have
 //     places, so that all policies and local search change their order alone;
 //   - plans for the next proposals: the choices that a model ranks first, and choices far apart in the space. On the
-//     best ones all policies plan. Where a set has processors and other devices, the policy apart leaves loads to the processors, and nothing else;
+//     best ones all policies plan. Where a set has processors and other devices, the policy apart leaves loads to the processors, and nothing else.
+//     What the model takes for more than twice as bad as the best comes last;
+//   - ranks numbers of units near those of the two best sets, since the space lists few numbers, and plans for the best of these choices;
 //   - goes on from the best choices, on different devices, to similar ones, which differ in the cuts of layers or in units of one kind of
 //     devices (downhill.go), or of a pipeline in the number of micro-batches and in layers between two stages. They are drawn at random, and only those plan that promise most by the model. Without a model all do;
 //   - improves plans by local search: the best plan, and the best ones of other sets of devices. A set may begin with the plan of a part of it;
@@ -14,6 +16,9 @@
 // What a round does depends neither on the budget nor on the number of choices. So with more nodes the search goes on where it ended with
 // fewer, and its plan is never worse. A plan that becomes the best was simulated for as many steps as results are told in, and leaves out devices
 // without tasks.
+//
+// The plans of all policies on all devices take no nodes. A plan of policies that leaves devices without tasks is one of the others alone, from which the search goes on: idle
+// devices make no further choices.
 //
 // Six tenths of the nodes, or of the time, are for the rounds. Then the linear relaxation of package relax proves bounds of the
 // choices that may still have a better plan, of many together at first and of each in the end, and the certificate keeps the proofs.
