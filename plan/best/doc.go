@@ -7,7 +7,7 @@
 //   - plans for the next proposals: the choices that a model ranks first, and choices far apart in the space. On the
 //     best ones all policies plan. Where a set has processors and other devices, the policy apart leaves loads to the processors, and nothing else.
 //     What the model takes for more than twice as bad as the best comes last;
-//   - ranks numbers of units near those of the two best sets, since the space lists few numbers, and plans for the best of these choices;
+//   - ranks sets with a few more or fewer units than the two best sets, since the space lists few numbers, and plans for the best of these choices;
 //   - goes on from the best choices, on different devices, to similar ones, which differ in the cuts of layers or in units of one kind of
 //     devices (downhill.go), or of a pipeline in the number of micro-batches and in layers between two stages. They are drawn at random, and only those plan that promise most by the model. Without a model all do;
 //   - improves plans by local search: the best plan, and the best ones of other sets of devices. A set may begin with the plan of a part of it;
@@ -17,7 +17,7 @@
 // fewer, and its plan is never worse. A plan that becomes the best was simulated for as many steps as results are told in, and leaves out devices
 // without tasks.
 //
-// The plans of all policies on all devices take no nodes. A plan of policies that leaves devices without tasks is one of the others alone, from which the search goes on: idle
+// The plans of all policies on all devices take no nodes. The search goes on from the choice of the devices in use where policies leave others idle: idle
 // devices make no further choices.
 //
 // Six tenths of the nodes, or of the time, are for the rounds. Then the linear relaxation of package relax proves bounds of the
