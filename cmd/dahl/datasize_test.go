@@ -24,6 +24,7 @@ func TestManyStepsAreAll(t *testing.T) {
 // 10⁹×8 pixels has 8·10⁹ bytes, and 2³² numbers are the most of a sample; no command takes a thousandth of that.
 func TestLargeImagesAreRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
+	writeTestFile(t, wanted["evaluate"][0], "")
 	tried := 0
 	for _, cmd := range withBodies(newRoot(nil)) {
 		words := cli.Words(cmd)

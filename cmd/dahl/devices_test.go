@@ -228,12 +228,12 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 }
 
 // TestRoomForParts: where memories have no room for HEFT's plan, the refusal says how much is missing in the units of the
-// platform file and what fits, and the policy best takes that.
+// platform file and what fits, and the policy best takes that for the same tiles.
 func TestRoomForParts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	// 1.4 MB are too little for what HEFT leaves in one GPU of a step of digits-cnn, and enough where each has a half of the batch.
 	writeTestFile(t, "two.toml", strings.NewReplacer("64 MB", "1.4 MB", "10 GF/s", "1 TF/s").Replace(faultyNode()))
 	const line = "simulate --platform two.toml --model digits-cnn --batch 64 --devices gpu --out s"
 	wantEnd(t, cli.ExitBadInput, line+" --policy heft", "has 1.4 MB and would hold ", "; it fits with --policy data-parallel")
-	wantEnd(t, cli.ExitOK, line, "policy best (data-parallel)")
+	wantEnd(t, cli.ExitOK, line+" --lowering default", "policy best (data-parallel)")
 }

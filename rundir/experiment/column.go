@@ -66,7 +66,7 @@ func Columns() []ColumnInfo {
 		Gap:             {"gap_percent", "gap", "%", false, "of a plan for an objective: the greatest distance of its value from the optimum among the choices of its bound"},
 		FullestDevice:   {"fullest_bytes", "fullest device", "B", false, "of a simulated run: planned in the memory with most, those of processors left out where other devices work"},
 		BytesMoved:      {"bytes_moved", "moved per step", "B", false, "of a simulated run: between memories in a step, without what is moved before the first and after the last"},
-		ModelTime:       {"model_s", "step by its formula", "s", false, "a step by the closed formula of the paper, of a plan by a published strategy"},
+		ModelTime:       {"model_s", "step by its formula", "s", false, "a step by the closed formula of the paper, of a plan by a published strategy or with stages"},
 	}
 }
 
