@@ -29,7 +29,7 @@ func (f *finder) improve(ctx context.Context, least int) error {
 	var jobs []improving
 	if !f.best.proven {
 		jobs = append(jobs, improving{candidate: f.best, from: f.best.Plan})
-		if f.best.list != nil && effort >= 32*fixed {
+		if f.best.list != nil && effort >= 16*fixed {
 			jobs = append(jobs, improving{candidate: f.best, from: f.best.list, copies: 1})
 		}
 	}
