@@ -23,10 +23,10 @@ const (
 )
 
 // mostNamed is how many strategies by name a search plans for at most.
-const mostNamed = 24
+const mostNamed = 25
 
 // named lists strategies as --policy takes them, on all devices, in groups: over all devices that are no processors first, and then over powers of two of them,
-// each with two and then with four micro-batches for a device. Processors load samples and take metrics.
+// each with two micro-batches for a device, one and four. Processors load samples and take metrics.
 func (c *choices) named(p *platform.Platform) (groups [][]space.Choice) {
 	number := 0
 	for n := Accelerators(p); n >= 2; n = 1 << (bits.Len(uint(n-1)) - 1) {
@@ -37,12 +37,12 @@ func (c *choices) named(p *platform.Platform) (groups [][]space.Choice) {
 		for _, shared := range sharing {
 			add("%s:%d", shared, n)
 		}
-		for _, batches := range []int{2 * n, 4 * n} {
+		for _, batches := range []int{2 * n, n, 4 * n} {
 			if batches <= c.Options.Batch {
 				add("1f1b:%dx%d", n, batches)
 				add("gpipe:%dx%d", n, batches)
 				add("interleaved:%dx2x%d", n, batches)
-				if n%4 == 0 {
+				if n%4 == 0 && batches == 2*n {
 					add("data-parallel:2+1f1b:%dx%d", n/2, batches)
 					add("tensor-parallel:2+1f1b:%dx%d", n/2, batches)
 				}
