@@ -61,7 +61,7 @@ var sharing = []string{"data-parallel", "tensor-parallel", "spatial", "owt"}
 
 // strategies lists the strategies that a search tries on a machine: over two or more of the devices that are no processors, or over one of them and processors.
 // Processors alone share a memory, in which parts of the samples need no transfers and leave no gaps. Numbers of micro-batches are powers of two. GPipe is
-// no choice of its own, since it is another order of the same graph: all policies plan for the best choices.
+// among the named ones alone, since it is another order of the same graph: all policies plan for the best choices.
 func (c *choices) strategies(p *platform.Platform) (all []space.Choice) {
 	var devices, processors []*platform.Device
 	for _, d := range p.Usable() {
