@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dahl/dag"
@@ -82,6 +83,40 @@ func gpus(t *testing.T, r *rand.Rand, number int) *platform.Platform {
 	return p
 }
 
+// TestNamedStrategyWins: where layers are whole without a strategy, and devices so slow that launches count little, a search finds the plan that --policy gives. Cores of two
+// sockets are in use, one for loads and one for metrics.
+func TestNamedStrategyWins(t *testing.T) {
+	p := must.Get(must.Get(platform.Load("../platforms/server.toml"))(t).Select("cpu0:2,cpu1:2,gpu0,gpu1"))(t)
+	slowed(p)
+	w := &train.Workload{Model: must.Get(models.ByName("lenet5"))(t), Platform: p, Options: train.Options{Batch: 8, OtherMachine: true}}
+	must.Do(t, w.Lower())
+	s := must.Get(w.Space(p, "", tiling.Of(tiling.Base{Kind: tiling.Whole})))(t).Space
+	s.Devices, s.Strategies, s.Ranked, s.Shares = []string{""}, nil, nil, nil
+	s.Neighbourhoods = []space.Neighbourhood{func(space.Choice, string) ([]space.Choice, error) { return nil, nil }}
+	wins := ""
+	for _, name := range []string{"gpipe:2x4", "1f1b:2x4", "data-parallel:2"} {
+		s.Named = [][]space.Choice{{{Strategy: name}}}
+		found := must.Get(best.Find(t.Context(), &s, best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 4000}))(t)
+		planned := slices.ContainsFunc(found.Tried, func(a best.Attempt) bool { return a.Strategy == name })
+		if value := stepBy(t, w, name); !planned || found.Value > value {
+			t.Errorf("%s takes %v s, and the plan %v s on %s; it is one of the plans: %v", name, value, found.Value, found.Choice, planned)
+		}
+		wins = found.Strategy
+	}
+	if wins != "data-parallel:2" { // it halves the work of each layer, and two stages halve the layers
+		t.Errorf("the plan is by strategy %q", wins)
+	}
+}
+
+// slowed makes all devices a thousand times slower.
+func slowed(p *platform.Platform) {
+	for i := range p.Devices {
+		for precision := range p.Devices[i].FlopsPerSec {
+			p.Devices[i].FlopsPerSec[precision] /= 1000
+		}
+	}
+}
+
 // TestPlanOfStrategies: a plan for the least time is no longer than that of any strategy, and one of more nodes no longer than one of fewer. GPUs are so
 // slow that launches and transfers count little.
 func TestPlanOfStrategies(t *testing.T) {
@@ -92,11 +127,7 @@ func TestPlanOfStrategies(t *testing.T) {
 	for _, name := range machines {
 		p := must.Get(platform.Load("../platforms/" + name + ".toml"))(t)
 		p = must.Get(p.Select("gpu0,gpu1"))(t)
-		for i := range p.Devices {
-			for precision := range p.Devices[i].FlopsPerSec {
-				p.Devices[i].FlopsPerSec[precision] /= 1000
-			}
-		}
+		slowed(p)
 		w := &train.Workload{Model: must.Get(models.ByName("lenet5"))(t), Platform: p, Options: train.Options{Batch: 8, OtherMachine: true}}
 		must.Do(t, w.Lower())
 		s := must.Get(w.Space(p, "", tiling.Of(tiling.Base{Kind: tiling.Default})))(t)

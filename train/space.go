@@ -92,7 +92,7 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 		for _, near := range []tiling.Neighbourhood{(*tiling.Network).Neighbours, (*tiling.Network).Further, (*tiling.Network).Mixed} {
 			s.Neighbourhoods = append(s.Neighbourhoods, c.neighbourhood(near, model))
 		}
-		s.Strategies = c.strategies(p)
+		s.Strategies, s.Named = c.strategies(p), c.named(p)
 		s.Shares = func(ctx context.Context) (*shares.Step, *platform.Platform, error) {
 			made, err := c.shares(ctx)
 			return made, p, err

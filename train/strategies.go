@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"dahl/dag"
@@ -21,9 +22,46 @@ const (
 	mostSizes = 8
 )
 
+// mostNamed is how many strategies by name a search plans for at most.
+const mostNamed = 25
+
+// named lists strategies as --policy takes them, on all devices, in groups: over all devices that are no processors first, and then over powers of two of them,
+// each with two micro-batches for a device, one and four. Processors load samples and take metrics.
+func (c *choices) named(p *platform.Platform) (groups [][]space.Choice) {
+	number := 0
+	for n := Accelerators(p); n >= 2; n = 1 << (bits.Len(uint(n-1)) - 1) {
+		var group []space.Choice
+		add := func(format string, numbers ...any) {
+			group = append(group, space.Choice{Strategy: fmt.Sprintf(format, numbers...)})
+		}
+		for _, shared := range sharing {
+			add("%s:%d", shared, n)
+		}
+		for _, batches := range []int{2 * n, n, 4 * n} {
+			if batches <= c.Options.Batch {
+				add("1f1b:%dx%d", n, batches)
+				add("gpipe:%dx%d", n, batches)
+				add("interleaved:%dx2x%d", n, batches)
+				if n%4 == 0 && batches == 2*n {
+					add("data-parallel:2+1f1b:%dx%d", n/2, batches)
+					add("tensor-parallel:2+1f1b:%dx%d", n/2, batches)
+				}
+			}
+			if number += len(group); number > mostNamed {
+				return groups
+			}
+			groups, group = append(groups, group), nil
+		}
+	}
+	return groups
+}
+
+// sharing are the strategies by which all devices share each layer.
+var sharing = []string{"data-parallel", "tensor-parallel", "spatial", "owt"}
+
 // strategies lists the strategies that a search tries on a machine: over two or more of the devices that are no processors, or over one of them and processors.
 // Processors alone share a memory, in which parts of the samples need no transfers and leave no gaps. Numbers of micro-batches are powers of two. GPipe is
-// no choice of its own, since it is another order of the same graph: all policies plan for the best choices.
+// among the named ones alone, since it is another order of the same graph: all policies plan for the best choices.
 func (c *choices) strategies(p *platform.Platform) (all []space.Choice) {
 	var devices, processors []*platform.Device
 	for _, d := range p.Usable() {
@@ -46,7 +84,7 @@ func (c *choices) strategies(p *platform.Platform) (all []space.Choice) {
 			continue
 		}
 		if n <= most && (power || n == most) {
-			for _, shared := range []string{"data-parallel", "tensor-parallel", "spatial", "owt"} {
+			for _, shared := range sharing {
 				add("%s:%d", shared, n)
 			}
 		}

@@ -117,7 +117,9 @@ type finder struct {
 	left       int                      // nodes
 	reserved   int                      // of them, for proofs
 	proposals  []space.Choice           // that the search has not come to
-	strategies []space.Ranked           // likewise, choices with strategies
+	strategies []space.Ranked           // likewise, choices with strategies,
+	named      []space.Ranked           // and those by name
+	comparing  bool                     // plans by a few steps alone
 	sets       map[string]units         // of the space, and of other candidates
 	others     sync.Map                 // by a set: the function that gives its otherUnits
 	refined    map[string]bool          // sets whose neighbours the model has ranked
@@ -127,7 +129,7 @@ type finder struct {
 	sure       int                      // how well durations are known, see [schedule.Costs.LeastKnown]
 	tried      map[space.Choice]bool
 	covered    []*candidate       // choices with a larger set of devices in the search, whose plans include theirs
-	graphs     map[[2]string]bool // of the candidates, by devices and hash
+	graphs     map[[2]string]bool // of the candidates, by devices, and order and hash
 	refused    []Refused
 	models     certificate.Models
 	hurried    bool          // the explanation has little time
@@ -295,6 +297,9 @@ func (f *finder) add(ctx context.Context, choices []space.Choice, origin *candid
 		graph := c.priced.Program.Graphs[0]
 		c.graph, c.Tasks = graph.Hash(), graph.NumTasks()
 		key := [2]string{c.Devices, c.graph}
+		if order := orderOf(c.Strategy); order != nil {
+			key[1] += order.Doc().Name
+		}
 		if !f.graphs[key] {
 			f.graphs[key] = true
 			sure := f.sure

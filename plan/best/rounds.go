@@ -248,7 +248,8 @@ func (f *finder) parts() []part {
 	case f.Brief:
 		return []part{look, propose, downhill, near} // a rank takes as long as many plans
 	}
-	return []part{{f.tryStrategies, 1.0 / 6}, look, propose, near, downhill, improve}
+	named := func(share float64) part { return part{f.tryNamed, share} }
+	return []part{named(1.0 / 6), look, propose, named(1), {f.tryStrategies, 1.0 / 6}, near, downhill, improve}
 }
 
 // rounds searches until the nodes are spent, nothing is left to do, or the effort is so large that little is to be expected.
@@ -390,7 +391,7 @@ func (f *finder) planBatch(ctx context.Context, some []*candidate, plan func(*ca
 	}
 	err := parallel.Do(ctx, len(some), func(i int) error {
 		c := some[i]
-		if err := plan(c, ctx, f); err != nil || c.Plan == nil || c.long || f.brief() {
+		if err := plan(c, ctx, f); err != nil || c.Plan == nil || c.long || f.brief() || f.comparing {
 			return err
 		}
 		if none || c.short < best.short || math.IsInf(best.short, 1) && c.Makespan < best.Makespan {

@@ -12,19 +12,33 @@ import (
 	"dahl/schedule/policy"
 )
 
-// rankStrategies lists the choices with strategies, the most promising by the model first.
+// rankStrategies lists the choices with strategies, the most promising by the model first. Strategies by name are on all devices, and take
+// the place of equal ones with fewer processors. A brief search has no time for them.
 func (f *finder) rankStrategies() {
 	if f.Policy != nil || f.space.Estimate == nil {
 		return
 	}
-	for _, c := range f.space.Strategies {
+	if !f.Brief {
+		for _, group := range f.space.Named {
+			f.named = append(f.named, f.rankedBy(group)...)
+		}
+	}
+	f.strategies = f.rankedBy(slices.DeleteFunc(slices.Clone(f.space.Strategies), func(c space.Choice) bool {
+		return slices.ContainsFunc(f.named, func(n space.Ranked) bool { return n.Strategy == c.Strategy })
+	}))
+}
+
+// rankedBy ranks choices by the model. What it does not know comes last.
+func (f *finder) rankedBy(choices []space.Choice) (all []space.Ranked) {
+	for _, c := range choices {
 		value, known := f.space.Estimate(c, f.Aim)
 		if !known {
 			value = math.Inf(1)
 		}
-		f.strategies = append(f.strategies, space.Ranked{Choice: c, Value: value})
+		all = append(all, space.Ranked{Choice: c, Value: value})
 	}
-	slices.SortStableFunc(f.strategies, func(a, b space.Ranked) int { return cmp.Compare(a.Value, b.Value) })
+	slices.SortStableFunc(all, func(a, b space.Ranked) int { return cmp.Compare(a.Value, b.Value) })
+	return all
 }
 
 // orderOf is the order of the micro-batches of a strategy; nil means that it has none.
@@ -35,6 +49,35 @@ func orderOf(strategy string) schedule.Policy {
 		}
 	}
 	return nil
+}
+
+// tryNamed plans for the next strategies by name. Only the best of them by a few steps is simulated for long.
+func (f *finder) tryNamed(ctx context.Context, least int) error {
+	var best *candidate
+	for len(f.named) > 0 && !f.over() && f.left > least {
+		next := f.named[:min(batch, len(f.named))]
+		f.named = f.named[len(next):]
+		added, err := f.add(ctx, choicesOf(next), nil)
+		if err != nil {
+			return err
+		}
+		added = slices.DeleteFunc(added, func(c *candidate) bool { return c.dropped })
+		f.comparing = true
+		err = f.planBatch(ctx, added, (*candidate).first)
+		f.comparing = false
+		if err != nil {
+			return err
+		}
+		for _, c := range added {
+			if c.Plan != nil && (best == nil || better(&c.Attempt, &best.Attempt)) {
+				best = c
+			}
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return f.planBatch(ctx, []*candidate{best}, func(*candidate, context.Context, *finder) error { return nil })
 }
 
 // tryStrategies plans for the next strategies.

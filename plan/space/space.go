@@ -62,6 +62,8 @@ type Space struct {
 	Ranked func(ctx context.Context, devices []string, aim problem.Aim) ([]Ranked, error)
 	// Strategies are further choices, with strategies. Price, neighbourhoods and Estimate know them.
 	Strategies []Choice
+	// Named are strategies on all devices as a user names them, in groups, the most promising first. A plan is to be worse than none of them.
+	Named [][]Choice
 	// Estimate is the value of any choice by the model. False means that the model does not know; nil that there is none.
 	Estimate func(Choice, problem.Aim) (value float64, known bool)
 }
