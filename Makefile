@@ -206,7 +206,7 @@ levels:
 CONCURRENT = ./train ./plan ./plan/best ./plan/certificate ./nn/data ./energy/meter ./parallel ./cmd/cli ./cmd/dahl/watch
 
 # These tests count allocations in what others run, search many times in the ways that others do, or start no goroutines.
-NO_RACES = ^(TestFewFiles|TestMoreNodesAreNeverWorse|TestBoundsHoldForVariantsAndSleep|TestBoundsWithDeadline|TestSteadyStepsAllocateNothing|TestSteadyStepsOnDevicesAllocateNothing|TestNeverAbovePolicies|TestMoreDevicesAreNoWorse|TestMutantsOfLeaves|TestBoundsOfKnownOptima|TestSteadyBounds|TestPartsOfBatch|TestNear|TestEstimatesAgree)$$
+NO_RACES = ^(TestFewFiles|TestMoreNodesAreNeverWorse|TestBoundsHoldForVariantsAndSleep|TestBoundsWithDeadline|TestSteadyStepsAllocateNothing|TestSteadyStepsOnDevicesAllocateNothing|TestNeverAbovePolicies|TestMoreDevicesAreNoWorse|TestMutantsOfLeaves|TestBoundsOfKnownOptima|TestSteadyBounds|TestPartsOfBatch|TestNear|TestEstimatesAgree|TestExplainUnits|TestExplainSpare|TestExplainComparable|TestMoreUnitsAreNoWorse|TestInherit)$$
 
 check:
 	@$(MAKE) test SHORT= VET=-vet=off
