@@ -132,10 +132,13 @@ type Defaults struct {
 // String lists all settings that decide a step, except its batch.
 func (d Defaults) String() string {
 	text := fmt.Sprintf("%s lr=%v", d.Optimizer.Name(), d.Optimizer.Rate())
-	for _, p := range d.Optimizer.params() {
+	for _, p := range d.Optimizer.params(MostDecayDims) {
 		if p.Value != 0 {
 			text += fmt.Sprintf(" %s=%v", p.Name, p.Value)
 		}
+	}
+	if a, ok := d.Optimizer.(Adam); ok && a.DecayDims > 0 {
+		text += fmt.Sprintf(" decay_dims=%d", a.DecayDims)
 	}
 	text += fmt.Sprintf("; schedule %s; loss %s", d.Schedule, d.Loss)
 	if d.ClipNorm > 0 {

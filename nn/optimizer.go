@@ -20,8 +20,8 @@ type Optimizer interface {
 	Check() error
 
 	operation() string
-	params() dag.Params // of the operation
-	states() []string   // the buffers it keeps per parameter
+	params(dims int) dag.Params // of the operation on a parameter, by its number of dimensions
+	states() []string           // the buffers it keeps per parameter
 }
 
 // OptimizerInfo is a line of the table of optimisers.
@@ -80,7 +80,7 @@ func (o SGD) states() []string {
 	return []string{"v"}
 }
 
-func (o SGD) params() dag.Params {
+func (o SGD) params(int) dag.Params {
 	return dag.Params{{Name: "momentum", Value: o.Momentum}, Flag("nesterov", o.Nesterov), {Name: "weight_decay", Value: o.WeightDecay}}
 }
 
@@ -88,13 +88,20 @@ func (o SGD) params() dag.Params {
 // with the weight decay added to the gradient. Decoupled makes it AdamW, of Loshchilov and
 // Hutter, "Decoupled weight decay regularization", ICLR 2019: each step multiplies the weight by 1
 // minus rate times decay, and the gradient has no part in that. Both keep two moments per weight.
+//
+// DecayDims makes two groups of parameters, as PyTorch's param_groups do: parameters of fewer dimensions have no weight decay.
+// With 2 these are biases and the weights of normalisations, as in nanoGPT's configure_optimizers.
 type Adam struct {
 	LearningRate float64
 	Beta1, Beta2 float64
 	Eps          float64
 	WeightDecay  float64
+	DecayDims    int
 	Decoupled    bool
 }
+
+// MostDecayDims is the most that [Adam.DecayDims] can be, the dimensions of a filter.
+const MostDecayDims = 4
 
 // DefaultAdam has the defaults of PyTorch's Adam.
 func DefaultAdam() Adam { return Adam{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8} }
@@ -119,6 +126,9 @@ func (o Adam) Rate() float64 { return o.LearningRate }
 
 // Check implements [Optimizer].
 func (o Adam) Check() error {
+	if o.DecayDims < 0 || o.DecayDims > MostDecayDims {
+		return fmt.Errorf("%s: weight decay of parameters of at least %d dimensions; want 0 to %d", o.Name(), o.DecayDims, MostDecayDims)
+	}
 	return checkNumbers(o.Name(), []number{
 		{"learning rate", o.LearningRate, math.MaxFloat64}, {"beta1", o.Beta1, 1}, {"beta2", o.Beta2, 1},
 		{"eps", o.Eps, math.MaxFloat64}, {"weight decay", o.WeightDecay, math.MaxFloat64},
@@ -129,7 +139,10 @@ func (Adam) operation() string { return "adam" }
 
 func (Adam) states() []string { return []string{"m", "v"} }
 
-func (o Adam) params() dag.Params {
+func (o Adam) params(dims int) dag.Params {
+	if dims < o.DecayDims {
+		o.WeightDecay = 0
+	}
 	return dag.Params{
 		{Name: "beta1", Value: o.Beta1}, {Name: "beta2", Value: o.Beta2}, {Name: "eps", Value: o.Eps},
 		{Name: "weight_decay", Value: o.WeightDecay}, Flag("decoupled", o.Decoupled),

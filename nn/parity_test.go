@@ -48,6 +48,7 @@ type optimizerFixture struct {
 		Kind                                      string
 		LR, Momentum, Nesterov, Beta1, Beta2, Eps float64
 		WeightDecay                               float64 `json:"weight_decay"`
+		DecayDims                                 int     `json:"decay_dims"`
 
 		Schedule, Loss string
 		LabelSmoothing float64 `json:"label_smoothing"`
@@ -253,7 +254,7 @@ func TestTrainingMatchesPyTorch(t *testing.T) {
 func (f *optimizerFixture) optimizer() nn.Optimizer {
 	o := f.Optimizer
 	if o.Kind != "sgd" {
-		return nn.Adam{LearningRate: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, WeightDecay: o.WeightDecay, Decoupled: o.Kind == "adamw"}
+		return nn.Adam{LearningRate: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, WeightDecay: o.WeightDecay, DecayDims: o.DecayDims, Decoupled: o.Kind == "adamw"}
 	}
 	return nn.SGD{LearningRate: o.LR, Momentum: o.Momentum, WeightDecay: o.WeightDecay, Nesterov: o.Nesterov != 0}
 }

@@ -18,6 +18,7 @@ import (
 //	step       r·gamma^⌊t/every⌋                         StepLR
 //	multistep  r·gamma^(number of milestones ≤ t)        MultiStepLR
 //	cosine     min + (r - min)·(1 + cos(π·t/over))/2     CosineAnnealingLR, whose T_max is over
+//	cosine_to  the same until over, and min afterwards   nanoGPT's get_lr
 //
 // A warm-up may come before each of them, and t counts from its end. Until then the rate is
 //
@@ -25,7 +26,9 @@ import (
 //
 // The rate is a function of the step alone. In particular over does not follow from the number of
 // epochs: a training that is continued for more epochs has the same rates as one of so long from the start.
-// After over periods the cosine rises again, as PyTorch's does.
+// After over periods the cosine rises again, as PyTorch's does, and cosine_to does not. The warm-up of nanoGPT in W steps
+// is warmup=W with from=1/(W+1), and its lr_decay_iters is W + over. Hugging Face's
+// get_cosine_schedule_with_warmup is cosine with from=0 and its training steps as warmup + over.
 //
 // PyTorch computes most rates from the one before. They differ from these by some roundings. The
 // zero value is constant.
@@ -36,8 +39,8 @@ type Schedule struct {
 	Every      int     // of step: periods between two changes
 	Milestones []int   // of multistep: the periods before the changes, rising
 	Gamma      float64 // of step and multistep
-	Over       int     // of cosine: periods down to Min
-	Min        float64 // of cosine: the least rate
+	Over       int     // of cosine and cosine_to: periods down to Min
+	Min        float64 // of these: the least rate
 	Warmup     int     // periods. Zero means none.
 	From       float64 // share of the rate with which the warm-up begins
 }
@@ -61,9 +64,16 @@ func Schedules() []ScheduleInfo {
 			return r * math.Pow(s.Gamma, float64(over))
 		}},
 		{"cosine", "half a cosine down to min, over so many epochs or steps", func(s *Schedule, r float64, t int) float64 {
-			return s.Min + float64((r-s.Min)*(1+math.Cos(math.Pi*float64(t)/float64(s.Over)))/2)
+			return s.cosine(r, t)
+		}},
+		{"cosine_to", "half a cosine down to min, over so many epochs or steps, and min from then on", func(s *Schedule, r float64, t int) float64 {
+			return s.cosine(r, min(t, s.Over))
 		}},
 	}
+}
+
+func (s *Schedule) cosine(r float64, t int) float64 {
+	return s.Min + float64((r-s.Min)*(1+math.Cos(math.Pi*float64(t)/float64(s.Over)))/2)
 }
 
 func (i ScheduleInfo) name() string { return i.Name }
@@ -114,8 +124,8 @@ func scheduleSettings() []scheduleSetting {
 		{name: "every", of: "step", periods: func(s *Schedule) *int { return &s.Every }},
 		{name: "milestones", of: "multistep", several: func(s *Schedule) *[]int { return &s.Milestones }},
 		{name: "gamma", of: "step multistep", number: func(s *Schedule) *float64 { return &s.Gamma }, otherwise: 0.1, most: 1e9},
-		{name: "over", of: "cosine", periods: func(s *Schedule) *int { return &s.Over }},
-		{name: "min", of: "cosine", number: func(s *Schedule) *float64 { return &s.Min }, most: 1e9},
+		{name: "over", of: "cosine cosine_to", periods: func(s *Schedule) *int { return &s.Over }},
+		{name: "min", of: "cosine cosine_to", number: func(s *Schedule) *float64 { return &s.Min }, most: 1e9},
 		{name: "warmup", periods: func(s *Schedule) *int { return &s.Warmup }},
 		{name: "from", number: func(s *Schedule) *float64 { return &s.From }, otherwise: 1. / 3, most: 1},
 	}

@@ -250,13 +250,12 @@ func (l *lowerer) states(p *Parameter) []dag.BufferID {
 // weight is split like its gradient. A bias is small and updated at once.
 func (l *lowerer) updates(n *Node) {
 	o := l.opt.Optimizer
-	params := o.params()
 	for i, grad := range n.grads {
 		p := &n.Params[i]
 		if p.Of != "" {
 			continue // the layer that has it first updates it
 		}
-		states := l.states(p)
+		states, params := l.states(p), o.params(len(p.Shape))
 		_, of := l.updated(n, i)
 		l.updateTasks(n, i, func(r dag.Range) dag.Task {
 			box := boxAt(p.Shape, of, r)
@@ -343,7 +342,7 @@ func (n *Node) gradientWhole(tiles dag.LayerLowering) bool {
 // tasks see packed weights in the packed dimensions, and flattened features with channels last as a map.
 func (l *lowerer) gradientUpdates(n *Node, op string, with calls.Attributes, params dag.Params, dy ...Operand) {
 	with |= calls.SGD
-	params = slices.Concat(params, l.opt.Optimizer.params())
+	params = slices.Concat(params, l.opt.Optimizer.params(len(n.Params[0].Shape)))
 	w, x, states := n.parameter(), n.data(), l.states(&n.Params[0])
 	if p := n.packing; p != nil {
 		for j, s := range states {

@@ -221,8 +221,9 @@ func training(t *tomlfile.Table) *nn.Defaults {
 		d.Optimizer = nn.Adam{
 			LearningRate: number("lr", o.LearningRate), Beta1: number("beta1", o.Beta1), Beta2: number("beta2", o.Beta2),
 			Eps: number("eps", o.Eps), WeightDecay: number("weight_decay", o.WeightDecay), Decoupled: o.Decoupled,
+			DecayDims: t.Count("decay_dims", 0, nn.MostDecayDims, 0),
 		}
-		t.Done(known + "beta1, beta2, eps")
+		t.Done(known + "beta1, beta2, eps, decay_dims")
 	}
 	if err := d.Optimizer.Check(); err != nil {
 		t.File.FailAt(t.Path, t.Owner, err.Error())

@@ -113,6 +113,7 @@ func TestFileErrors(t *testing.T) {
 		{ok + "[[layer]]\nkind = \"conv2d\"\nfilters = 6\nkernel = 3\ngroups = 2\n", "layer \"conv1\" (conv2d) of input 1×8×8: 2 groups; want a divisor of the 1 channels and the 6 filters"},
 		{ok + "[[layer]]\nkind = \"flatten\"\nname = \"loss\"\n", "names beginning with \"loss\" are for dahl's own buffers"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nlr = nan\n", "f.toml:6: train: lr = NaN: write a number of at least 0"},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\noptimizer = \"adamw\"\ndecay_dims = 5\n", "f.toml:7: train: decay_dims = 5: want a whole number from 0 to 4"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nnesterov = true\n", "f.toml:5: train: sgd: nesterov needs a momentum above 0"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\noptimizer = \"lbfgs\"\n", `f.toml:6: train: optimizer = "lbfgs": write one of sgd, adam, adamw`},
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nloss = \"hinge\"\n", `f.toml:5: train: loss "hinge" is not one of cross_entropy, mse`},

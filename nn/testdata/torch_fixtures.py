@@ -20,6 +20,7 @@ height 11, width 13, classes 17; of groups their number and what they have. Arra
 """
 import base64
 import json
+import math
 import sys
 import zlib
 
@@ -137,6 +138,8 @@ OPTIMIZERS = {
     "everything": {"kind": "adamw", "lr": 0.03125, "beta1": 0.9, "beta2": 0.99, "eps": 0.5, "weight_decay": 0.25, "steps": 20,
                    "label_smoothing": 0.125, "clip_norm": 0.75, "schedule": "cosine over=11steps min=0.001 warmup=5steps from=0.25"},
 }
+OPTIMIZERS["nanogpt"] = {"kind": "adamw", "lr": 0.03125, "beta1": 0.9, "beta2": 0.95, "eps": 0.5, "weight_decay": 0.25, "decay_dims": 2, "steps": 20,
+                         "clip_norm": 0.75, "schedule": "cosine_to over=9steps min=0.003125 warmup=5steps from=%r" % (1 / 6)}
 STEPS, SAMPLES, FEATURES, OPT_CLASSES = 5, 11, 7, 5
 STEPS_PER_EPOCH = 3  # of schedules
 
@@ -360,7 +363,21 @@ def optimizer_of(spec, params):
     if spec["kind"] == "sgd":
         return torch.optim.SGD(params, lr=spec["lr"], momentum=spec.get("momentum", 0), weight_decay=decay, nesterov=bool(spec.get("nesterov", 0)))
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[spec["kind"]]
+    if "decay_dims" in spec:  # the groups of nanoGPT's configure_optimizers
+        params = [{"params": [p for p in params if p.dim() >= spec["decay_dims"]], "weight_decay": decay},
+                  {"params": [p for p in params if p.dim() < spec["decay_dims"]], "weight_decay": 0.0}]
     return kind(params, lr=spec["lr"], betas=(spec["beta1"], spec["beta2"]), eps=spec["eps"], weight_decay=decay)
+
+
+def get_lr(it, learning_rate, warmup_iters, lr_decay_iters, min_lr):
+    """The function of this name of nanoGPT's train.py (Karpathy, MIT licence)."""
+    if it < warmup_iters:
+        return learning_rate * (it + 1) / (warmup_iters + 1)
+    if it > lr_decay_iters:
+        return min_lr
+    decay_ratio = (it - warmup_iters) / (lr_decay_iters - warmup_iters)
+    coeff = 0.5 * (1.0 + math.cos(math.pi * decay_ratio))
+    return min_lr + coeff * (learning_rate - min_lr)
 
 
 def rates_of(spec, steps):
@@ -371,6 +388,8 @@ def rates_of(spec, steps):
     s = dict(word.split("=") for word in settings)
     per_step = spec["schedule"].count("steps") > 0
     periods = {k: int(v.rstrip("epochst")) for k, v in s.items() if k in ("every", "over", "warmup")}
+    if kind == "cosine_to":
+        return [get_lr(step, spec["lr"], periods["warmup"], periods["warmup"] + periods["over"], float(s["min"])) for step in range(steps)]
     opt = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=spec["lr"])
     lr = torch.optim.lr_scheduler
     scheduler = {

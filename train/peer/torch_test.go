@@ -113,6 +113,7 @@ bias = false
 var trainings = map[string]string{
 	"nesterov": "optimizer = 'sgd'\nlr = 0.125\nmomentum = 0.75\nweight_decay = 0.0625\nnesterov = true\nschedule = 'step every=3steps gamma=0.5'",
 	"adam":     "optimizer = 'adam'\nlr = 0.03125\nweight_decay = 0.0625\nclip_norm = 0.75\nloss = 'mse'",
+	"groups":   "optimizer = 'adamw'\nlr = 0.03125\nweight_decay = 0.25\ndecay_dims = 2\nclip_norm = 0.75",
 	"adamw":    "optimizer = 'adamw'\nlr = 0.03125\nweight_decay = 0.25\nlabel_smoothing = 0.125",
 }
 

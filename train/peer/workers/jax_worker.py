@@ -133,10 +133,11 @@ def sgd(s, rate, t, p, g, state):
 
 def adam(s, rate, t, p, g, state):
     """PyTorch's Adam, and AdamW where decoupled; the state is the two moments."""
+    decay = s["WeightDecay"] if p.ndim >= s["DecayDims"] else 0
     if s["Decoupled"]:
-        p = p * (1 - rate * s["WeightDecay"])
+        p = p * (1 - rate * decay)
     else:
-        g = g + s["WeightDecay"] * p
+        g = g + decay * p
     m, v = s["Beta1"] * state[0] + (1 - s["Beta1"]) * g, s["Beta2"] * state[1] + (1 - s["Beta2"]) * g * g
     step = m / (1 - s["Beta1"] ** t) / (jnp.sqrt(v / (1 - s["Beta2"] ** t)) + s["Eps"])
     return p - rate * step, jnp.stack([m, v])

@@ -118,7 +118,10 @@ def optimizer_of(spec, parameters, fused):
     s = spec["settings"]
     if spec["kind"] == "sgd":
         return torch.optim.SGD(parameters, lr=s["LearningRate"], momentum=s["Momentum"], weight_decay=s["WeightDecay"], nesterov=s["Nesterov"], **fused)
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[spec["kind"]]
+    kind, parameters, dims = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[spec["kind"]], list(parameters), s["DecayDims"]
+    if dims:
+        few = [p for p in parameters if p.dim() < dims]
+        parameters = [{"params": [p for p in parameters if p.dim() >= dims]}] + [{"params": few, "weight_decay": 0.0}] * bool(few)
     return kind(parameters, lr=s["LearningRate"], betas=(s["Beta1"], s["Beta2"]), eps=s["Eps"], weight_decay=s["WeightDecay"], **fused)
 
 
