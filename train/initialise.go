@@ -11,6 +11,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/npz"
 	"dahl/nn/random"
+	"dahl/nn/weights"
 )
 
 // Initialiser fills the elements of a parameter from one on with their first values.
@@ -28,8 +29,8 @@ func Uniform(seed uint64, lo, hi float64) Initialiser {
 	}
 }
 
-// FromNPZ takes the parameters of a network of a type from a file that holds them and nothing else.
-func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
+// FromFile takes the parameters of a network of a type from a file of weights that holds them and nothing else.
+func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	shapes := map[string][]int{}
 	var names []string
 	counts := map[string]bool{}
@@ -40,7 +41,7 @@ func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	for name, of := range shared {
 		shapes[name] = shapes[of]
 	}
-	arrays, err := npz.Read(path, func(a *npz.Array) error {
+	arrays, err := weights.Read(path, func(a *npz.Array) error {
 		shape, known := shapes[a.Name]
 		switch {
 		case !known:

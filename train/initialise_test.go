@@ -18,9 +18,9 @@ import (
 	"dahl/nn/random"
 )
 
-// TestFromNPZ: a file has the parameters of the network by name and shape, in numbers of its type,
+// TestFromFile: a file has the parameters of the network by name and shape, in numbers of its type,
 // and nothing else.
-func TestFromNPZ(t *testing.T) {
+func TestFromFile(t *testing.T) {
 	m := must.Get(nn.New("small", []int{3}, nn.Named{Name: "fc", Layer: layers.Dense{Outputs: 2}}))(t)
 	floats := func(name string, of dag.DType, shape []int, first float64) npz.Array {
 		values := []float64{first}
@@ -44,7 +44,7 @@ func TestFromNPZ(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.npz", i))
 		must.Do(t, npz.Write(path, c.arrays))
-		init, err := FromNPZ(path, m, dag.Float32)
+		init, err := FromFile(path, m, dag.Float32)
 		for _, p := range m.Parameters() {
 			values := make([]float64, p.Elems())
 			if err == nil {
@@ -63,9 +63,9 @@ func TestFromNPZ(t *testing.T) {
 	}
 }
 
-// TestFromNPZWithStatistics: a network with batch normalisation also takes the running statistics, and the number of batches,
+// TestFromFileWithStatistics: a network with batch normalisation also takes the running statistics, and the number of batches,
 // which is an int64.
-func TestFromNPZWithStatistics(t *testing.T) {
+func TestFromFileWithStatistics(t *testing.T) {
 	m := must.Get(nn.New("tracked", []int{2, 3, 3}, layers.BatchNorm{}, layers.Flatten{}, layers.Dense{Outputs: 1}))(t)
 	for of, want := range map[dag.DType]string{dag.Int64: "", dag.Float32: "bn1.num_batches_tracked.npy: its type is float32; write int64"} {
 		var arrays []npz.Array
@@ -80,7 +80,7 @@ func TestFromNPZWithStatistics(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "w.npz")
 		must.Do(t, npz.Write(path, arrays))
-		init, err := FromNPZ(path, m, dag.Float32)
+		init, err := FromFile(path, m, dag.Float32)
 		if want != "" {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want one with %q", err, want)
@@ -99,14 +99,14 @@ func TestFromNPZWithStatistics(t *testing.T) {
 	}
 }
 
-// TestFromNPZShared: a parameter of two layers is taken from a file that has it once, or under both names with equal numbers.
-func TestFromNPZShared(t *testing.T) {
+// TestFromFileShared: a parameter of two layers is taken from a file that has it once, or under both names with equal numbers.
+func TestFromFileShared(t *testing.T) {
 	m := must.Get(nn.New("m", []int{2}, layers.Dense{Outputs: 2, NoBias: true}, nn.Named{Layer: layers.Dense{Outputs: 2, NoBias: true}, Shares: []string{"fc1"}}))(t)
 	for second, want := range map[float64]string{4: "", 5: `arrays "fc2.weight" and "fc1.weight" differ, and are one parameter of network m`} {
 		path := filepath.Join(t.TempDir(), "w.npz")
 		arrays := []npz.Array{npz.NewArray("fc1.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, 4}), npz.NewArray("fc2.weight", dag.Float32, []int{2, 2}, []float64{1, 2, 3, second})}
 		must.Do(t, npz.Write(path, arrays))
-		init, err := FromNPZ(path, m, dag.Float32)
+		init, err := FromFile(path, m, dag.Float32)
 		if want != "" {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %s", err, want)
@@ -150,7 +150,7 @@ func TestSetWeightsInPlace(t *testing.T) {
 		},
 		"a file": func() (Initialiser, error) {
 			copy(want, began)
-			return FromNPZ(path, w.Model, dag.Float32)
+			return FromFile(path, w.Model, dag.Float32)
 		},
 	} {
 		tr.Workload.Options.Init, err = initialiser()

@@ -188,7 +188,7 @@ func (t *Trainer) SetWeights() error {
 	return nil
 }
 
-// Weights are the parameters and running statistics as arrays of an .npz file.
+// Weights are the parameters and running statistics as arrays of a file of weights.
 func (t *Trainer) Weights() []npz.Array {
 	var arrays []npz.Array
 	for _, p := range t.Workload.Model.State() {

@@ -10,6 +10,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/files"
 	"dahl/nn/models"
+	"dahl/nn/weights"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule/policy"
@@ -56,7 +57,7 @@ func LoadModel(name string) (*nn.Model, error) {
 	ext := strings.ToLower(filepath.Ext(name))
 	if what, foreign := foreignModels[ext]; foreign {
 		hint := ""
-		if ext == ".npz" {
+		if slices.Contains(weights.Endings(), ext) {
 			hint = "; weights are read with --init"
 		}
 		return nil, InputErrorf("--model %s: files of %s cannot be read as a network; export it as .onnx, or write its layers as a .toml file, as in nn/examples/model.toml%s", name, what, hint)

@@ -16,6 +16,7 @@ import (
 	"dahl/cmd/dahl/record"
 	"dahl/execute"
 	"dahl/naming"
+	"dahl/nn/weights"
 	"dahl/rundir"
 )
 
@@ -33,11 +34,11 @@ type evaluation struct {
 func newEvaluate(args []string) *cobra.Command {
 	var e evaluation
 	cmd := &cobra.Command{
-		Use:   "evaluate RUN|WEIGHTS.npz [--data NAME|DIR]",
+		Use:   "evaluate RUN|WEIGHTS [--data NAME|DIR]",
 		Short: "lets a trained network predict a test set",
 		Long: `evaluate lets a trained network predict the samples of a test set: of the data that it was trained
 with, or of --data. Of a run directory it takes the weights, the network, how layers are cut, and the machine. Then loss and accuracy
-on the same data are those of the run's last epoch, to the last bit. A file of weights needs --model, and is
+on the same data are those of the run's last epoch, to the last bit. A file of weights (` + naming.OneOf(weights.Endings()) + `) needs --model, and is
 predicted on this machine or on that of --platform. Data without a test set are predicted as a whole.
 
 It prints loss, accuracy and the confusion matrix, and samples per second and joules per sample of the
@@ -51,7 +52,7 @@ inference, predicted before and measured after, as execute does. The directory h
 		Example: `  dahl evaluate dahl-execute
   dahl evaluate dahl-execute --data mnist/ --out on-mnist
   dahl evaluate lenet5.npz --model lenet5 --data mnist/ --batch 256`,
-		Args: cli.WantArgs(1, 1, "the directory of a training, or an .npz file of weights"),
+		Args: cli.WantArgs(1, 1, "the directory of a training, or a file of weights"),
 		RunE: func(cmd *cobra.Command, of []string) error {
 			e.of, e.given.Args = of[0], args
 			return e.run(cmd.Context(), cmd.OutOrStdout())
@@ -148,7 +149,7 @@ func (t *trainer) evaluate(ctx context.Context) error {
 func (e *evaluation) options() (*flags.Options, error) {
 	info, err := os.Stat(e.of)
 	if err != nil {
-		return nil, cli.InputErrorf("%s: no such directory or file; name the directory of a training, or an .npz file of weights", e.of)
+		return nil, cli.InputErrorf("%s: no such directory or file; name the directory of a training, or a file of weights", e.of)
 	}
 	o := &flags.Options{DType: "float32", Seed: 1, Policy: flags.ListPolicy, Init: e.of}
 	if info.IsDir() {

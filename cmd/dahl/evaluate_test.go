@@ -14,7 +14,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn/data"
-	"dahl/nn/npz"
+	"dahl/nn/weights"
 )
 
 func summaryOf(t *testing.T, dir string) *record.Summary {
@@ -62,10 +62,10 @@ func TestEvaluateRun(t *testing.T) {
 func TestEvaluateByHand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "tiny.toml", tinyNetwork)
-	mustRun(t, strings.Fields("execute --model tiny.toml --data synthetic:1x8x8:23:10 --batch 5 --workers 1 --save w.npz --out run")...)
-	mustRun(t, strings.Fields("evaluate w.npz --model tiny.toml --data synthetic:1x8x8:23:10 --batch 4 --workers 1 --dtype float64")...)
+	mustRun(t, strings.Fields("execute --model tiny.toml --data synthetic:1x8x8:23:10 --batch 5 --workers 1 --save w.safetensors --out run")...)
+	mustRun(t, strings.Fields("evaluate w.safetensors --model tiny.toml --data synthetic:1x8x8:23:10 --batch 4 --workers 1 --dtype float64")...)
 	var w, b []float64
-	for _, a := range must.Get(npz.Read("w.npz", func(*npz.Array) error { return nil }))(t) {
+	for _, a := range must.Get(weights.Read("w.safetensors", nil))(t) {
 		if values := a.Float64s(); len(a.Shape) == 2 {
 			w = values
 		} else {
@@ -105,7 +105,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	mustRun(t, strings.Fields("simulate --platform laptop --model tiny.toml --policy heft --steps 1 --out sim")...)
 	before := listing(t)
 	for line, want := range map[string]string{
-		"evaluate":                    "the directory of a training, or an .npz file of weights",
+		"evaluate":                    "the directory of a training, or a file of weights",
 		"evaluate nowhere":            "nowhere: no such directory or file",
 		"evaluate sim":                "sim has no weights.npz: it is a run of simulate",
 		"evaluate w.npz":              "w.npz has weights without their network; name it with --model",

@@ -19,7 +19,7 @@ import (
 	"dahl/cmd/dahl/watch"
 	"dahl/cmd/dahl/words"
 	"dahl/naming"
-	"dahl/nn/npz"
+	"dahl/nn/weights"
 	"dahl/plan"
 	"dahl/plots"
 	"dahl/rundir"
@@ -198,7 +198,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 	}
 	runErr := t.watched(ctx, f)
 	if f.Save != "" {
-		runErr = errors.Join(runErr, durable.Write(f.Save, func(out io.Writer) error { return npz.Encode(out, t.Weights()) }))
+		runErr = errors.Join(runErr, durable.Write(f.Save, func(out io.Writer) error { return weights.FormatOf(f.Save).Encode(out, t.Weights()) }))
 	}
 	if err := k.commit(t, runErr); err != nil {
 		return err

@@ -158,6 +158,7 @@ var badInputs = []struct{ line, want string }{
 	{"simulate --platform laptop --model net.onnx", "net.onnx: it holds no graph; this is not an ONNX file"},
 	{"execute --model src/Net.PY", "files of Python cannot be read"},
 	{"execute --model w.npz", "weights are read with --init"},
+	{"execute --model w.safetensors", "weights are read with --init"},
 	{"simulate --platform laptop --model lenet", "did you mean lenet5"},
 	{"simulate --platform serverr --model mlp", "did you mean server"},
 	{"execute --platform server --model mlp", `cores of one memory are executed so far: select the devices at one, such as "cpu0"`},

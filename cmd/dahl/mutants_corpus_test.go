@@ -15,6 +15,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn/npz"
+	"dahl/nn/weights"
 )
 
 // mutated is a command line whose words and files are changed.
@@ -43,6 +44,7 @@ var mutatedCommands = []mutated{
 	{name: "onnx", line: "execute --model net.onnx --limit 4 --batch 2 --workers 1 --out out", needs: []string{"net.onnx"}, writes: []string{"out"}},
 	{name: "evaluate", line: "evaluate w.npz --model net.toml --data synthetic:1x8x8:9:10 --batch 3 --workers 1 --out out", needs: []string{"w.npz", "net.toml"}, writes: []string{"out"}},
 	{name: "npz", line: "execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --init w.npz --save x.npz --out out", needs: []string{"w.npz", "net.toml"}, writes: []string{"out", "x.npz"}},
+	{name: "safetensors", line: "execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --init w.safetensors --save x.safetensors --out out", needs: []string{"w.safetensors", "net.toml"}, writes: []string{"out", "x.safetensors"}},
 	{name: "idx", line: "execute --model net.toml --data idx --batch 3 --workers 1 --out out", needs: []string{"idx", "net.toml"}, writes: []string{"out"}},
 	{name: "arrays", line: "execute --model net.toml --data set.npz --batch 3 --workers 1 --out out", needs: []string{"set.npz", "net.toml"}, writes: []string{"out"}},
 	{name: "cifar", line: "execute --model colour.toml --data cifar --batch 3 --workers 1 --out out", needs: []string{"cifar", "colour.toml"}, writes: []string{"out"}},
@@ -94,6 +96,9 @@ func makeCorpus(t *testing.T) {
 	} {
 		mustRun(t, strings.Fields(line)...)
 	}
+	var b bytes.Buffer
+	must.Do(t, weights.FormatOf("w.safetensors").Encode(&b, must.Get(npz.Read("w.npz", nil))(t)))
+	writeTestFile(t, "w.safetensors", b.String())
 	cutAfter(t, "3", strings.Fields("execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --epochs 3 --seed 7 --checkpoint every=1steps --out cut")...)
 	must.Do(t, os.Rename("planned/plan.json", "plan.json"))
 }

@@ -11,12 +11,13 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/nn/weights"
 	"dahl/rundir/experiment"
 )
 
 // writtenPaths are the flags that name outputs of a command, with the endings of their files; none means a directory.
 var writtenPaths = map[string][]string{
-	"out": nil, "save": {".npz"}, "export": {".json", ".dot", ".txt", ".toml"},
+	"out": nil, "save": weights.Endings(), "export": {".json", ".dot", ".txt", ".toml"},
 	"calibrate.out": {".toml"}, "import.out": {".json"}, "report.out": {".html"},
 }
 
@@ -24,7 +25,7 @@ var writtenPaths = map[string][]string{
 var addsTo = []string{"compare.out", "man.out"}
 
 // kindsOfFiles are the endings of files that the program or its user makes. No output of one kind replaces a file of another.
-var kindsOfFiles = []string{".toml", ".onnx", ".npz", ".json", ".csv", ".html", ".stg", ".dot", ".gv"}
+var kindsOfFiles = []string{".toml", ".onnx", ".npz", ".safetensors", ".json", ".csv", ".html", ".stg", ".dot", ".gv"}
 
 // namesAsArguments are the commands whose arguments are no paths.
 var namesAsArguments = []string{"peer", "completion", "experiment show", "help"}

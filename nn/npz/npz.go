@@ -29,7 +29,7 @@ type Array struct {
 // float32, or as whole numbers.
 func NewArray(name string, t dag.DType, shape []int, values []float64) Array {
 	a := Array{Name: name, Type: t, Shape: slices.Clone(shape)}
-	if n, err := arrayBytes(t, shape); err != nil || n != int64(len(values))*t.SizeBytes() {
+	if n, err := SizeOf(t, shape); err != nil || n != int64(len(values))*t.SizeBytes() {
 		panic(fmt.Sprintf("npz: array %q of shape %v made of %d numbers", name, shape, len(values)))
 	}
 	a.Data = make([]byte, 0, int64(len(values))*t.SizeBytes())
@@ -105,8 +105,8 @@ func (a *Array) IsFinite() bool {
 	return true
 }
 
-// arrayBytes is the size of an array. It refuses absurd sizes.
-func arrayBytes(t dag.DType, shape []int) (int64, error) {
+// SizeOf is the size of an array in bytes. It refuses absurd sizes.
+func SizeOf(t dag.DType, shape []int) (int64, error) {
 	n := t.SizeBytes()
 	for _, e := range shape {
 		if e < 0 {
@@ -190,7 +190,7 @@ func decodeNPY(r io.Reader, name string, check func(a *Array) error) (Array, err
 	if err != nil {
 		return a, err
 	}
-	n, err := arrayBytes(a.Type, a.Shape)
+	n, err := SizeOf(a.Type, a.Shape)
 	if err != nil {
 		return a, err
 	}
@@ -220,7 +220,7 @@ func Encode(w io.Writer, arrays []Array) error {
 	seen := map[string]bool{}
 	for i := range arrays {
 		a := &arrays[i]
-		n, err := arrayBytes(a.Type, a.Shape)
+		n, err := SizeOf(a.Type, a.Shape)
 		if err != nil {
 			return fmt.Errorf("array %q: %w", a.Name, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/weights"
 	"dahl/plan/problem"
 	"dahl/platform"
 )
@@ -133,7 +134,7 @@ func AddTrainFlags(cmd *cobra.Command, o *Options) {
 	f.IntVar(&o.Epochs, "epochs", 1, "`passes` over the training data")
 	f.BoolVar(&o.Shuffle, "shuffle", true, "visit the samples in a new seeded order in every epoch")
 	f.IntVar(&o.Workers, "workers", 0, fmt.Sprintf("`cores` of the processor to use, at most %d for each that there is; the weights are equal with any number, but with --lowering best (default: all of the platform's)", execute.MaxWorkersPerCore))
-	f.StringVar(&o.Init, "init", "", "initial weights: an .npz `file` with PyTorch's state_dict names, or uniform:A:B (default: PyTorch's distributions)")
+	f.StringVar(&o.Init, "init", "", "initial weights: a `file` ("+naming.OneOf(weights.Endings())+") with PyTorch's state_dict names, or uniform:A:B (default: PyTorch's distributions)")
 	AddOptimizerFlags(cmd, o)
 }
 

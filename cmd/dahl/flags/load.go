@@ -413,14 +413,14 @@ func (o *Options) CheckBestTiles(p *platform.Platform) error {
 const UniformInit = "uniform:"
 
 // NewInitialiser reads --init: nothing for PyTorch's default distributions,
-// uniform:A:B for U(A, B), else an .npz file with the parameters of a network of a type.
+// uniform:A:B for U(A, B), else a file of weights with the parameters of a network of a type.
 func NewInitialiser(o *Options, m *nn.Model, t dag.DType) (train.Initialiser, error) {
 	if o.Init == "" {
 		return nil, nil
 	}
 	bounds, ok := strings.CutPrefix(o.Init, UniformInit)
 	if !ok {
-		return train.FromNPZ(o.Init, m, t)
+		return train.FromFile(o.Init, m, t)
 	}
 	a, b, _ := strings.Cut(bounds, ":")
 	lo, errLo := strconv.ParseFloat(a, 64)

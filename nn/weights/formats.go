@@ -1,0 +1,64 @@
+package weights
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"dahl/nn/npz"
+	"dahl/rundir/durable"
+)
+
+// Format is a format of files of weights.
+type Format struct {
+	Ending string // of the names of its files
+	// Decode reads the arrays of a file of that size, but those that check refuses with [npz.ErrSkip]; nil means all.
+	Decode func(r io.ReaderAt, size int64, check func(*npz.Array) error) ([]npz.Array, error)
+	Encode func(w io.Writer, arrays []npz.Array) error
+}
+
+// Formats is the table of formats. The first one is that of a file with any other ending.
+func Formats() []Format {
+	return []Format{
+		{".npz", npz.Decode, npz.Encode},
+		{".safetensors", decodeSafetensors, encodeSafetensors},
+	}
+}
+
+// Endings are the endings of the names of files of weights.
+func Endings() (all []string) {
+	for _, f := range Formats() {
+		all = append(all, f.Ending)
+	}
+	return all
+}
+
+// FormatOf is the format of a file by the ending of its name.
+func FormatOf(path string) Format {
+	all := Formats()
+	for _, f := range all {
+		if strings.EqualFold(filepath.Ext(path), f.Ending) {
+			return f
+		}
+	}
+	return all[0]
+}
+
+// Read reads the arrays of a file, as [Format].Decode does.
+func Read(path string, check func(*npz.Array) error) ([]npz.Array, error) {
+	f, err := durable.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	arrays, err := FormatOf(path).Decode(f, info.Size(), check)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return arrays, nil
+}
