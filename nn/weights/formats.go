@@ -13,12 +13,12 @@ import (
 // Format is a format of files of weights.
 type Format struct {
 	Ending string // of the names of its files
-	// Decode reads the arrays of a file of that size, but those that check refuses with [npz.ErrSkip]; nil means all.
+	// Decode reads the arrays of a file of a size. A check skips an array with [npz.ErrSkip]; nil means that all are wanted.
 	Decode func(r io.ReaderAt, size int64, check func(*npz.Array) error) ([]npz.Array, error)
 	Encode func(w io.Writer, arrays []npz.Array) error
 }
 
-// Formats is the table of formats. The first one is that of a file with any other ending.
+// Formats is the table of formats. A file with any other ending has the first one.
 func Formats() []Format {
 	return []Format{
 		{".npz", npz.Decode, npz.Encode},
