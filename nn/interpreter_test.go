@@ -188,16 +188,19 @@ func (in *interpreter) ofStage(m *nn.Model, stage int, name string) []float64 {
 				return in.ofStage(m, r.Stage, of)
 			}
 		case layers.Concat:
-			whole, before := in.ofStage(m, r.Stage, of), 0
+			whole, before, runs := in.ofStage(m, r.Stage, of), 0, 1 // of channels in a sample
+			if len(s.Out) == 2 {
+				runs = s.Out[0]
+			}
 			for _, shape := range reader.In[:r.Input] {
-				before += nn.Elems(shape)
+				before += nn.Elems(shape) / runs
 			}
 			if whole == nil {
 				return nil
 			}
 			var part []float64
-			for sample := range slices.Chunk(whole, nn.Elems(reader.Out)) {
-				part = append(part, sample[before:before+nn.Elems(s.Out)]...)
+			for sample := range slices.Chunk(whole, nn.Elems(reader.Out)/runs) {
+				part = append(part, sample[before:before+nn.Elems(s.Out)/runs]...)
 			}
 			return part
 		}

@@ -2,13 +2,14 @@ package layers
 
 import (
 	"fmt"
+	"slices"
 
 	"dahl/kernels"
 	"dahl/kernels/calls"
 	"dahl/nn"
 )
 
-// Dense is a fully connected layer: y = x·wᵀ + b, with w of shape (outputs, inputs).
+// Dense is a fully connected layer: y = x·wᵀ + b, with w of shape (outputs, inputs). Of a sequence T×C, x is the features of each position.
 type Dense struct {
 	Outputs int
 	NoBias  bool
@@ -38,18 +39,20 @@ func (d Dense) Output(inputs [][]int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(in) != 1 {
-		return nil, fmt.Errorf("a dense layer needs a vector; put a flatten before it")
+	if len(in) > 2 {
+		return nil, fmt.Errorf("a dense layer needs a vector, or a sequence of vectors; put a flatten before it")
 	}
 	if d.Outputs < 1 {
 		return nil, fmt.Errorf("%d outputs; want at least 1", d.Outputs)
 	}
-	return []int{d.Outputs}, nil
+	out := slices.Clone(in)
+	out[len(out)-1] = d.Outputs
+	return out, nil
 }
 
 // Params implements [nn.Learner].
 func (d Dense) Params(in [][]int) []nn.Parameter {
-	inputs := in[0][0]
+	inputs := nn.Channels(in[0])
 	p := []nn.Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs}}
 	if !d.NoBias {
 		p = append(p, nn.Parameter{Name: "bias", Shape: []int{d.Outputs}, FanIn: inputs})
@@ -58,7 +61,7 @@ func (d Dense) Params(in [][]int) []nn.Parameter {
 }
 
 // Flops implements [nn.Layer].
-func (d Dense) Flops(in [][]int, out []int) float64 { return 2 * float64(in[0][0]) * float64(out[0]) }
+func (d Dense) Flops(in [][]int, out []int) float64 { return 2 * float64(nn.Channels(in[0])) * float64(nn.Elems(out)) }
 
 // Forward implements [nn.Layer].
 func (d Dense) Forward(n *nn.Node) {
