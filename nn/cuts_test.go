@@ -65,6 +65,8 @@ func cutCases() []cutCase {
 		{"fused on a sequence", 3, []int{5, 13}, []nn.Layer{layers.Dense{Outputs: 11}, layers.ReLU{}, layers.Dense{Outputs: 7, NoBias: true}, layers.ReLU{}, layers.Dense{Outputs: 2}}, []string{"fc1", "fc2"}},
 		{"sum of sequences", 3, []int{5, 11}, []nn.Layer{layers.Dense{Outputs: 7}, layers.Dense{Outputs: 7}, nn.Of(layers.Add{}, "fc1", "fc2")}, []string{"fc2", "add1"}},
 		{"concatenation of sequences", 3, []int{7, 11}, []nn.Layer{layers.Dense{Outputs: 5}, layers.Dense{Outputs: 2}, nn.Of(layers.Concat{}, "fc1", "fc2")}, []string{"fc2", "concat1"}},
+		{"embedding", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}}, []string{"embed1"}},
+		{"positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.Positions{}}, []string{"positions1"}},
 		{"fused dense layers", 5, []int{13}, []nn.Layer{layers.Dense{Outputs: 11}, layers.ReLU{}, layers.Dense{Outputs: 7}, layers.ReLU{}, layers.Dense{Outputs: 3}}, []string{"fc1", "fc2"}},
 	}
 	for _, f := range kernels.Functions() {
@@ -252,10 +254,7 @@ func integerStep(t testing.TB, m *nn.Model, opt nn.LowerOptions, g *dag.Graph, n
 		return all[number%len(all)]
 	})
 	rng := rand.New(rand.NewPCG(3, 19))
-	pixels := in.bytes("data.train.images")
-	for i := range pixels {
-		pixels[i] = byte(rng.IntN(3))
-	}
+	in.fillSamples(m, "train", rng, 3)
 	for _, p := range m.Parameters() {
 		values := make([]float64, p.Elems())
 		for i := range values {

@@ -84,6 +84,9 @@ func (n *Node) paramAxes(param int) []dag.Dimension {
 	if param == 0 && n.packing != nil {
 		return n.packing.seen.axes()
 	}
+	if own := n.Params[param].Axes; own != nil {
+		return own
+	}
 	axes := slices.Repeat([]dag.Dimension{NoAxis}, len(n.Params[param].Shape))
 	copy(axes, []dag.Dimension{dag.AlongOutputs, dag.AlongInputs})
 	return axes

@@ -302,6 +302,9 @@ func (l *lowerer) updateSides(n *Node, param int) []side {
 
 // updated is the dimension along which updates of a parameter are cut, and its index.
 func (l *lowerer) updated(n *Node, param int) (along dag.Dimension, of int) {
+	if axes := n.Params[param].Axes; axes != nil {
+		return dag.AlongOutputs, slices.Index(axes, dag.AlongOutputs)
+	}
 	if param > 0 || len(n.Params[0].Shape) < 2 {
 		return dag.AlongOutputs, 0
 	}

@@ -13,6 +13,9 @@ import (
 type Dense struct {
 	Outputs int
 	NoBias  bool
+	// Deviation is that of a normal distribution with which the weight begins, and the bias begins with 0. Zero means that they begin as
+	// PyTorch's do.
+	Deviation float64
 }
 
 // Kind implements [nn.Layer].
@@ -40,7 +43,7 @@ func (d Dense) Output(inputs [][]int) ([]int, error) {
 		return nil, err
 	}
 	if len(in) > 2 {
-		return nil, fmt.Errorf("a dense layer needs a vector, or a sequence of vectors; put a flatten before it")
+		return nil, fmt.Errorf("a dense layer needs a vector; put a flatten before it")
 	}
 	if d.Outputs < 1 {
 		return nil, fmt.Errorf("%d outputs; want at least 1", d.Outputs)
@@ -53,15 +56,20 @@ func (d Dense) Output(inputs [][]int) ([]int, error) {
 // Params implements [nn.Learner].
 func (d Dense) Params(in [][]int) []nn.Parameter {
 	inputs := nn.Channels(in[0])
-	p := []nn.Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs}}
+	p := []nn.Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs, Deviation: d.Deviation}}
 	if !d.NoBias {
-		p = append(p, nn.Parameter{Name: "bias", Shape: []int{d.Outputs}, FanIn: inputs})
+		p = append(p, nn.Parameter{Name: "bias", Shape: []int{d.Outputs}})
+		if d.Deviation == 0 {
+			p[1].FanIn = inputs
+		}
 	}
 	return p
 }
 
 // Flops implements [nn.Layer].
-func (d Dense) Flops(in [][]int, out []int) float64 { return 2 * float64(nn.Channels(in[0])) * float64(nn.Elems(out)) }
+func (d Dense) Flops(in [][]int, out []int) float64 {
+	return 2 * float64(nn.Channels(in[0])) * float64(nn.Elems(out))
+}
 
 // Forward implements [nn.Layer].
 func (d Dense) Forward(n *nn.Node) {
