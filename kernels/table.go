@@ -121,6 +121,7 @@ var table = stated(slices.Concat([]Kernel{
 	moments, batchNorm, batchNormSums, batchNormGate, batchNormDx,
 	batchNormStats, batchNormRunning, batchNormFold, batchNormDw,
 	dropoutKeys, dropout,
+	embedding, embeddingDw, positions, positionsDw,
 	softmaxXent, softmaxXentEval,
 	mse, mseEval,
 	mean, count, add, sum, copied,

@@ -27,7 +27,10 @@ func checkGranularity(layer string, ll dag.LayerLowering) error {
 // columns stay 0, since the operations of one layer may differ in them.
 func granularity(l dag.LayerLowering, batch int, in, out []int) dag.LayerLowering {
 	clipped := func(c dag.Cut) dag.Cut {
-		c.Samples, c.Outputs, c.Inputs = clip(c.Samples, batch), clip(c.Outputs, out[0]), clip(c.Inputs, in[0])
+		c.Samples, c.Outputs, c.Inputs = clip(c.Samples, batch), clip(c.Outputs, Channels(out)), clip(c.Inputs, Channels(in))
+		if len(out) == 2 && clip(c.Rows, out[0]) < out[0] {
+			c.Samples = 1 // so that a part is a range among the positions of all samples
+		}
 		c.Accumulators = max(c.Accumulators, 1)
 		return c
 	}
@@ -47,16 +50,23 @@ func mirrored(f dag.Cut, out, in []int) dag.Cut {
 		}
 		return ceilDiv(d, ceilDiv(of, tile))
 	}
-	g := dag.Cut{Samples: f.Samples, Inputs: as(in[0], out[0], f.Outputs), Outputs: as(out[0], in[0], f.Inputs)}
 	i, o := extents(in), extents(out)
+	g := dag.Cut{Samples: f.Samples, Inputs: as(i[0], o[0], f.Outputs), Outputs: as(o[0], i[0], f.Inputs)}
 	g.Rows, g.Columns = as(i[1], o[1], f.Rows), as(i[2], o[2], f.Columns)
 	return g
 }
 
-// extents are the channels, rows and columns of a sample.
+// extents are the channels, rows and columns of a sample. The rows of a sequence are its positions.
 func extents(sample []int) [3]int {
-	if len(sample) == 3 {
+	switch len(sample) {
+	case 3:
 		return [3]int(sample)
+	case 2:
+		return [3]int{sample[1], sample[0], 1}
 	}
 	return [3]int{sample[0], 1, 1}
 }
+
+// Channels is the channels of an image, the features of each position of a sequence, or the first extent of any other sample. They
+// are the inputs and the outputs of layers.
+func Channels(sample []int) int { return extents(sample)[0] }

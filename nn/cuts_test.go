@@ -61,6 +61,12 @@ func cutCases() []cutCase {
 		{"fused with a pooling", 3, []int{1, 11, 13}, []nn.Layer{head(2), layers.Conv2D{Filters: 7, Kernel: 5, Stride: 2}, layers.ReLU{}, layers.MaxPool{Size: 2}}, []string{"conv2"}},
 		{"fused with a pooling, first", 5, []int{2, 11, 13}, []nn.Layer{layers.Conv2D{Filters: 7, Kernel: 3}, layers.ReLU{}, layers.MaxPool{Size: 2}}, []string{"conv1"}},
 		{"fused before a convolution", 5, []int{1, 11, 13}, []nn.Layer{head(2), layers.ReLU{}, layers.Conv2D{Filters: 7, Kernel: 3, Stride: 2}}, []string{"conv1", "conv2"}},
+		{"dense on a sequence", 3, []int{5, 13}, []nn.Layer{layers.Dense{Outputs: 11}, layers.Dense{Outputs: 7}}, []string{"fc2"}},
+		{"fused on a sequence", 3, []int{5, 13}, []nn.Layer{layers.Dense{Outputs: 11}, layers.ReLU{}, layers.Dense{Outputs: 7, NoBias: true}, layers.ReLU{}, layers.Dense{Outputs: 2}}, []string{"fc1", "fc2"}},
+		{"sum of sequences", 3, []int{5, 11}, []nn.Layer{layers.Dense{Outputs: 7}, layers.Dense{Outputs: 7}, nn.Of(layers.Add{}, "fc1", "fc2")}, []string{"fc2", "add1"}},
+		{"concatenation of sequences", 3, []int{7, 11}, []nn.Layer{layers.Dense{Outputs: 5}, layers.Dense{Outputs: 2}, nn.Of(layers.Concat{}, "fc1", "fc2")}, []string{"fc2", "concat1"}},
+		{"embedding", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}}, []string{"embed1"}},
+		{"positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.Positions{}}, []string{"positions1"}},
 		{"fused dense layers", 5, []int{13}, []nn.Layer{layers.Dense{Outputs: 11}, layers.ReLU{}, layers.Dense{Outputs: 7}, layers.ReLU{}, layers.Dense{Outputs: 3}}, []string{"fc1", "fc2"}},
 	}
 	for _, f := range kernels.Functions() {
@@ -248,10 +254,7 @@ func integerStep(t testing.TB, m *nn.Model, opt nn.LowerOptions, g *dag.Graph, n
 		return all[number%len(all)]
 	})
 	rng := rand.New(rand.NewPCG(3, 19))
-	pixels := in.bytes("data.train.images")
-	for i := range pixels {
-		pixels[i] = byte(rng.IntN(3))
-	}
+	in.fillSamples(m, "train", rng, 3)
 	for _, p := range m.Parameters() {
 		values := make([]float64, p.Elems())
 		for i := range values {
@@ -259,7 +262,7 @@ func integerStep(t testing.TB, m *nn.Model, opt nn.LowerOptions, g *dag.Graph, n
 		}
 		in.setFloats(p.Name, values)
 	}
-	dz := make([]float64, opt.Batch*m.Classes())
+	dz := make([]float64, opt.Batch*m.Classes()*nn.Elems(m.Positions()))
 	for i := range dz {
 		dz[i] = float64(rng.IntN(5) - 2)
 	}

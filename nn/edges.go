@@ -92,7 +92,7 @@ func (l *lowerer) passes(p *Node, r reader) bool {
 func (n *Node) offset(input int) (channel int) {
 	if n.Traits.Joins {
 		for _, in := range n.In[:input] {
-			channel += in[0]
+			channel += Channels(in)
 		}
 	}
 	return channel

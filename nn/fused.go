@@ -70,7 +70,7 @@ func (n *Node) TakeMoments() (sums, squares Operand, wanted bool) {
 		return sums, squares, false
 	}
 	of := extents(n.Out)
-	if f := n.tiles.Forward; f.Inputs < n.In[0][0] && !n.Traits.Grouped || clip(f.Rows, of[1]) < of[1] || clip(f.Columns, of[2]) < of[2] {
+	if f := n.tiles.Forward; f.Inputs < Channels(n.In[0]) && !n.Traits.Grouped || clip(f.Rows, of[1]) < of[1] || clip(f.Columns, of[2]) < of[2] {
 		return sums, squares, false
 	}
 	norm := l.nodeOf[n.readers[0].stage]

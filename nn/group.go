@@ -183,14 +183,14 @@ func (m *Model) layersAt(stages []int) (layers []Layer) {
 // sumsInputs reports whether tasks of the layer have some of its inputs each. A ReLU has to wait until their sum is complete.
 func (s *Stage) sumsInputs(l *dag.Lowering) bool {
 	tile := l.Of(s.Name).Forward.Inputs
-	return !s.Traits.Grouped && clip(tile, s.In[0][0]) < s.In[0][0]
+	return !s.Traits.Grouped && clip(tile, Channels(s.In[0])) < Channels(s.In[0])
 }
 
 // sumsOutputs reports whether tasks of the input gradient have some of the layer's outputs each. Such tasks cannot stop the
 // gradient at the zeros of a ReLU before the layer.
 func (s *Stage) sumsOutputs(l *dag.Lowering) bool {
 	ll := granularity(l.Of(s.Name), 1, s.In[0], s.Out)
-	return ll.InputGradient.Outputs < s.Out[0] && !s.Traits.Grouped
+	return ll.InputGradient.Outputs < Channels(s.Out) && !s.Traits.Grouped
 }
 
 // along lists a stage and the stages behind it, each the only reader of the one before. Nil means that their layers are

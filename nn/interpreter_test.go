@@ -117,8 +117,9 @@ func (in *interpreter) ints(name string) []int32 {
 }
 
 func (in *interpreter) bytes(name string) []byte {
-	p, n := in.Elems(name)
-	return unsafe.Slice((*byte)(unsafe.Pointer(p)), n)
+	p, _ := in.Elems(name)
+	id, _ := in.g.BufferByName(name)
+	return unsafe.Slice((*byte)(unsafe.Pointer(p)), in.g.Buffers[id].Bytes())
 }
 
 // floats returns a copy of a buffer of the graph's float type.
@@ -183,21 +184,24 @@ func (in *interpreter) ofStage(m *nn.Model, stage int, name string) []float64 {
 			of = "grad." + of
 		}
 		switch reader.Layer.(type) {
-		case layers.Add:
+		case layers.Add, layers.Positions:
 			if gradient {
 				return in.ofStage(m, r.Stage, of)
 			}
 		case layers.Concat:
-			whole, before := in.ofStage(m, r.Stage, of), 0
+			whole, before, runs := in.ofStage(m, r.Stage, of), 0, 1 // of channels in a sample
+			if len(s.Out) == 2 {
+				runs = s.Out[0]
+			}
 			for _, shape := range reader.In[:r.Input] {
-				before += nn.Elems(shape)
+				before += nn.Elems(shape) / runs
 			}
 			if whole == nil {
 				return nil
 			}
 			var part []float64
-			for sample := range slices.Chunk(whole, nn.Elems(reader.Out)) {
-				part = append(part, sample[before:before+nn.Elems(s.Out)]...)
+			for sample := range slices.Chunk(whole, nn.Elems(reader.Out)/runs) {
+				part = append(part, sample[before:before+nn.Elems(s.Out)/runs]...)
 			}
 			return part
 		}
@@ -255,14 +259,26 @@ func (in *interpreter) setFloats(name string, values []float64) {
 	}
 }
 
-// fill gives the data set random pixels and labels and the parameters random
+// fillSamples gives the data set random pixels below a number, or tokens.
+func (in *interpreter) fillSamples(m *nn.Model, split string, rng *rand.Rand, below int) {
+	name := "data." + split + ".images"
+	if tokens := m.Vocabulary(); tokens > 0 {
+		for i := range in.ints(name) {
+			in.ints(name)[i] = int32(rng.IntN(tokens))
+		}
+		return
+	}
+	pixels := in.bytes(name)
+	for i := range pixels {
+		pixels[i] = byte(rng.IntN(below))
+	}
+}
+
+// fill gives the data set random pixels or tokens and labels and the parameters random
 // values in [-0.5, 0.5), the same for equal seeds whatever the lowering.
 func (in *interpreter) fill(m *nn.Model, split string, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 17))
-	pixels := in.bytes("data." + split + ".images")
-	for i := range pixels {
-		pixels[i] = byte(rng.IntN(256))
-	}
+	in.fillSamples(m, split, rng, 256)
 	labels := in.ints("data." + split + ".labels")
 	for i := range labels {
 		labels[i] = int32(rng.IntN(m.Classes()))

@@ -7,7 +7,7 @@ import "dahl/kernels/calls"
 // another module needs no line: [New] takes whatever implements the interface. Such a layer may
 // bring operations of its own, with a method Kernels() []kernels.Kernel. A layer may implement [Learner], [Tracker] and
 // [Fuser], and have these methods: Traits() Traits; Prefix() string, if automatic names do not begin with its kind;
-// WithOutputs(n int) Layer, if it can be the last layer for any number of classes.
+// WithOutputs(n int) Layer, if it can be the last layer for any number of classes; Vocabulary() int, the number of tokens, if its input is tokens.
 type Layer interface {
 	// Kind is the layer's name in model files.
 	Kind() string

@@ -112,7 +112,16 @@ func (l *lowerer) rows(id dag.BufferID, samples int, columns ...int) dag.BufferI
 	if len(positions) == 0 {
 		return id
 	}
-	return l.view(l.nameOf(id)+".positions", id, withBatch(samples*Elems(positions), columns))
+	return l.asRows(id, withBatch(samples*Elems(positions), columns))
+}
+
+// asRows is a view of a buffer whose first dimension is the positions of all samples. It is made once.
+func (l *lowerer) asRows(id dag.BufferID, shape []int) dag.BufferID {
+	name := l.nameOf(id) + ".positions"
+	if rows, there := l.b.BufferNamed(name + l.now.suffix); there {
+		return rows
+	}
+	return l.view(name, id, shape)
 }
 
 type lossBuffers struct {

@@ -43,7 +43,7 @@ type LowerOptions struct {
 
 	// Samples is the size of the data set from which a step draws its batch: the training set, or in an evaluation
 	// the test set. Samples are pixels (Uint8), which are divided by Divisor, tokens (Int32), or
-	// numbers of the network's type. A divisor of zero means 255.
+	// numbers of the network's type. A divisor of zero means 255. Samples of a network with a vocabulary are tokens.
 	// With Stream the step does not know the set: its samples and labels are handed over with it.
 	Samples    int
 	SampleType dag.DType
@@ -153,9 +153,14 @@ func (opt *LowerOptions) complete(m *Model) error {
 	if opt.Divisor == 0 {
 		opt.Divisor = 255
 	}
+	if m.Vocabulary() > 0 && opt.SampleType == dag.Uint8 {
+		opt.SampleType = dag.Int32 // where nobody says another type
+	}
 	switch t := opt.SampleType; {
 	case t != dag.Uint8 && t != dag.Int32 && t != opt.Type:
 		return fmt.Errorf("samples of type %v for a network of %v", t, opt.Type)
+	case t != dag.Int32 && m.Vocabulary() > 0:
+		return fmt.Errorf("samples of type %v for a network that takes tokens", t)
 	case t == dag.Int32 && len(m.Input) == 3:
 		return fmt.Errorf("tokens of shape %s; those of an image are numbers", naming.ShapeText(m.Input))
 	}

@@ -143,8 +143,8 @@ func (d *chooser) lanes() int { return vectorBytes / d.elemBytes }
 // operations, with outputs that fill whole vectors, and its activations once.
 func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
 	filled := float64(ceilDiv(outputs, d.lanes()) * d.lanes())
-	flops := s.Layer.Flops(s.In, s.Out) / float64(s.Out[0]) * filled * float64(samples)
-	bytes := samples * (s.inElems() + Elems(s.Out)/s.Out[0]*outputs) * d.elemBytes
+	flops := s.Layer.Flops(s.In, s.Out) / float64(Channels(s.Out)) * filled * float64(samples)
+	bytes := samples * (s.inElems() + Elems(s.Out)/Channels(s.Out)*outputs) * d.elemBytes
 	return flops*float64(d.elemBytes)/flopBytesPerNs + float64(bytes)/bytesPerNs
 }
 
@@ -152,18 +152,18 @@ func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
 // layer before it has tiles of before samples.
 func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLowering {
 	s := g.Stage
-	in, out := s.inElems()*d.elemBytes, Elems(written.Out)*d.elemBytes/s.Out[0]
+	in, out := s.inElems()*d.elemBytes, Elems(written.Out)*d.elemBytes/Channels(s.Out)
 	weights := s.Params[0].Elems() * d.elemBytes
-	ll := dag.LayerLowering{Forward: dag.Cut{Samples: d.batch, Outputs: s.Out[0]}}
-	part := func() int { return weights / s.Out[0] * ll.Forward.Outputs }
+	ll := dag.LayerLowering{Forward: dag.Cut{Samples: d.batch, Outputs: Channels(s.Out)}}
+	part := func() int { return weights / Channels(s.Out) * ll.Forward.Outputs }
 	work := func() float64 { return d.workNs(s, ll.Forward.Samples, ll.Forward.Outputs) }
-	tiles := func() int { return ceilDiv(d.batch, ll.Forward.Samples) * ceilDiv(s.Out[0], ll.Forward.Outputs) }
+	tiles := func() int { return ceilDiv(d.batch, ll.Forward.Samples) * ceilDiv(Channels(s.Out), ll.Forward.Outputs) }
 
 	if d.divides(s) {
 		return d.part(s)
 	}
 	d.devices = 1
-	convolves := len(s.Out) > 1 && d.reuse > 0
+	convolves := len(s.Out) == 3 && d.reuse > 0
 	if !convolves && weights > max(d.half/2, d.batch*in) {
 		// Each part of the weights is read once, with all samples.
 		for ll.Forward.Outputs > d.lanes() && work() > taskNs && (tiles() < d.tiles || part() > d.half/2 && tiles() < maxTiles) {
@@ -200,7 +200,7 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 // parts. halveCheaper reports whether there was anything to halve.
 func (d *chooser) halveCheaper(s *Stage, c *dag.Cut, perSamples, maxParts int) bool {
 	bySamples := ceilDiv(d.batch, c.Samples) * perSamples
-	byOutputs := ceilDiv(s.Out[0], c.Outputs) * d.batch * s.inElems() * d.elemBytes
+	byOutputs := ceilDiv(Channels(s.Out), c.Outputs) * d.batch * s.inElems() * d.elemBytes
 	canSamples := c.Samples > 1 && ceilDiv(d.batch, halve(c.Samples)) <= maxParts
 	canOutputs := c.Outputs > d.lanes()
 	switch {
@@ -216,8 +216,8 @@ func (d *chooser) halveCheaper(s *Stage, c *dag.Cut, perSamples, maxParts int) b
 // accumulator of its own; to merge one reads two and writes one.
 func (d *chooser) filterGradient(s *Stage, ll dag.LayerLowering, weights int) dag.LayerLowering {
 	g := &ll.WeightGradient
-	*g = dag.Cut{Samples: d.batch, Outputs: s.Out[0]}
-	for ceilDiv(d.batch, g.Samples)*ceilDiv(s.Out[0], g.Outputs) < d.tiles && d.workNs(s, g.Samples, g.Outputs) > taskNs &&
+	*g = dag.Cut{Samples: d.batch, Outputs: Channels(s.Out)}
+	for ceilDiv(d.batch, g.Samples)*ceilDiv(Channels(s.Out), g.Outputs) < d.tiles && d.workNs(s, g.Samples, g.Outputs) > taskNs &&
 		d.halveCheaper(s, g, 3*weights, maxAccumulators) {
 	}
 	g.Accumulators = ceilDiv(d.batch, g.Samples)
@@ -233,15 +233,15 @@ func (d *chooser) divides(s *Stage) bool {
 func (d *chooser) part(s *Stage) dag.LayerLowering {
 	samples := ceilDiv(d.batch, d.devices)
 	return dag.LayerLowering{
-		Forward:        dag.Cut{Samples: samples, Outputs: s.Out[0]},
-		WeightGradient: dag.Cut{Samples: samples, Outputs: s.Out[0], Accumulators: ceilDiv(d.batch, samples)},
+		Forward:        dag.Cut{Samples: samples, Outputs: Channels(s.Out)},
+		WeightGradient: dag.Cut{Samples: samples, Outputs: Channels(s.Out), Accumulators: ceilDiv(d.batch, samples)},
 	}
 }
 
 // gradient chooses how the weight gradient is split and summed. Big weights are never copied into
 // private accumulators.
 func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLowering {
-	outputs := s.Out[0]
+	outputs := Channels(s.Out)
 	g := &ll.WeightGradient
 	*g = dag.Cut{Samples: d.batch, Outputs: outputs, Accumulators: 1}
 	if big {
@@ -267,8 +267,8 @@ func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLo
 // elementwise is the granularity of a layer without weights. The layer before it has tiles of
 // before samples.
 func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
-	ll := dag.LayerLowering{Forward: dag.Cut{Samples: d.grow(before, s.inElems()), Outputs: s.Out[0]}}
-	channel := (s.inElems() + Elems(s.Out)) * d.elemBytes / s.Out[0]
+	ll := dag.LayerLowering{Forward: dag.Cut{Samples: d.grow(before, s.inElems()), Outputs: Channels(s.Out)}}
+	channel := (s.inElems() + Elems(s.Out)) * d.elemBytes / Channels(s.Out)
 	for ll.Forward.Samples*ll.Forward.Outputs*channel > d.half && ll.Forward.Samples*ll.Forward.Outputs > 1 {
 		if ll.Forward.Samples > 1 {
 			ll.Forward.Samples = halve(ll.Forward.Samples)

@@ -135,7 +135,7 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 	scale, k = 1, float64(m.Classes()+8)
 	for i, s := range m.Stages {
 		as := func(l nn.Layer) { n := all[i].(nn.Named); n.Layer = l; all[i] = n }
-		outputs := float64(s.Out[0])
+		outputs := float64(nn.Channels(s.Out))
 		k += float64(2 * len(s.Readers())) // the sum of the parts of the gradient
 		switch p := s.Layer.(type) {
 		case layers.ReLU:
@@ -166,7 +166,11 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 		case layers.Conv2D:
 			k += 2*float64(s.Params[0].FanIn+1) + outputs*float64(s.Params[0].FanIn*max(p.Groups, 1)/s.In[0][0]) + 1 + float64(batch*s.Out[1]*s.Out[2])
 		case layers.Dense:
-			k += 2*float64(s.In[0][0]+1) + outputs + 1 + float64(batch)
+			k += 2*float64(nn.Channels(s.In[0])+1) + outputs + 1 + float64(batch*nn.Elems(s.Out)/nn.Channels(s.Out))
+		case layers.Embedding:
+			k += float64(batch * s.Out[0])
+		case layers.Positions:
+			k += 2 + float64(batch)
 		default:
 			t.Fatalf("a layer of kind %q has no bounds: derive here how errors grow in it", s.Layer.Kind())
 		}

@@ -75,6 +75,11 @@ type Parameter struct {
 	First  float64 // see FanIn
 	Counts bool    // an int64, whatever the type of the network
 
+	// Deviation is that of a normal distribution of mean 0, by which Init draws instead. Zero means none.
+	Deviation float64
+	// Axes are the dimensions of the layer behind the dimensions of the parameter. Nil means that rows are outputs, and columns inputs.
+	Axes []dag.Dimension
+
 	// Of is the parameter of an earlier layer that this one is. Empty means it is its own. See [Named.Shares].
 	Of string
 
@@ -101,14 +106,18 @@ func (p *Parameter) bufferShape() []int {
 }
 
 // Init fills dst, which holds the elements of the parameter from one on, with PyTorch's default distribution:
-// U(-b, b) with b = 1/√fan_in, for weights and biases, or with First. The numbers depend on the seed and the
+// U(-b, b) with b = 1/√fan_in, for weights and biases, with First or by the parameter's deviation. The numbers depend on the seed and the
 // parameter's name only. A parameter of a model file with weights begins with the numbers of the file.
 func (p *Parameter) Init(dst []float64, from int, seed uint64) {
 	if p.Values != nil {
 		copy(dst, p.Values[from:])
 		return
 	}
-	if p.FanIn == 0 {
+	switch {
+	case p.Deviation > 0:
+		random.InitNormal(dst, from, seed, p.Name, p.Deviation)
+		return
+	case p.FanIn == 0:
 		for i := range dst {
 			dst[i] = p.First
 		}
@@ -305,6 +314,16 @@ func (m *Model) NumWeights() int {
 	return n
 }
 
+// Vocabulary is the number of tokens that the model takes, which are its input then. Zero means that its input is numbers.
+func (m *Model) Vocabulary() (tokens int) {
+	for _, r := range m.inputReaders {
+		if l, ok := m.Stages[r.stage].Layer.(interface{ Vocabulary() int }); ok && (tokens == 0 || l.Vocabulary() < tokens) {
+			tokens = l.Vocabulary()
+		}
+	}
+	return tokens
+}
+
 // Elems is the number of elements of a shape.
 func Elems(shape []int) int {
 	n := 1
@@ -323,10 +342,7 @@ func (m *Model) BusiestLayer() string {
 		if !s.Traits.Weight {
 			continue
 		}
-		work := s.Params[0].Elems()
-		for _, extent := range s.Out[1:] {
-			work *= extent
-		}
+		work := s.Params[0].Elems() * (Elems(s.Out) / Channels(s.Out))
 		if work > most {
 			name, most = s.Name, work
 		}

@@ -62,7 +62,7 @@ func (n *Node) Needs(input int) bool { return n.ins[input].grad != none }
 
 // Param is a parameter, as [Stage.Params] counts them.
 func (n *Node) Param(param int) Operand {
-	return Operand{whole(n.weights[param]).Region, n.paramAxes(param), true}
+	return Operand{Region: whole(n.weights[param]).Region, axes: n.paramAxes(param), parameter: true}
 }
 
 // ParamGrad is the gradient of a parameter. An operation with both modes, write and change, adds to the sum of other
@@ -76,13 +76,16 @@ func (n *Node) ParamGrad(param int) Operand {
 	if param == 0 {
 		id = n.sums
 	}
-	return Operand{whole(id).Region, n.paramAxes(param), true}
+	return Operand{Region: whole(id).Region, axes: n.paramAxes(param), parameter: true}
 }
 
 // paramAxes maps each dimension of a parameter to a dimension of the layer: rows are outputs, and columns inputs.
 func (n *Node) paramAxes(param int) []dag.Dimension {
 	if param == 0 && n.packing != nil {
 		return n.packing.seen.axes()
+	}
+	if own := n.Params[param].Axes; own != nil {
+		return own
 	}
 	axes := slices.Repeat([]dag.Dimension{NoAxis}, len(n.Params[param].Shape))
 	copy(axes, []dag.Dimension{dag.AlongOutputs, dag.AlongInputs})

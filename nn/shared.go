@@ -103,13 +103,14 @@ func (l *lowerer) sumShared(n *Node) {
 	}
 	for i, grad := range n.grads {
 		p := &n.Params[i]
+		_, of := l.updated(n, i)
 		for _, later := range slices.Backward(l.nodes) {
 			for j, part := range later.grads {
 				if later.Params[j].Of != p.Name {
 					continue
 				}
 				l.updateTasks(n, i, func(r dag.Range) dag.Task {
-					box := boxOf(p.Shape, r)
+					box := boxAt(p.Shape, of, r)
 					return dag.Task{
 						Name: fmt.Sprintf("%s.%s.add.%s.%s[%s]", n.Name, phaseBackward, later.Name, later.shortName(&later.Params[j]), rangeText(r)), Op: "add",
 						Labels: labelsOf(n.Name, phaseBackward), Accesses: []dag.Access{updates(grad, box), reads(part, box)},

@@ -52,7 +52,7 @@ func (l *lowerer) sharing(layer string) *dag.Stage {
 func (l *lowerer) sharedAlong(layer string) dag.Dimension {
 	s := l.sharing(layer)
 	if i := l.m.stageNamed(layer); s.Along == dag.AlongOutputs && i >= 0 && l.m.Stages[i].Traits.Weight {
-		if inputs := l.opt.Lowering.Of(layer).Forward.Inputs; inputs > 0 && inputs < l.m.Stages[i].In[0][0] {
+		if inputs := l.opt.Lowering.Of(layer).Forward.Inputs; inputs > 0 && inputs < Channels(l.m.Stages[i].In[0]) {
 			return dag.AlongInputs
 		}
 	}

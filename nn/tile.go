@@ -8,7 +8,7 @@ const none = dag.None
 // gradient is dag.None if nothing needs it.
 type tensor struct {
 	name        string // of the values
-	sample      []int  // shape of one sample: C×H×W, or any other that lies as it is, its first extent counted as channels
+	sample      []int  // shape of one sample: C×H×W, T×C of a sequence, or any other that lies as it is, its first extent counted as channels
 	kind        dag.DType
 	features    bool  // an image has its channels first, as a vector of features does; else last
 	shape       []int // of a buffer of its own
@@ -59,7 +59,7 @@ func (l *lowerer) features(name string, sample []int) tensor {
 func (x *tensor) channelsLast() bool { return len(x.sample) == 3 && !x.features }
 
 // channels is the number of channels or features.
-func (x *tensor) channels() int { return x.sample[0] }
+func (x *tensor) channels() int { return Channels(x.sample) }
 
 // at is where some samples of the values are.
 func (x *tensor) at(samples dag.Range) (dag.BufferID, dag.Box) {
@@ -74,8 +74,11 @@ func (x *tensor) gradAt(samples dag.Range) (dag.BufferID, dag.Box) {
 func (x *tensor) boxIn(p part, samples dag.Range) dag.Box {
 	p = p.from(x, 0)
 	channels := dag.Range{Lo: p.first, Hi: p.first + x.channels()}
-	if x.channelsLast() {
+	switch {
+	case x.channelsLast():
 		return boxOf(p.shape, samples, dag.Range{Lo: 0, Hi: p.shape[1]}, dag.Range{Lo: 0, Hi: p.shape[2]}, channels)
+	case len(x.sample) == 2:
+		return boxOf(p.shape, samples, dag.Range{Lo: 0, Hi: p.shape[1]}, channels)
 	}
 	return boxOf(p.shape, samples, channels)
 }
@@ -85,8 +88,11 @@ func (x *tensor) all() dag.Range { return dag.Range{Hi: x.shape[0]} }
 
 // axes maps each dimension of the tensor to a dimension of a layer; channels are its inputs or its outputs.
 func (x *tensor) axes(channels dag.Dimension) []dag.Dimension {
-	if x.channelsLast() {
+	switch {
+	case x.channelsLast():
 		return []dag.Dimension{dag.AlongSamples, dag.AlongRows, dag.AlongColumns, channels}
+	case len(x.sample) == 2:
+		return []dag.Dimension{dag.AlongSamples, dag.AlongRows, channels}
 	}
 	return []dag.Dimension{dag.AlongSamples, channels}
 }

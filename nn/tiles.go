@@ -16,6 +16,7 @@ type Operand struct {
 	dag.Region
 	axes      []dag.Dimension // the dimension of the layer behind each dimension of the region
 	parameter bool            // it is a parameter, or the gradient of one, to which tasks add
+	positions int             // of a sample, which its first dimension counts with the samples. 0 means that it counts samples alone.
 }
 
 // NoAxis stands for a dimension of an operand along which no layer is cut.
@@ -42,6 +43,20 @@ type side struct {
 	cuttable     bool
 	block        int // a part has some of one block of this extent, or whole ones
 	shares       int // of devices, each of which has whole parts; 0 is one
+
+	positions int  // of samples: how many of each the dimension counts; 0 is one
+	within    bool // of positions: the dimension counts these of each sample
+}
+
+// range of a dimension or a loop, of which the side before has a range, for a part of the side. A part of positions is one of a single sample.
+func (s *side) rangeIn(of, part dag.Range) dag.Range {
+	switch {
+	case s.positions > 0:
+		return dag.Range{Lo: part.Lo * s.positions, Hi: part.Hi * s.positions}
+	case s.within:
+		return dag.Range{Lo: of.Lo + part.Lo, Hi: of.Hi - s.extent + part.Hi}
+	}
+	return part
 }
 
 func (s *side) isCut() bool { return s.size < s.extent }
@@ -69,6 +84,10 @@ type cutOf func(dag.LayerLowering) dag.Cut
 func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf, operands ...Operand) []side {
 	whole := dag.Task{Op: op, Type: l.opt.Type, Params: params}
 	if k, known := l.m.kernels.Lookup(op); known {
+		operands = slices.Clone(operands)
+		for i := range min(len(operands), len(k.Operands)) {
+			operands[i] = l.byPosition(operands[i], k.Operands[i].Dims)
+		}
 		for i := range operands {
 			whole.Accesses = append(whole.Accesses, operands[i].access(k, i))
 		}
@@ -79,7 +98,7 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		return nil
 	}
 	cut := cuts(n.tiles)
-	sides := l.sidesOf(n.Name, space, &cut, operands[0])
+	sides := l.sidesOf(n.Name, space, &cut, operands)
 	if sumsParts(sides) {
 		l.b.Accumulate(operands[0].Buffer, cut.Accumulators)
 	}
@@ -88,9 +107,13 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		box, sums := dag.Whole(l.shapeOf(operands[0])), map[string]dag.Range{}
 		for i, s := range sides {
 			if s.dim >= 0 {
-				box[s.dim] = ranges[i]
+				box[s.dim] = s.rangeIn(box[s.dim], ranges[i])
 			} else if s.isCut() {
-				sums[s.loop] = ranges[i]
+				of, known := sums[s.loop]
+				if !known {
+					of = dag.Range{Hi: s.extent}
+				}
+				sums[s.loop] = s.rangeIn(of, ranges[i])
 			}
 		}
 		tile := space.Tile(box, sums)
@@ -140,12 +163,22 @@ func alike(a, b *dag.Task) bool {
 
 // sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. Its tasks have all of
 // a dimension along which it cannot be cut, such as the classes of a maximum.
-func (l *lowerer) sidesOf(layer string, space *kernels.Space, cut *dag.Cut, written Operand) []side {
-	shape := l.shapeOf(written)
+func (l *lowerer) sidesOf(layer string, space *kernels.Space, cut *dag.Cut, operands []Operand) []side {
+	written := operands[0]
+	shape, positions := l.shapeOf(written), 0
+	for i := range operands {
+		positions = max(positions, operands[i].positions)
+	}
 	var sides []side
 	add := func(s side, can bool) {
+		if s.along == dag.AlongSamples && positions > 0 {
+			rows := side{along: dag.AlongRows, dim: s.dim, loop: s.loop, extent: positions, within: true}
+			s.positions, s.extent = positions, s.extent/positions
+			rows.cuttable, rows.size, rows.block = can, rows.extent, rows.extent
+			sides = append(sides, rows)
+		}
 		s.cuttable, s.size, s.block = can, s.extent, s.extent
-		if s.dim >= 0 {
+		if s.dim >= 0 && s.positions == 0 {
 			s.block = space.Block(s.dim)
 		}
 		sides = append(sides, s)
@@ -224,6 +257,23 @@ func (l *lowerer) partText(sides []side, ranges []dag.Range, axes []dag.Dimensio
 		}
 	}
 	return rangeText(samples) + "," + rangeText(of) + rest
+}
+
+// byPosition is the operand as an operation has it. Where the statement has one dimension less, the operation takes rows: the positions of all
+// samples are its first dimension.
+func (l *lowerer) byPosition(o Operand, dims string) Operand {
+	fields, shape := strings.Fields(dims), l.shapeOf(o)
+	b := l.b.BufferAt(o.Buffer)
+	if strings.Contains(dims, "...") || len(shape) != len(fields)+1 || o.parameter || len(o.axes) < 2 || shape[1] != b.Shape[1] {
+		return o
+	}
+	id := l.asRows(o.Buffer, append([]int{b.Shape[0] * b.Shape[1]}, b.Shape[2:]...))
+	rows := Operand{Region: dag.Region{Buffer: id}, positions: shape[1], axes: slices.Concat(o.axes[:1], o.axes[2:])}
+	if o.Box != nil {
+		first := dag.Range{Lo: o.Box[0].Lo * shape[1], Hi: o.Box[0].Hi * shape[1]}
+		rows.Box = append(dag.Box{first}, o.Box[2:]...)
+	}
+	return rows
 }
 
 // shapeOf is the extents of an operand.

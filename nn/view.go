@@ -41,7 +41,7 @@ func (n *Node) View() {
 func (l *lowerer) onlyDenseBelow(readers []reader, outputs int) bool {
 	return len(readers) > 0 && !slices.ContainsFunc(readers, func(r reader) bool {
 		s := &l.m.Stages[r.stage]
-		return !s.Traits.Takes.Has(calls.Mapped) || s.Out[0] >= outputs
+		return !s.Traits.Takes.Has(calls.Mapped) || Channels(s.Out) >= outputs
 	})
 }
 

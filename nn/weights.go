@@ -301,6 +301,9 @@ func (l *lowerer) updateSides(n *Node, param int) []side {
 
 // updated is the dimension along which updates of a parameter are cut, and its index.
 func (l *lowerer) updated(n *Node, param int) (along dag.Dimension, of int) {
+	if axes := n.Params[param].Axes; axes != nil {
+		return dag.AlongOutputs, slices.Index(axes, dag.AlongOutputs)
+	}
 	if param > 0 || len(n.Params[0].Shape) < 2 {
 		return dag.AlongOutputs, 0
 	}
@@ -335,7 +338,7 @@ func (n *Node) gradientWhole(tiles dag.LayerLowering) bool {
 	if n.pool != nil && n.in.grad != none { // the gradient before the pooling is in memory
 		of = extents(n.Out)
 	}
-	return g.Samples >= n.l.opt.Batch && g.Inputs >= n.In[0][0] && clip(g.Rows, of[1]) == of[1] && clip(g.Columns, of[2]) == of[2]
+	return g.Samples >= n.l.opt.Batch && g.Inputs >= Channels(n.In[0]) && clip(g.Rows, of[1]) == of[1] && clip(g.Columns, of[2]) == of[2]
 }
 
 // gradientUpdates adds these tasks, in parts of outputs. op, with, params and dy describe the gradient by itself. The
@@ -354,7 +357,7 @@ func (l *lowerer) gradientUpdates(n *Node, op string, with calls.Attributes, par
 		with |= calls.Mapped
 		x[0] = whole(l.b.View(l.newName(n.in.name+"."+nhwc, n), n.in.value, batchShape(l.size(), n.in.turned)...))
 	}
-	operands := append([]Operand{{whole(w.id).Region, w.axes(), true}}, dy...)
+	operands := append([]Operand{{Region: whole(w.id).Region, axes: w.axes(), parameter: true}}, dy...)
 	operands = append(append(operands, x...), whole(l.hyper))
 	if len(n.weights) > 1 {
 		operands = append(operands, n.Param(1))

@@ -123,20 +123,20 @@ func (m *Model) partings(batch int) (all []dag.Lowering) {
 					s := &m.Stages[i]
 					ll := dag.LayerLowering{InputGradient: dag.Cut{Samples: batch}}
 					if parted(i) && by&1 != 0 {
-						ll.Forward.Inputs = max(1, s.In[0][0]-1)
+						ll.Forward.Inputs = max(1, Channels(s.In[0])-1)
 					}
 					if parted(i) && by&2 != 0 {
-						ll.InputGradient.Outputs = max(1, s.Out[0]-1)
+						ll.InputGradient.Outputs = max(1, Channels(s.Out)-1)
 					}
 					of := m.pooled(i)
 					if cut&1 != 0 {
-						ll.WeightGradient.Samples, ll.WeightGradient.Inputs = max(1, batch-1), max(1, s.In[0][0]-1)
+						ll.WeightGradient.Samples, ll.WeightGradient.Inputs = max(1, batch-1), max(1, Channels(s.In[0])-1)
 						ll.WeightGradient.Rows, ll.WeightGradient.Columns = max(1, of[1]-1), max(1, of[2]-1)
 					}
 					if cut&2 != 0 {
 						ll.Forward.Rows, ll.Forward.Columns = max(1, of[1]-1), max(1, of[2]-1)
 						if ll.Forward.Samples = max(1, batch-1); batch == 1 {
-							ll.Forward.Outputs = max(1, s.Out[0]-1)
+							ll.Forward.Outputs = max(1, Channels(s.Out)-1)
 						}
 					}
 					l.Layers[s.Name] = ll

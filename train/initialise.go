@@ -20,7 +20,7 @@ type Initialiser func(p *nn.Parameter, from int, values []float64) error
 // Uniform draws all parameters from U(lo, hi), but for those whose elements all begin with one number.
 func Uniform(seed uint64, lo, hi float64) Initialiser {
 	return func(p *nn.Parameter, from int, values []float64) error {
-		if p.FanIn == 0 {
+		if p.FanIn == 0 && p.Deviation == 0 {
 			p.Init(values, from, seed)
 		} else {
 			random.InitBetween(values, from, seed, p.Name, lo, hi)

@@ -35,7 +35,7 @@ func (w *Workload) network(l dag.Lowering) *strategy.Network {
 				of.Weights += size * float64(p.Elems())
 			}
 			if len(p.Shape) > 1 {
-				of.Inputs = s.In[0][0]
+				of.Inputs = nn.Channels(s.In[0])
 			}
 			if len(p.Shape) == 4 { // a kernel of rows and columns
 				beyond := float64(p.Shape[2] / 2)

@@ -320,6 +320,31 @@ var handCases = []HandCase{
 		Want:   [][]float64{{0.25, 8, 0.5, -1, 0.25, 8}, nil, nil},
 	},
 	{
+		Name: "rows of tokens", Op: "embedding",
+		Shapes: [][]int{{3, 2}, {2, 2}, {3}},
+		In:     [][]float64{nil, {0.5, -1, 0.25, 8}, {1, 0, 1}},
+		Want:   [][]float64{{0.25, 8, 0.5, -1, 0.25, 8}, nil, nil},
+	},
+	{
+		// Token 2 has the rows 0 and 2: 1+4 and 2+8. Token 0 has none.
+		Name: "sums by token", Op: "embedding.dw",
+		Shapes: [][]int{{3, 2}, {3, 2}, {3}},
+		In:     [][]float64{nil, {1, 2, 16, 32, 4, 8}, {2, 1, 2}},
+		Want:   [][]float64{{0, 0, 16, 32, 5, 10}, nil, nil},
+	},
+	{
+		Name: "a vector for each position", Op: "positions",
+		Shapes: [][]int{{2, 2, 1}, {2, 2, 1}, {2, 1}},
+		In:     [][]float64{nil, {1, 2, 3, 4}, {10, 20}},
+		Want:   [][]float64{{11, 22, 13, 24}, nil, nil},
+	},
+	{
+		Name: "sums by position", Op: "positions.dw",
+		Shapes: [][]int{{2, 1}, {2, 2, 1}},
+		In:     [][]float64{nil, {1, 2, 3, 4}},
+		Want:   [][]float64{{4, 6}, nil},
+	},
+	{
 		// The first of equal maxima is the prediction, and a maximum below 0 is one.
 		Name: "predictions", Op: "softmax_xent.eval", Params: SmoothingParams(0),
 		Shapes: [][]int{{3}, {3}, {3, 2}, {3}},

@@ -22,12 +22,15 @@ func (Concat) Output(in [][]int) ([]int, error) {
 	if len(in) < 2 {
 		return nil, fmt.Errorf("%d inputs; want two or more, as in input = [\"conv1\", \"conv2\"]", len(in))
 	}
-	out := slices.Clone(in[0])
+	out, channels := slices.Clone(in[0]), 0
+	if len(out) == 2 { // a sequence
+		channels = 1
+	}
 	for _, other := range in[1:] {
-		if len(other) != len(out) || !slices.Equal(other[1:], out[1:]) {
+		if len(other) != len(out) || !slices.Equal(slices.Delete(slices.Clone(other), channels, channels+1), slices.Delete(slices.Clone(in[0]), channels, channels+1)) {
 			return nil, fmt.Errorf("inputs differ in more than their number of channels")
 		}
-		out[0] += other[0]
+		out[channels] += other[channels]
 	}
 	return out, nil
 }

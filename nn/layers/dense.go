@@ -2,16 +2,20 @@ package layers
 
 import (
 	"fmt"
+	"slices"
 
 	"dahl/kernels"
 	"dahl/kernels/calls"
 	"dahl/nn"
 )
 
-// Dense is a fully connected layer: y = x·wᵀ + b, with w of shape (outputs, inputs).
+// Dense is a fully connected layer: y = x·wᵀ + b, with w of shape (outputs, inputs). Of a sequence T×C, x is the features of each position.
 type Dense struct {
 	Outputs int
 	NoBias  bool
+	// Deviation is that of a normal distribution with which the weight begins, and the bias begins with 0. Zero means that they begin as
+	// PyTorch's do.
+	Deviation float64
 }
 
 // Kind implements [nn.Layer].
@@ -38,27 +42,34 @@ func (d Dense) Output(inputs [][]int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(in) != 1 {
+	if len(in) > 2 {
 		return nil, fmt.Errorf("a dense layer needs a vector; put a flatten before it")
 	}
 	if d.Outputs < 1 {
 		return nil, fmt.Errorf("%d outputs; want at least 1", d.Outputs)
 	}
-	return []int{d.Outputs}, nil
+	out := slices.Clone(in)
+	out[len(out)-1] = d.Outputs
+	return out, nil
 }
 
 // Params implements [nn.Learner].
 func (d Dense) Params(in [][]int) []nn.Parameter {
-	inputs := in[0][0]
-	p := []nn.Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs}}
+	inputs := nn.Channels(in[0])
+	p := []nn.Parameter{{Name: "weight", Shape: []int{d.Outputs, inputs}, FanIn: inputs, Deviation: d.Deviation}}
 	if !d.NoBias {
-		p = append(p, nn.Parameter{Name: "bias", Shape: []int{d.Outputs}, FanIn: inputs})
+		p = append(p, nn.Parameter{Name: "bias", Shape: []int{d.Outputs}})
+		if d.Deviation == 0 {
+			p[1].FanIn = inputs
+		}
 	}
 	return p
 }
 
 // Flops implements [nn.Layer].
-func (d Dense) Flops(in [][]int, out []int) float64 { return 2 * float64(in[0][0]) * float64(out[0]) }
+func (d Dense) Flops(in [][]int, out []int) float64 {
+	return 2 * float64(nn.Channels(in[0])) * float64(nn.Elems(out))
+}
 
 // Forward implements [nn.Layer].
 func (d Dense) Forward(n *nn.Node) {

@@ -111,8 +111,27 @@ func All() []Info {
 			Keys: []Key{
 				{Name: "outputs", Min: 1, Max: MaxExtent, Needed: true, Doc: "output features"},
 				{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias per output is added"},
+				{Name: "deviation", Max: 1, Default: 0, Fraction: true, Doc: "of the normal distribution with which the weight begins; 0: as PyTorch's"},
 			},
-			New: func(s Settings) nn.Layer { return Dense{Outputs: s.count("outputs"), NoBias: s["bias"] == 0} },
+			New: func(s Settings) nn.Layer {
+				return Dense{Outputs: s.count("outputs"), NoBias: s["bias"] == 0, Deviation: s["deviation"]}
+			},
+		},
+		{
+			Kind: "embedding", Doc: "a row of a table for each token",
+			Keys: []Key{
+				{Name: "tokens", Min: 1, Max: MaxExtent, Needed: true, Doc: "size of the vocabulary"},
+				{Name: "width", Min: 1, Max: MaxExtent, Needed: true, Doc: "features of each position"},
+				{Name: "deviation", Max: 1, Default: 1, Fraction: true, Doc: "of the normal distribution with which the table begins"},
+			},
+			New: func(s Settings) nn.Layer {
+				return Embedding{Tokens: s.count("tokens"), Width: s.count("width"), Deviation: s["deviation"]}
+			},
+		},
+		{
+			Kind: "positions", Doc: "a learned vector added to each position",
+			Keys: []Key{{Name: "deviation", Max: 1, Default: 1, Fraction: true, Doc: "of the normal distribution with which the vectors begin"}},
+			New:  func(s Settings) nn.Layer { return Positions{Deviation: s["deviation"]} },
 		},
 		{
 			Kind: "relu", Doc: "max(x, 0), gradient 0 at 0",

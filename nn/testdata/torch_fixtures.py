@@ -53,6 +53,9 @@ LAYERS = {
     "globalavgpool": [FIRST, {"kind": "globalavgpool"}] + HEAD,
     "add": [FIRST_SMALL, {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "add", "input": ["conv1", "conv2"]}] + HEAD,
     "concat": [FIRST_SMALL, {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "concat", "input": ["conv1", "conv2"]}] + HEAD,
+    # Of sequences of tokens, see TOKENS.
+    "embedding": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 13}, {"kind": "relu"}, {"kind": "dense", "outputs": CLASSES}],
+    "positions": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "positions"}, {"kind": "dense", "outputs": CLASSES}],
     # Pooling with padding, after a convolution with which it would be fused without.
     "padded": [FIRST, {"kind": "relu"}, {"kind": "maxpool", "size": 3, "stride": 2, "pad": 1}, {"kind": "avgpool", "size": 2, "stride": 1, "pad": 1}] + HEAD,
     # Windows and paddings that differ between rows and columns, of convolutions and poolings, and from side to side.
@@ -114,6 +117,10 @@ LAYERS = {
                   {"kind": "dense", "outputs": 11}, {"kind": "relu"},
                   {"kind": "concat", "input": ["relu4", "flatten1"]}, {"kind": "dense", "outputs": CLASSES}],
 }
+
+# Networks of sequences of POSITIONS tokens below a number, with a label at each position.
+TOKENS = {"embedding": 11, "positions": 11}
+POSITIONS = 7
 
 STATE = ["weight", "bias", "running_mean", "running_var"]
 EXPORTED = ["exchange", "windows", "normalised"]
@@ -207,11 +214,13 @@ APPLY = {
     "batchnorm": lambda l, x, w: F.batch_norm(x, w[2], w[3], w[0], w[1], TRAINING[0], l.get("momentum", 0.1), l.get("eps", 1e-5)),
     "dropout": dropout,
     "globalavgpool": lambda l, x, w: F.adaptive_avg_pool2d(x, 1),
+    "embedding": lambda l, x, w: F.embedding(x, w[0]),
+    "positions": lambda l, x, w: x + w[0],
     "add": lambda l, x, w: sum(x[1:], x[0]),
     "concat": lambda l, x, w: torch.cat(x, 1),
 }
 TRAINING = [False]  # whether a batch normalisation is by the batch, and changes its running statistics
-PREFIX = {"conv2d": "conv", "dense": "fc", "batchnorm": "bn", "dropout": "drop", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
+PREFIX = {"conv2d": "conv", "embedding": "embed", "dense": "fc", "batchnorm": "bn", "dropout": "drop", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
 
 
 def named(layers):
@@ -234,11 +243,11 @@ def apply(layer, name, x, params):
     return APPLY[layer["kind"]](layer, x, own)
 
 
-def parameters(draw, layers):
+def parameters(draw, layers, sample):
     """Weights by state_dict key; a filter of zeros makes exact zeros and ties."""
-    params, values = {}, {"input": torch.zeros([1] + INPUT, dtype=torch.float64)}
+    params, values = {}, {"input": sample}
     for layer, name in named(layers):
-        x, w = inputs(layer, values), None
+        x, w, b = inputs(layer, values), None, None
         if layer["kind"] == "conv2d":
             k = layer["kernel"]
             w = weights(draw, layer["filters"], x.shape[1] // layer.get("groups", 1), *([k, k] if isinstance(k, int) else k))
@@ -246,13 +255,17 @@ def parameters(draw, layers):
             if name == "conv1":
                 w[1], b[1] = 0, 0
         elif layer["kind"] == "dense":
-            w, b = weights(draw, layer["outputs"], x.shape[1]), weights(draw, layer["outputs"])
+            w, b = weights(draw, layer["outputs"], x.shape[-1]), weights(draw, layer["outputs"])
+        elif layer["kind"] == "embedding":
+            w = weights(draw, layer["tokens"], layer["width"])
+        elif layer["kind"] == "positions":
+            w = weights(draw, *x.shape[1:])
         elif layer["kind"] == "batchnorm":
             w, b = weights(draw, x.shape[1]), weights(draw, x.shape[1])
             params[name + ".running_mean"], params[name + ".running_var"] = weights(draw, x.shape[1]), 2 * weights(draw, x.shape[1]).abs()
         if w is not None:
             params[name + ".weight"] = w
-            if layer.get("bias", 1):
+            if b is not None and layer.get("bias", 1):
                 params[name + ".bias"] = b
         values[name] = apply(layer, name, x, params)
     return params
@@ -261,9 +274,12 @@ def parameters(draw, layers):
 def drawn(name, layers):
     """Images, labels and parameters of a fixture."""
     draw = stream(name)
+    if name in TOKENS:
+        tokens = torch.randint(0, TOKENS[name], [BATCH, POSITIONS], generator=draw)
+        return tokens, torch.randint(0, CLASSES, [BATCH, POSITIONS], generator=draw), parameters(draw, layers, tokens[:1])
     images = torch.randint(0, 256, [BATCH] + INPUT, dtype=torch.uint8, generator=draw)
     labels = torch.randint(0, CLASSES, [BATCH], generator=draw)
-    return images, labels, parameters(draw, layers)
+    return images, labels, parameters(draw, layers, torch.zeros([1] + INPUT, dtype=torch.float64))
 
 
 def layer_case(name, layers):
@@ -272,21 +288,22 @@ def layer_case(name, layers):
     before = {k: coded(v) for k, v in params.items()}
     for k, p in params.items():
         p.requires_grad_(k not in running)
-    TRAINING[0], values, outputs = True, {"input": images.to(torch.float64) / 255}, []
+    TRAINING[0], values, outputs = True, {"input": images if name in TOKENS else images.to(torch.float64) / 255}, []
     for layer, key in named(layers):
         x = values[key] = apply(layer, key, inputs(layer, values), params)
         if x.requires_grad:
             x.retain_grad()
         outputs.append(x)
-    TRAINING[0], loss = False, F.cross_entropy(x, labels)
+    labels = labels.flatten()
+    TRAINING[0], loss = False, F.cross_entropy(x.reshape(len(labels), -1), labels)
     loss.backward()
     return {
-        "name": name, "torch": torch.__version__, "input": INPUT, "batch": BATCH, "layers": layers,
-        "images": coded(images, "u1"), "labels": labels.tolist(),
+        "name": name, "torch": torch.__version__, "input": list(images.shape[1:]), "batch": BATCH, "layers": layers,
+        "images": coded(images, "<i4" if name in TOKENS else "u1"), "labels": labels.tolist(),
         "params": before,
         "outputs": [coded(o) for o in outputs], "output_grads": [coded(o.grad) if o.requires_grad else "" for o in outputs],
         "grads": {k: coded(v.grad) for k, v in params.items() if k not in running},
-        "loss": loss.item(), "correct": int((x.argmax(1) == labels).sum()),
+        "loss": loss.item(), "correct": int((x.argmax(-1).flatten() == labels).sum()),
         **({"running": {k: coded(v) for k, v in running.items()}, "evaluated": coded(evaluated(layers, images, params))} if running else {}),
         **({"trained": trained(layers, *drawn(name, layers)[:2], again(name, layers))} if name in TRAINED else {}),
     }

@@ -1,0 +1,50 @@
+// Gradients of embeddings and of learned positions. Each sum is over a list in its order, so a
+// thread has whole sums.
+#include "device.h"
+
+namespace dahl {
+
+// EmbeddingParams is mirrored by kernels.embeddingParams.
+struct EmbeddingParams {
+  uint64_t sum, dy, index;
+  int64_t sum_row, dy_row, dy_sample;
+  int32_t rows, columns, terms;
+  int32_t add;
+};
+
+// A warp has 32 columns of every so many rows of the sum, and goes through the list of tokens for
+// these. All lanes read the same token.
+template <class T>
+DEVICE void embedding_dw(const EmbeddingParams& p) {
+  const int32_t column = blockIdx.x * 32 + threadIdx.x % 32;
+  const int32_t warps = blockDim.x / 32, teams = gridDim.y * warps, team = blockIdx.y * warps + threadIdx.x / 32;
+  if (column >= p.columns) return;
+  T* sum = global<T>(p.sum) + column;
+  const T* dy = global<const T>(p.dy) + column;
+  const int32_t* index = global<const int32_t>(p.index);
+  if (!p.add)
+    for (int32_t v = team; v < p.rows; v += teams) sum[v * p.sum_row] = T(0);
+  for (int32_t n = 0; n < p.terms; n++)
+    if (index[n] % teams == team) sum[index[n] * p.sum_row] += dy[n * p.dy_row];
+}
+
+ENTRY(embedding_dw_f32, EmbeddingParams, 256) { embedding_dw<float>(p); }
+ENTRY(embedding_dw_f64, EmbeddingParams, 256) { embedding_dw<double>(p); }
+
+template <class T>
+DEVICE void positions_dw(const EmbeddingParams& p) {
+  const int32_t column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column >= p.columns) return;
+  for (int32_t t = blockIdx.y; t < p.rows; t += gridDim.y) {
+    T* to = global<T>(p.sum) + t * p.sum_row + column;
+    const T* dy = global<const T>(p.dy) + t * p.dy_row + column;
+    T sum = p.add ? *to : T(0);
+    for (int32_t n = 0; n < p.terms; n++) sum += dy[n * p.dy_sample];
+    *to = sum;
+  }
+}
+
+ENTRY(positions_dw_f32, EmbeddingParams, 256) { positions_dw<float>(p); }
+ENTRY(positions_dw_f64, EmbeddingParams, 256) { positions_dw<double>(p); }
+
+}  // namespace dahl
