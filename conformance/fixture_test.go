@@ -240,6 +240,13 @@ func (tr *training) fill() {
 		first := npz.NewArray(p.Name, p.Type(tr.dtype), p.Shape, values)
 		copy(tr.runner.Bytes(p.Name), first.Data)
 	}
+	for _, g := range tr.prog.Graphs {
+		for i := range g.Buffers {
+			if of, older := nn.OlderVersion(g.Buffers[i].Name); older {
+				copy(tr.runner.Bytes(g.Buffers[i].Name), tr.runner.Bytes(of))
+			}
+		}
+	}
 	copy(tr.runner.Bytes(nn.DropoutSeed), []byte{3, 1, 4, 1, 5, 9, 2, 6})
 }
 

@@ -29,23 +29,22 @@ func stashed(t *testing.T, devices ...string) *network {
 	return n
 }
 
-// delayed trains the network one sample after the other, in plain loops. Stage s of 3, from 0 on, computes both passes of sample j of a step with the
-// weights behind max(0, j - (2 - s)) updates of the step.
+// delayed trains the network one sample after the other, in plain loops. Layer s computes both passes of sample j of the training, from 0 on, with the
+// weights behind max(0, j - delays[s]) updates.
 type delayed struct {
-	weights, biases, speeds, biasSpeeds [4][]float64 // by layer
-	sizes                               [5]int
+	weights, biases    [4][][]float64 // by layer and updates
+	speeds, biasSpeeds [4][]float64
+	sizes              [5]int
+	delays             [4]int
+	done               int // samples
 }
 
 func (d *delayed) step(x [][]float64, labels []int32) (loss float64) {
-	var weights, biases [4][][]float64 // by layer and updates
-	for s := range 4 {
-		weights[s], biases[s] = [][]float64{d.weights[s]}, [][]float64{d.biases[s]}
-	}
-	for j := range x {
-		values := [][]float64{x[j]}
-		at := func(layer int) int { return max(0, j-[4]int{2, 2, 1, 0}[layer]) }
+	for k := range x {
+		j, values := d.done+k, [][]float64{x[k]}
+		at := func(layer int) int { return max(0, j-d.delays[layer]) }
 		for s := range 4 {
-			w, out := weights[s][at(s)], append([]float64(nil), biases[s][at(s)]...)
+			w, out := d.weights[s][at(s)], append([]float64(nil), d.biases[s][at(s)]...)
 			for o := range out {
 				for i, v := range values[s] {
 					out[o] += w[o*d.sizes[s]+i] * v
@@ -60,15 +59,15 @@ func (d *delayed) step(x [][]float64, labels []int32) (loss float64) {
 		for _, z := range values[4] {
 			sum += math.Exp(z)
 		}
-		loss += (math.Log(sum) - values[4][labels[j]]) / float64(len(x))
+		loss += (math.Log(sum) - values[4][labels[k]]) / float64(len(x))
 		delta := make([]float64, 10)
 		for o, z := range values[4] {
 			delta[o] = math.Exp(z) / sum
 		}
-		delta[labels[j]]--
+		delta[labels[k]]--
 		for s := 3; s >= 0; s-- {
-			w, before := weights[s][at(s)], make([]float64, d.sizes[s])
-			newW, newB := append([]float64(nil), weights[s][j]...), append([]float64(nil), biases[s][j]...)
+			w, before := d.weights[s][at(s)], make([]float64, d.sizes[s])
+			newW, newB := append([]float64(nil), d.weights[s][j]...), append([]float64(nil), d.biases[s][j]...)
 			for o, g := range delta {
 				for i, v := range values[s] {
 					k := o*d.sizes[s] + i
@@ -81,12 +80,10 @@ func (d *delayed) step(x [][]float64, labels []int32) (loss float64) {
 				d.biasSpeeds[s][o] = 0.5*d.biasSpeeds[s][o] + g
 				newB[o] -= 0.25 * d.biasSpeeds[s][o]
 			}
-			weights[s], biases[s], delta = append(weights[s], newW), append(biases[s], newB), before
+			d.weights[s], d.biases[s], delta = append(d.weights[s], newW), append(d.biases[s], newB), before
 		}
 	}
-	for s := range 4 {
-		d.weights[s], d.biases[s] = weights[s][len(x)], biases[s][len(x)]
-	}
+	d.done += len(x)
 	return loss
 }
 
@@ -110,7 +107,7 @@ func TestStash(t *testing.T) {
 		n := stashed(t, c.devices...)
 		tr := n.execute(t, how{platform: c.platform, policy: c.policy})
 		if want == nil {
-			want, hash = n.delayedLosses(), tr.hash()
+			want, hash = n.delayedLosses([4]int{2, 2, 1, 0}), tr.hash()
 		}
 		if tr.hash() != hash {
 			t.Errorf("%v by %s: weights %.8s, want %.8s", c.devices, c.policy, tr.hash(), hash)
@@ -141,15 +138,15 @@ func TestStash(t *testing.T) {
 }
 
 // delayedLosses are the losses of the training steps of the network by plain loops.
-func (n *network) delayedLosses() (losses []float64) {
-	d := &delayed{sizes: [5]int{64, 13, 12, 11, 10}}
+func (n *network) delayedLosses(delays [4]int) (losses []float64) {
+	d := &delayed{sizes: [5]int{64, 13, 12, 11, 10}, delays: delays}
 	for i, p := range n.model.Parameters() {
 		values := make([]float64, p.Elems())
 		p.Init(values, 0, 5)
 		if s := i / 2; i%2 == 0 {
-			d.weights[s], d.speeds[s] = values, make([]float64, len(values))
+			d.weights[s], d.speeds[s] = [][]float64{values}, make([]float64, len(values))
 		} else {
-			d.biases[s], d.biasSpeeds[s] = values, make([]float64, len(values))
+			d.biases[s], d.biasSpeeds[s] = [][]float64{values}, make([]float64, len(values))
 		}
 	}
 	pixels := make([]byte, n.train.Len()*64)

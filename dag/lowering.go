@@ -26,6 +26,8 @@ type Lowering struct {
 	// Stash makes each micro-batch a mini-batch with an update of its own. Stages then go on with other mini-batches, and keep the weights
 	// of their forward passes.
 	Stash bool `json:",omitzero"`
+	// VerticalSync lets a mini-batch have weights behind equally many updates in all stages.
+	VerticalSync bool `json:",omitzero"`
 	// Order is the name of the policy that orders the micro-batches of the stages. Empty means that no policy is named.
 	Order string `json:",omitzero"`
 }

@@ -3,7 +3,7 @@ package execute
 import "dahl/execute/driver"
 
 // A batch is a run of neighbouring tasks on a device's lane that works like one task: only its
-// first task waits for other lanes, and other lanes wait only for its last. (It has nothing to do
+// first task waits for other lanes, and other lanes wait only for its last. All have one lag. (It has nothing to do
 // with the samples of a training batch.) Where tasks are not timed one by one, a batch is issued
 // at once: the waits of the first task, the work of all, and one event. Order, results and progress are
 // as of single tasks; only the number of events differs.
@@ -25,7 +25,7 @@ func (r *replay) cut(lane int, singly bool) *batches {
 	list := r.lists[lane]
 	starts := make([]bool, len(list)+1)
 	for i := range list {
-		starts[i] = singly || i == 0 || list[i].firstWait < list[i].endWait
+		starts[i] = singly || i == 0 || list[i].lag != list[i-1].lag || list[i].firstWait < list[i].endWait
 	}
 	for i := range r.waits {
 		if w := &r.waits[i]; int(w.worker) == lane {
@@ -47,10 +47,10 @@ func (r *replay) cut(lane int, singly bool) *batches {
 // mod is the remainder, never negative.
 func mod(a, b int64) int64 { return (a%b + b) % b }
 
-// total is the number of batches in a number of steps.
-func (s *batches) total(steps int) int64 { return int64(len(s.list)) * int64(steps) }
+// total is the number of batches in a number of periods.
+func (s *batches) total(periods int) int64 { return int64(len(s.list)) * int64(periods) }
 
-// at is batch number n, counted over all steps, and its step.
+// at is batch number n, counted over all periods, and its period.
 func (s *batches) at(n int64) (*batch, int64) {
 	size := int64(len(s.list))
 	return &s.list[n%size], n / size
@@ -61,8 +61,8 @@ func (s *batches) ended(n int64) int64 {
 	if n == 0 {
 		return 0
 	}
-	last, step := s.at(n - 1)
-	return step*int64(len(s.batchOf)) + int64(last.end)
+	last, period := s.at(n - 1)
+	return period*int64(len(s.batchOf)) + int64(last.end)
 }
 
 // needed is the number of batches that end before a number of tasks has ended. Without such a batch it
@@ -72,8 +72,8 @@ func (s *batches) needed(tasks int64) int64 {
 		return 0
 	}
 	size := int64(len(s.batchOf))
-	step, i := (tasks-1)/size, (tasks-1)%size
-	return step*int64(len(s.list)) + int64(s.batchOf[i]) + 1
+	period, i := (tasks-1)/size, (tasks-1)%size
+	return period*int64(len(s.list)) + int64(s.batchOf[i]) + 1
 }
 
 // captureLeast is the least number of calls that are worth a capture: CUDA issues a captured

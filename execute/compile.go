@@ -161,9 +161,6 @@ func (r *Runner) compile(c *compiledGraph) error {
 	if c.placed == nil {
 		return nil
 	}
-	if c.placed.MaxLag() > 0 && r.spread {
-		return fmt.Errorf("the plan has tasks that run steps behind others, which is executed on cores of one memory only; take a plan without lags, or simulate it")
-	}
 	if c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Orders(), len(r.lanes), c.placed.Lag); err != nil {
 		return err
 	}

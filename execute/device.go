@@ -51,7 +51,7 @@ type deviceLane struct {
 	list          []item
 	batches       *batches
 	issued, ended int64 // number of batches
-	total         int64 // number of batches in all steps
+	total         int64 // number of batches in all periods
 	within        int32 // position in the list of the task being issued; -1 means that all of the batch is issued
 	begun         bool  // issuing of the next batch has begun
 	spans         []deviceSpan
@@ -96,7 +96,7 @@ func (d *device) run(j *job) {
 		if j.record {
 			l.batches = j.graph.singles[l.id]
 		}
-		l.total = l.batches.total(j.steps)
+		l.total = l.batches.total(j.steps + int(j.replay.maxLag))
 	}
 	if err := issue.all(); err != nil {
 		j.fail(issue.blame(err))
@@ -220,6 +220,9 @@ func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
 	seen := u.job.now()
 	for n := before; n < l.ended; n++ {
 		_, step := l.at(n)
+		if !u.job.runs(step) {
+			continue
+		}
 		l.progress.note(u.job, step, seen)
 		if u.job.record {
 			if err := u.note(l, n, seen); err != nil {
@@ -245,17 +248,19 @@ func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 	return err
 }
 
-// at is the first task of the batch with count n, and its step.
+// at is the first task of the batch with count n, and its step. With a lag that may be none of the run, in the first periods and behind the last step.
 func (l *deviceLane) at(n int64) (task, step int32) {
-	s, in := l.batches.at(n)
-	return l.list[s.first].task, int32(in)
+	s, period := l.batches.at(n)
+	it := &l.list[s.first]
+	return it.task, int32(period) - it.lag
 }
 
 // mayIssue reports whether the predecessors of a lane's next batch have ended, or have been
-// issued on this device. If the step of the batch will not begin, the lane is done.
+// issued on this device. If no step of its period will be there, the lane is done.
 func (u *issueLoop) mayIssue(l *deviceLane) bool {
-	s, step := l.batches.at(l.issued)
-	if u.job.gate.over(int32(step)) {
+	s, period := l.batches.at(l.issued)
+	after := int32(period) >= int32(u.job.steps) || u.job.gate.over(int32(period)) // the last step
+	if after && int32(period) >= int32(u.job.gate.steps(u.job.steps))+u.job.replay.maxLag {
 		l.total = l.issued
 		return false
 	}
@@ -263,7 +268,7 @@ func (u *issueLoop) mayIssue(l *deviceLane) bool {
 	waits := u.job.replay.waits
 	for k := it.firstWait; k < it.endWait; k++ {
 		w := &waits[k]
-		target := w.need + step*w.length
+		target := w.need + period*w.length
 		if other := u.local[w.worker]; other >= 0 {
 			if from := u.lanes[other]; from.issued < from.batches.needed(target) {
 				return false
@@ -272,7 +277,7 @@ func (u *issueLoop) mayIssue(l *deviceLane) bool {
 			return false
 		}
 	}
-	return u.job.gate.begin(int32(step))
+	return after || u.job.gate.begin(int32(period))
 }
 
 // issue puts a lane's next batch on its stream.
@@ -309,7 +314,10 @@ func (u *issueLoop) prepare(l *deviceLane) error {
 	if !ok || l.Worker < 0 {
 		return nil
 	}
-	task, _ := l.at(l.issued)
+	task, step := l.at(l.issued)
+	if !u.job.runs(step) {
+		return nil
+	}
 	launch := u.job.graph.issues[task].launch
 	if launch < 0 {
 		return nil
@@ -319,7 +327,7 @@ func (u *issueLoop) prepare(l *deviceLane) error {
 
 // follow makes a lane's stream wait for the predecessors of its next batch on this device.
 func (u *issueLoop) follow(l *deviceLane) error {
-	s, step := l.batches.at(l.issued)
+	s, period := l.batches.at(l.issued)
 	it := &l.list[s.first]
 	l.within = s.first
 	waits := u.job.replay.waits
@@ -330,7 +338,7 @@ func (u *issueLoop) follow(l *deviceLane) error {
 			continue
 		}
 		from := u.lanes[other]
-		if n := from.batches.needed(w.need + step*w.length); n > from.ended {
+		if n := from.batches.needed(w.need + period*w.length); n > from.ended {
 			if err := u.Driver.Wait(l.stream, from.ends[(n-1)%inFlight]); err != nil {
 				return err
 			}
@@ -341,12 +349,16 @@ func (u *issueLoop) follow(l *deviceLane) error {
 
 // startBatch issues the tasks of a lane's next batch.
 func (u *issueLoop) startBatch(l *deviceLane) error {
-	s, step := l.batches.at(l.issued)
+	s, _ := l.batches.at(l.issued)
+	_, step := l.at(l.issued)
+	if !u.job.runs(step) {
+		return nil
+	}
 	if s.captured != nil {
-		return u.Driver.(driver.Capturer).Replay(l.stream, s.captured[step%int64(len(s.captured))])
+		return u.Driver.(driver.Capturer).Replay(l.stream, s.captured[int(step)%len(s.captured)])
 	}
 	for l.within = s.first; l.within < s.end; l.within++ {
-		if err := u.start(l.stream, u.job.graph.issues[l.list[l.within].task].at(int32(step))); err != nil {
+		if err := u.start(l.stream, u.job.graph.issues[l.list[l.within].task].at(step)); err != nil {
 			return err
 		}
 	}

@@ -75,6 +75,9 @@ func (r *Runner) period(j *job) time.Duration {
 // now is the time since the run began.
 func (j *job) now() time.Duration { return time.Since(j.base) }
 
+// runs reports whether a step of a period that has begun is one of the run.
+func (j *job) runs(step int32) bool { return step >= 0 && int(step) < j.steps && !j.gate.over(step) }
+
 // endAtStep makes the furthest step that any lane has begun the last one.
 func (j *job) endAtStep() {
 	if j.dynamic != nil {

@@ -171,9 +171,9 @@ func (opt *LowerOptions) complete(m *Model) error {
 		opt.Name = m.Name
 	}
 	if !opt.Train { // nothing is kept for a backward pass
-		opt.Lowering.MicroBatches = 0
+		opt.Lowering.MicroBatches, opt.Lowering.Stash = 0, false
 	}
-	if opt.Train && opt.Lowering.Stash {
+	if opt.Lowering.Stash {
 		if err := m.checkStash(opt); err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 package nn
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"dahl/dag"
@@ -34,14 +34,16 @@ type microBatch struct {
 	label   int32  // of its tasks. Zero means they are for the batch.
 }
 
+const microSuffix = ".micro"
+
 // microBatches cuts the batch.
 func (opt *LowerOptions) microBatches() (all []microBatch) {
 	size := ceilDiv(opt.FullBatch, max(opt.Lowering.MicroBatches, 1))
 	eachRange(opt.Batch, size, func(r dag.Range) {
 		now := microBatch{samples: r}
-		if size < opt.Batch {
+		if size < opt.Batch || opt.Lowering.Stash {
 			now.label = int32(len(all) + 1)
-			now.suffix = fmt.Sprintf(".micro%d", now.label)
+			now.suffix = microSuffix + strconv.Itoa(int(now.label))
 		}
 		all = append(all, now)
 	})

@@ -10,17 +10,21 @@ import (
 
 // A lowering with stages may stash weights, as in D. Narayanan et al., "PipeDream: generalized pipeline parallelism for DNN
 // training", SOSP 2019. Each micro-batch is then a mini-batch with an update of its own. The loss is its mean. Stage s of p, from 0 on, takes p - 1 - s of them
-// forward, then one forward and one backward in turn. So mini-batch j, from 0 on, meets the weights behind
+// forward, then one forward and one backward in turn. So mini-batch j of the training, from 0 on, meets the weights behind
 //
 //	max(0, j - (p - 1 - s))
 //
-// updates. Its backward pass has to see them, too, and not the updates since. So an update first copies a weight if a
-// mini-batch in between is still to go backward, and the backward pass of that reads the copy. With the weights that are the latest there
-// are p - s versions of each at a time: copies are buffers of a step, and share bytes when they are not needed any more.
+// updates, in both passes. With vertical sync all stages take the weights behind max(0, j - (p - 1)) updates. An update makes a new version: it copies the latest one,
+// and changes the copy. It takes the place of the version of its own mini-batch, that no later one needs. So there are p - s versions of each parameter, or p with
+// vertical sync.
+//
+// A step begins with the versions of the step before. The latest one is the parameter, and older ones are states of the training,
+// which a checkpoint has and which begin as copies of the parameter. So the delays go on from step to step, whether the pipeline has been empty in between or not,
+// and in steps of any number of mini-batches.
 //
 // The mini-batches of a step are lowered one by one, each with buffers of its own, and updates included. The whole is the sequence of their tasks.
-// Its program order then becomes the order of the pipeline. So dependences give each pass the versions of the list above, on
-// any devices and by any policy. At the end of a step the pipeline is empty.
+// Its program order then becomes the order of the pipeline, and mini-batches take turns in as many buffers as that keeps at a time. So dependences give each pass its version, on
+// any devices and by any policy. In the program order the pipeline is empty at the end of a step. Where no dependence makes it so, a plan may begin the next step before, with lags.
 
 // phaseStash is the label of copies of weights.
 const phaseStash = "stash"
@@ -53,7 +57,7 @@ func (m *Model) checkStash(opt *LowerOptions) error {
 }
 
 // stashes reports whether micro-batches are mini-batches.
-func (l *lowerer) stashes() bool { return l.opt.Lowering.Stash && len(l.opt.microBatches()) > 1 }
+func (l *lowerer) stashes() bool { return l.opt.Lowering.Stash }
 
 // miniBatches adds the tasks of each micro-batch as a step of its own, one after the other.
 func (l *lowerer) miniBatches() (*dag.Graph, error) {

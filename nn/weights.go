@@ -240,7 +240,7 @@ func (l *lowerer) states(p *Parameter) []dag.BufferID {
 	var states []dag.BufferID
 	for _, s := range l.opt.Optimizer.states() {
 		states = append(states, l.b.Buffer(dag.Buffer{
-			Name: "state." + p.Name + "." + s, Shape: p.Shape, Type: l.opt.Type, Role: dag.State, Home: hostMemory,
+			Name: statePrefix + p.Name + "." + s, Shape: p.Shape, Type: l.opt.Type, Role: dag.State, Home: hostMemory,
 		}))
 	}
 	return states

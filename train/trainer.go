@@ -182,6 +182,11 @@ func (t *Trainer) SetWeights() error {
 			a.Append(values)
 		}
 	}
+	for _, a := range stateOf(t.Workload.Program) {
+		if of, older := nn.OlderVersion(a.Name); older {
+			copy(t.Runner.Bytes(a.Name), t.Runner.Bytes(of))
+		}
+	}
 	if seed := t.Runner.Bytes(nn.DropoutSeed); seed != nil {
 		binary.LittleEndian.PutUint64(seed, o.Seed)
 	}

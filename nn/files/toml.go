@@ -238,10 +238,11 @@ const (
 	orderKey        = "order"         // of its micro-batches
 	stageKey        = "stage"         // of its pipeline
 	stashKey        = "stash"         // weights
+	verticalSyncKey = "vertical_sync" // of stashed weights
 )
 
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml:
-// micro_batches, order, stash, one [[stage]] per stage of a pipeline, [default] and [layer.NAME]. A stage has the keys from, its first
+// micro_batches, order, stash, vertical_sync, one [[stage]] per stage of a pipeline, [default] and [layer.NAME]. A stage has the keys from, its first
 // layer, and device, or devices with along and sum. Each other table has the cut of the forward pass (see [dag.Cut]), tables
 // input_gradient and weight_gradient with the cuts of the gradients, and recompute. Whether the layers exist is checked when a model is lowered, and whether
 // devices and orders do, when it is planned for.
@@ -252,13 +253,16 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	}
 	l := dag.Lowering{Default: granularityOf(root.Table("default"))}
 	l.MicroBatches = root.Count(microBatchesKey, 0, layers.MaxExtent, 0)
-	l.Order, l.Stash = root.Text(orderKey), root.Flag(stashKey, false)
+	l.Order, l.Stash, l.VerticalSync = root.Text(orderKey), root.Flag(stashKey, false), root.Flag(verticalSyncKey, false)
 	for _, t := range root.Tables(stageKey) {
 		t.Need("from", "the name of its first layer")
 		l.Stages = append(l.Stages, stageOf(t))
 	}
 	if l.Order != "" && l.Stages == nil {
 		root.Fail(orderKey, l.Order, "only stages have an order; write at least one [[stage]], or leave the line out")
+	}
+	if l.VerticalSync && !l.Stash {
+		root.Fail(verticalSyncKey, true, "only stashed weights have versions; write stash = true, or leave the line out")
 	}
 	if layout := root.Text("layout"); layout != "" && layout != "nhwc" { // older files have both keys
 		root.Fail("layout", layout, `images have their channels last: write "nhwc", or leave the line out`)
@@ -274,7 +278,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 			l.Layers[name] = granularityOf(layers.Table(name))
 		}
 	}
-	root.Done(microBatchesKey + ", " + orderKey + ", " + stashKey + ", [[" + stageKey + "]], default, layer")
+	root.Done(microBatchesKey + ", " + orderKey + ", " + stashKey + ", " + verticalSyncKey + ", [[" + stageKey + "]], default, layer")
 	return l, f.Err
 }
 
@@ -349,6 +353,9 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 	}
 	if l.Stash {
 		fmt.Fprintf(&b, "%s = true\n\n", stashKey)
+	}
+	if l.VerticalSync {
+		fmt.Fprintf(&b, "%s = true\n\n", verticalSyncKey)
 	}
 	for _, s := range l.Stages {
 		fmt.Fprintf(&b, "[[%s]]\nfrom = %q\n", stageKey, s.From)

@@ -43,14 +43,14 @@ var GPipe = pipelined(schedule.Doc{
 	Name:     "gpipe",
 	Sentence: "stages of a pipeline: all micro-batches forward, then all backward",
 	Paper:    "Y. Huang et al., GPipe: efficient training of giant neural networks using pipeline parallelism, NeurIPS 2019",
-}, func(l *lane, _, batches int) (int, error) { return batches * len(l.stages), nil })
+}, false, func(l *lane, _, batches int) (int, error) { return batches * len(l.stages), nil })
 
 // OneForwardOneBackward takes a micro-batch backward as soon as it can, so that stage s of p holds at most p - s of them.
 var OneForwardOneBackward = pipelined(schedule.Doc{
 	Name:     "1f1b",
 	Sentence: "stages of a pipeline, one on each device: one micro-batch forward, one backward in turn",
 	Paper:    "D. Narayanan et al., Memory-efficient pipeline-parallel DNN training, ICML 2021 (PipeDream-Flush)",
-}, func(l *lane, lanes, _ int) (int, error) {
+}, true, func(l *lane, lanes, _ int) (int, error) {
 	if len(l.stages) > 1 {
 		return 0, fmt.Errorf("%q has %d stages, and 1f1b orders devices of one stage; write order interleaved or gpipe", l.device, len(l.stages))
 	}
@@ -62,7 +62,7 @@ var Interleaved = pipelined(schedule.Doc{
 	Name:     "interleaved",
 	Sentence: "stages of a pipeline, several on each device in turn: one micro-batch forward, one backward, which leaves fewer gaps than 1f1b",
 	Paper:    "D. Narayanan et al., Efficient large-scale language model training on GPU clusters using Megatron-LM, SC 2021",
-}, func(l *lane, lanes, batches int) (int, error) {
+}, false, func(l *lane, lanes, batches int) (int, error) {
 	each := len(l.stages)
 	for i, s := range l.stages {
 		if s != l.rank+i*lanes || each == 1 {
@@ -75,20 +75,26 @@ var Interleaved = pipelined(schedule.Doc{
 	return 2*(lanes-1-l.rank) + (each-1)*lanes, nil
 })
 
-// pipelined is a policy that orders micro-batches by how many passes each device takes forward before the first one backward.
-func pipelined(doc schedule.Doc, ahead func(l *lane, lanes, batches int) (int, error)) schedule.Policy {
+// pipelined is a policy that orders micro-batches by how many passes each device takes forward before the first one backward. Steps may overlap.
+func pipelined(doc schedule.Doc, overlaps bool, ahead func(l *lane, lanes, batches int) (int, error)) schedule.Policy {
 	return New(doc, func(p *schedule.Problem) (*schedule.Plan, error) {
-		levels, err := levelsOf(p.Graph, ahead)
+		pipe := &pipeline{g: p.Graph, node: make([]int32, len(p.Graph.Tasks)), blocks: map[block]int32{}}
+		stages, batches := pipe.findBlocks()
+		levels, err := pipe.levelsOf(stages, batches, ahead)
 		if err != nil {
 			return nil, err
 		}
-		return byRank(p, nil, levels)
+		plan, err := byRank(p, nil, levels)
+		if err != nil || levels == nil || !overlaps {
+			return plan, err
+		}
+		return cmp.Or(pipe.overlapped(plan, stages, batches), plan), nil
 	})
 }
 
 // A pipeline is a graph whose tasks say their stage and their micro-batch. All tasks of a stage on a micro-batch, forward or backward, are a
 // block. Forward are the phases "load" and "forward", and sums before any other phase of the micro-batch. The rest is backward, and
-// so are recomputed tasks and the loss.
+// so are recomputed tasks, the loss and copies of weights.
 //
 // A lane is a device with its stages. Lane r of p takes blocks in the order of groups of p micro-batches. In a group it goes
 // from stage to stage, forward from the first to the last, backward from the last to the first, and takes the
@@ -126,9 +132,7 @@ type block struct {
 }
 
 // levelsOf is the level of each task. Nil means that the graph has no stages or no micro-batches.
-func levelsOf(g *dag.Graph, ahead func(*lane, int, int) (int, error)) ([]int32, error) {
-	p := &pipeline{g: g, node: make([]int32, len(g.Tasks)), blocks: map[block]int32{}}
-	stages, batches := p.findBlocks()
+func (p *pipeline) levelsOf(stages, batches []int32, ahead func(*lane, int, int) (int, error)) ([]int32, error) {
 	if len(p.blocks) == 0 {
 		return nil, nil
 	}
@@ -152,7 +156,7 @@ func (p *pipeline) findBlocks() (stages, batches []int32) {
 		of := &p.g.Tasks[t].Labels
 		switch of.Phase {
 		case "load", "forward":
-		case "loss", "backward", "recompute":
+		case "loss", "backward", "recompute", "stash":
 			backward[t] = true
 		default:
 			backward[t] = slices.ContainsFunc(p.g.Preds(dag.TaskID(t)), func(s int32) bool { return backward[s] })

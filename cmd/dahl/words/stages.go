@@ -24,10 +24,10 @@ func PrintStages(out io.Writer, l *dag.Lowering, g *dag.Graph) {
 		batches = fmt.Sprintf("%d micro-batches", n)
 		if l.Stash {
 			var versions []string
-			for s := range l.Stages {
-				versions = append(versions, fmt.Sprint(min(len(l.Stages)-s, n)))
+			for _, each := range nn.WeightVersions(l, n) {
+				versions = append(versions, fmt.Sprint(each))
 			}
-			batches = fmt.Sprintf("%d mini-batches, with up to %s versions of the weights", n, strings.Join(versions, ", "))
+			batches = fmt.Sprintf("%d mini-batches, with %s versions of the weights", n, strings.Join(versions, ", "))
 		}
 	}
 	fmt.Fprintf(out, "stages    %s; %s\n", strings.Join(each, ", "), batches)
