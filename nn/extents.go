@@ -7,16 +7,16 @@ import (
 	"dahl/dag"
 )
 
-// Extents says how far the tasks of each layer can be cut. By layer and operation
+// Extents says how far the tasks of each layer can be cut, in a training step or in an evaluation. By layer and operation
 // these are the extents of the dimensions along which it can be, 0 for the others, and as accumulators how many terms its sums can
 // have. Fused layers have the extents of their group, and along other dimensions the extents of a layer by itself: a
 // convolution before a pooling has the rows that are pooled, and its inputs.
-func (m *Model) Extents(batch int) (map[string]dag.LayerLowering, error) {
+func (m *Model) Extents(batch int, train bool) (map[string]dag.LayerLowering, error) {
 	all := map[string]dag.LayerLowering{}
 	for _, alone := range []bool{false, true} {
 		of := map[string]dag.LayerLowering{}
 		// Under Adam no task updates a weight as it computes the gradient. Such a task can have no part of the samples.
-		g, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Optimizer: DefaultAdam(),
+		g, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: train, Optimizer: DefaultAdam(),
 			Unfused: alone, extents: of})
 		if err != nil {
 			return nil, err

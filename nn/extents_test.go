@@ -11,11 +11,11 @@ import (
 )
 
 // TestExtents: with 7 images lenet5's conv2 turns 6 maps of 14×14 pixels into 16 of 10×10 and pools these to 5×5. So its forward pass has 5
-// rows, or as a convolution by itself a sum of 6 terms. The gradient of its input has 14 rows and a sum of 16 terms, that of its weight
+// rows, or as a convolution by itself a sum of 6 terms, and so it has in an evaluation. The gradient of its input has 14 rows and a sum of 16 terms, that of its weight
 // a sum over 7·10·10. fc1 has 400 inputs and 120 outputs. No gradient of the images is needed, and a flatten has copies at most.
 func TestExtents(t *testing.T) {
 	m := must.Get(models.ByName("lenet5"))(t)
-	all := must.Get(m.Extents(7))(t)
+	all, predicting := must.Get(m.Extents(7, true))(t), must.Get(m.Extents(7, false))(t)
 	for layer, want := range map[string]dag.LayerLowering{
 		"conv1": {Forward: dag.Cut{Samples: 7, Outputs: 6, Inputs: 1, Rows: 14, Columns: 14},
 			WeightGradient: dag.Cut{Samples: 7, Outputs: 6, Inputs: 1, Rows: 14, Columns: 14, Accumulators: 7 * 14 * 14}},
@@ -33,6 +33,9 @@ func TestExtents(t *testing.T) {
 		if got := all[layer]; got != want {
 			t.Errorf("%s: %+v, want %+v", layer, got, want)
 		}
+		if got := predicting[layer]; got != (dag.LayerLowering{Forward: want.Forward}) {
+			t.Errorf("%s in an evaluation: %+v, want %+v", layer, got, want.Forward)
+		}
 	}
 }
 
@@ -47,7 +50,7 @@ func TestExtentsAreOfCuts(t *testing.T) {
 			g := must.Get(m.Lower(nn.LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l, Unfused: alone}))(t)
 			return g.Hash()
 		}
-		all := must.Get(m.Extents(batch))(t)
+		all := must.Get(m.Extents(batch, true))(t)
 		fused := nn.WholeLowering(m, batch, 0, dag.Float32)
 		heads := map[string]bool{"input": true, "loss": true}
 		for _, g := range m.Groups(&fused, true) {

@@ -23,7 +23,7 @@ func (l *lowerer) note(n *Node, sides []side, cuts cutOf, part func([]side, []da
 	}
 }
 
-// Operations returns the operations of a training step, made once for all lowerings. The options' lowering has no meaning.
+// Operations returns the operations of a step, made once for all lowerings. The options' lowering has no meaning.
 //
 // [dag.Operation.Tiles] lists exactly the tasks that [Model.Lower] makes, but for the following. A lowering may undo or
 // prevent a fusion of layers: a cut along inputs parts a layer from the ReLU or the pooling behind it, a cut of an
@@ -32,7 +32,7 @@ func (l *lowerer) note(n *Node, sides []side, cuts cutOf, part func([]side, []da
 // convolution may have more work than they say: behind a fused pooling its gradients have one term for each window. The task that clips gradients reads a number for each
 // update of whole layers. Operations have no micro-batches, and none is computed twice.
 func (m *Model) Operations(opt LowerOptions) (*dag.Operations, error) {
-	opt.Train, opt.Lowering = true, dag.Lowering{}
+	opt.Lowering = dag.Lowering{}
 	together, notes, err := m.operations(opt)
 	if err != nil {
 		return nil, err

@@ -72,8 +72,8 @@ func TestOperations(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		m := cases[name]
-		for try := range tries {
-			opt := nn.LowerOptions{Batch: batch, Samples: samples, Type: dag.Float32, Train: true}
+		for try := range tries + 1 { // the last one is an evaluation
+			opt := nn.LowerOptions{Batch: batch, Samples: samples, Type: dag.Float32, Train: try < tries}
 			opt.Optimizer = []nn.Optimizer{nn.DefaultSGD(), nn.DefaultAdam()}[(try+len(name))%2]
 			o := must.Get(m.Operations(opt))(t)
 			opt.Lowering = randomLowering(m, rng)

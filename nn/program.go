@@ -32,7 +32,7 @@ type ProgramOptions struct {
 
 	Outputs bool // of evaluations are handed over, see LowerOptions
 
-	// FirstStep leaves out everything behind the first training step.
+	// FirstStep leaves out everything behind the first step.
 	FirstStep bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"dahl/dag"
 )
 
-// Work lists what every lowering of a training step has to do, and its chains: of each weight the longest one, the longest of all first. The
+// Work lists what every lowering of a step has to do, and its chains: of each weight the longest one from its first reader to its update, the longest of all first. The
 // options' lowering has no meaning.
 //
 // A lowering fuses layers as their cuts allow: the cuts of a layer and of layers near to it say how it is fused. So Work goes through lowerings with all combinations of cuts for any two near layers. An operation
@@ -19,7 +19,7 @@ import (
 // tile of this place reads the output of the tile before it. The draw is uniform for an operation if rows and columns of its input lie
 // in its window, and if it reads all of the output before it.
 func (m *Model) Work(ctx context.Context, opt LowerOptions) (*dag.Step, error) {
-	opt.Train, opt.Lowering, opt.noted = true, dag.Lowering{}, nil
+	opt.Lowering, opt.noted = dag.Lowering{}, nil
 	if err := opt.complete(m); err != nil {
 		return nil, fmt.Errorf("work of model %q: %w", m.Name, err)
 	}

@@ -37,14 +37,17 @@ func TestWork(t *testing.T) {
 		if i%every > 0 {
 			continue
 		}
-		for _, optimizer := range []nn.Optimizer{nn.DefaultSGD(), nn.DefaultAdam()} {
+		for _, optimizer := range []nn.Optimizer{nn.DefaultSGD(), nn.DefaultAdam(), nil} { // none: an evaluation
 			batch := 1 + 4*rng.IntN(2)
-			opt := nn.LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Optimizer: optimizer}
+			opt := nn.LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: optimizer != nil, Optimizer: optimizer}
 			if _, err := m.Lower(opt); err != nil {
 				continue // a variance of one value
 			}
 			step, err := m.Work(t.Context(), opt)
 			must.Do(t, err)
+			if !opt.Train && len(step.Chains) > 0 {
+				t.Errorf("%s: an evaluation has no update, and %d chains between updates", name, len(step.Chains))
+			}
 			for _, l := range slices.Concat(step.Chains...) {
 				if l.Work < 0 || l.Work >= len(step.Work) {
 					t.Errorf("%s: a chain has work %d of %d", name, l.Work, len(step.Work))

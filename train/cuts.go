@@ -13,7 +13,7 @@ func (w *Workload) CutCosts(ctx context.Context) ([]plan.CutCost, error) {
 	if w.Model.BusiestLayer() == "" {
 		return nil, nil // it has no weights
 	}
-	t, err := w.tilings()
+	t, err := w.Tilings()
 	if err != nil {
 		return nil, err
 	}
@@ -24,6 +24,9 @@ func (w *Workload) CutCosts(ctx context.Context) ([]plan.CutCost, error) {
 func (w *Workload) PriceAs(l dag.Lowering) (*schedule.Priced, error) {
 	of := *w
 	of.Options.Lowering, of.Samples = &l, Samples{Train: of.Options.Batch, Type: w.Samples.Type}
+	if of.Options.Evaluate {
+		of.Samples.Test = of.Options.Batch
+	}
 	if err := of.Lower(); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func TestUniform(t *testing.T) {
 	const batch, parts = 7, 3
 	m := must.Get(models.ByName("lenet5"))(t)
 	w := &Workload{Options: Options{Batch: batch, Type: dag.Float32, OtherMachine: true}, Model: m, Platform: load(t, "nvlink")}
-	tilings := must.Get(w.tilings())(t)
+	tilings := must.Get(w.Tilings())(t)
 	for along := range dag.NumDimensions {
 		priced := must.Get(w.PriceAs(tilings.Uniform(parts, along)))(t)
 		count := map[string]int{}

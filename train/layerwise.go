@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"dahl/dag"
-	"dahl/nn"
 	"dahl/plan/layerwise"
 	"dahl/plan/problem"
 	"dahl/plan/space"
@@ -40,7 +39,7 @@ func (c *choices) model() (*modelled, error) {
 	if err != nil {
 		return nil, err
 	}
-	extents, err := c.Model.Extents(c.Options.Batch)
+	extents, err := c.Model.Extents(c.Options.Batch, !c.Options.Evaluate)
 	return &modelled{Model: m, choices: c, extents: extents, ways: map[grain]*tiling.Network{}, ranks: map[rankKey][]space.Ranked{}}, err
 }
 
@@ -131,9 +130,7 @@ func (m *modelled) ranked(ctx context.Context, sets []string, aim problem.Aim) (
 // layerwise is the layer-wise model of the workload's network. Machine is the machine with the devices of a list. Where the workload's
 // own lowering is measured, no tile runs on a guess, but for operations that are guessed there, too.
 func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (*layerwise.Model, error) {
-	o := w.programOptions()
-	ops, err := w.Model.Operations(nn.LowerOptions{Batch: o.Batch, Samples: o.TrainSamples, Type: o.Type, Optimizer: o.Optimizer,
-		SampleType: o.SampleType, Divisor: o.Divisor, Stream: o.Stream})
+	ops, err := w.Model.Operations(w.firstStep())
 	if err != nil {
 		return nil, err
 	}

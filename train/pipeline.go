@@ -48,9 +48,9 @@ func (w *Workload) network(l dag.Lowering) *strategy.Network {
 	return n
 }
 
-// StepOf is a step of the decided plan by the closed formulas of papers. False means that there are none for it.
+// StepOf is a training step of the decided plan by the closed formulas of papers. False means that there are none for it.
 func (w *Workload) StepOf() (strategy.Step, bool) {
-	if w.Model == nil || w.Lowering == nil || w.Lowering.Stages == nil {
+	if w.Model == nil || w.Options.Evaluate || w.Lowering == nil || w.Lowering.Stages == nil {
 		return strategy.Step{}, false
 	}
 	d := &w.Decision.Graphs[0]

@@ -11,7 +11,7 @@ import (
 // Recomputable returns the layers whose recomputation lets the plan of a workload fit its memories. It tries the layers with the
 // largest outputs: one, two, four and so on, or all. Nil means that even all of them are too few.
 func (w *Workload) Recomputable() []string {
-	if w.Model == nil || w.Options.Plan != nil {
+	if w.Model == nil || w.Options.Plan != nil || w.Options.Evaluate {
 		return nil
 	}
 	largest := w.layersByOutput()

@@ -55,7 +55,9 @@ type lowering struct {
 // the workload fixes no lowering, of these tiles.
 func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling.Tiling) (*Space, error) {
 	c := &choices{Workload: *w, whole: whole, fence: fence, programs: map[programKey]*lowering{}}
-	c.extents = sync.OnceValues(func() (map[string]dag.LayerLowering, error) { return c.Model.Extents(c.Options.Batch) })
+	c.extents = sync.OnceValues(func() (map[string]dag.LayerLowering, error) {
+		return c.Model.Extents(c.Options.Batch, !c.Options.Evaluate)
+	})
 	if w.Model == nil || w.Options.Lowering != nil || w.Options.Tiles != (tiling.Tiling{}) || len(tiles) == 0 {
 		tiles = []tiling.Tiling{{}}
 	}
@@ -88,11 +90,13 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 		}
 	}
 	if tiles[0] != (tiling.Tiling{}) {
-		s.Layers = append(plan.LayersByWork(w.Program.Graphs[0]), "")
+		s.Layers = plan.LayersByWork(w.Program.Graphs[0])
+		if !w.Options.Evaluate { // which has no micro-batches, nor strategies for trainings
+			s.Layers, s.Strategies, s.Named = append(s.Layers, ""), c.strategies(p), c.named(p)
+		}
 		for _, near := range []tiling.Neighbourhood{(*tiling.Network).Neighbours, (*tiling.Network).Further, (*tiling.Network).Mixed} {
 			s.Neighbourhoods = append(s.Neighbourhoods, c.neighbourhood(near, model))
 		}
-		s.Strategies, s.Named = c.strategies(p), c.named(p)
 		s.Shares = func(ctx context.Context) (*shares.Step, *platform.Platform, error) {
 			made, err := c.shares(ctx)
 			return made, p, err
@@ -109,15 +113,11 @@ func (w *Workload) Tiles() ([]tiling.Tiling, error) {
 	if w.Model == nil {
 		return []tiling.Tiling{tiling.Of(tiling.Base{Kind: tiling.Default})}, nil
 	}
-	t, err := w.tilings()
+	t, err := w.Tilings()
 	if err != nil {
 		return nil, err
 	}
 	return t.All(), nil
-}
-
-func (w *Workload) tilings() (*tiling.Network, error) {
-	return Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
 }
 
 // neighbourhood is one of a [space.Space].

@@ -91,7 +91,7 @@ func (w *Workload) Lower() (err error) {
 	if w.Lowering = o.Lowering; w.Lowering == nil {
 		l := DefaultLowering(w.Model, w.Platform, o.Batch, o.Type)
 		if o.Tiles != (tiling.Tiling{}) {
-			t, err := w.tilings()
+			t, err := w.Tilings()
 			if err == nil {
 				l, err = t.Lowering(o.Tiles)
 			}
@@ -293,20 +293,20 @@ func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) 
 	return nn.DefaultLowering(m, batch, int(g.bytes), t)
 }
 
-// Tilings are the ways to cut a network on a platform. The tile of the busiest layer stands for all.
-func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*tiling.Network, error) {
-	extents, err := m.Extents(batch)
+// Tilings are the ways to cut the network on the platform. The tile of the busiest layer stands for all.
+func (w *Workload) Tilings() (*tiling.Network, error) {
+	extents, err := w.Model.Extents(w.Options.Batch, !w.Options.Evaluate)
 	if err != nil {
 		return nil, err
 	}
-	all := tilingsOf(m, p, batch, t, extents)
+	all := tilingsOf(w.Model, w.Platform, w.Options.Batch, w.Options.Type, extents)
 	if all.Layer == "" {
-		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
+		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", w.Model.Name)
 	}
 	return all, nil
 }
 
-// tilingsOf is [Tilings] where the extents are known.
+// tilingsOf is [Workload.Tilings] where the extents are known.
 func tilingsOf(m *nn.Model, p *platform.Platform, batch int, t dag.DType, extents map[string]dag.LayerLowering) *tiling.Network {
 	return &tiling.Network{Layer: m.BusiestLayer(), Default: DefaultLowering(m, p, batch, t), Batch: batch, Extents: extents,
 		MostParts: Accelerators(p), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}

@@ -117,7 +117,7 @@ func (c *contender) byHand(ctx context.Context, choices int, seed uint64) ([]fou
 		if err != nil {
 			return err
 		}
-		t, err := train.Tilings(c.model, w.Platform, c.batch, w.Options.Type)
+		t, err := w.Tilings()
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (c *contender) climb(ctx context.Context, o problem.Objective, evaluations 
 	if err != nil {
 		return best, err
 	}
-	extents, err := c.model.Extents(c.batch)
+	extents, err := c.model.Extents(c.batch, true)
 	if err != nil {
 		return best, err
 	}

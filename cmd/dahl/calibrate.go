@@ -304,7 +304,7 @@ func (f *calibrateFlags) network(ctx context.Context, o *flags.Options) error {
 	if err != nil {
 		return err
 	}
-	t, err := train.Tilings(m, f.sum.Platform, o.Batch, dtype)
+	t, err := (&train.Workload{Model: m, Platform: f.sum.Platform, Options: train.Options{Batch: o.Batch, Type: dtype}}).Tilings()
 	if err != nil {
 		return err
 	}

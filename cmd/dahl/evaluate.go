@@ -39,7 +39,9 @@ func newEvaluate(args []string) *cobra.Command {
 		Long: `evaluate lets a trained network predict the samples of a test set: of the data that it was trained
 with, or of --data. Of a run directory it takes the weights, the network, how layers are cut, and the machine. Then loss and accuracy
 on the same data are those of the run's last epoch, to the last bit. A file of weights (` + naming.OneOf(weights.Endings()) + `) needs --model, and is
-predicted on this machine or on that of --platform. Data without a test set are predicted as a whole.
+predicted on this machine or on that of --platform. Data without a test set are predicted as a whole. Steps are those
+of dahl simulate --inference. With --plan they follow a plan by dahl plan --inference, and loss and accuracy may differ in their
+last bits.
 
 It prints loss, accuracy and the confusion matrix, and samples per second and joules per sample of the
 inference, predicted before and measured after, as execute does. The directory has what a run of execute has, and:
@@ -51,7 +53,9 @@ inference, predicted before and measured after, as execute does. The directory h
 ` + flags.DataHelp,
 		Example: `  dahl evaluate dahl-execute
   dahl evaluate dahl-execute --data mnist/ --out on-mnist
-  dahl evaluate lenet5.npz --model lenet5 --data mnist/ --batch 256`,
+  dahl evaluate lenet5.npz --model lenet5 --data mnist/ --batch 256
+  dahl plan --inference --platform here.toml --model lenet5 --data mnist/ --batch 256 --objective time
+  dahl evaluate lenet5.npz --model lenet5 --platform here.toml --data mnist/ --batch 256 --plan dahl-plan/plan.json`,
 		Args: cli.WantArgs(1, 1, "the directory of a training, or a file of weights"),
 		RunE: func(cmd *cobra.Command, of []string) error {
 			e.of, e.given.Args = of[0], args
@@ -64,6 +68,7 @@ inference, predicted before and measured after, as execute does. The directory h
 	f.StringVar(&e.given.Model, "model", "", "network: a `name` (see dahl graph --list), a TOML model file, or an ONNX file (default: the run's)")
 	f.StringVar(&e.given.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl (default: the run's; of a file of weights this machine)")
 	f.StringVar(&e.given.DType, "dtype", "", "element `type`: "+naming.OneOf(cli.RealTypes())+" (default: the run's; of a file of weights float32)")
+	f.StringVar(&e.given.Plan, "plan", "", "replay the decisions of a plan `file`, as dahl plan --inference writes one (default: as the run did; of a file of weights by "+flags.ListPolicy+")")
 	f.IntVar(&e.given.Batch, "batch", 0, "`samples` per step (default: the run's; of a file of weights the model's)")
 	f.IntVar(&e.workers, "workers", 0, fmt.Sprintf("`cores` of the processor to use, at most %d for each that there is (default: all of the platform's)", execute.MaxWorkersPerCore))
 	flags.AddOutputFlags(cmd, &e.out, "dahl-evaluate")
@@ -83,9 +88,6 @@ func (e *evaluation) run(ctx context.Context, stdout io.Writer) error {
 	m, d, err := flags.TrainingData(o)
 	if err != nil {
 		return err
-	}
-	if d.Test == nil {
-		d.Test = d.Train
 	}
 	p, err := flags.ThisMachine(o)
 	if err != nil {
@@ -163,8 +165,11 @@ func (e *evaluation) options() (*flags.Options, error) {
 		o.Data, o.Resize = e.given.Data, ""
 	}
 	o.Model, o.Platform, o.Resize = cmp.Or(e.given.Model, o.Model), cmp.Or(e.given.Platform, o.Platform), cmp.Or(e.given.Resize, o.Resize)
+	if e.given.Plan != "" {
+		o.Plan, o.Recorded = e.given.Plan, nil
+	}
 	o.DType, o.Batch, o.Workers = cmp.Or(e.given.DType, o.DType), cmp.Or(e.given.Batch, o.Batch), e.workers
-	o.Args, o.Epochs, o.Evaluate, o.ContinueOnNaN, o.Checkpoint = e.given.Args, 1, true, true, flags.NeverCheckpoint
+	o.Args, o.Epochs, o.Inference, o.ContinueOnNaN, o.Checkpoint = e.given.Args, 1, true, true, flags.NeverCheckpoint
 	return o, nil
 }
 
@@ -197,6 +202,9 @@ func (e *evaluation) ofRun() (*flags.Options, error) {
 	if o.Policy == flags.BestPolicy || r.Plan != "" {
 		o.Policy = flags.ListPolicy // on the devices that it chose
 	}
+	if e.given.Plan != "" && m.Lists(record.MachineFile) {
+		o.Platform = filepath.Join(e.of, record.MachineFile) // of which the plan names devices
+	}
 	return o, nil
 }
 
@@ -213,7 +221,7 @@ func (w *workload) printEvaluation(out io.Writer, policy string) {
 // summarizeEvaluation is the summary of an evaluation.
 func (t *trainer) summarizeEvaluation() *record.Summary {
 	s := t.w.summarize(t.Measured, t.Readings...)
-	s.Load, s.EpochSamples, s.EnergyJ.Metered, s.EnergyJ.Meters = t.load, 0, t.metered(), t.MeterStates
+	s.Load, s.EnergyJ.Metered, s.EnergyJ.Meters = t.load, t.metered(), t.MeterStates
 	b := cli.ThisBuild()
 	s.Provenance = &b
 	last := &t.Epochs[len(t.Epochs)-1]

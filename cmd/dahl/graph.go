@@ -32,7 +32,7 @@ func newGraph([]string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph (--model NAME|FILE | --graph FILE | --list)",
 		Short: "show what a training step consists of, or export it",
-		Long: `graph shows the task graph of a training step, or one from a file: its tasks,
+		Long: `graph shows the task graph of a training step, of a step of --inference, or one from a file: its tasks,
 levels, work, critical path and memory, the layout of its buffers and the
 operations of each layer. With --platform the critical path is in time, each task
 at its best cost there; without, it counts operations.`,
@@ -51,6 +51,7 @@ at its best cost there; without, it counts operations.`,
 	flags.AddGraphFlags(cmd, &o)
 	flags.AddDataFlags(cmd, &o)
 	flags.AddOptimizerFlags(cmd, &o)
+	flags.AddInferenceFlag(cmd, &o)
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the built-in networks")
 	cmd.Flags().StringVar(&f.export, "export", "", "write the graph to a `file`: .json, .dot (Graphviz) or .txt; or its lowering: .toml")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")

@@ -32,7 +32,8 @@ run time where all tasks run in one memory; the file then has the resulting orde
 memories they plan before the run, over expected times, and the plan is replayed. For the
 shortest step, --policy best compares plans of all policies.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
-and --limit. The granularity of the layers is taken from the plan.
+and --limit. A plan with --inference is of a step that lets the network predict a batch; simulate takes it
+with --inference, and dahl evaluate executes it. The granularity of the layers is taken from the plan.
 
 With --cuts it prints for each layer of a network the time on one unit of each kind of device,
 and the extra time if the layer is split in two along samples, outputs, inputs, rows or columns:

@@ -32,13 +32,14 @@ func newSimulate(args []string) *cobra.Command {
 	var out flags.Output
 	cmd := &cobra.Command{
 		Use:   "simulate --platform FILE (--model NAME|FILE | --graph FILE)",
-		Short: "predict a training step on a machine described in TOML",
+		Short: "predict a training step or an inference on a machine described in TOML",
 		Long: `simulate replays the task graph of a training step, or one from a file, in a
 deterministic discrete-event simulator of the machine. Equal input gives
 byte-identical files. It prints the time and the joules of a step, and the distance of the run from
 a lower bound of all schedules; --verbose says more. With --samples it repeats the run with durations drawn
 from the distributions of a calibration, and prints the ranges of time and
-energy; equal seeds draw the same. With processors and other devices in --devices,
+energy; equal seeds draw the same. With --inference a step is one of dahl evaluate: the network predicts a batch, with the
+running statistics of batch normalisation and without gradients. With processors and other devices in --devices,
 such as cpu,gpu, it says whether they are better together than each kind alone.
 
 ` + flags.BestPolicyHelp + `
@@ -47,6 +48,7 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 
 ` + flags.BestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
+  dahl simulate --platform server --model resnet18 --batch 256 --inference
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json
   dahl simulate --platform node.toml --graph vgg16.json --policy pipedream:4 --steps 200`,
 		Args: noArgs,
@@ -269,11 +271,11 @@ func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.
 		Steps: o.Steps, MakespanS: o.Run.Seconds(), Counted: record.CountedSummary{Steps: o.Counted.Steps, Samples: o.Counted.Samples, Seconds: o.Counted.Time.Seconds(), Joules: o.Counted.Joules},
 		EnergyJ: record.EnergySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: record.Recording(o),
-		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), EpochSamples: w.Samples.Train, Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
+		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
 		States: plan.StatesOf(problem, o.Main, o.Report),
 	}
-	if w.Model != nil {
-		s.Method = w.Model.Defaults.String()
+	if w.Model != nil && !w.opts.Inference {
+		s.Method, s.EpochSamples = w.Model.Defaults.String(), w.Samples.Train
 	}
 	f := w.figures(o, readings...)
 	if s.StepS = f.StepS; f.SamplesPerS > 0 {

@@ -8,7 +8,6 @@ import (
 	"dahl/cmd/dahl/record"
 	"dahl/plan/best"
 	"dahl/plan/problem"
-	"dahl/train"
 )
 
 // plansOfTiles is how many plans a search for tiles makes, of graphs of the default size.
@@ -16,7 +15,7 @@ const plansOfTiles = 96
 
 // searchTiles lowers the network with the tiles that are fastest in simulation, on the devices of the run and by its policy.
 func (w *workload) searchTiles(ctx context.Context) error {
-	t, err := train.Tilings(w.Model, w.Platform, w.Options.Batch, w.Options.Type)
+	t, err := w.Tilings()
 	if err != nil {
 		return err
 	}

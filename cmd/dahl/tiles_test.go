@@ -18,6 +18,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/files"
 	"dahl/plan/tiling"
+	"dahl/platform"
 	"dahl/rundir"
 	"dahl/train"
 )
@@ -67,7 +68,7 @@ func TestTilings(t *testing.T) {
 	m := must.Get(cli.LoadModel(o.Model))(t)
 	p := must.Get(cli.LoadPlatform("emulated"))(t)
 	p = must.Get(p.Select("gpu"))(t)
-	ways := must.Get(train.Tilings(m, p, o.Batch, dag.Float32))(t)
+	ways := must.Get(tilingsOf(m, p, o.Batch))(t)
 	var want []tiling.Base
 	for _, samples := range []int{1, 2, 4} {
 		want = append(want, tiling.Base{Kind: tiling.Samples, Number: samples}, tiling.Base{Kind: tiling.Samples, Number: samples, WholeSums: true})
@@ -102,12 +103,16 @@ func TestTilings(t *testing.T) {
 	}
 }
 
+func tilingsOf(m *nn.Model, p *platform.Platform, batch int) (*tiling.Network, error) {
+	return (&train.Workload{Model: m, Platform: p, Options: train.Options{Batch: batch, Type: dag.Float32}}).Tilings()
+}
+
 // namedTiles is the lowering of a network on a platform with tiles.
 func namedTiles(t *testing.T, platform, model string, batch int, tiles tiling.Tiling) dag.Lowering {
 	t.Helper()
 	m := must.Get(cli.LoadModel(model))(t)
 	p := must.Get(cli.LoadPlatform(platform))(t)
-	ways := must.Get(train.Tilings(m, p, batch, dag.Float32))(t)
+	ways := must.Get(tilingsOf(m, p, batch))(t)
 	return must.Get(ways.Lowering(tiles))(t)
 }
 

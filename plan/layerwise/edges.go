@@ -242,7 +242,8 @@ func pairsOf(from, to *use) (all []pair) {
 	return all
 }
 
-// setAside finds the operations that are on no way from an update to the next one: they load, or make what a program reads.
+// setAside finds the operations that are on no way from an update to the next one: they load, or make what a program reads. In a step without
+// updates no operation is aside.
 func setAside(nodes []node, edges []edge) {
 	behind, before := make([]bool, len(nodes)), make([]bool, len(nodes))
 	for e := range edges {
@@ -262,6 +263,9 @@ func setAside(nodes []node, edges []edge) {
 				more = true
 			}
 		}
+	}
+	if !slices.Contains(behind, true) {
+		return
 	}
 	for n := range nodes {
 		nodes[n].aside, nodes[n].after = !behind[n] || !before[n], behind[n] && !before[n]

@@ -46,11 +46,18 @@ func AddGraphFlags(cmd *cobra.Command, o *Options) {
 	})
 }
 
+// AddInferenceFlag adds the flag that asks for a step without training.
+func AddInferenceFlag(cmd *cobra.Command, o *Options) {
+	cmd.Flags().BoolVar(&o.Inference, "inference", false, "a step lets the network predict a batch of the test set, as dahl evaluate does, and trains nothing")
+	Exclude(cmd, "inference", "graph")
+}
+
 // AddSimulateFlags adds the flags of what is simulated and where results go.
 func AddSimulateFlags(cmd *cobra.Command, o *Options, out *Output, dir string) {
 	AddWorkFlags(cmd, o)
 	AddDataFlags(cmd, o)
 	AddOptimizerFlags(cmd, o)
+	AddInferenceFlag(cmd, o)
 	AddOutputFlags(cmd, out, dir)
 	addPowerCapFlag(cmd, o)
 	cmd.Flags().BoolVar(&out.Verbose, "verbose", false, "also print graph, waits, critical path, memory and transfers")

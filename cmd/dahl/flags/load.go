@@ -187,7 +187,7 @@ func (o *Options) Trained(m *nn.Model) (*nn.Model, error) {
 // Training returns the training options that the flags set, without decisions.
 func (o *Options) Training() (t train.Options, err error) {
 	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Tiles: o.Tiles, Variant: o.Variant, Precision: o.Precision,
-		Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN, AnyClock: o.AnyClock, Evaluate: o.Evaluate}
+		Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN, AnyClock: o.AnyClock, Evaluate: o.Inference}
 	if every, ok := strings.CutPrefix(o.Checkpoint, "every="); ok {
 		if t.Checkpoint, err = train.ParseCheckpointEvery(every); err != nil {
 			return t, cli.InputErrorf("--checkpoint %s: %w", o.Checkpoint, err)
@@ -274,12 +274,17 @@ func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 	if synthetic {
 		opt.Limit = 1
 	}
-	d, err := data.Open(o.Data, opt)
+	var d train.Data
+	if o.Inference {
+		d, err = openTested(o.Data, opt)
+	} else {
+		d.Train, err = data.Open(o.Data, opt)
+	}
 	if err != nil {
 		return nil, train.Samples{}, cli.AsInput(err)
 	}
-	warnOf(o.Data, d.Notes)
-	n := train.SamplesOf(d)
+	warnOf(o.Data, d.Train.Notes)
+	n := d.Samples()
 	if synthetic {
 		s, err := data.ParseSynthetic(strings.TrimPrefix(spec, ":"))
 		if err != nil {
@@ -290,18 +295,29 @@ func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 			n.Train = min(n.Train, o.Limit)
 		}
 	}
-	m, err = o.fitted(m, d, n.Train)
+	m, err = o.fitted(m, d.Train, n)
 	return m, n, err
 }
 
-// fitted is a network for data of which no sample has been made or read yet. It gives the batch where there is none: the
-// model's, or all samples where they are fewer. A batch that was asked for has to be there.
-func (o *Options) fitted(m *nn.Model, d *data.Dataset, samples int) (*nn.Model, error) {
-	if o.Batch == 0 {
-		o.Batch = min(m.Defaults.Batch, samples)
+// openTested opens data for an inference. Data without a test set are predicted as a whole.
+func openTested(name string, opt data.Options) (train.Data, error) {
+	d, err := train.OpenDataAs(name, opt)
+	if d.Test == nil {
+		d.Test = d.Train
 	}
-	if o.Batch > samples {
-		return nil, cli.InputErrorf("--batch %d: there are %d training samples in %s; want at most as many", o.Batch, samples, o.Data)
+	return d, err
+}
+
+// fitted is a network for data of which no sample has been made or read yet. It gives the batch where there is none: the
+// model's, or all samples where they are fewer. A batch of a training that was asked for has to be there.
+func (o *Options) fitted(m *nn.Model, d *data.Dataset, n train.Samples) (*nn.Model, error) {
+	if o.Inference {
+		o.Batch = min(cmp.Or(o.Batch, m.Defaults.Batch), n.Test)
+	} else if o.Batch == 0 {
+		o.Batch = min(m.Defaults.Batch, n.Train)
+	}
+	if o.Batch > n.Train && !o.Inference {
+		return nil, cli.InputErrorf("--batch %d: there are %d training samples in %s; want at most as many", o.Batch, n.Train, o.Data)
 	}
 	return train.Fit(m, d)
 }
@@ -332,14 +348,18 @@ func TrainingData(o *Options) (m *nn.Model, d train.Data, err error) {
 	if o.Steps > 0 && batch > 0 && o.Steps <= math.MaxInt/batch && (opt.Limit == 0 || opt.Limit > o.Steps*batch) { // no data have more than the greatest int
 		opt.Limit = o.Steps * batch
 	}
-	if d, err = train.OpenDataAs(o.Data, opt); err != nil {
+	open := train.OpenDataAs
+	if o.Inference {
+		open = openTested
+	}
+	if d, err = open(o.Data, opt); err != nil {
 		return nil, d, err
 	}
 	warnOf(o.Data, d.Train.Notes)
 	if d.Test != nil {
 		warnOf(o.Data, d.Test.Notes)
 	}
-	m, err = o.fitted(m, d.Train, d.Train.Len())
+	m, err = o.fitted(m, d.Train, d.Samples())
 	return m, d, err
 }
 

@@ -46,11 +46,14 @@ type Options struct {
 	// Precision of the factors of products, one of [dahl/kernels/calls.Precisions]. Empty means the finest.
 	Precision string `json:"precision,omitempty"`
 
-	Batch   int    `json:"batch,omitempty"`
-	Steps   int    `json:"steps,omitempty"`
-	Samples int    `json:"samples,omitempty"`
-	Cuts    bool   `json:"cuts,omitempty"`
-	Seed    uint64 `json:"seed"`
+	Batch   int  `json:"batch,omitempty"`
+	Steps   int  `json:"steps,omitempty"`
+	Samples int  `json:"samples,omitempty"`
+	Cuts    bool `json:"cuts,omitempty"`
+
+	Inference bool `json:"inference,omitempty"` // the test set goes through the network, and nothing is trained
+
+	Seed uint64 `json:"seed"`
 
 	Objective  string        `json:"objective,omitempty"`
 	Budget     int           `json:"budget_nodes,omitempty"`
@@ -110,8 +113,6 @@ type Options struct {
 	AnyClock bool `json:"-"` // the clocks of processors and GPUs are set, or not asked for
 
 	Tiles tiling.Tiling `json:"-"` // that a calibration measures; the zero value: by the flags
-
-	Evaluate bool `json:"-"` // a test set goes through a trained network
 
 	Recorded *dag.Lowering `json:"-"` // of a training that goes on; nil means by the flags
 }

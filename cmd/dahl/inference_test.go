@@ -1,0 +1,61 @@
+package main
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dahl/cmd/dahl/record"
+	"dahl/must"
+	"dahl/platform"
+	"dahl/rundir"
+)
+
+// TestInference: simulate, plan and evaluate have one graph of an inference. A plan of one core with whole layers is executed as it is, and comes to
+// the loss of the training but for rounding. Of 79 samples a batch has 79 at most, and its joules are those of as many.
+func TestInference(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	const of = " --platform laptop --devices cpu:1 --model tiny.toml --data synthetic:1x8x8:79:10 "
+	mustRun(t, strings.Fields("execute --policy heft --batch 7 --out run"+of)...)
+	mustRun(t, strings.Fields("evaluate run --out evaluated")...)
+	mustRun(t, strings.Fields("simulate --inference --policy heft --batch 7 --steps 3 --out predicted"+of)...)
+	graphOf := func(dir string) string { return must.Get(record.ReadManifest(dir))(t).Graphs[0].SHA256 }
+	if graphOf("evaluated") != graphOf("predicted") {
+		t.Error("the graph that is simulated is not the one that is executed")
+	}
+	text := string(must.Get(rundir.ReadAs(filepath.Join("predicted", rundir.GraphFile), rundir.All))(t))
+	if strings.Contains(text, "backward") || strings.Contains(text, "update") {
+		t.Error("an inference has gradients")
+	}
+	s := summaryOf(t, "predicted")
+	if r := *s.SamplesPerS * s.StepS; math.Abs(r-7) > 1e-9 || s.Method != "" || s.EpochSamples != 0 {
+		t.Errorf("%g samples per step, method %q, %d samples in an epoch", r, s.Method, s.EpochSamples)
+	}
+
+	mustRun(t, strings.Fields("plan --inference --batch 100 --objective time --budget 50 --out plan"+of)...)
+	mustRun(t, strings.Fields("simulate --inference --batch 100 --plan plan/plan.json --out planned"+of)...)
+	mustRun(t, strings.Fields("evaluate run --batch 100 --plan plan/plan.json --out replayed")...)
+	wantVerified(t, "plan")
+	wantVerified(t, "replayed")
+	if g := graphOf("plan"); g != graphOf("planned") || g != graphOf("replayed") {
+		t.Error("the graph of the plan is not the one that follows it")
+	}
+	planned := summaryOf(t, "planned")
+	if n, watts := *planned.SamplesPerS*planned.StepS, planned.Counted.Joules/planned.Counted.Seconds; math.Abs(n-79) > 1e-9 || math.Abs(planned.EnergyJ.PerSample*79-watts*planned.StepS) > 1e-9 {
+		t.Errorf("%g samples per step with %g J each, at %g W", n, planned.EnergyJ.PerSample, watts)
+	}
+	a, b := summaryOf(t, "evaluated"), summaryOf(t, "replayed")
+	if d := float64(*a.TestLoss - *b.TestLoss); math.Abs(d) > 1e-6 || *a.TestAccuracy != *b.TestAccuracy {
+		t.Errorf("the losses differ by %g, the accuracies are %g and %g", d, *a.TestAccuracy, *b.TestAccuracy)
+	}
+	if p := must.Get(platform.Load(filepath.Join("replayed", rundir.PlatformFile)))(t); len(p.Workers) != 1 {
+		t.Errorf("it ran on %d workers", len(p.Workers))
+	}
+
+	mustRun(t, strings.Fields("plan --policy heft --batch 7 --out training"+of)...)
+	wantRefused(t, "simulate --inference --batch 7 --plan training/plan.json --out no"+of, "it was made for another graph than")
+	wantRefused(t, "evaluate run --plan training/plan.json --out no", "it was made for another graph than")
+	wantRefused(t, "simulate --inference --graph g.json --platform laptop", "--inference and --graph exclude each other")
+}
