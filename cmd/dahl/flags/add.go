@@ -54,6 +54,10 @@ func AddSimulateFlags(cmd *cobra.Command, o *Options, out *Output, dir string) {
 	addPowerCapFlag(cmd, o)
 	cmd.Flags().BoolVar(&out.Verbose, "verbose", false, "also print graph, waits, critical path, memory and transfers")
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "consecutive `steps` (default: 10 of a network, 1 of a graph file)")
+	cmd.Flags().IntVar(&o.Epochs, "epochs", 0, "predict a whole training instead of steps: so many `passes` over the training data, each with its short last batch and the evaluation on the test data")
+	Exclude(cmd, "epochs", "steps")
+	Exclude(cmd, "epochs", "graph")
+	Exclude(cmd, "epochs", "samples")
 	Before(cmd, func() error {
 		switch {
 		case cmd.Flags().Changed("steps"):

@@ -257,7 +257,7 @@ func (o *Options) DeviceList() (string, error) {
 const NeverCheckpoint = "never"
 
 // FittedModel fits the network to its data as execute does, so that both worlds
-// run one graph. Of synthetic data only size and shape are looked at.
+// run one graph. Of synthetic data only size and shape are looked at. Test samples count in a whole training alone.
 func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 	m, err := o.model()
 	if err != nil {
@@ -274,12 +274,17 @@ func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 	if synthetic {
 		opt.Limit = 1
 	}
-	d, err := data.Open(o.Data, opt)
+	var d train.Data
+	if o.Epochs > 0 && !synthetic {
+		d, err = train.OpenDataAs(o.Data, opt)
+	} else {
+		d.Train, err = data.Open(o.Data, opt)
+	}
 	if err != nil {
 		return nil, train.Samples{}, cli.AsInput(err)
 	}
-	warnOf(o.Data, d.Notes)
-	n := train.SamplesOf(d)
+	warnOf(o.Data, d.Train.Notes)
+	n := d.Samples()
 	if synthetic {
 		s, err := data.ParseSynthetic(strings.TrimPrefix(spec, ":"))
 		if err != nil {
@@ -289,8 +294,11 @@ func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 		if o.Limit > 0 {
 			n.Train = min(n.Train, o.Limit)
 		}
+		if o.Epochs > 0 {
+			n.Test = s.Samples
+		}
 	}
-	m, err = o.fitted(m, d, n.Train)
+	m, err = o.fitted(m, d.Train, n.Train)
 	return m, n, err
 }
 
