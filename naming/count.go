@@ -1,6 +1,9 @@
 package naming
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Count tells how many things there are: "1 step", "1,200 steps".
 func Count(n int, what string) string {
@@ -8,6 +11,16 @@ func Count(n int, what string) string {
 		what += "s"
 	}
 	return Thousands(n) + " " + what
+}
+
+// ParseCount reads what [Count] writes, also without the space and the commas: "1,200 steps", "5nodes".
+func ParseCount(text, what string) (n int, ok bool) {
+	number, ok := strings.CutSuffix(strings.TrimSuffix(text, "s"), what)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.ReplaceAll(strings.TrimSpace(number), ",", ""))
+	return n, err == nil
 }
 
 // Thousands writes a whole number with its digits in groups of three.

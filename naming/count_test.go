@@ -10,5 +10,13 @@ func TestCount(t *testing.T) {
 		if got := Count(c.n, "task"); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+		if n, ok := ParseCount(c.want, "task"); !ok || n != c.n {
+			t.Errorf("%q is read as %d, %v", c.want, n, ok)
+		}
+	}
+	for _, text := range []string{"", "5", "5s", "tasks", "5 nodes", "5.5 tasks"} {
+		if n, ok := ParseCount(text, "task"); ok || n != 0 {
+			t.Errorf("%q is read as %d tasks", text, n)
+		}
 	}
 }

@@ -134,6 +134,9 @@ func scheduleSettings() []scheduleSetting {
 // ParseSchedule reads a schedule: its name and its settings, with spaces or commas between, as in
 // "cosine over=90epochs warmup=5epochs min=1e-5" or "step,every=500steps,gamma=0.5". All periods have one unit.
 func ParseSchedule(text string) (Schedule, error) {
+	for _, unit := range []string{"epoch", "step"} {
+		text = strings.ReplaceAll(text, " "+unit, unit) // no setting begins so
+	}
 	words := strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == ',' })
 	if len(words) == 0 {
 		return Schedule{}, fmt.Errorf("no schedule is given; write one of %s", strings.Join(naming.List(Schedules(), ScheduleInfo.name), ", "))
@@ -246,7 +249,11 @@ func (s Schedule) String() string {
 		case set.several != nil:
 			text += fmt.Sprintf(" %s=%s%s", set.name, strings.Join(strings.Fields(strings.Trim(fmt.Sprint(*set.several(&s)), "[]")), "/"), unit)
 		default:
-			text += fmt.Sprintf(" %s=%d%s", set.name, *set.periods(&s), unit)
+			n, of := *set.periods(&s), unit
+			if n == 1 {
+				of = strings.TrimSuffix(unit, "s")
+			}
+			text += fmt.Sprintf(" %s=%d%s", set.name, n, of)
 		}
 	}
 	return text

@@ -26,7 +26,7 @@ func TestScheduleRates(t *testing.T) {
 		// cos is 1, ½, -½ and -1 after 0, 2, 4 and 6 sixths of π: 2 + 6·(1+cos)/2. After 12 it is 1 again.
 		"cosine over=6steps min=2":                          {0: 8, 2: 6.5, 3: 5, 4: 3.5, 6: 2, 8: 3.5, 12: 8},
 		"cosine_to over=6steps min=2":                       {0: 8, 2: 6.5, 3: 5, 4: 3.5, 6: 2, 7: 2, 12: 2, 1000: 2},
-		"cosine over=2epochs":                               {0: 8, 6: 8, 7: 4, 13: 4, 14: 0, 21: 4},
+		"cosine over=2 epochs":                              {0: 8, 6: 8, 7: 4, 13: 4, 14: 0, 21: 4},
 		"constant warmup=4steps":                            {0: 8. / 3, 1: 4, 2: 16. / 3, 4: 8, 5: 8}, // from a third, as in LinearLR
 		"cosine,over=6steps,min=2,warmup=4steps,from=0.5":   {0: 4, 1: 5, 2: 6, 3: 7, 4: 8, 6: 6.5, 10: 2},
 		"step every=1epoch gamma=0.5 warmup=2epochs from=0": {0: 0, 6: 0, 7: 4, 13: 4, 14: 8, 21: 4, 28: 2},

@@ -34,6 +34,9 @@ type Comparison struct {
 	// RunStep covers all of the measured run: the mean of what counts of it ([Totals].Counted). Whoever knows
 	// the run sets it.
 	RunStep *Pair `json:"run_step_s,omitempty"`
+	// Run and RunJoules cover the whole run with its evaluations. Nil means that nobody predicted it.
+	Run       *Pair `json:"run_s,omitempty"`
+	RunJoules *Pair `json:"run_joules,omitempty"` // by the platform's powers
 
 	StepJoules Pair   `json:"joules_per_step"` // by the platform's powers
 	Grounds    string `json:"joules_grounds"`  // what they rest on

@@ -9,10 +9,10 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"dahl/dag"
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/npz"
 	"dahl/platform"
@@ -76,9 +76,8 @@ func (e CheckpointEvery) period(took time.Duration) time.Duration {
 
 // ParseCheckpointEvery reads "100steps" or "5min", with or without a space before the unit.
 func ParseCheckpointEvery(text string) (e CheckpointEvery, err error) {
-	if number, ok := strings.CutSuffix(strings.TrimSuffix(text, "s"), "step"); ok {
-		e.Steps, err = strconv.Atoi(strings.TrimSpace(number))
-	} else {
+	counted := false
+	if e.Steps, counted = naming.ParseCount(text, "step"); !counted {
 		e.Time, err = platform.ParseTime(text)
 	}
 	if err != nil || e.Steps < 0 || e.Time < 0 || e == (CheckpointEvery{}) {

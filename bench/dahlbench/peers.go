@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/execute/host"
 	"dahl/kernels/calls"
 	"dahl/platform"
@@ -79,8 +80,9 @@ done again, within limits; each row says how many cores others kept busy.`,
 	f.StringSliceVar(&p.modes, "modes", []string{peer.ModeTrain, peer.ModeInfer}, "train, infer or both")
 	f.StringSliceVar(&p.settings, "settings", nil, "settings to try, by their names in the report (default: all)")
 	f.IntVar(&p.repeats, "repeats", 5, "repetitions of each contestant")
-	f.DurationVar(&p.repetition, "repetition", 300*time.Millisecond, "about how long one repetition runs")
-	f.DurationVar(&p.energy, "energy", 0, "also count the joules of training, where there is a meter, in windows of about so long (several seconds)")
+	p.repetition = 300 * time.Millisecond
+	flags.AddTimeFlag(f, &p.repetition, "repetition", "about how long one repetition runs")
+	flags.AddTimeFlag(f, &p.energy, "energy", "also count the joules of training, where there is a meter, in windows of about so long (several seconds)")
 	f.StringVar(&p.out, "out", "", "also write the tables as a Markdown `file`")
 	return cmd
 }

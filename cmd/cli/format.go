@@ -21,6 +21,8 @@ func ThreeDigits(v float64) string {
 // ShortTime prints a duration with three significant digits.
 func ShortTime(d time.Duration) string {
 	switch s := math.Abs(d.Seconds()); {
+	case s >= 1e4:
+		return ThreeDigits(s/3600) + " h"
 	case s >= 100:
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	case s >= 1:
@@ -69,6 +71,9 @@ func WholeNumber(v float64) string {
 
 // ShowShare prints a share such as an accuracy: "97.50 %".
 func ShowShare(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
+
+// KilowattHours prints joules as electricity is paid for.
+func KilowattHours(j float64) string { return ThreeDigits(j/3.6e6) + " kWh" }
 
 // ShortJoules prints an energy with three significant digits.
 func ShortJoules(j float64) string {

@@ -100,12 +100,15 @@ func (w *workload) takeTiles(ctx context.Context, on *platform.Platform) (*best.
 // lowerAgain makes the program anew, as long as the one before.
 func (w *workload) lowerAgain() error {
 	order := w.Program.Order
-	if err := w.Lower(); err != nil || !w.Options.OtherMachine {
+	if err := w.Lower(); err != nil || w.wholeTraining() {
 		return err
 	}
 	w.Program.Graphs, w.Program.Order = w.Program.Graphs[:1], order
 	return nil
 }
+
+// wholeTraining reports whether the program has all graphs of a training, and not the first one alone.
+func (w *workload) wholeTraining() bool { return !w.Options.OtherMachine || w.opts.Epochs > 0 }
 
 // briefSearch is the search of the policy best, which may take so long; 0 means as long as it takes.
 func (w *workload) briefSearch(ctx context.Context, s *train.Space, within time.Duration) (*best.Result, error) {
@@ -131,7 +134,7 @@ func (w *workload) workloadAt(s *train.Space, choice space.Choice, e *plan.Evalu
 	if next.Options.Plan, next.Options.Lowering = e.Plan(), next.Lowering; choice.Devices == "" {
 		next.Options.Devices = w.Options.Devices
 	}
-	if w.Options.OtherMachine {
+	if !w.wholeTraining() {
 		program := *next.Program // which other choices share
 		program.Order = w.Program.Order
 		next.Program, next.Decision = &program, e.Decision
@@ -165,9 +168,7 @@ func (w *workload) takeFaster(c *plan.SetComparison, runs []alone, result *plan.
 
 // defaultSpace has the sets of the devices for the first graph, with the tiles of each by default alone where no others may be chosen.
 func (w *workload) defaultSpace() (*train.Space, error) {
-	first := w.Workload
-	first.Program = &dag.Program{Name: w.Program.Name, Graphs: w.Program.Graphs[:1], Order: []dag.Segment{{Graph: 0, Steps: 1}}}
-	s, err := first.Space(w.Platform, "", tiling.Of(tiling.Base{Kind: tiling.Default}))
+	s, err := w.firstGraph().Space(w.Platform, "", tiling.Of(tiling.Base{Kind: tiling.Default}))
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +179,13 @@ func (w *workload) defaultSpace() (*train.Space, error) {
 		s.Devices = append(s.Devices, "")
 	}
 	return s, nil
+}
+
+// firstGraph is the workload with one step of the first graph as its program.
+func (w *workload) firstGraph() *train.Workload {
+	first := w.Workload
+	first.Program = &dag.Program{Name: w.Program.Name, Graphs: w.Program.Graphs[:1], Order: []dag.Segment{{Graph: 0, Steps: 1}}}
+	return &first
 }
 
 // choiceOf describes the chosen devices and compares the time of their step with the step on all devices. Nil means

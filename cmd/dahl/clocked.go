@@ -19,10 +19,11 @@ const rounded = 1e-6
 
 // chooseClocks takes the plan of a file at the clocks that are best for the objective. Its tasks stay where they are, in their order.
 func (w *workload) chooseClocks(ctx context.Context) (*best.Result, error) {
+	o, program := w.opts, w.Program
+	w.Workload = *w.firstGraph()
 	if err := w.decide(); err != nil {
 		return nil, err
 	}
-	o := w.opts
 	of := improve.Options{Aim: problem.Aim{Objective: problem.Objective(o.Objective), Steady: o.Steps > 1, Deadline: o.Deadline}, Moves: cmp.Or(o.Budget, math.MaxInt)}
 	for i := range w.Platform.Devices {
 		of.Clocks = append(of.Clocks, w.Platform.Devices[i].FreeClocks())
@@ -39,7 +40,11 @@ func (w *workload) chooseClocks(ctx context.Context) (*best.Result, error) {
 	if o.Deadline > 0 && found.Time > o.Deadline {
 		return nil, cli.InputErrorf("--deadline %v: by no clocks that were found is a step of %s as short; one takes %s", o.Deadline, o.Plan, cli.ShortTime(found.Time))
 	}
-	w.Options.Plan, w.Decision = found.Plan(), found.Evaluated.Decision
+	if w.Options.Plan, w.Decision, w.Program = found.Plan(), found.Evaluated.Decision, program; o.Epochs > 0 {
+		if err := w.Choose(); err != nil {
+			return nil, err
+		}
+	}
 	r := &best.Result{Result: exact.Result{Plan: found.Plan(), Makespan: found.Time, Joules: found.Joules, Value: found.Value, Bound: found.Bound,
 		Proven: found.Bound >= found.Value*(1-rounded)},
 		Evaluated: found.Evaluated, Choice: space.Choice{Devices: w.Options.Devices}, Covered: best.Covered{Clocks: true}}

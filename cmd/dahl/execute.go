@@ -18,6 +18,7 @@ import (
 	"dahl/cmd/dahl/runs"
 	"dahl/cmd/dahl/watch"
 	"dahl/cmd/dahl/words"
+	"dahl/energy"
 	"dahl/naming"
 	"dahl/nn/weights"
 	"dahl/plan"
@@ -301,7 +302,7 @@ func (t *trainer) summarize() *record.Summary {
 		s.Steps, s.Shown.Of = n, n // with those before the training went on
 		s.Trained = &record.TrainedSummary{Epochs: len(t.Epochs), Samples: samples, FirstLoss: record.Number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter, PeakBytes: budget.PeakBytes()}
 		if t.Predicted != nil {
-			s.Trained.PredictedStepS = t.Predicted.Counted.StepS()
+			s.Trained.PredictedStepS, s.Trained.PredictedS, s.Trained.PredictedJoules = t.Predicted.Counted.StepS(), t.Predicted.Run.Seconds(), t.Predicted.Joules
 		}
 		if c := t.Saving; c.Count > 0 {
 			s.Trained.Checkpoints = &record.SavingSummary{Count: c.Count, DrainS: c.Drain.Seconds(), WriteS: c.Write.Seconds()}
@@ -348,7 +349,11 @@ func (t *trainer) printMeasured(out io.Writer) {
 	if t.resumedAfter > 0 {
 		after = fmt.Sprintf(" after step %d", t.resumedAfter)
 	}
-	fmt.Fprintf(out, "measured  run %s%s (predicted %s), %s\n", cli.ShortTime(m.Run), after, cli.ShortTime(predicted.Run), t.energyText())
+	fmt.Fprintf(out, "measured  run %s%s (predicted %s, %+.1f %%), %s", cli.ShortTime(m.Run), after, cli.ShortTime(predicted.Run), plan.ErrorPercent(predicted.Run.Seconds(), m.Run.Seconds()), t.energyText())
+	if m.Basis != energy.Unavailable {
+		fmt.Fprintf(out, ", %s (predicted %s, %+.1f %%)", cli.KilowattHours(m.Joules), cli.ShortJoules(predicted.Joules), plan.ErrorPercent(predicted.Joules, m.Joules))
+	}
+	fmt.Fprintln(out)
 	words.PrintMeters(out, t.MeterStates, t.Readings)
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	words.PrintStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))

@@ -11,6 +11,7 @@ import (
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/naming"
+	"dahl/nn"
 	"dahl/plan"
 	"dahl/schedule"
 )
@@ -91,6 +92,23 @@ func (w *workload) boundedText() string {
 		of = "lowering"
 	}
 	return fmt.Sprintf("this %s (%s) on these devices", of, naming.Count(w.Program.Graphs[0].NumTasks(), "task"))
+}
+
+// epochsText says what a training consists of: "5 epochs of 47 steps and 29 of evaluation".
+func (w *workload) epochsText() string {
+	train, test := 0, 0
+	for _, s := range w.Program.Order[:len(w.Program.Order)/w.Options.Epochs] {
+		if nn.IsTraining(w.Program.Graphs[s.Graph]) {
+			train += s.Steps
+		} else {
+			test += s.Steps
+		}
+	}
+	text := fmt.Sprintf("%s of %s", naming.Count(w.Options.Epochs, "epoch"), naming.Count(train, "step"))
+	if test > 0 {
+		text += fmt.Sprintf(" and %d of evaluation", test)
+	}
+	return text
 }
 
 // energyText prints the joules of all of a training and what they rest on.

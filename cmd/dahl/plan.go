@@ -101,6 +101,8 @@ With a --plan and an --objective the tasks of the file stay where they are, in t
 get the clocks that are best for them, by linear programming. It says how far these may be from
 the best ones. front.csv then has clocks from the shortest step to the least joules.
 
+With --epochs the last lines are of a whole training by the plan, as in simulate; the file is of its main step.
+
 --deadline excludes plans with a longer step; --power-cap lets tasks wait while the
 machine would draw more. front.csv and front.svg show all simulated plans by time
 and energy, and mark the plans that no other beats in both.

@@ -38,8 +38,10 @@ deterministic discrete-event simulator of the machine. Equal input gives
 byte-identical files. It prints the time and the joules of a step, and the distance of the run from
 a lower bound of all schedules; --verbose says more. With --samples it repeats the run with durations drawn
 from the distributions of a calibration, and prints the ranges of time and
-energy; equal seeds draw the same. With --inference a step is one of dahl evaluate: the network predicts a batch, with the
-running statistics of batch normalisation and without gradients. With processors and other devices in --devices,
+energy; equal seeds draw the same. With --epochs it predicts a whole training, as execute with the same flags does
+before it trains: the time, the joules and the kilowatt hours of all steps, of the short last batch and of the
+evaluation after each epoch. Compiling, reading data before the first step and checkpoints are not in it. With --inference a step is one of dahl evaluate: the network
+predicts a batch, with the running statistics of batch normalisation and without gradients. With processors and other devices in --devices,
 such as cpu,gpu, it says whether they are better together than each kind alone.
 
 ` + flags.BestPolicyHelp + `
@@ -49,6 +51,7 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 ` + flags.BestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
   dahl simulate --platform server --model resnet18 --batch 256 --inference
+  dahl simulate --platform server --model resnet18 --data synthetic:3x32x32:50000:10 --epochs 90
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json
   dahl simulate --platform node.toml --graph vgg16.json --policy pipedream:4 --steps 200`,
 		Args: noArgs,
@@ -128,6 +131,9 @@ func (r *prediction) print(stdout io.Writer, out *flags.Output) {
 		r.w.printDetails(stdout, r.result, r.summary)
 	}
 	words.PrintCompared(stdout, r.summary)
+	if r.w.opts.Epochs > 0 {
+		fmt.Fprintf(stdout, "training  %s: %s, %s (%s), %s\n", r.w.epochsText(), cli.ShortTime(r.result.Run), cli.ShortJoules(r.result.Joules), r.result.Report.Grounds(), cli.KilowattHours(r.result.Joules))
+	}
 }
 
 // write writes the directory of a run, with what more it has. It returns where that is.
@@ -164,12 +170,12 @@ func simulatedWorkload(ctx context.Context, o *flags.Options) (*workload, error)
 	return w, err
 }
 
-// undecidedWorkload loads what simulate and plan work on: one graph, some steps.
+// undecidedWorkload loads what simulate and plan work on: some steps of one graph, or a whole training.
 func undecidedWorkload(ctx context.Context, o *flags.Options) (*workload, error) {
 	if o.Platform == "" {
 		return nil, cli.InputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
 	}
-	if err := cmp.Or(flags.CheckRounds("steps", o.Steps, 1), flags.CheckRounds("samples", o.Samples, 0)); err != nil {
+	if err := cmp.Or(flags.CheckRounds("steps", o.Steps, 1), flags.CheckRounds("epochs", o.Epochs, 0), flags.CheckRounds("samples", o.Samples, 0)); err != nil {
 		return nil, err
 	}
 	whole, p, err := o.Machine()
@@ -181,12 +187,14 @@ func undecidedWorkload(ctx context.Context, o *flags.Options) (*workload, error)
 		return nil, err
 	}
 	w.fullPlatform = whole
-	w.Program.Order[0].Steps = o.Steps
+	if o.Epochs == 0 {
+		w.Program.Order[0].Steps = o.Steps
+	}
 	return w, nil
 }
 
 // mainGraph builds the program of the first graph alone, for one step on some devices of a
-// platform. It refuses costs for devices that the whole platform does not have.
+// platform, or of a whole training. It refuses costs for devices that the whole platform does not have.
 func mainGraph(ctx context.Context, o *flags.Options, p, whole *platform.Platform) (*workload, error) {
 	err := o.CheckData()
 	if err != nil {
@@ -206,8 +214,10 @@ func mainGraph(ctx context.Context, o *flags.Options, p, whole *platform.Platfor
 			return nil, cli.InputErrorf("%s: %w", o.Graph, err)
 		}
 	}
-	w.Program.Graphs = w.Program.Graphs[:1]
-	w.Program.Order = []dag.Segment{{Graph: 0, Steps: 1}}
+	if o.Epochs == 0 {
+		w.Program.Graphs = w.Program.Graphs[:1]
+		w.Program.Order = []dag.Segment{{Graph: 0, Steps: 1}}
+	}
 	return w, nil
 }
 

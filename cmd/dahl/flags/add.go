@@ -62,6 +62,10 @@ func AddSimulateFlags(cmd *cobra.Command, o *Options, out *Output, dir string) {
 	addPowerCapFlag(cmd, o)
 	cmd.Flags().BoolVar(&out.Verbose, "verbose", false, "also print graph, waits, critical path, memory and transfers")
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "consecutive `steps` (default: 10 of a network, 1 of a graph file)")
+	cmd.Flags().IntVar(&o.Epochs, "epochs", 0, "predict a whole training instead of steps: so many `passes` over the training data, each with its short last batch and the evaluation on the test data")
+	Exclude(cmd, "epochs", "steps")
+	Exclude(cmd, "epochs", "graph")
+	Exclude(cmd, "epochs", "samples")
 	Before(cmd, func() error {
 		switch {
 		case cmd.Flags().Changed("steps"):
@@ -210,10 +214,12 @@ func AddObjectiveFlags(cmd *cobra.Command, o *Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Objective, "objective", "", "look at all plans for the one that is least in `what`: "+naming.OneOf(problem.Objectives())+" (joules times seconds); with --plan, at all clocks of its tasks (default: the policy's plan)")
 	f.Func("budget", fmt.Sprintf("parts of plans to look at, such as \"5000 `nodes`\", or a time, such as 30s, for the command with its search, with which equal runs may differ (default: %d nodes)", defaultBudget), func(text string) (err error) {
-		number := strings.TrimSuffix(strings.TrimSuffix(text, "nodes"), "node")
+		counted := false
 		o.BudgetTime = 0
-		if o.Budget, err = strconv.Atoi(strings.TrimSpace(number)); err != nil {
-			o.BudgetTime, err = platform.ParseTime(text)
+		if o.Budget, counted = naming.ParseCount(text, "node"); !counted {
+			if o.Budget, err = strconv.Atoi(text); err != nil {
+				o.BudgetTime, err = platform.ParseTime(text)
+			}
 		}
 		if err != nil || o.Budget < 1 && o.BudgetTime <= 0 {
 			return fmt.Errorf("write a number of nodes or a time, such as \"5000 nodes\" or 30s")

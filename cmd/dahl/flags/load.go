@@ -257,7 +257,7 @@ func (o *Options) DeviceList() (string, error) {
 const NeverCheckpoint = "never"
 
 // FittedModel fits the network to its data as execute does, so that both worlds
-// run one graph. Of synthetic data only size and shape are looked at.
+// run one graph. Of synthetic data only size and shape are looked at. Test samples count in a whole training and in an inference alone.
 func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 	m, err := o.model()
 	if err != nil {
@@ -277,6 +277,8 @@ func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 	var d train.Data
 	if o.Inference {
 		d, err = openTested(o.Data, opt)
+	} else if o.Epochs > 0 && !synthetic {
+		d, err = train.OpenDataAs(o.Data, opt)
 	} else {
 		d.Train, err = data.Open(o.Data, opt)
 	}
@@ -293,6 +295,9 @@ func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 		n.Train = s.Samples - o.Offset
 		if o.Limit > 0 {
 			n.Train = min(n.Train, o.Limit)
+		}
+		if o.Epochs > 0 || o.Inference {
+			n.Test = s.Samples
 		}
 	}
 	m, err = o.fitted(m, d.Train, n)

@@ -129,9 +129,11 @@ type TrainedSummary struct {
 	Samples   int    `json:"images"`
 	FirstLoss Number `json:"first_loss"`
 
-	PredictedStepS float64 `json:"predicted_step_s,omitempty"`
-	PeakBytes      int64   `json:"peak_resident_bytes,omitempty"` // of the process
-	WeightsSHA256  string  `json:"weights_sha256"`
+	PredictedStepS  float64 `json:"predicted_step_s,omitempty"`
+	PredictedS      float64 `json:"predicted_s,omitempty"`         // of the makespan
+	PredictedJoules float64 `json:"predicted_joules,omitempty"`    // of the total
+	PeakBytes       int64   `json:"peak_resident_bytes,omitempty"` // of the process
+	WeightsSHA256   string  `json:"weights_sha256"`
 
 	// ResumedAfterStep is the step after which the training went on last, where it was
 	// interrupted: times and joules are those since then.

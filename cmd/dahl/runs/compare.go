@@ -121,14 +121,14 @@ type comparing func(ctx context.Context, d *schedule.Decision, predicted, measur
 func compared(ctx context.Context, r, other *record.LoadedRun, compare comparing) (c *plan.Comparison, problem *schedule.Problem, err error) {
 	problem, decision := r.Problem, r.Decision
 	var predicted *schedule.Schedule
-	predictedS := 0.0
+	whole := r.Summary.Trained // prediction of the run
 	if other != nil {
-		problem, decision, predictedS = other.Problem, other.Decision, other.Summary.StepS
+		problem, decision, whole = other.Problem, other.Decision, &record.TrainedSummary{PredictedStepS: other.Summary.StepS}
+		if other.Manifest.Options.Epochs > 0 && other.Summary.Steps == r.Summary.Steps {
+			whole.PredictedS, whole.PredictedJoules = other.Summary.MakespanS, other.Summary.EnergyJ.Total
+		}
 		predicted, err = recordedSteps(ctx, other)
 	} else {
-		if r.Summary.Trained != nil {
-			predictedS = r.Summary.Trained.PredictedStepS
-		}
 		if predicted, err = r.Predicted(); err == nil && predicted == nil {
 			err = cli.InputErrorf("%s holds no prediction; name a simulated run first", r.Dir())
 		}
@@ -139,11 +139,20 @@ func compared(ctx context.Context, r, other *record.LoadedRun, compare comparing
 	if c, err = compare(ctx, decision, predicted, r.Schedule); err != nil {
 		return nil, nil, err
 	}
-	if predictedS > 0 && r.Summary.StepS > 0 {
-		run := plan.NewPair(predictedS, r.Summary.StepS)
-		c.RunStep = &run
+	if whole != nil {
+		c.RunStep = pairOf(whole.PredictedStepS, r.Summary.StepS)
+		c.Run, c.RunJoules = pairOf(whole.PredictedS, r.Summary.MakespanS), pairOf(whole.PredictedJoules, r.Summary.EnergyJ.Total)
 	}
 	return c, problem, addFromFiles(r, c, problem)
+}
+
+// pairOf is a prediction with its error; nil where one of both is unknown.
+func pairOf(predicted, measured float64) *plan.Pair {
+	if predicted <= 0 || measured <= 0 {
+		return nil
+	}
+	p := plan.NewPair(predicted, measured)
+	return &p
 }
 
 // addFromFiles adds to a comparison what only the files of a measured run say; the problem belongs to the prediction.
@@ -276,6 +285,12 @@ func printComparison(w io.Writer, c *plan.Comparison, of *record.Summary) {
 	}
 	if c.RunStep != nil {
 		row("step of run", *c.RunStep, cli.ShowTime, "; "+countedText(of), CausesText(c.Causes))
+	}
+	if c.Run != nil {
+		row("run", *c.Run, cli.ShowTime, "; all of it, with evaluations")
+	}
+	if c.RunJoules != nil {
+		row("J of run", *c.RunJoules, cli.ShortJoules, "  (", of.EnergyJ.Grounds, ")")
 	}
 	row(naming.Count(c.Steps, "step"), c.Makespan, cli.ShowTime)
 	row("  per step", c.Step, cli.ShowTime)

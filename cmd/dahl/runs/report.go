@@ -161,6 +161,9 @@ func reportRow(r *record.LoadedRun) []report.Cell {
 	}
 	add("steps", float64(s.Steps), cli.WholeNumber)
 	add("run", s.MakespanS, cli.ShowTime)
+	if s.Trained != nil && s.Trained.PredictedS > 0 {
+		add("run, predicted", s.Trained.PredictedS, cli.ShowTime)
+	}
 	if s.StepS > 0 {
 		add("step", s.StepS, cli.ShowTime)
 	}
@@ -169,6 +172,9 @@ func reportRow(r *record.LoadedRun) []report.Cell {
 	}
 	if s.EnergyJ.Basis != energy.Unavailable {
 		add("energy of the run, modelled", s.EnergyJ.Total, cli.ShortJoules)
+		if s.Trained != nil && s.Trained.PredictedJoules > 0 {
+			add("energy of the run, predicted", s.Trained.PredictedJoules, cli.ShortJoules)
+		}
 	}
 	if joules := s.JoulesPerStep(); !math.IsNaN(joules) {
 		if s.EnergyJ.PerSample > 0 {
