@@ -223,7 +223,7 @@ func summed(t testing.TB, s *dag.Stage, shape []int) *dag.Graph {
 	for k := range s.Devices {
 		task("part", k, access(region, nil, dag.Reduce))
 	}
-	if _, sliced := s.Sliced(&sum); sliced {
+	if _, parts := s.Slices(&sum, -1); parts != nil {
 		for k := range s.Devices {
 			box := dag.Whole(shape)
 			box[0] = dag.ShareOf(k, shape[0], len(s.Devices))
@@ -361,8 +361,12 @@ func TestSharedStagesOfAnyCut(t *testing.T) {
 				from = n.model.Stages[at].Name
 			}
 			r.Shuffle(len(devices), func(i, j int) { devices[i], devices[j] = devices[j], devices[i] })
-			l.Stages = append(l.Stages, dag.Stage{From: from, Devices: slices.Clone(devices[:1+r.IntN(4)]), Sum: dag.Exchange(r.IntN(int(dag.NumExchanges))),
-				Along: []dag.Dimension{dag.AlongSamples, dag.AlongOutputs, dag.AlongRows}[r.IntN(3)]})
+			s := dag.Stage{From: from, Devices: slices.Clone(devices[:1+r.IntN(4)]), Sum: dag.Exchange(r.IntN(int(dag.NumExchanges))),
+				Along: []dag.Dimension{dag.AlongSamples, dag.AlongOutputs, dag.AlongRows}[r.IntN(3)]}
+			if s.Along != dag.AlongSamples && len(s.Devices)%2 == 0 && r.IntN(2) == 0 {
+				s.Replicas = 2
+			}
+			l.Stages = append(l.Stages, s)
 		}
 		n.lower(t, l)
 		tr := n.execute(t, how{platform: machine(t, 4), poison: true})

@@ -6,7 +6,7 @@ import "slices"
 type Exchange int
 
 // The exchanges. A sum over n devices has n slices along a dimension, and slice k is completed on device k. Each device then sends and receives
-// (n - 1)/n of the bytes of the sum, and as much again where all need the result. Small sums take the tree; see [Stage.Sliced].
+// (n - 1)/n of the bytes of the sum, and as much again where all need the result. Small sums take the tree; see [Stage.Slices].
 const (
 	Direct Exchange = iota // all devices send slice k to device k, which adds them to its own from device k + 1 on
 	Ring                   // slice k goes from device k + 1 to the next ones, each of which adds its own, and ends at device k
@@ -29,13 +29,36 @@ func (e *Exchange) UnmarshalText(text []byte) error {
 // SlicedBytes is the size of the least sum that is exchanged in slices. At 10 GB/s these take some microseconds, as a transfer takes to begin.
 const SlicedBytes = 1 << 16
 
-// Sliced reports whether each device of the stage completes a slice of the sums in a buffer, and gives the dimension that is cut. It is the last one where devices share
-// outputs, since they sum gradients of channels then, and else the first one.
-func (s *Stage) Sliced(b *Buffer) (dimension int, sliced bool) {
-	if s.Along == AlongOutputs {
-		dimension = len(b.Shape) - 1
+// Slices are the parts of the sums in a buffer, along a dimension, each completed on a device of its own. Nil means that one device completes all.
+//
+// Devices that share samples or rows sum gradients of weights in slices of the first dimension. In a row of devices that share outputs or inputs the sums are results of layers, or
+// gradients of these, in slices of the last dimension: of channels. Over all rows, which row = -1 stands for, the sums are of the weights of each column: the slices of column j are within
+// share j.
+func (s *Stage) Slices(b *Buffer, row int) (dimension int, all []Part) {
+	replicas, each := s.Grid()
+	number, sums, channels := len(s.Devices), 1, s.Along == AlongOutputs || s.Along == AlongInputs
+	switch {
+	case channels && row >= 0:
+		dimension, number, sums = len(b.Shape)-1, each, replicas
+	case channels:
+		if sums = each; s.Along == AlongInputs {
+			dimension = 1
+		}
 	}
-	return dimension, s.Sum != Tree && len(b.Shape) > 0 && b.Shape[dimension] >= len(s.Devices) && b.Bytes() >= SlicedBytes
+	if s.Sum == Tree || dimension < 0 || dimension >= len(b.Shape) || b.Shape[dimension] < number || b.Bytes() < int64(sums)*SlicedBytes {
+		return dimension, nil
+	}
+	for i := range number {
+		device := i
+		switch {
+		case channels && row >= 0:
+			device += row * each
+		case channels:
+			device = i%replicas*each + i/replicas
+		}
+		all = append(all, Part{ShareOf(i, b.Shape[dimension], number), device})
+	}
+	return dimension, all
 }
 
 // group is the contributors of a reduction on one device, with accumulators of their own.
@@ -69,21 +92,25 @@ func (e *expansion) deviceOf(t TaskID) (*Stage, int) {
 
 // exchange adds the tasks that add up the sums of the groups.
 func (m *merging) exchange() {
-	buf := &m.e.from.Buffers[m.to.Buffer]
-	n, region := len(m.stage.Devices), m.to.Box
-	dimension, sliced := m.stage.Sliced(buf)
-	if !sliced {
+	buf, region := &m.e.from.Buffers[m.to.Buffer], m.to.Box
+	_, each := m.stage.Grid()
+	row := m.r.groups[0].device / each
+	if m.r.groups[len(m.r.groups)-1].device/each != row {
+		row = -1
+	}
+	dimension, all := m.stage.Slices(buf, row)
+	if all == nil {
 		m.tree(len(m.r.groups), func(i int) (accumulator, device int) { return m.r.groups[i].first, m.r.groups[i].device })
 		return
 	}
 	if region == nil {
 		region = Whole(buf.Shape)
 	}
-	for k := range n {
-		slice, part := ShareOf(k, buf.Shape[dimension], n), slices.Clone(region)
+	for _, slice := range all {
+		part := slices.Clone(region)
 		part[dimension] = Range{max(slice.Lo, part[dimension].Lo), min(slice.Hi, part[dimension].Hi)}
 		if part[dimension].Len() > 0 {
-			m.complete(k, part)
+			m.complete(slice.Device, part)
 		}
 	}
 }

@@ -42,10 +42,20 @@ type Stage struct {
 	Devices []string  `json:"devices,omitempty"`
 	Along   Dimension `json:"along,omitzero"`
 	Sum     Exchange  `json:"sum,omitzero"` // of what the devices have summed over their parts
+
+	// Replicas makes a grid of the devices: so many rows of equal length, one after the other in the list. Each row has a part of the samples, and its devices
+	// share that along the dimension. 0 means one row.
+	Replicas int `json:"replicas,omitzero"`
 }
 
 // Shared reports whether several devices share the stage.
 func (s *Stage) Shared() bool { return len(s.Devices) > 1 }
+
+// Grid is the number of replicas, and of the devices that share each.
+func (s *Stage) Grid() (replicas, each int) {
+	replicas = max(1, s.Replicas)
+	return replicas, len(s.Devices) / replicas
+}
 
 // Places are the devices of the stage.
 func (s *Stage) Places() []string {
@@ -60,6 +70,12 @@ func Share(element, extent, n int) int { return ((element+1)*n - 1) / extent }
 
 // ShareOf is the part of device k among n in a dimension of some extent. It is empty where there are more devices than elements.
 func ShareOf(k, extent, n int) Range { return Range{k * extent / n, (k + 1) * extent / n} }
+
+// Part is a range of a dimension that a device of a stage has.
+type Part struct {
+	Range
+	Device int // by its place among the devices of the stage
+}
 
 // UnmarshalJSON also takes the form of older runs and plans. They named the layout of images, and whether layers are
 // fused. It keeps neither. The hash of its graph tells a plan apart that was made for another form.

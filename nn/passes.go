@@ -99,9 +99,9 @@ func (l *lowerer) tile() (err error) {
 
 func (l *lowerer) expand() (err error) {
 	if l.graph == nil {
-		l.graph, err = l.b.BuildExpanded(l.sharing)
+		l.graph, err = l.b.BuildExpanded(l.summing)
 	} else {
-		l.graph, err = dag.ExpandShared(l.graph, l.sharing)
+		l.graph, err = dag.ExpandShared(l.graph, l.summing)
 	}
 	return err
 }

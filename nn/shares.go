@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/naming"
 )
 
 // Several devices may share a stage. Each has a part of one dimension: of the samples of a micro-batch, of outputs, or of rows. No tile crosses
@@ -28,6 +29,10 @@ func checkSharing(s *dag.Stage) error {
 		return fmt.Errorf("along = %q; write samples, outputs or rows", s.Along)
 	case s.Sum < 0 || s.Sum >= dag.NumExchanges:
 		return fmt.Errorf("sum = %q; write direct, ring or tree", s.Sum)
+	case s.Replicas < 0 || s.Replicas > 1 && len(s.Devices)%s.Replicas > 0:
+		return fmt.Errorf("replicas = %d of %s; write a number that divides them", s.Replicas, naming.Count(len(s.Devices), "device"))
+	case s.Replicas > 1 && s.Along == dag.AlongSamples:
+		return fmt.Errorf("replicas = %d, along = %q: replicas are parts of the samples; write along = outputs or rows, or leave replicas out", s.Replicas, s.Along)
 	}
 	for i, d := range s.Devices {
 		if slices.Contains(s.Devices[:i], d) {
@@ -46,6 +51,18 @@ func (l *lowerer) sharing(layer string) *dag.Stage {
 		return s
 	}
 	return nil
+}
+
+// summing is the stage of a layer if several devices share it, with the dimension along which they share its weights. Else it is nil.
+func (l *lowerer) summing(layer string) *dag.Stage {
+	s := l.sharing(layer)
+	if s != nil {
+		if along := l.sharedAlong(layer); along != s.Along {
+			of := *s
+			of.Along, s = along, &of
+		}
+	}
+	return s
 }
 
 // sharedAlong is the dimension that devices share of a layer: inputs, if they share outputs and the lowering cuts a layer with weights along its inputs.
@@ -67,7 +84,7 @@ func (l *lowerer) sharedWeight(n *Node, f Form) (along dag.Dimension, of, copied
 	return dag.AlongOutputs, 0, f.Outputs
 }
 
-// shareSides says which side of an operation of a layer the devices share, if there are several.
+// shareSides says which sides of an operation of a layer the devices share, if there are several.
 func (l *lowerer) shareSides(layer string, sides []side) {
 	s := l.sharing(layer)
 	if s == nil {
@@ -80,23 +97,44 @@ func (l *lowerer) shareSides(layer string, sides []side) {
 	case dag.AlongInputs:
 		along = slices.Insert(along, 1, dag.AlongOutputs)
 	}
+	replicas, each := s.Grid()
+	at := func(d dag.Dimension) int {
+		return slices.IndexFunc(sides, func(s side) bool { return s.along == d && s.cuttable && s.extent > 1 })
+	}
+	samples := at(dag.AlongSamples)
 	for _, d := range along {
-		i := slices.IndexFunc(sides, func(s side) bool { return s.along == d && s.cuttable && s.extent > 1 })
-		if i >= 0 {
-			sides[i].shares = len(s.Devices)
+		if i := at(d); i >= 0 && i != samples {
+			if sides[i].share(each, 1); replicas > 1 && samples >= 0 {
+				sides[samples].share(replicas, each)
+			}
 			return
 		}
 	}
+	if samples >= 0 {
+		sides[samples].share(len(s.Devices), 1)
+	}
 }
 
-// seat is the number of the device with a tile. -1 means that devices do not share the operation.
-func (l *lowerer) seat(sides []side, ranges []dag.Range) int {
+// share gives devices equal shares of a side. The numbers of the devices are that far apart.
+func (s *side) share(n, apart int) {
+	s.shares = nil
+	for k := range n {
+		s.shares = append(s.shares, dag.Part{Range: dag.ShareOf(k, s.extent, n), Device: k * apart})
+	}
+}
+
+// seat is the number of the device with a tile, the first of several that have no sides to share it along. -1 means that devices do not share the operation. shared is into how
+// many parts the devices share it.
+func (l *lowerer) seat(sides []side, ranges []dag.Range) (device, shared int) {
+	device, shared = -1, 1
 	for i, s := range sides {
-		if s.shares > 1 {
-			return dag.Share((ranges[i].Lo+ranges[i].Hi)/2, s.extent, s.shares)
+		for _, part := range s.shares {
+			if middle := (ranges[i].Lo + ranges[i].Hi) / 2; part.Lo <= middle && middle < part.Hi {
+				device, shared = max(device, 0)+part.Device, shared*len(s.shares)
+			}
 		}
 	}
-	return -1
+	return device, shared
 }
 
 // onDevice is a task on a device of its stage, with the buffers of this device. -1 stands for no device.
@@ -125,41 +163,47 @@ func (l *lowerer) storage(id dag.BufferID) dag.BufferID {
 }
 
 // onEach gives each device of the stage of a layer a buffer of its own, such as a copy of the weight in another layout, or the gradient in it. Devices that share
-// outputs have one buffer, and each uses a part.
+// outputs of a replica have one buffer, and each uses a part.
 func (l *lowerer) onEach(n *Node, id dag.BufferID) dag.BufferID {
 	s := l.sharing(n.Name)
-	if s == nil || s.Along == dag.AlongOutputs {
+	if s == nil || s.Along == dag.AlongOutputs && s.Replicas < 2 {
 		return id
 	}
-	l.ofDevices[id] = []dag.BufferID{id}
+	_, each := s.Grid()
+	own := []dag.BufferID{id}
 	for k := 1; k < len(s.Devices); k++ {
-		own := l.b.BufferAt(id)
-		own.Name = deviceName(own.Name, k)
-		l.ofDevices[id] = append(l.ofDevices[id], l.b.Buffer(own))
+		if s.Along == dag.AlongOutputs && k%each > 0 {
+			own = append(own, own[k-1])
+			continue
+		}
+		b := l.b.BufferAt(id)
+		b.Name = deviceName(b.Name, k)
+		own = append(own, l.b.Buffer(b))
 	}
+	l.ofDevices[id] = own
 	return id
 }
 
 // deviceName is the name of a buffer or a task on a further device.
 func deviceName(name string, device int) string { return fmt.Sprintf("%s.device%d", name, device+1) }
 
-// addPart adds a task with ranges of some sides. A task that all devices share, but for buffers of their own, is there once for each. If it writes a buffer of all,
-// its results are summed.
+// addPart adds a task with ranges of some sides. A task that several devices have, but for buffers of their own, is there once for each buffer. If it writes a buffer of
+// all, its results are summed.
 func (l *lowerer) addPart(t dag.Task, sides []side, ranges []dag.Range) {
-	device := l.seat(sides, ranges)
+	device, shared := l.seat(sides, ranges)
 	own := slices.IndexFunc(t.Accesses, func(a dag.Access) bool { return l.ofDevices[a.Buffer] != nil })
-	if device >= 0 || own < 0 {
+	if own < 0 || shared == len(l.sharing(t.Labels.Layer).Devices) {
 		l.add(l.onDevice(t, device))
 		return
 	}
 	of := l.ofDevices[t.Accesses[own].Buffer]
-	for k := range of {
-		if own > 0 && !l.filled[l.storage(of[k])] {
+	for k := max(device, 0); k < len(of); k += shared {
+		if device < 0 && k > 0 && of[k] == of[k-1] || own > 0 && !l.filled[l.storage(of[k])] {
 			continue
 		}
 		one := t
 		one.Accesses = slices.Clone(t.Accesses)
-		if one = l.onDevice(one, k); k > 0 {
+		if one = l.onDevice(one, k); k != max(device, 0) {
 			one.Name = deviceName(t.Name, k)
 		}
 		if own == 0 {
@@ -195,8 +239,9 @@ func (l *lowerer) cutShares() {
 			continue
 		}
 		ll, in, out := all[s.Name], extents(s.In[0]), extents(s.Out)
-		limit := func(c *dag.Cut, d dag.Dimension, extent int) {
-			*c.Of(d) = min(clip(*c.Of(d), extent), ceilDiv(extent, len(of.Devices)))
+		replicas, each := of.Grid()
+		limit := func(c *dag.Cut, d dag.Dimension, extent, parts int) {
+			*c.Of(d) = min(clip(*c.Of(d), extent), ceilDiv(extent, parts))
 		}
 		if ll.InputGradient == (dag.Cut{}) {
 			ll.InputGradient = mirrored(ll.Forward, s.Out, s.In[0])
@@ -204,25 +249,28 @@ func (l *lowerer) cutShares() {
 		back := &ll.InputGradient
 		switch along := l.sharedAlong(s.Name); {
 		case along == dag.AlongInputs:
-			limit(&ll.Forward, along, in[0])
-			limit(&ll.WeightGradient, along, in[0])
-			limit(back, along, in[0])
+			limit(&ll.Forward, along, in[0], each)
+			limit(&ll.WeightGradient, along, in[0], each)
+			limit(back, along, in[0], each)
 		case along == dag.AlongOutputs:
-			limit(&ll.Forward, dag.AlongOutputs, out[0])
-			limit(&ll.WeightGradient, dag.AlongOutputs, out[0])
+			limit(&ll.Forward, dag.AlongOutputs, out[0], each)
+			limit(&ll.WeightGradient, dag.AlongOutputs, out[0], each)
 			if s.Traits.Weight {
-				limit(back, dag.AlongOutputs, out[0])
+				limit(back, dag.AlongOutputs, out[0], each)
 			} else {
-				limit(back, dag.AlongInputs, in[0])
+				limit(back, dag.AlongInputs, in[0], each)
 			}
 		case of.Along == dag.AlongRows && out[1] > 1:
-			limit(&ll.Forward, dag.AlongRows, out[1])
-			limit(&ll.WeightGradient, dag.AlongRows, out[1])
-			limit(back, dag.AlongRows, in[1])
+			limit(&ll.Forward, dag.AlongRows, out[1], each)
+			limit(&ll.WeightGradient, dag.AlongRows, out[1], each)
+			limit(back, dag.AlongRows, in[1], each)
 		default:
-			limit(&ll.Forward, dag.AlongSamples, samples)
-			limit(&ll.WeightGradient, dag.AlongSamples, samples)
-			limit(back, dag.AlongSamples, samples)
+			replicas = len(of.Devices)
+		}
+		if replicas > 1 {
+			limit(&ll.Forward, dag.AlongSamples, samples, replicas)
+			limit(&ll.WeightGradient, dag.AlongSamples, samples, replicas)
+			limit(back, dag.AlongSamples, samples, replicas)
 		}
 		all[s.Name] = ll
 	}

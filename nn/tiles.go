@@ -41,8 +41,8 @@ type side struct {
 	loop         string // over which it sums
 	extent, size int
 	cuttable     bool
-	block        int // a part has some of one block of this extent, or whole ones
-	shares       int // of devices, each of which has whole parts; 0 is one
+	block        int        // a part has some of one block of this extent, or whole ones
+	shares       []dag.Part // of devices, whose numbers add up over all sides; nil means that one device has all
 
 	positions int  // of samples: how many of each the dimension counts; 0 is one
 	within    bool // of positions: the dimension counts these of each sample
@@ -64,7 +64,10 @@ func (s *side) isCut() bool { return s.size < s.extent }
 // resize gives the tiles of a side their size by a cut.
 func (s *side) resize(cut *dag.Cut) {
 	if s.cuttable {
-		s.size = min(clip(*cut.Of(s.along), s.extent), ceilDiv(s.extent, max(s.shares, 1)))
+		s.size = clip(*cut.Of(s.along), s.extent)
+		if s.shares != nil {
+			s.size = min(s.size, slices.MaxFunc(s.shares, func(a, b dag.Part) int { return a.Len() - b.Len() }).Len())
+		}
 	}
 }
 
@@ -138,7 +141,8 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 	var before dag.Task
 	eachPart(sides, func(ranges []dag.Range) {
 		t := part(sides, ranges)
-		t = l.onDevice(t, l.seat(sides, ranges))
+		device, _ := l.seat(sides, ranges)
+		t = l.onDevice(t, device)
 		if !l.opt.dry && alike(&t, &before) {
 			t.Labels.MicroBatch, t.Shape, t.Flops, t.MovedBytes = l.now.label, before.Shape, before.Flops, before.MovedBytes
 			l.b.Task(t)
@@ -222,9 +226,11 @@ func eachPart(sides []side, visit func([]dag.Range)) {
 // each visits the parts of a side. Of the groups of a convolution a part has as many as fit its size,
 // or some channels of one.
 func (s *side) each(visit func(dag.Range)) {
-	shares := max(s.shares, 1)
-	for k := range shares {
-		r := dag.ShareOf(k, s.extent, shares)
+	shares := s.shares
+	if shares == nil {
+		shares = []dag.Part{{Range: dag.Range{Hi: s.extent}}}
+	}
+	for _, r := range shares {
 		for lo, hi := r.Lo, 0; lo < r.Hi; lo = hi {
 			hi = min(lo+s.size, r.Hi)
 			if end := lo - lo%s.block + s.block; hi > end {

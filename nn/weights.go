@@ -130,13 +130,19 @@ func (l *lowerer) viewed(id dag.BufferID, name string, shape, want []int) dag.Bu
 		return id
 	}
 	view := l.b.View(name, id, want...)
-	for k, of := range l.ofDevices[id] {
-		if k > 0 {
-			of = l.b.View(deviceName(name, k), of, want...)
-		} else {
-			of = view
+	own, views := l.ofDevices[id], l.ofDevices[view]
+	for k := range own {
+		of := view
+		switch {
+		case k > 0 && own[k] == own[k-1]:
+			of = views[k-1]
+		case k > 0:
+			of = l.b.View(deviceName(name, k), own[k], want...)
 		}
-		l.ofDevices[view] = append(l.ofDevices[view], of)
+		views = append(views, of)
+	}
+	if views != nil {
+		l.ofDevices[view] = views
 	}
 	return view
 }
@@ -283,17 +289,17 @@ func (l *lowerer) updateTasks(n *Node, param int, part func(dag.Range) dag.Task)
 // updateSides is the side along which the updates of a parameter are cut: each device that has a slice of the gradient updates it. Nil means that one task
 // updates the parameter.
 func (l *lowerer) updateSides(n *Node, param int) []side {
-	shape, s := n.Params[param].Shape, l.sharing(n.Name)
+	shape, s := n.Params[param].Shape, l.summing(n.Name)
 	along, of := l.updated(n, param)
 	sides := l.rangeSides(n, along, shape[of], dag.WeightGradientPass)
-	if s != nil && sides[0].shares == 0 {
+	if s != nil {
 		grad := l.b.BufferAt(n.grads[param])
-		if _, sliced := s.Sliced(&grad); sliced {
-			sides[0].shares = len(s.Devices)
+		if _, slices := s.Slices(&grad, -1); slices != nil {
+			sides[0].shares = slices
 			sides[0].resize(n.tiles.Cut(dag.WeightGradientPass))
 		}
 	}
-	if len(shape) == 1 && sides[0].shares == 0 {
+	if len(shape) == 1 && sides[0].shares == nil {
 		return nil
 	}
 	return sides

@@ -140,6 +140,7 @@ func TestFileErrors(t *testing.T) {
 		{"[[stage]]\nfrom = \"fc1\"\ndevice = \"gpu\"\nto = 3\n", "f.toml:4: stage 1: to: unknown key; known are from, device"},
 		{"[[stage]]\nfrom = \"fc1\"\ndevices = [\"a\", \"b\"]\nsum = \"rings\"\n", `f.toml:4: stage 1: sum = "rings": sum "rings" is not one of direct, ring, tree; did you mean ring`},
 		{"[[stage]]\nfrom = \"fc1\"\ndevices = [\"a\", \"b\"]\ndevice = \"a\"\n", `f.toml:4: stage 1: device = "a": write device or devices`},
+		{"[[stage]]\nfrom = \"fc1\"\ndevices = [\"a\", \"b\"]\nreplicas = 3\n", "f.toml:4: stage 1: replicas = 3: want a whole number from 0 to 2"},
 		{"[[stage]]\nfrom = \"fc1\"\ndevices = []\n", "f.toml:3: stage 1: devices = \"[]\": write the names of the devices that share the stage"},
 	} {
 		_, err := files.ParseLowering([]byte(c.src), "f.toml")
@@ -182,7 +183,7 @@ func FuzzParseLowering(f *testing.F) {
 	example := must.Get(os.ReadFile("../examples/lowering.toml"))(f)
 	f.Add(string(example))
 	f.Add(string(must.Get(os.ReadFile("../examples/stages.toml"))(f)))
-	f.Add("[[stage]]\nfrom = \"input\"\ndevices = [\"a\", \"b\"]\nalong = \"rows\"\nsum = \"ring\"\n")
+	f.Add("[[stage]]\nfrom = \"input\"\ndevices = [\"a\", \"b\"]\nalong = \"rows\"\nsum = \"ring\"\nreplicas = 2\n")
 	f.Add("micro_batches = 2\nstash = true\n[[stage]]\nfrom = \"input\"\ndevice = \"a\"\n[[stage]]\nfrom = \"fc1\"\ndevice = \"b\"\n")
 	f.Add("layer = {a = {samples = 3}, b = 4}\n")
 	f.Add("[layer.\"x y\"]\nsamples = 9223372036854775807\n")

@@ -66,6 +66,7 @@ func AddSimulateFlags(cmd *cobra.Command, o *Options, out *Output, dir string) {
 	Exclude(cmd, "epochs", "steps")
 	Exclude(cmd, "epochs", "graph")
 	Exclude(cmd, "epochs", "samples")
+	Exclude(cmd, "epochs", "inference")
 	Before(cmd, func() error {
 		switch {
 		case cmd.Flags().Changed("steps"):
