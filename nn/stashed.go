@@ -186,7 +186,12 @@ func stashDelay(l *dag.Lowering, stage int) int {
 func WeightVersions(l *dag.Lowering, batches int) (versions []int) {
 	for s := range l.Stages {
 		n := stashDelay(l, s) + 1
-		versions = append(versions, max(n, slices.Max(takeTurns(batches, n))+1))
+		if batches < n {
+			n += batches // those of the step become those of earlier ones at its end
+		} else {
+			n = slices.Max(takeTurns(batches, n)) + 1
+		}
+		versions = append(versions, n)
 	}
 	return versions
 }
