@@ -105,6 +105,8 @@ func pipelined(doc schedule.Doc, overlaps bool, ahead func(l *lane, lanes, batch
 //	1f1b         p - 1 - r
 //	interleaved  2(p - 1 - r) + (v - 1)p for v stages on a device; all where p does not divide the micro-batches, or is their number
 //
+// Where the next step waits for no weights of this one, 1f1b goes on without a gap: see overlapped.
+//
 // With forward time f and backward time b of a stage, equal on all devices, and free transfers, m micro-batches take (m + p - 1)(f + b)
 // with gpipe and 1f1b, and (m + (p - 1)/v)·v(f + b) interleaved, where f and b are times of one of the v stages.
 //
