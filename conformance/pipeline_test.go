@@ -301,3 +301,19 @@ func TestFlush(t *testing.T) {
 		}
 	}
 }
+
+// TestSumsBetweenRecomputedLayers: recomputed layers of the last micro-batch wait for sums of gradients, of which one has an accumulator of that micro-batch and the sum of two accumulators of
+// earlier ones. The orders of pipelines take it as a part of the last micro-batch, and give the bits of HEFT.
+func TestSumsBetweenRecomputedLayers(t *testing.T) {
+	n := newNetwork(t, branching, dag.Float32, 1)
+	l := fixtureLowering()
+	l.MicroBatches, l.Default.Recompute = 3, true
+	l.Stages = []dag.Stage{{From: "input", Device: "cpu.0"}, {From: "conv4", Device: "cpu.1"}}
+	n.lower(t, l)
+	want := n.execute(t, how{platform: machine(t, 2), policy: "heft"}).hash()
+	for _, order := range []string{"gpipe", "1f1b"} {
+		if got := n.execute(t, how{platform: machine(t, 2), policy: order}).hash(); got != want {
+			t.Errorf("%s: weights %.8s, want %.8s", order, got, want)
+		}
+	}
+}

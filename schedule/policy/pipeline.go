@@ -153,7 +153,7 @@ func (p *pipeline) levelsOf(stages, batches []int32, ahead func(*lane, int, int)
 // findBlocks gives each task its node, and lists the stages and micro-batches. The last micro-batch may complete a sum between two
 // tasks of its block, which then has the sum as well.
 func (p *pipeline) findBlocks() (stages, batches []int32) {
-	backward, within, precede := make([]bool, len(p.g.Tasks)), make([]bool, len(p.g.Tasks)), p.precedeBlocks()
+	backward, batch, precede := make([]bool, len(p.g.Tasks)), make([]int32, len(p.g.Tasks)), p.precedeBlocks()
 	for t := range p.g.Tasks {
 		of := &p.g.Tasks[t].Labels
 		switch of.Phase {
@@ -163,20 +163,21 @@ func (p *pipeline) findBlocks() (stages, batches []int32) {
 		default:
 			backward[t] = slices.ContainsFunc(p.g.Preds(dag.TaskID(t)), func(s int32) bool { return backward[s] })
 		}
-		if within[t] = p.inBlock(of); !within[t] {
-			last := int32(-1) // in program order
+		if !p.inBlock(of) {
+			last := int32(-1) // with the last micro-batch
 			for _, s := range p.g.Preds(dag.TaskID(t)) {
-				if precede[t] && within[s] {
-					last = max(last, s)
+				if precede[t] && batch[s] > 0 && (last < 0 || batch[s] >= batch[last]) {
+					last = s
 				}
 			}
-			if within[t] = last >= 0; within[t] {
-				p.node[t] = p.node[last]
+			if last >= 0 {
+				p.node[t], batch[t] = p.node[last], batch[last]
 			} else {
 				p.node[t] = p.newNode()
 			}
 			continue
 		}
+		batch[t] = of.MicroBatch
 		b := block{of.Stage, of.MicroBatch, backward[t]}
 		id, known := p.blocks[b]
 		if !known {
