@@ -24,8 +24,8 @@ import (
 func stashBytes(stage int) int64 { return int64(64 * (stage + 1)) }
 
 // pipelineOf is a training step of stages on devices in turn, in micro-batches. A stage takes a micro-batch 1 ms forward and 2 ms backward.
-// Nothing moves between stages: tasks follow each other.
-func pipelineOf(t testing.TB, devices, chunks, batches int) *dag.Graph {
+// Nothing moves between stages: tasks follow each other. Without updates no step waits for the one before.
+func pipelineOf(t testing.TB, devices, chunks, batches int, updates bool) *dag.Graph {
 	t.Helper()
 	b, stages := dag.NewBuilder("pipeline"), devices*chunks
 	stash, weights := map[[2]int]dag.BufferID{}, make([]dag.BufferID, stages)
@@ -57,6 +57,9 @@ func pipelineOf(t testing.TB, devices, chunks, batches int) *dag.Graph {
 		}
 	}
 	for s := range stages {
+		if !updates {
+			break
+		}
 		var all []dag.TaskID
 		for m := 1; m <= batches; m++ {
 			all = append(all, tasks[[2]int{s, m}])
@@ -88,7 +91,7 @@ func TestOrdersOfPipelines(t *testing.T) {
 		for i := range c.devices {
 			devices = append(devices, testmachine.GPU(fmt.Sprint("d", i)))
 		}
-		g := pipelineOf(t, c.devices, c.chunks, c.batches)
+		g := pipelineOf(t, c.devices, c.chunks, c.batches, true)
 		d := decided(t, program(g), how{platform: testmachine.Node(t, devices...), policy: c.order})
 		p, m, v := c.devices, c.batches, c.chunks
 		want := time.Duration(3*(m*v+p-1)) * time.Millisecond
@@ -112,6 +115,43 @@ func TestOrdersOfPipelines(t *testing.T) {
 			}
 			if bytes := d.Layouts(0)[1+r].ArenaBytes[layout.StepArena]; v == 1 && bytes != int64(held)*stashBytes(r) {
 				t.Errorf("%s: device %d keeps %d bytes, want %d of %d", what, r, bytes, held, stashBytes(r))
+			}
+		}
+	}
+}
+
+// TestStepsOfPipelinesOverlap: without updates to wait for, p devices with a stage each take m micro-batches of a step in m·(f + b) in the order 1f1b. To fill
+// and to drain the pipeline takes (p - 1)(f + b) once. The formula is the former. Stage s still holds p - s micro-batches at most. With fewer micro-batches than devices, and in other orders, a
+// step begins behind the last one.
+func TestStepsOfPipelinesOverlap(t *testing.T) {
+	for _, c := range []struct {
+		order            string
+		devices, batches int
+		overlaps         bool
+	}{{"1f1b", 4, 8, true}, {"1f1b", 3, 7, true}, {"1f1b", 5, 5, true}, {"1f1b", 5, 3, false}, {"gpipe", 4, 8, false}} {
+		what := fmt.Sprintf("%s on %d devices, %d micro-batches", c.order, c.devices, c.batches)
+		var devices []platform.Device
+		for i := range c.devices {
+			devices = append(devices, testmachine.GPU(fmt.Sprint("d", i)))
+		}
+		g := pipelineOf(t, c.devices, 1, c.batches, false)
+		d := decided(t, program(g), how{platform: testmachine.Node(t, devices...), policy: c.order})
+		if overlaps := d.Graphs[0].Plan.Lags != nil; overlaps != c.overlaps {
+			t.Errorf("%s: steps overlap %v, want %v", what, overlaps, c.overlaps)
+		} else if !overlaps {
+			continue
+		}
+		p, m := c.devices, c.batches
+		five := simulated(t, d, 0, 5)
+		if want := time.Duration(3*(5*m+p-1)) * time.Millisecond; five.Makespan != want {
+			t.Errorf("%s: five steps take %v, want %v", what, five.Makespan, want)
+		}
+		if of, ok := strategy.StepOf(d.Problem(0, 1, false), d.Graphs[0].Plan, nil, nil); !ok || math.Abs(of.Seconds-0.003*float64(m)) > 1e-12 {
+			t.Errorf("%s: the formula says %+v", what, of)
+		}
+		for r := range p {
+			if got := heldAtOnce(five, g, r, p); got != p-r {
+				t.Errorf("%s: device %d holds %d micro-batches at once, want %d", what, r, got, p-r)
 			}
 		}
 	}
@@ -156,7 +196,7 @@ func TestOrdersRefuseStages(t *testing.T) {
 		{"1f1b", 2, `policy 1f1b: "d0" has 2 stages, and 1f1b orders devices of one stage; write order interleaved or gpipe`},
 		{"interleaved", 1, `policy interleaved: "d0" has stages [1]; interleaved wants the devices in turn, as in a, b, a, b`},
 	} {
-		priced := must.Get(schedule.Price(program(pipelineOf(t, 2, c.chunks, 3)), p, schedule.Unbound))(t)
+		priced := must.Get(schedule.Price(program(pipelineOf(t, 2, c.chunks, 3, true)), p, schedule.Unbound))(t)
 		_, err := priced.Decide(schedule.Choice{Policy: must.Get(policy.ByName(c.order))(t)})
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%s with %d stages on each device: %v, want %s", c.order, c.chunks, err, c.want)
@@ -258,6 +298,22 @@ func TestFlush(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestSumsBetweenRecomputedLayers: recomputed layers of the last micro-batch wait for sums of gradients, of which one has an accumulator of that micro-batch and the sum of two accumulators of
+// earlier ones. The orders of pipelines take it as a part of the last micro-batch, and give the bits of HEFT.
+func TestSumsBetweenRecomputedLayers(t *testing.T) {
+	n := newNetwork(t, branching, dag.Float32, 1)
+	l := fixtureLowering()
+	l.MicroBatches, l.Default.Recompute = 3, true
+	l.Stages = []dag.Stage{{From: "input", Device: "cpu.0"}, {From: "conv4", Device: "cpu.1"}}
+	n.lower(t, l)
+	want := n.execute(t, how{platform: machine(t, 2), policy: "heft"}).hash()
+	for _, order := range []string{"gpipe", "1f1b"} {
+		if got := n.execute(t, how{platform: machine(t, 2), policy: order}).hash(); got != want {
+			t.Errorf("%s: weights %.8s, want %.8s", order, got, want)
 		}
 	}
 }

@@ -91,8 +91,7 @@ func TestNamedStrategyWins(t *testing.T) {
 	w := &train.Workload{Model: must.Get(models.ByName("lenet5"))(t), Platform: p, Options: train.Options{Batch: 8, OtherMachine: true}}
 	must.Do(t, w.Lower())
 	s := must.Get(w.Space(p, "", tiling.Of(tiling.Base{Kind: tiling.Whole})))(t).Space
-	s.Devices, s.Strategies, s.Ranked, s.Shares = []string{""}, nil, nil, nil
-	s.Neighbourhoods = []space.Neighbourhood{func(space.Choice, string) ([]space.Choice, error) { return nil, nil }}
+	s.Devices, s.Strategies, s.Ranked, s.Shares, s.Neighbourhoods = []string{""}, nil, nil, nil, nil
 	wins := ""
 	for _, name := range []string{"gpipe:2x4", "1f1b:2x4", "data-parallel:2"} {
 		s.Named = [][]space.Choice{{{Strategy: name}}}

@@ -70,6 +70,7 @@
 //
 // In a plan with lags the passes over the lists are periods: in period k a task with lag l works on step k − l, or rests where there is no such step, and is counted
 // in any case. A predecessor d steps back with lag m is then d + l − m periods back. Tasks that rest make their waits, too.
+// A batch of a device has tasks of one lag, and while it rests the device issues its event alone.
 //
 // Go's atomics are sequentially consistent and synchronise: a load that sees a store sees
 // everything the storing goroutine wrote before it. A predecessor's kernel writes before its

@@ -59,7 +59,7 @@
 // With [dag.Lowering.Stages] consecutive layers run on one device each, with their gradients and updates. The tasks of a stage are placed there
 // and say its number: see stages.go. They are the tasks of the lowering without stages, and so give the same bits. Only recomputation differs: what
 // passes from stage to stage is kept. With [dag.Lowering.Stash] micro-batches are mini-batches with updates of their own, and stages keep the
-// weights of their forward passes: see stash.go.
+// weights of their forward passes, from step to step: "state.conv1.weight.version1" is conv1.weight one update before. See stash.go.
 //
 // Several devices may share a stage, along samples (replicas), outputs (each has a part of the weights) or rows (parts of images with their halos). Tiles do not cross the bounds of their
 // parts. These are cuts with a place: no layer has code for them, and halos, parts of activations and updated weights are transfers as any. Sums over the devices are tasks "add" and "sum" in a fixed

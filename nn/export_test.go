@@ -27,6 +27,9 @@ func (s *Stage) InElems() int { return s.inElems() }
 // Extents of a sample are its channels, rows and columns.
 var ExtentsOf = extents
 
+// TakeTurns are the turns of mini-batches in buffers.
+var TakeTurns = takeTurns
+
 // StatesOf are the buffers that an optimiser keeps per parameter.
 func StatesOf(o Optimizer) []string { return o.states() }
 

@@ -93,3 +93,14 @@ func (l *lowerer) stage() (err error) {
 	l.graph, err = b.Build()
 	return err
 }
+
+// declareAll adds the buffers of a graph with their ids.
+func declareAll(to *dag.Builder, g *dag.Graph) {
+	for _, buffer := range g.Buffers {
+		if buffer.ViewOf != none {
+			to.View(buffer.Name, buffer.ViewOf, buffer.Shape...)
+		} else {
+			to.Buffer(buffer)
+		}
+	}
+}

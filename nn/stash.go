@@ -18,8 +18,8 @@ import (
 // and changes the copy. It takes the place of the version of its own mini-batch, that no later one needs. So there are p - s versions of each parameter, or p with
 // vertical sync.
 //
-// A step begins with the versions of the step before. The latest one is the parameter, and older ones are states of the training,
-// which a checkpoint has and which begin as copies of the parameter. So the delays go on from step to step, whether the pipeline has been empty in between or not,
+// A step begins with the versions of the step before. The latest one is the parameter. Older ones are states of the training:
+// a checkpoint has them, and they begin as copies of the parameter. So the delays go on from step to step, whether the pipeline has been empty in between or not,
 // and in steps of any number of mini-batches.
 //
 // The mini-batches of a step are lowered one by one, each with buffers of its own, and updates included. The whole is the sequence of their tasks.

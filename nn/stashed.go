@@ -67,17 +67,6 @@ func (l *lowerer) stash() (err error) {
 	return err
 }
 
-// declareAll adds the buffers of a graph with their ids.
-func declareAll(to *dag.Builder, g *dag.Graph) {
-	for _, buffer := range g.Buffers {
-		if buffer.ViewOf != none {
-			to.View(buffer.Name, buffer.ViewOf, buffer.Shape...)
-		} else {
-			to.Buffer(buffer)
-		}
-	}
-}
-
 // findSlots finds the slot of each task. A sum of accumulators belongs to the pass that it follows.
 func (s *stashing) findSlots() {
 	s.slot = make([]int, len(s.from.Tasks))
@@ -163,7 +152,7 @@ func (s *stashing) ofBatch(b dag.BufferID) (name [2]string, batch int) {
 	return [2]string{of.Name[:at], of.Name[at+digits:]}, number - 1
 }
 
-// takeTurns numbers mini-batches from 0 on so that those of one number are at least some mini-batches apart, also from one step to the next. It takes the fewest numbers.
+// takeTurns numbers mini-batches from 0 on. Equal numbers are at least some mini-batches apart, also from one step to the next. It takes the fewest numbers.
 func takeTurns(batches, apart int) (turn []int) {
 	groups := max(1, batches/apart)
 	for g := range groups {
@@ -186,7 +175,12 @@ func stashDelay(l *dag.Lowering, stage int) int {
 func WeightVersions(l *dag.Lowering, batches int) (versions []int) {
 	for s := range l.Stages {
 		n := stashDelay(l, s) + 1
-		versions = append(versions, max(n, slices.Max(takeTurns(batches, n))+1))
+		if batches < n {
+			n += batches // new ones take the places of older ones at the end of the step
+		} else {
+			n = slices.Max(takeTurns(batches, n)) + 1
+		}
+		versions = append(versions, n)
 	}
 	return versions
 }
@@ -266,8 +260,8 @@ func (s *stashing) buffer(b dag.BufferID) dag.BufferID {
 	return s.viewed(id, b, named(b))
 }
 
-// weight is the buffer of a version of a parameter, for a task of its stage. The parameter itself has the version with which a step begins, and that with
-// which it ends.
+// weight is the buffer of a version of a parameter, for a task of its stage. At the begin and at the end of a step the parameter itself has the
+// latest version.
 func (s *stashing) weight(at weightAt, task *dag.Task) dag.BufferID {
 	of := s.from.Buffers[at.parameter]
 	delay := s.delay(task)

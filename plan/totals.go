@@ -66,8 +66,8 @@ type Totals struct {
 	// the steps that train, but the first of each graph. It is zero where only first steps ran.
 	Counted Counted
 
-	// Main is the schedule of one recorded piece of the program's first graph, that with
-	// the median step time, and Report its energy: what figures and comparisons show.
+	// Main is the schedule of one recorded piece of the program's first graph. Of the longest of the last
+	// pieces it is the one with the median step time. Report is its energy. Figures and comparisons show both.
 	Main   *schedule.Schedule
 	Report *energy.Report
 	// Epoch and First are the epoch of Main in an executed run, and the training step that
@@ -283,7 +283,8 @@ func (o *Totals) Include(other *Totals) {
 // chooseMain takes in one more recorded piece of the first graph.
 func (o *Totals) chooseMain(a Accounted) {
 	o.recent = last(o.recent, a)
-	byStep := slices.Clone(o.recent)
+	most := slices.MaxFunc(o.recent, func(a, b Accounted) int { return cmp.Compare(a.Schedule.Steps, b.Schedule.Steps) }).Schedule.Steps
+	byStep := slices.DeleteFunc(slices.Clone(o.recent), func(a Accounted) bool { return a.Schedule.Steps < most })
 	slices.SortStableFunc(byStep, func(a, b Accounted) int { return cmp.Compare(StepTime(a.Schedule), StepTime(b.Schedule)) })
 	median := byStep[len(byStep)/2]
 	o.Main, o.Report, o.Epoch, o.First = median.Schedule, median.Report, median.Epoch, median.First

@@ -99,6 +99,14 @@ func TestResume(t *testing.T) {
 	adam := must.Get(nn.OptimizerByName("adam"))(t)
 	momentum := nn.SGD{LearningRate: 0.03125, Momentum: 0.75, Nesterov: true}
 	tracked := must.Get(nn.New("tracked", []int{1, 8, 8}, layers.Conv2D{Filters: 5, Kernel: 3}, layers.BatchNorm{}, layers.ReLU{}, layers.Dropout{P: 0.25}, layers.Flatten{}, layers.Dense{Outputs: 10}))(t)
+	// 7 samples are 4 mini-batches, or 2 in the last step of an epoch, of which the stages have 3, 2 and 1 versions.
+	stashed := func(devices ...string) *dag.Lowering {
+		l := &dag.Lowering{MicroBatches: 4, Stash: true, Order: "1f1b"}
+		for i, d := range devices {
+			l.Stages = append(l.Stages, dag.Stage{From: []string{"input", "conv2", "fc1"}[i], Device: d})
+		}
+		return l
+	}
 	for name, c := range map[string]struct {
 		p     *platform.Platform
 		o     Options
@@ -112,6 +120,8 @@ func TestResume(t *testing.T) {
 		"GPU, Adam":                     {p: emulated, o: Options{Optimizer: adam.New(), Record: 1}, as: nn.Defaults{}},
 		"GPU, momentum, by a policy":    {p: emulated, o: Options{Optimizer: momentum, Policy: policy("dmdar"), Type: dag.Float64}, as: nn.Defaults{}},
 		"GPU, a cosine over epochs":     {p: emulated, o: Options{Record: 1}, as: nn.Defaults{Schedule: nn.Schedule{Kind: "cosine", Over: 2}, Loss: nn.Loss{Name: "mse"}}},
+		"cores, stashed weights":        {p: cores, o: Options{Optimizer: momentum, Lowering: stashed("cpu.0", "cpu.1")}},
+		"GPU, stashed weights":          {p: emulated, o: Options{Optimizer: momentum, Lowering: stashed("cpu.0", "gpu", "cpu.1"), Record: 1}},
 		"cores, all that changes steps": {p: cores, o: Options{Optimizer: nn.DefaultAdamW(), Policy: policy("eager")}, as: nn.Defaults{
 			Schedule: nn.Schedule{Kind: "cosine", Over: 17, PerStep: true, Warmup: 3, From: 0.25}, Loss: nn.Loss{LabelSmoothing: 0.125}, ClipNorm: 0.5}},
 	} {

@@ -95,7 +95,7 @@ as a pipeline: a worker then has tasks of several steps in progress, and buffers
 versions as that takes ("lags" and "copies" in plan.json). The plans of all policies and
 published strategies are where it begins. Its bound holds however many steps overlap; there is
 no certificate of it. A graph file can be simulated, and not executed; plans of a network that have
-lags are executed on cores of one memory, and simulated on any machine.
+lags, such as those of 1f1b with stashed weights, are executed.
 
 With a --plan and an --objective the tasks of the file stay where they are, in their order, and
 get the clocks that are best for them, by linear programming. It says how far these may be from

@@ -195,7 +195,7 @@ func compareRuns(old, now *record.Manifest, dir, out string) ([]repeatRow, error
 			repeatRow{what: "weights", same: old.WeightsHash == now.WeightsHash, note: fmt.Sprintf("%.12s, then %.12s", old.WeightsHash, now.WeightsHash)},
 			repeatRow{what: "final loss", same: old.FinalLoss.Same(now.FinalLoss), note: fmt.Sprintf("%v, then %v", old.FinalLoss, now.FinalLoss)})
 		files = []string{rundir.GraphFile, record.StepsFile}
-		if len(old.Resumed) == 0 { // else the prediction covers the last part only
+		if len(old.Resumed) == 0 && showSteps(dir) == showSteps(out) { // else the prediction covers the last part only, or steps between two checkpoints by the clock
 			files = append(files, rundir.PredictedFile)
 		}
 		if static, err := old.Options.Planned(); err != nil {
@@ -217,6 +217,15 @@ func compareRuns(old, now *record.Manifest, dir, out string) ([]repeatRow, error
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// showSteps is how many steps the schedule of a run shows.
+func showSteps(dir string) int {
+	s, err := cli.ReadJSON[record.Summary](filepath.Join(dir, record.SummaryFile))
+	if err != nil || s.Shown == nil {
+		return 0
+	}
+	return s.Shown.Steps
 }
 
 // compareFiles compares one file of both directories byte by byte.

@@ -17,10 +17,13 @@ func TestStages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	file := "micro_batches = 4\norder = \"gpipe\"\n[[stage]]\nfrom = \"conv1\"\ndevice = \"gpu\"\n[[stage]]\nfrom = \"fc1\"\ndevice = \"cpu.1\"\n"
 	must.Do(t, os.WriteFile("stages.toml", []byte(file), 0o644))
+	must.Do(t, os.WriteFile("stash.toml", []byte("stash = true\n"+strings.Replace(file, "gpipe", "1f1b", 1)), 0o644))
+	must.Do(t, os.WriteFile("sync.toml", []byte("vertical_sync = true\n"+file), 0o644))
 	const simulate = "simulate --model lenet5 --platform emulated --out e "
 	for args, want := range map[string][]string{
 		"--lowering stages.toml":               {"gpipe", "stages    from conv1 on gpu, from fc1 on cpu.1; 4 micro-batches\n", "for a step, by a formula and not simulated: 5 times ", "; bubble 1/5\n"},
 		"--lowering stages.toml --policy 1f1b": {"1f1b", "from fc1 on cpu.1; 4 micro-batches\n"},
+		"--lowering stash.toml":                {"1f1b", "; 4 mini-batches, with 2, 1 versions of the weights\n", ": 4 times ", "; bubble 0/4\n", "tasks run up to 1 step behind others\n"},
 		"--policy Interleaved:2x2x4":           {"interleaved", "stages    from input on gpu, from ", "; 4 micro-batches\n", "; bubble 1/9\n"},
 		"--policy Data-Parallel:2:tree":        {"heft", "stages    from input on gpu + cpu (samples shared, sums tree); without", " of the slowest shares, ", " of gradients\n"},
 		"--policy owt:3":                       {"heft", "from input on gpu + cpu.0 + cpu.1 (samples shared, sums ring), from flatten1 on gpu + cpu.0 + cpu.1 (outputs shared, sums ring); ", " of messages, "},
@@ -58,6 +61,7 @@ func TestStages(t *testing.T) {
 		"--policy 1f1b:4x8":                        `1f1b:4x8: 4 devices are asked for: "emulated" has 3 units; take fewer`,
 		"--policy 1f1b:2x4 --lowering best":        "--lowering best and --policy 1f1b:2x4 exclude each other",
 		"--policy 1f1b:2x4 --lowering stages.toml": "with the lowering of stages.toml: 1f1b:2x4: the lowering has stages of its own",
+		"--lowering sync.toml":                     "sync.toml:1: vertical_sync = true: only stashed weights have versions; write stash = true, or leave the line out",
 		"--devices cpu --lowering stages.toml":     `lowering: stage 1, from "conv1": device "gpu" is not one of cpu, cpu.0, cpu.1`,
 	} {
 		r := dahl(t, t.Context(), strings.Fields(simulate+args)...)
@@ -65,7 +69,7 @@ func TestStages(t *testing.T) {
 			t.Errorf("%s: exit code %d, want 2\n%s%s", args, r.code, r.stdout, r.stderr)
 		}
 	}
-	if files := must.Get(os.ReadDir("."))(t); len(files) != 1 {
+	if files := must.Get(os.ReadDir("."))(t); len(files) != 3 {
 		t.Errorf("files %v", files)
 	}
 }

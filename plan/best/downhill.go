@@ -112,7 +112,8 @@ func (f *finder) similar(ctx context.Context, c *candidate, most int) (some []sp
 // such neighbours, or no such tiles.
 func (f *finder) changed(c space.Choice, random *rand.Rand) space.Choice {
 	var all []space.Choice
-	if c.Strategy == "" && (len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0) {
+	switch {
+	case c.Strategy == "" && (len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0):
 		sets := f.otherUnits(c.Devices)
 		if near := f.nearUnits(c.Devices); f.space.Estimate != nil && len(near) > 0 && random.IntN(2) == 0 {
 			sets = near
@@ -120,7 +121,7 @@ func (f *finder) changed(c space.Choice, random *rand.Rand) space.Choice {
 		for _, set := range sets {
 			all = append(all, space.Choice{Devices: set, Tiles: c.Tiles})
 		}
-	} else {
+	case len(f.space.Neighbourhoods) > 0:
 		through := f.space.Neighbourhoods[random.IntN(len(f.space.Neighbourhoods))]
 		all, _ = through(c, f.space.Layers[random.IntN(len(f.space.Layers))])
 	}

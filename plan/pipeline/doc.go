@@ -25,6 +25,5 @@
 // # Limits
 //
 // Copy engines and the sharing of links between transfers at one time are left out: a transfer takes some times as long as it would on an idle
-// route. So the simulated period may be longer. Memory is not bounded. A plan with lags is executed on cores of one memory
-// only, and simulated on any machine.
+// route. So the simulated period may be longer. Memory is not bounded.
 package pipeline

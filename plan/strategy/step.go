@@ -17,14 +17,14 @@ import (
 //	(m·v + p - 1)·t + the exchange of gradients of a stage
 //
 // as if all stages were equal. Updates count as well. The bubble, (p - 1)/(m·v + p - 1) of the first term, is when a place has nothing to do. The slowest stage
-// takes as long as the slowest of its devices, and for its messages. Without a pipeline the stages follow each other, and their times add up.
+// takes as long as the slowest of its devices, and for its messages. Where steps overlap there is no bubble: a step takes m·v·t. Without a pipeline the stages follow each other, and their times add up.
 type Step struct {
 	Seconds               float64
 	Places, Each, Batches int     // p, v, m
 	Slowest               float64 // t, or the slowest shares of all stages without a pipeline
 	Messages              float64 // of the slowest stage and one micro-batch, in Slowest; or of all stages and micro-batches, not in Slowest
 	Gradients             float64 // of a step
-	Pipeline              bool
+	Pipeline, Overlaps    bool
 }
 
 // StepOf is the formula for a plan of a graph with stages; nil stands for the lowering of a graph that no network made, and a nil network for free messages. False
@@ -35,7 +35,7 @@ func StepOf(p *schedule.Problem, plan *schedule.Plan, l *dag.Lowering, n *Networ
 		return of, false
 	}
 	_, err := policy.PipelineByName(plan.Policy)
-	of = Step{Places: lanes, Each: (len(shares) + lanes - 1) / lanes, Batches: max(1, batches), Pipeline: err == nil && batches > 0}
+	of = Step{Places: lanes, Each: (len(shares) + lanes - 1) / lanes, Batches: max(1, batches), Pipeline: err == nil && batches > 0, Overlaps: plan.Lags != nil}
 	if !of.Pipeline && (lanes > 1 || n == nil) {
 		return of, false
 	}
@@ -61,7 +61,15 @@ func StepOf(p *schedule.Problem, plan *schedule.Plan, l *dag.Lowering, n *Networ
 }
 
 // Times is how often the slowest stage counts in a pipeline.
-func (s *Step) Times() int { return s.Batches*s.Each + s.Places - 1 }
+func (s *Step) Times() int { return s.Batches*s.Each + s.Gaps() }
+
+// Gaps is how many passes of the slowest stage a place has nothing to do for.
+func (s *Step) Gaps() int {
+	if s.Overlaps {
+		return 0
+	}
+	return s.Places - 1
+}
 
 // sharesOf lists for how many seconds of a step the slowest device of each stage is busy, and counts the places of the pipeline and
 // the micro-batches. A place is a device with stages, or the devices with a share of these. Units of a device share its part of a stage evenly.

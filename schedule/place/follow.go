@@ -11,7 +11,8 @@ import (
 )
 
 // followTransfers takes the order of transfers on the engines from a plan that lists them. The plan must list exactly
-// the transfers of the placed graph, each on an engine that can make it. The dependences must allow the order.
+// the transfers of the placed graph, each on an engine that can make it, or on any. The dependences must allow the order. What the plan
+// leaves to any engine stays where the estimate has it, if the platform limits its engines: the plan may be for one that does not say how many there are.
 func (pg *Graph) followTransfers() error {
 	plan := pg.plan
 	if err := pg.checkOutside(); err != nil || plan.Transfers == nil {
@@ -22,7 +23,7 @@ func (pg *Graph) followTransfers() error {
 	for l := workers; l < len(order); l++ {
 		order[l] = nil
 	}
-	seen, named := make([]bool, pg.NumTasks()), pg.copiesByName()
+	seen, named, anywhere := make([]bool, pg.NumTasks()), pg.copiesByName(), make([]bool, pg.NumTasks())
 	for _, engine := range plan.Transfers {
 		l := slices.IndexFunc(pg.lanes, func(l Lane) bool { return l.Worker < 0 && l.Name == engine.Engine })
 		if l < 0 && engine.Engine != anyEngine {
@@ -37,7 +38,7 @@ func (pg *Graph) followTransfers() error {
 				return fmt.Errorf("the plan lists %q twice", engine.Transfers[i].Name)
 			}
 			seen[t] = true
-			if l != noLane {
+			if anywhere[t] = l == noLane; !anywhere[t] {
 				order[l] = append(order[l], t)
 			}
 		}
@@ -45,6 +46,13 @@ func (pg *Graph) followTransfers() error {
 	for t, m := range pg.moves {
 		if m != nil && !seen[t] {
 			return fmt.Errorf("the plan lists transfers and leaves out %q", pg.Name(dag.TaskID(t)))
+		}
+	}
+	for l := workers; l < len(order); l++ {
+		for _, t := range pg.Order[l] {
+			if anywhere[t] {
+				order[l] = append(order[l], t)
+			}
 		}
 	}
 	if _, stuck := pg.sort(order); stuck >= 0 {
@@ -87,10 +95,7 @@ func (pg *Graph) listedTransfer(named map[string]dag.TaskID, lane int, c *Planne
 	if is := pg.plannedTransfer(m); !is.equal(c) {
 		return 0, fmt.Errorf("the plan lists %q with %s; its placement of the tasks needs %s", c.Name, c, &is)
 	}
-	if _, limited := groupOf(pg.p, m); lane == noLane && limited || lane != noLane && !pg.Reaches(lane, m) {
-		if lane == noLane {
-			return 0, fmt.Errorf("the plan gives %q to any engine, and those that reach from memory %q to %q are limited", c.Name, c.From, c.To)
-		}
+	if lane != noLane && !pg.Reaches(lane, m) {
 		return 0, fmt.Errorf("the plan gives %q to engine %q, which does not reach from memory %q to %q", c.Name, pg.lanes[lane].Name, c.From, c.To)
 	}
 	return t, nil

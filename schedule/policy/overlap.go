@@ -14,7 +14,7 @@ import (
 //
 // A step of m micro-batches has 2m slots. On lane r of p, micro-batch j goes forward in slot 2j + r, and backward in 2j + 2(p - 1) - r + 1, which may be one of the next
 // step. Other tasks have the last slot of what they follow. A worker begins its periods with its lane, and a lag is the number of
-// periods from there to the slot. Nil means that the graph has fewer micro-batches than lanes, or that its steps cannot overlap so.
+// periods from there to the slot. Nil means that it has fewer micro-batches than lanes, or other dependences.
 func (p *pipeline) overlapped(plan *schedule.Plan, stages, batches []int32) *schedule.Plan {
 	last, size := len(p.lanes)-1, 2*len(batches)
 	if last == 0 || len(batches) <= last || slices.ContainsFunc(p.lanes, func(l *lane) bool { return len(l.stages) != 1 }) {

@@ -105,6 +105,8 @@ func pipelined(doc schedule.Doc, overlaps bool, ahead func(l *lane, lanes, batch
 //	1f1b         p - 1 - r
 //	interleaved  2(p - 1 - r) + (v - 1)p for v stages on a device; all where p does not divide the micro-batches, or is their number
 //
+// Where the next step waits for no weights of this one, 1f1b goes on without a gap: see overlapped.
+//
 // With forward time f and backward time b of a stage, equal on all devices, and free transfers, m micro-batches take (m + p - 1)(f + b)
 // with gpipe and 1f1b, and (m + (p - 1)/v)·v(f + b) interleaved, where f and b are times of one of the v stages.
 //
@@ -151,7 +153,7 @@ func (p *pipeline) levelsOf(stages, batches []int32, ahead func(*lane, int, int)
 // findBlocks gives each task its node, and lists the stages and micro-batches. The last micro-batch may complete a sum between two
 // tasks of its block, which then has the sum as well.
 func (p *pipeline) findBlocks() (stages, batches []int32) {
-	backward, within, precede := make([]bool, len(p.g.Tasks)), make([]bool, len(p.g.Tasks)), p.precedeBlocks()
+	backward, batch, precede := make([]bool, len(p.g.Tasks)), make([]int32, len(p.g.Tasks)), p.precedeBlocks()
 	for t := range p.g.Tasks {
 		of := &p.g.Tasks[t].Labels
 		switch of.Phase {
@@ -161,20 +163,21 @@ func (p *pipeline) findBlocks() (stages, batches []int32) {
 		default:
 			backward[t] = slices.ContainsFunc(p.g.Preds(dag.TaskID(t)), func(s int32) bool { return backward[s] })
 		}
-		if within[t] = p.inBlock(of); !within[t] {
-			last := int32(-1) // in program order
+		if !p.inBlock(of) {
+			last := int32(-1) // with the last micro-batch
 			for _, s := range p.g.Preds(dag.TaskID(t)) {
-				if precede[t] && within[s] {
-					last = max(last, s)
+				if precede[t] && batch[s] > 0 && (last < 0 || batch[s] >= batch[last]) {
+					last = s
 				}
 			}
-			if within[t] = last >= 0; within[t] {
-				p.node[t] = p.node[last]
+			if last >= 0 {
+				p.node[t], batch[t] = p.node[last], batch[last]
 			} else {
 				p.node[t] = p.newNode()
 			}
 			continue
 		}
+		batch[t] = of.MicroBatch
 		b := block{of.Stage, of.MicroBatch, backward[t]}
 		id, known := p.blocks[b]
 		if !known {

@@ -30,7 +30,7 @@ func StepText(s *strategy.Step) string {
 		says += fmt.Sprintf(", %s of gradients", text(s.Gradients))
 	}
 	if s.Pipeline {
-		says += fmt.Sprintf("; bubble %d/%d", s.Places-1, s.Times())
+		says += fmt.Sprintf("; bubble %d/%d", s.Gaps(), s.Times())
 	}
 	return says
 }
