@@ -105,7 +105,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	mustRun(t, strings.Fields("simulate --platform laptop --model tiny.toml --policy heft --steps 1 --out sim")...)
 	before := listing(t)
 	for line, want := range map[string]string{
-		"evaluate":                    "the directory of a training, or a file of weights",
+		"evaluate":                    "the directory of a training, a file of weights, or an .onnx file; no argument is given",
 		"evaluate nowhere":            "nowhere: no such directory or file",
 		"evaluate sim":                "sim has no weights.npz: it is a run of simulate",
 		"evaluate w.npz":              "w.npz has weights without their network; name it with --model",
