@@ -29,6 +29,7 @@ type evaluation struct {
 	given   flags.Options // by flags
 	workers int
 	save    string
+	outputs string
 	out     flags.Output
 }
 
@@ -73,6 +74,7 @@ inference, predicted before and measured after, as execute does. The directory h
 	f.IntVar(&e.given.Batch, "batch", 0, "`samples` per step (default: the run's; of a file the model's)")
 	f.IntVar(&e.workers, "workers", 0, fmt.Sprintf("`cores` of the processor to use, at most %d for each that there is (default: all of the platform's)", execute.MaxWorkersPerCore))
 	flags.AddSaveFlag(cmd, &e.save)
+	f.StringVar(&e.outputs, "outputs", "", "write the outputs of the network for all samples, before any softmax, to an .npz `file`")
 	flags.AddOutputFlags(cmd, &e.out, "dahl-evaluate")
 	return cmd
 }
@@ -109,7 +111,7 @@ func (e *evaluation) run(ctx context.Context, stdout io.Writer) error {
 	}
 	defer t.Close()
 	t.Predicted = predicted
-	if err := w.checkSave(e.save, e.out.Dir); err != nil {
+	if err := cmp.Or(w.checkSave(e.save, e.out.Dir), cli.CheckWritable(e.outputs)); err != nil {
 		return err
 	}
 	begun, err := t.begins(ctx, evaluateCommand)
@@ -120,7 +122,7 @@ func (e *evaluation) run(ctx context.Context, stdout io.Writer) error {
 	if err := t.evaluate(ctx); err != nil {
 		return err
 	}
-	if err := t.save(e.save); err != nil {
+	if err := cmp.Or(t.save(e.save), t.saveOutputs(e.outputs)); err != nil {
 		return err
 	}
 	dir, err := record.CreateRun(e.out.Dir, begun)
@@ -179,6 +181,7 @@ func (e *evaluation) options() (*flags.Options, error) {
 		o.Plan, o.Recorded = e.given.Plan, nil
 	}
 	o.DType, o.Batch, o.Workers = cmp.Or(e.given.DType, o.DType), cmp.Or(e.given.Batch, o.Batch), e.workers
+	o.Outputs = e.outputs != ""
 	o.Args, o.Epochs, o.Inference, o.ContinueOnNaN, o.Checkpoint = e.given.Args, 1, true, true, flags.NeverCheckpoint
 	return o, nil
 }

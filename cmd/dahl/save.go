@@ -9,6 +9,7 @@ import (
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
 	"dahl/nn/files"
+	"dahl/nn/npz"
 	"dahl/nn/weights"
 	"dahl/rundir/durable"
 )
@@ -39,4 +40,12 @@ func (t *trainer) save(path string) error {
 		}
 		return weights.FormatOf(path).Encode(out, t.Weights())
 	})
+}
+
+// saveOutputs writes the outputs of an evaluation. An empty path means that nobody asks.
+func (t *trainer) saveOutputs(path string) error {
+	if path == "" {
+		return nil
+	}
+	return durable.Write(path, func(out io.Writer) error { return npz.Encode(out, []npz.Array{t.Outputs()}) })
 }
