@@ -29,6 +29,7 @@ type feeder struct {
 	stop    bool         // at a loss that is not finite
 	results []StepResult // by step of the segment
 	said    []Prediction // by position of the data set; nil means that no outputs are asked for
+	outputs []byte       // of all samples of the data set; empty means that they are not kept
 }
 
 // StepResult is the report of one step.

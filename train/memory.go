@@ -115,6 +115,7 @@ func (w *Workload) needs() []budget.Need {
 		{Bytes: arenas[layout.DataArena], For: "samples and labels", Lower: smallerLimit},
 		{Bytes: ahead, For: "samples read ahead", Lower: smallerBatch},
 		{Bytes: order, For: "the order of the samples", Lower: smallerLimit},
+		{Bytes: w.outputBytes(), For: "the outputs of all samples"},
 		{Bytes: arenas[layout.NetworkArena], For: "weights and optimiser state"},
 		{Bytes: kept, For: "a copy of these"},
 		{Bytes: arenas[layout.StepArena], For: "activations and gradients", Lower: smallerBatch},

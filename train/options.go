@@ -33,6 +33,8 @@ type Options struct {
 	// Evaluate says that nothing is trained: the test set goes through the network with its first weights, and
 	// [Trainer].Predictions has what the network says.
 	Evaluate bool
+	// Outputs says that an evaluation keeps all outputs of the network, for [Trainer.Outputs].
+	Outputs bool
 
 	// Devices is the list by which the platform was chosen from another one, as
 	// [dahl/platform.Platform.Select] takes it. Empty means that it is whole.

@@ -2,10 +2,12 @@ package train
 
 import (
 	"math"
+	"unsafe"
 
 	"dahl/dag"
 	"dahl/kernels/calls"
 	"dahl/nn/data"
+	"dahl/nn/npz"
 )
 
 // Prediction is the class that a network predicts for one position of a sample.
@@ -17,11 +19,37 @@ type Prediction struct {
 // noteOutputs takes down what the outputs of a step say of its samples.
 func (f *feeder) noteOutputs(step int, outputs *calls.Arg) {
 	batch := data.Batch(f.order, f.batch, step)
+	if len(f.outputs) > 0 {
+		f.keepOutputs(batch, unsafe.Slice((*byte)(outputs.First), int64(outputs.Elems)*f.dtype.SizeBytes()))
+	}
 	if f.dtype == dag.Float64 {
 		noteRows(f, batch, calls.Data[float64](outputs))
 	} else {
 		noteRows(f, batch, calls.Data[float32](outputs))
 	}
+}
+
+// keepOutputs copies the outputs of a step into the outputs of the data set.
+func (f *feeder) keepOutputs(batch []int32, outputs []byte) {
+	size := len(outputs) / len(batch)
+	for k, sample := range batch {
+		copy(f.outputs[int(sample)*size:], outputs[k*size:][:size])
+	}
+}
+
+// outputBytes is the size of all outputs of an evaluation, where they are kept.
+func (w *Workload) outputBytes() int64 {
+	if !w.Options.Outputs {
+		return 0
+	}
+	return int64(len(w.Data.Test.Labels)*w.Model.Classes()) * w.Options.Type.SizeBytes()
+}
+
+// Outputs are the outputs of the network for all samples of an evaluation, before any softmax.
+func (t *Trainer) Outputs() npz.Array {
+	w := t.Workload
+	shape := append([]int{w.Data.Test.Len()}, w.Data.Test.Positions...)
+	return npz.Array{Name: "outputs", Type: w.Options.Type, Shape: append(shape, w.Model.Classes()), Data: t.feed.outputs}
 }
 
 func noteRows[T float32 | float64](f *feeder, batch []int32, outputs []T) {

@@ -85,6 +85,7 @@ func (w *Workload) Start() (*Trainer, error) {
 	if w.Options.Evaluate {
 		t.Predictions = make([]Prediction, len(w.Data.Test.Labels))
 		t.feed.said = t.Predictions
+		t.feed.outputs = make([]byte, w.outputBytes())
 	}
 	if err := t.open(w); err != nil {
 		return nil, asInput(err)

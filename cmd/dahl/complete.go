@@ -37,9 +37,9 @@ func completions() map[string]cobra.CompletionFunc {
 		"init": cli.NamesOrFiles([]string{flags.UniformInit}, weights.Endings()...), "joules": cli.Anything,
 		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.BestTiles, flags.DefaultTiles}, ".toml"),
 		"lr": cli.Anything, "minibatches": cli.Anything, "model": modelFiles, "momentum": cli.Anything, "objective": cli.Values(problem.Objectives()...), "offset": cli.Anything,
-		"optimizer": cli.Values(flags.OptimizerNames()...), "out": cli.Directories, "plan": cli.NamesOrFiles(nil, ".json"), "platform": platformFiles,
+		"optimizer": cli.Values(flags.OptimizerNames()...), "out": cli.Directories, "outputs": cli.NamesOrFiles(nil, ".npz"), "plan": cli.NamesOrFiles(nil, ".json"), "platform": platformFiles,
 		"policy": policies, "power-cap": cli.Anything, "precision": cli.Values(calls.Precisions()...), "python": cli.AnyFile, "record": cli.Anything, "resize": cli.Anything,
-		"resume": begunRuns, "samples": cli.Anything, "save": cli.NamesOrFiles(nil, weights.Endings()...), "schedule": cli.Values(flags.ScheduleNames()...),
+		"resume": begunRuns, "samples": cli.Anything, "save": cli.NamesOrFiles(nil, flags.SaveEndings()...), "schedule": cli.Values(flags.ScheduleNames()...),
 		"seed": cli.Anything, "setting": cli.Values(peerSettings()...), "steps": cli.Anything, "tile": cli.Anything, "time": cli.Anything, "unit": cli.Anything, "variant": cli.Values(kernels.VariantNames()...),
 		"weight-decay": cli.Anything, "workers": cli.Anything,
 
@@ -52,7 +52,7 @@ func completions() map[string]cobra.CompletionFunc {
 // arguments has the completions of positional arguments, by command.
 func arguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
-		"compare": runDirectories, "evaluate": cli.One(cli.NamesOrFiles(nil, weights.Endings()...)), "report": runDirectories, "trace": cli.One(runDirectories), "verify": cli.One(runDirectories), "rerun": cli.One(runDirectories), "plot": runAndFigures,
+		"compare": runDirectories, "evaluate": cli.One(cli.NamesOrFiles(nil, flags.SaveEndings()...)), "report": runDirectories, "trace": cli.One(runDirectories), "verify": cli.One(runDirectories), "rerun": cli.One(runDirectories), "plot": runAndFigures,
 		"kernels": cli.One(runDirectories), "import": cli.One(cli.NamesOrFiles(nil, ".stg", ".dot", ".json", ".txt")),
 		"peer": cli.One(cli.Values(peerNames()...)), "completion": cli.One(cli.Values(shellNames()...)), "experiment show": cli.One(cli.Values(experiment.Presets()...)),
 		"experiment run": cli.One(cli.NamesOrFiles(experiment.Presets(), ".toml")), "experiment verify": cli.One(experiments),

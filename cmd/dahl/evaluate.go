@@ -25,21 +25,23 @@ const evaluateCommand = "evaluate"
 
 // evaluation are the arguments and flags of the command.
 type evaluation struct {
-	of      string        // a run directory, or a file of weights
+	of      string        // a run directory, or a file of weights or of a network with them
 	given   flags.Options // by flags
 	workers int
+	save    string
+	outputs string
 	out     flags.Output
 }
 
 func newEvaluate(args []string) *cobra.Command {
 	var e evaluation
 	cmd := &cobra.Command{
-		Use:   "evaluate RUN|WEIGHTS [--data NAME|DIR]",
+		Use:   "evaluate RUN|WEIGHTS|NETWORK.onnx [--data NAME|DIR]",
 		Short: "lets a trained network predict a test set",
 		Long: `evaluate lets a trained network predict the samples of a test set: of the data that it was trained
 with, or of --data. Of a run directory it takes the weights, the network, how layers are cut, and the machine. Then loss and accuracy
-on the same data are those of the run's last epoch, to the last bit. A file of weights (` + naming.OneOf(weights.Endings()) + `) needs --model, and is
-predicted on this machine or on that of --platform. Data without a test set are predicted as a whole. Steps are those
+on the same data are those of the run's last epoch, to the last bit. A file of weights (` + naming.OneOf(weights.Endings()) + `) needs --model; it and an
+ONNX file predict on this machine or on that of --platform. Data without a test set are predicted as a whole. Steps are those
 of dahl simulate --inference. With --plan they follow a plan by dahl plan --inference, and loss and accuracy may differ in their
 last bits.
 
@@ -52,11 +54,11 @@ inference, predicted before and measured after, as execute does. The directory h
 
 ` + flags.DataHelp,
 		Example: `  dahl evaluate dahl-execute
-  dahl evaluate dahl-execute --data mnist/ --out on-mnist
+  dahl evaluate dahl-execute --data mnist/ --out on-mnist --save lenet5.onnx
   dahl evaluate lenet5.npz --model lenet5 --data mnist/ --batch 256
   dahl plan --inference --platform here.toml --model lenet5 --data mnist/ --batch 256 --objective time
   dahl evaluate lenet5.npz --model lenet5 --platform here.toml --data mnist/ --batch 256 --plan dahl-plan/plan.json`,
-		Args: cli.WantArgs(1, 1, "the directory of a training, or a file of weights"),
+		Args: cli.WantArgs(1, 1, "the directory of a training, a file of weights, or an .onnx file"),
 		RunE: func(cmd *cobra.Command, of []string) error {
 			e.of, e.given.Args = of[0], args
 			return e.run(cmd.Context(), cmd.OutOrStdout())
@@ -66,11 +68,13 @@ inference, predicted before and measured after, as execute does. The directory h
 	f.StringVar(&e.given.Data, "data", "", "data whose test set is predicted: digits, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]], or a `path` (default: the run's)")
 	f.StringVar(&e.given.Resize, "resize", "", "scale pictures to `HxW` pixels (default: as the run did)")
 	f.StringVar(&e.given.Model, "model", "", "network: a `name` (see dahl graph --list), a TOML model file, or an ONNX file (default: the run's)")
-	f.StringVar(&e.given.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl (default: the run's; of a file of weights this machine)")
-	f.StringVar(&e.given.DType, "dtype", "", "element `type`: "+naming.OneOf(cli.RealTypes())+" (default: the run's; of a file of weights float32)")
-	f.StringVar(&e.given.Plan, "plan", "", "replay the decisions of a plan `file`, as dahl plan --inference writes one (default: as the run did; of a file of weights by "+flags.ListPolicy+")")
-	f.IntVar(&e.given.Batch, "batch", 0, "`samples` per step (default: the run's; of a file of weights the model's)")
+	f.StringVar(&e.given.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl (default: the run's; of a file this machine)")
+	f.StringVar(&e.given.DType, "dtype", "", "element `type`: "+naming.OneOf(cli.RealTypes())+" (default: the run's; of a file float32)")
+	f.StringVar(&e.given.Plan, "plan", "", "replay the decisions of a plan `file`, as dahl plan --inference writes one (default: as the run did; of a file by "+flags.ListPolicy+")")
+	f.IntVar(&e.given.Batch, "batch", 0, "`samples` per step (default: the run's; of a file the model's)")
 	f.IntVar(&e.workers, "workers", 0, fmt.Sprintf("`cores` of the processor to use, at most %d for each that there is (default: all of the platform's)", execute.MaxWorkersPerCore))
+	flags.AddSaveFlag(cmd, &e.save)
+	f.StringVar(&e.outputs, "outputs", "", "write the outputs of the network for all samples, before any softmax, to an .npz `file`")
 	flags.AddOutputFlags(cmd, &e.out, "dahl-evaluate")
 	return cmd
 }
@@ -107,12 +111,18 @@ func (e *evaluation) run(ctx context.Context, stdout io.Writer) error {
 	}
 	defer t.Close()
 	t.Predicted = predicted
+	if err := cmp.Or(w.checkSave(e.save, e.out.Dir), cli.CheckWritable(e.outputs)); err != nil {
+		return err
+	}
 	begun, err := t.begins(ctx, evaluateCommand)
 	if err != nil {
 		return err
 	}
 	w.printEvaluation(progress, predicted.Main.Policy)
 	if err := t.evaluate(ctx); err != nil {
+		return err
+	}
+	if err := cmp.Or(t.save(e.save), t.saveOutputs(e.outputs)); err != nil {
 		return err
 	}
 	dir, err := record.CreateRun(e.out.Dir, begun)
@@ -151,13 +161,15 @@ func (t *trainer) evaluate(ctx context.Context) error {
 func (e *evaluation) options() (*flags.Options, error) {
 	info, err := os.Stat(e.of)
 	if err != nil {
-		return nil, cli.InputErrorf("%s: no such directory or file; name the directory of a training, or a file of weights", e.of)
+		return nil, cli.InputErrorf("%s: no such directory or file; name the directory of a training, a file of weights, or an .onnx file", e.of)
 	}
 	o := &flags.Options{DType: "float32", Seed: 1, Policy: flags.ListPolicy, Init: e.of}
 	if info.IsDir() {
 		if o, err = e.ofRun(); err != nil {
 			return nil, err
 		}
+	} else if isONNX(e.of) {
+		o.Model, o.Init = e.of, ""
 	} else if e.given.Model == "" {
 		return nil, cli.InputErrorf("%s has weights without their network; name it with --model", e.of)
 	}
@@ -169,6 +181,7 @@ func (e *evaluation) options() (*flags.Options, error) {
 		o.Plan, o.Recorded = e.given.Plan, nil
 	}
 	o.DType, o.Batch, o.Workers = cmp.Or(e.given.DType, o.DType), cmp.Or(e.given.Batch, o.Batch), e.workers
+	o.Outputs = e.outputs != ""
 	o.Args, o.Epochs, o.Inference, o.ContinueOnNaN, o.Checkpoint = e.given.Args, 1, true, true, flags.NeverCheckpoint
 	return o, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,7 +64,11 @@ func TestEvaluateByHand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "tiny.toml", tinyNetwork)
 	mustRun(t, strings.Fields("execute --model tiny.toml --data synthetic:1x8x8:23:10 --batch 5 --workers 1 --save w.safetensors --out run")...)
-	mustRun(t, strings.Fields("evaluate w.safetensors --model tiny.toml --data synthetic:1x8x8:23:10 --batch 4 --workers 1 --dtype float64")...)
+	mustRun(t, strings.Fields("evaluate w.safetensors --model tiny.toml --data synthetic:1x8x8:23:10 --batch 4 --workers 1 --dtype float64 --outputs said.npz")...)
+	said := must.Get(weights.Read("said.npz", nil))(t)[0]
+	if said.Name != "outputs" || !slices.Equal(said.Shape, []int{23, 10}) {
+		t.Fatalf("%s of %v", said.Name, said.Shape)
+	}
 	var w, b []float64
 	for _, a := range must.Get(weights.Read("w.safetensors", nil))(t) {
 		if values := a.Float64s(); len(a.Shape) == 2 {
@@ -81,6 +86,9 @@ func TestEvaluateByHand(t *testing.T) {
 			outputs[c] = b[c]
 			for k := range 64 {
 				outputs[c] += w[c*64+k] * float64(samples[i*64+k]) / d.Divisor
+			}
+			if got := said.Float64s()[i*10+c]; math.Abs(got-outputs[c]) > 1e-9 {
+				t.Errorf("sample %d, output %d: %v, want %v", i, c, got, outputs[c])
 			}
 			if outputs[c] > outputs[best] {
 				best = c
@@ -105,7 +113,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	mustRun(t, strings.Fields("simulate --platform laptop --model tiny.toml --policy heft --steps 1 --out sim")...)
 	before := listing(t)
 	for line, want := range map[string]string{
-		"evaluate":                    "the directory of a training, or a file of weights",
+		"evaluate":                    "the directory of a training, a file of weights, or an .onnx file; no argument is given",
 		"evaluate nowhere":            "nowhere: no such directory or file",
 		"evaluate sim":                "sim has no weights.npz: it is a run of simulate",
 		"evaluate w.npz":              "w.npz has weights without their network; name it with --model",

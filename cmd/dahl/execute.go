@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,11 +19,9 @@ import (
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/naming"
-	"dahl/nn/weights"
 	"dahl/plan"
 	"dahl/plots"
 	"dahl/rundir"
-	"dahl/rundir/durable"
 	"dahl/train"
 	"dahl/train/budget"
 	"dahl/train/setclock"
@@ -94,7 +91,9 @@ runs without, and manifest.json, summary.json and dahl compare say so.
 The files of a run appear when it ends, all at once, and until then those of an earlier
 one stay. A run that does not come to its end takes no complete one's place: it stays in
 .staging there, and the next run removes it, unless it went on for a minute and can be
-resumed. Weights go to --save as well, whatever becomes of the directory.
+resumed. Weights go to --save as well, whatever becomes of the directory: as an archive of NumPy's
+arrays, or with the network as an ONNX file (--save net.onnx), whose input is what the network reads (pixels
+divided by 255) and whose output is the logits.
 
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on
@@ -117,7 +116,7 @@ func newExecute(args []string) *cobra.Command {
 		Short: "train a network on this machine and measure its tasks",
 		Long:  executeHelp,
 		Example: `  dahl execute --model digits-cnn --epochs 5
-  dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.npz
+  dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.onnx
   dahl execute --model mlp --policy eager --workers 2 --json
   dahl execute --resume dahl-execute --epochs 20`,
 		Args: noArgs,
@@ -182,7 +181,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 	if t.devices, _, err = w.compareSets(ctx, predicted, f.CompareDevices); err != nil {
 		return err
 	}
-	if err := f.checkSave(); err != nil {
+	if err := w.checkSave(f.Save, f.Out.Dir); err != nil {
 		return err
 	}
 	k, err := f.keeper(ctx, t)
@@ -198,9 +197,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 		slog.Warn(warning)
 	}
 	runErr := t.watched(ctx, f)
-	if f.Save != "" {
-		runErr = errors.Join(runErr, durable.Write(f.Save, func(out io.Writer) error { return weights.FormatOf(f.Save).Encode(out, t.Weights()) }))
-	}
+	runErr = errors.Join(runErr, t.save(f.Save))
 	if err := k.commit(t, runErr); err != nil {
 		return err
 	}
@@ -239,14 +236,6 @@ func (t *trainer) printOutcome(out io.Writer, dir *rundir.Dir) {
 	fmt.Fprintf(out, "files     %s; more with: dahl compare %s\n", dir.Path(), dir.Path())
 	s := t.summarize()
 	t.w.headline(t.Measured, s).print(out, t.predictionText(s))
-}
-
-// checkSave refuses a file for the weights that could not be written, or would be in the run.
-func (f *executeFlags) checkSave() error {
-	if f.Save != "" && cli.LiesIn(f.Save, f.Out.Dir) {
-		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.Save, filepath.Join(f.Out.Dir, record.WeightsFile))
-	}
-	return cli.CheckWritable(f.Save)
 }
 
 // trainingWorkload opens the data, fits the model to it and makes the decisions

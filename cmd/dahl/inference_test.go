@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"dahl/cmd/dahl/record"
 	"dahl/must"
+	"dahl/nn/npz"
 	"dahl/platform"
 	"dahl/rundir"
 )
@@ -58,4 +62,39 @@ func TestInference(t *testing.T) {
 	wantRefused(t, "simulate --inference --batch 7 --plan training/plan.json --out no"+of, "it was made for another graph than")
 	wantRefused(t, "evaluate run --plan training/plan.json --out no", "it was made for another graph than")
 	wantRefused(t, "simulate --inference --graph g.json --platform laptop", "--inference and --graph exclude each other")
+}
+
+// TestSaveONNX: a network that execute or evaluate has written predicts the same to the bit, with a convolution that a batch normalisation
+// follows, and keeps the names of its parameters. What has no operator is refused before anything is written.
+func TestSaveONNX(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "net.toml", `name = "net"
+input = [1, 8, 8]
+layer = [{kind = "conv2d", name = "a.b", filters = 5, kernel = 3}, {kind = "batchnorm"}, {kind = "relu"}, {kind = "flatten"}, {kind = "dropout"}, {kind = "dense", outputs = 10}]
+`)
+	const data = " --data synthetic:1x8x8:79:10 --batch 7 --workers 1 "
+	mustRun(t, strings.Fields("execute --model net.toml --save net.onnx --out run"+data)...)
+	mustRun(t, strings.Fields("evaluate run --save again.onnx --out evaluated")...)
+	mustRun(t, strings.Fields("evaluate net.onnx --save weights.npz --out read"+data)...)
+	for _, files := range [][2]string{{"net.onnx", "again.onnx"}, {"evaluated/predictions.csv", "read/predictions.csv"}} {
+		if a, b := must.Get(os.ReadFile(files[0]))(t), must.Get(os.ReadFile(files[1]))(t); !bytes.Equal(a, b) {
+			t.Errorf("%s and %s differ", files[0], files[1])
+		}
+	}
+	was, is := must.Get(npz.Read("run/weights.npz", nil))(t), must.Get(npz.Read("weights.npz", nil))(t)
+	for i, a := range was {
+		if b := is[i]; a.Name != b.Name || !slices.Equal(a.Shape, b.Shape) || !bytes.Equal(a.Data, b.Data) && !strings.HasSuffix(a.Name, "num_batches_tracked") {
+			t.Errorf("%s of %v was written, and %s of %v came back", a.Name, a.Shape, b.Name, b.Shape)
+		}
+	}
+
+	before := listing(t)
+	writeTestFile(t, "tokens.toml", "name = \"t\"\ninput = [3, 5]\nlayer = [{kind = \"flatten\"}, {kind = \"dense\", outputs = 4}]\n")
+	wantRefused(t, "execute --model tokens.toml --data synthetic:3x5:9:4 --save t.onnx --out no", `--save t.onnx: model "t": its samples are 3×5; dahl writes ONNX files for images C×H×W and for features`)
+	must.Do(t, os.Remove("tokens.toml"))
+	wantRefused(t, "evaluate run --save run/net.onnx", "run, which holds a run; name a file elsewhere")
+	wantRefused(t, "evaluate run --save dahl-evaluate/net.onnx", "--save dahl-evaluate/net.onnx lies in the directory of the run")
+	if after := listing(t); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
 }

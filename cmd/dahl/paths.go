@@ -11,13 +11,12 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
-	"dahl/nn/weights"
 	"dahl/rundir/experiment"
 )
 
 // writtenPaths are the flags that name outputs of a command, with the endings of their files; none means a directory.
 var writtenPaths = map[string][]string{
-	"out": nil, "save": weights.Endings(), "export": {".json", ".dot", ".txt", ".toml"},
+	"out": nil, "save": flags.SaveEndings(), "outputs": {".npz"}, "export": {".json", ".dot", ".txt", ".toml"},
 	"calibrate.out": {".toml"}, "import.out": {".json"}, "report.out": {".html"},
 }
 

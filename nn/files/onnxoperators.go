@@ -34,7 +34,7 @@ func onnxOperators() map[string]func(*onnxNode) nn.Layer {
 			return layers.Activation{Function: "gelu"}
 		},
 		"LeakyRelu": func(n *onnxNode) nn.Layer {
-			return layers.Activation{Function: "leaky_relu", Setting: n.useAttribute("alpha", onnx.Attribute{Float: 0.01}).Float}
+			return layers.Activation{Function: "leaky_relu", Setting: decimal(n.useAttribute("alpha", onnx.Attribute{Float: 0.01}).Float)}
 		},
 		"MaxPool": func(n *onnxNode) nn.Layer { return n.window() },
 		"AveragePool": func(n *onnxNode) nn.Layer {
@@ -54,6 +54,7 @@ func onnxOperators() map[string]func(*onnxNode) nn.Layer {
 		"Reshape": (*onnxNode).reshape,
 		"Squeeze": (*onnxNode).squeeze,
 		"Add":     func(*onnxNode) nn.Layer { return layers.Add{} },
+		"Sum":     func(*onnxNode) nn.Layer { return layers.Add{} },
 		"Concat": func(n *onnxNode) nn.Layer {
 			n.channels(0)
 			return layers.Concat{}

@@ -38,7 +38,10 @@ func (BatchNorm) Patterns() []nn.Pattern {
 	return []nn.Pattern{{Behind: []nn.Layer{Add{}, ReLU{}}}, {Behind: []nn.Layer{ReLU{}}}}
 }
 
-func (b BatchNorm) eps() float64 { return cmp.Or(b.Eps, defaultEps) }
+// Numbers are Eps and Momentum, or their defaults.
+func (b BatchNorm) Numbers() (eps, momentum float64) {
+	return cmp.Or(b.Eps, defaultEps), cmp.Or(b.Momentum, defaultMomentum)
+}
 
 // Output implements [nn.Layer].
 func (b BatchNorm) Output(in [][]int) ([]int, error) {
@@ -81,7 +84,8 @@ func (b BatchNorm) Forward(n *nn.Node) {
 	if n.Trains() {
 		b.statistics(n, scale)
 	} else {
-		n.Step(".scale", "batchnorm.running", dag.Params{{Name: "eps", Value: b.eps()}}, scale, n.Running(0), n.Running(1), n.Param(0), n.Param(1))
+		eps, _ := b.Numbers()
+		n.Step(".scale", "batchnorm.running", dag.Params{{Name: "eps", Value: eps}}, scale, n.Running(0), n.Running(1), n.Param(0), n.Param(1))
 	}
 	if n.Leave(scale) {
 		return
@@ -104,7 +108,8 @@ func (b BatchNorm) statistics(n *nn.Node, scale nn.Operand) {
 	if !taken {
 		n.Step(".moments", "moments.nhwc", nil, sums, squares, n.Input(0))
 	}
-	params := dag.Params{{Name: "pixels", Value: float64(pixels)}, {Name: "eps", Value: b.eps()}, {Name: "momentum", Value: cmp.Or(b.Momentum, defaultMomentum)}}
+	eps, momentum := b.Numbers()
+	params := dag.Params{{Name: "pixels", Value: float64(pixels)}, {Name: "eps", Value: eps}, {Name: "momentum", Value: momentum}}
 	n.Step(".scale", "batchnorm.stats", params, scale, n.Running(0), n.Running(1), n.Running(2), sums, squares, n.Param(0), n.Param(1))
 }
 

@@ -144,7 +144,8 @@ func (c Conv2D) foldNorm(n *nn.Node, norm *nn.Stage) (weight, bias nn.Operand) {
 	if !c.NoBias {
 		operands = append(operands, n.Param(1))
 	}
-	n.Step(".fold", "batchnorm.fold", dag.Params{{Name: "eps", Value: norm.Layer.(BatchNorm).eps()}}, operands...)
+	eps, _ := norm.Layer.(BatchNorm).Numbers()
+	n.Step(".fold", "batchnorm.fold", dag.Params{{Name: "eps", Value: eps}}, operands...)
 	return weight, bias
 }
 

@@ -39,11 +39,13 @@ type Tensor struct {
 	Shape  []int
 	Floats []float64
 	Ints   []int64
+	Raw    []byte // the numbers as [Encode] writes them, little-endian; Decode leaves them out
 }
 
 // Value is an operand of the whole graph. An extent that the file leaves open is 0.
 type Value struct {
 	Name  string
+	Type  string // of the elements, as of a Tensor
 	Shape []int
 }
 
@@ -216,7 +218,7 @@ func attributeOf(message []byte) (name string, a Attribute, err error) {
 }
 
 func valueOf(message []byte) (v Value, err error) {
-	// The shape is nested: value 2 → type 1 → tensor 2 → shape 1 → extent.
+	// Type and shape are nested: value 2 → type 1 → tensor 1 → elements, tensor 2 → shape 1 → extent.
 	path := []uint64{2, 1, 2}
 	var walk func(message []byte, depth int) error
 	walk = func(message []byte, depth int) error {
@@ -224,6 +226,8 @@ func valueOf(message []byte) (v Value, err error) {
 			switch {
 			case depth == 0 && f.id == 1:
 				v.Name = string(f.bytes)
+			case depth == 2 && f.id == 1:
+				v.Type = typeName(f.number)
 			case depth < len(path) && f.id == path[depth]:
 				return walk(f.bytes, depth+1)
 			case depth == len(path) && f.id == 1:

@@ -95,7 +95,7 @@ func TestDecode(t *testing.T) {
 			"d":   {Name: "d", Type: "float64", Shape: []int{1}, Floats: []float64{0.1}},
 			"i":   {Name: "i", Type: "int64", Shape: []int{1}, Ints: []int64{9}},
 		},
-		Inputs:  []Value{{Name: "x", Shape: []int{0, 3}}},
+		Inputs:  []Value{{Name: "x", Type: "float32", Shape: []int{0, 3}}},
 		Outputs: []Value{{Name: "y"}},
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -1,6 +1,6 @@
-// Package onnx reads the part of ONNX files that a network of layers needs: operators with their
+// Package onnx reads and writes the part of ONNX files that a network of layers needs: operators with their
 // attributes, weights, and the shapes of inputs. What the operators mean is not known here.
 //
-// Read first: [Decode]. The format is defined by onnx.proto, https://onnx.ai/onnx/repo-docs/IR.html. Shapes are in
-// elements, outermost first.
+// Read first: [Decode], [Encode]. The format is defined by onnx.proto, https://onnx.ai/onnx/repo-docs/IR.html. Shapes are in
+// elements, outermost first. Files are written with version 20 of the operators.
 package onnx

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -94,15 +95,19 @@ func tensorOf(message []byte) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, known := elementTypes[kind]
-	if !known {
-		if t.Type = otherTypes[kind]; t.Type == "" {
-			t.Type = fmt.Sprint("number ", kind)
-		}
-		return t, nil
+	t.Type = typeName(kind)
+	if e, known := elementTypes[kind]; known {
+		return t, t.readFields(&e, elems, data)
 	}
-	t.Type = e.name
-	return t, t.readFields(&e, elems, data)
+	return t, nil
+}
+
+// typeName is the name of a type by its number in a file.
+func typeName(number uint64) string {
+	if e, known := elementTypes[number]; known {
+		return e.name
+	}
+	return cmp.Or(otherTypes[number], fmt.Sprint("number ", number))
 }
 
 // readFields takes the numbers of a tensor out of the fields that hold any.

@@ -274,6 +274,17 @@ func AddOutputFlags(cmd *cobra.Command, o *Output, dir string) {
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print one JSON object instead of text")
 }
 
+// AddSaveFlag adds the flag that keeps a network.
+func AddSaveFlag(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "save", "", "write the trained weights to a `file` that ends in "+naming.OneOf(weights.Endings())+", or the network with them to one that ends in "+ONNXEnding)
+}
+
+// ONNXEnding is the ending of files of networks with their weights.
+const ONNXEnding = ".onnx"
+
+// SaveEndings are the endings of files that keep what was trained.
+func SaveEndings() []string { return append(weights.Endings(), ONNXEnding) }
+
 func AddSamplesFlag(cmd *cobra.Command, o *Options) {
 	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
 }

@@ -6,8 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
-	"dahl/naming"
-	"dahl/nn/weights"
 	"dahl/train"
 )
 
@@ -44,7 +42,7 @@ func AddExecuteFlags(cmd *cobra.Command, o *Options, f *Execute) {
 	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "save the training `every`=100steps or every=5min, or never (default: every minute, or less often where that takes more than 1 % of the time)")
 	cmd.Flags().BoolVar(&f.Watch, "watch", false, "show a page about the training while it runs; a line now and then where there is no terminal")
 	cmd.Flags().StringVar(&f.Resume, "resume", "", "go on with the interrupted training in a `directory`")
-	cmd.Flags().StringVar(&f.Save, "save", "", "write the trained weights to a `file` that ends in "+naming.OneOf(weights.Endings()))
+	AddSaveFlag(cmd, &f.Save)
 	cmd.Flags().BoolVar(&f.SetClocks, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, and give them back at the end (needs root)")
 	cmd.Flags().BoolVar(&f.IgnoreClocks, "ignore-clocks", false, "run at whatever clocks processors and GPUs have where others are asked for, and record that")
 	Exclude(cmd, "set-clocks", "ignore-clocks")

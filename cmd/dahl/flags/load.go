@@ -187,7 +187,7 @@ func (o *Options) Trained(m *nn.Model) (*nn.Model, error) {
 // Training returns the training options that the flags set, without decisions.
 func (o *Options) Training() (t train.Options, err error) {
 	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Tiles: o.Tiles, Variant: o.Variant, Precision: o.Precision,
-		Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN, AnyClock: o.AnyClock, Evaluate: o.Inference}
+		Record: o.Record, Stream: o.Stream, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN, AnyClock: o.AnyClock, Evaluate: o.Inference, Outputs: o.Outputs}
 	if every, ok := strings.CutPrefix(o.Checkpoint, "every="); ok {
 		if t.Checkpoint, err = train.ParseCheckpointEvery(every); err != nil {
 			return t, cli.InputErrorf("--checkpoint %s: %w", o.Checkpoint, err)

@@ -52,6 +52,7 @@ type Options struct {
 	Cuts    bool `json:"cuts,omitempty"`
 
 	Inference bool `json:"inference,omitempty"` // the test set goes through the network, and nothing is trained
+	Outputs   bool `json:"-"`                   // all outputs of an inference are kept
 
 	Seed uint64 `json:"seed"`
 
