@@ -18,7 +18,7 @@ const weightsSuffix = ".npz"
 
 func isWeights(path string) bool { return strings.HasSuffix(path, weightsSuffix) }
 
-// compareWeights lays two files of weights beside each other.
+// compareWeights compares two files of weights.
 func compareWeights(stdout io.Writer, files []string, numbers int, out *flags.Output) error {
 	switch {
 	case len(files) != 2 || !isWeights(files[0]) || !isWeights(files[1]):
