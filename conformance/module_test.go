@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"dahl/must"
@@ -18,7 +19,7 @@ const maxForeignLines = 60
 
 const foreignModule = "testdata/module"
 
-// TestForeignModule vets and runs a program of another module, which has nothing but what
+// TestForeignModule runs a program of another module as README says, in an empty folder. It has nothing but what
 // packages export. Its own policy is simulated and executed, and the weights are those of
 // HEFT, to the last bit.
 func TestForeignModule(t *testing.T) {
@@ -26,7 +27,7 @@ func TestForeignModule(t *testing.T) {
 	if n := bytes.Count(text, []byte("\n")); n >= maxForeignLines {
 		t.Errorf("the program has %d lines, want fewer than %d", n, maxForeignLines)
 	}
-	lines := runForeign(t, ".", `^(\w+): step of ([\d.e+-]+) ms predicted, ([\d.e+-]+) ms measured; test accuracy ([\d.]+) %; weights ([0-9a-f]{12})$`)
+	lines := linesLike(runAsReadme(t), `^(\w+): step of ([\d.e+-]+) ms predicted, ([\d.e+-]+) ms measured; test accuracy ([\d.]+) %; weights ([0-9a-f]{12})$`)
 	if len(lines) != 2 || lines[0][1] != "heft" || lines[1][1] != "random" {
 		t.Fatalf("want a line of heft and one of random: %q", lines)
 	}
@@ -47,7 +48,7 @@ func TestForeignModule(t *testing.T) {
 // embedding and the whole numbers that it reads. It is predicted and trained by two policies to the same
 // weights, cut along samples, and by a plan that a search finds. Its own tests compare gradients with differences.
 func TestForeignLayer(t *testing.T) {
-	lines := runForeign(t, "./layer", `^(\w+): step of ([\d.e+-]+) ms predicted; test accuracy ([\d.]+) %; weights ([0-9a-f]{12})$`)
+	lines := linesLike(runLayer(t), `^(\w+): step of ([\d.e+-]+) ms predicted; test accuracy ([\d.]+) %; weights ([0-9a-f]{12})$`)
 	if len(lines) != 4 {
 		t.Fatalf("want four lines: %q", lines)
 	}
@@ -64,9 +65,28 @@ func TestForeignLayer(t *testing.T) {
 	}
 }
 
-// runForeign vets (not in short tests: the facts about all that is imported take ten seconds), tests and runs a program of the
-// other module, and finds lines in what it prints. It needs no network: the checksums are those of dahl.
-func runForeign(t *testing.T, program, line string) [][]string {
+// runAsReadme types the commands of README for a module of its own in an empty folder, without a network, and returns what they print.
+func runAsReadme(t *testing.T) []byte {
+	t.Helper()
+	readme, root := string(must.Get(os.ReadFile("../README.md"))(t)), must.Get(filepath.Abs(".."))(t)
+	commands := regexp.MustCompile(`(?m)^    go mod init .*\n(?:    .*\n)+`).FindString(readme)
+	cmd := exec.Command("sh", "-ec", strings.ReplaceAll(commands, "/path/to/dahl", root))
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the commands of README\n%s: %v\n%s", commands, err, out)
+	}
+	return out
+}
+
+// linesLike finds the lines of an expression.
+func linesLike(out []byte, line string) [][]string {
+	return regexp.MustCompile("(?m)"+line).FindAllStringSubmatch(string(out), -1)
+}
+
+// runLayer vets (not in short tests: the facts about all that is imported take ten seconds), tests and runs the program with layers, and
+// returns what it prints. It needs no network: the checksums are those of dahl.
+func runLayer(t *testing.T) []byte {
 	t.Helper()
 	own := t.TempDir() // go writes what dahl requires into the files beside go.mod
 	for from, to := range map[string]string{filepath.Join(foreignModule, "go.mod"): "go.mod", "../go.sum": "go.sum"} {
@@ -79,12 +99,12 @@ func runForeign(t *testing.T, program, line string) [][]string {
 		verbs = verbs[1:]
 	}
 	for _, verb := range verbs {
-		cmd := exec.Command("go", verb, "-modfile="+filepath.Join(own, "go.mod"), program)
+		cmd := exec.Command("go", verb, "-modfile="+filepath.Join(own, "go.mod"), "./layer")
 		cmd.Dir, cmd.Env = foreignModule, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
 		var err error
 		if out, err = cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go %s: %v\n%s", verb, err, out)
 		}
 	}
-	return regexp.MustCompile("(?m)"+line).FindAllStringSubmatch(string(out), -1)
+	return out
 }

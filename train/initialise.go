@@ -75,17 +75,8 @@ func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 		a.Fill(values, from)
 		bad := func(v float64) bool { return notFinite(v) || t == dag.Float32 && math.Abs(v) > math.MaxFloat32 }
 		if i := slices.IndexFunc(values, bad); i >= 0 {
-			return inputErrorf("%s: array %q has %v at %v; want a finite number of type %s", path, p.Name, values[i], indexOf(from+i, a.Shape), t)
+			return inputErrorf("%s: array %q has %v at %v; want a finite number of type %s", path, p.Name, values[i], npz.IndexOf(from+i, a.Shape), t)
 		}
 		return nil
 	}, nil
-}
-
-// indexOf is the index in each dimension of an element of an array in row-major order.
-func indexOf(i int, shape []int) []int {
-	index := make([]int, len(shape))
-	for d := len(shape) - 1; d >= 0; d-- {
-		index[d], i = i%shape[d], i/shape[d]
-	}
-	return index
 }

@@ -21,7 +21,7 @@ func ThreeDigits(v float64) string {
 // ShortTime prints a duration with three significant digits.
 func ShortTime(d time.Duration) string {
 	switch s := math.Abs(d.Seconds()); {
-	case s >= 1e4:
+	case s >= 3600:
 		return ThreeDigits(s/3600) + " h"
 	case s >= 100:
 		return fmt.Sprintf("%.0f s", d.Seconds())

@@ -372,6 +372,6 @@ func (f *growingFile) close() error {
 
 // calibrationTime says what calibrate measures by default and about how long.
 func calibrationTime() string {
-	return fmt.Sprintf("dahl calibrate --out here.toml takes about %v for each of %s, and some for the memory and for watts; several times as long where other programs keep the cores busy, since calls are repeated until their times settle",
-		calibrationPerModel, strings.Join(calibratedModels, ", "))
+	return fmt.Sprintf("dahl calibrate --out here.toml takes about %s for each of %s, and some for the memory and for watts; several times as long where other programs keep the cores busy, since calls are repeated until their times settle",
+		cli.ShortTime(calibrationPerModel), strings.Join(calibratedModels, ", "))
 }

@@ -38,7 +38,7 @@ func (w *workload) chooseClocks(ctx context.Context) (*best.Result, error) {
 		return nil, cli.AsInput(err)
 	}
 	if o.Deadline > 0 && found.Time > o.Deadline {
-		return nil, cli.InputErrorf("--deadline %v: by no clocks that were found is a step of %s as short; one takes %s", o.Deadline, o.Plan, cli.ShortTime(found.Time))
+		return nil, cli.InputErrorf("--deadline %s: by no clocks that were found is a step of %s as short; one takes %s", cli.ShortTime(o.Deadline), o.Plan, cli.ShortTime(found.Time))
 	}
 	if w.Options.Plan, w.Decision, w.Program = found.Plan(), found.Evaluated.Decision, program; o.Epochs > 0 {
 		if err := w.Choose(); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/runs"
 	"dahl/must"
+	"dahl/naming"
+	"dahl/nn/npz"
 )
 
 // TestCompareAnyRuns lays three runs of a graph beside each other that takes 3 + 4 ms: one step, five of them, and
@@ -55,4 +58,21 @@ func TestCompareAnyRuns(t *testing.T) {
 		t.Errorf("want the graphs first and a step twice as long:\n%s", text)
 	}
 	must.Contain(t, mustRun(t, "compare", "one", "one"), "equal inputs")
+}
+
+// TestCompareWeights: two trainings that differ in their seeds differ in nearly all weights, and a training from itself in none.
+func TestCompareWeights(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	for seed := range 2 {
+		mustRun(t, strings.Fields(fmt.Sprintf("execute --model tiny.toml --data digits --limit 6 --batch 3 --workers 1 --seed %d --out r%d", seed, seed))...)
+	}
+	must.Contain(t, mustRun(t, "compare", "r0", "r1"), "the weights differ; number by number: dahl compare r0/weights.npz r1/weights.npz\n")
+	d := decoded[npz.Difference](t, mustRun(t, "compare", "r0/weights.npz", "r1/weights.npz", "--json", "--numbers", "2"))
+	if d.Arrays == 0 || d.Differ < d.Numbers*9/10 || len(d.First) != 2 || len(d.Worst) != 2 || d.Worst[0].ULP < d.Worst[1].ULP {
+		t.Errorf("they differ by %+v", d)
+	}
+	text := mustRun(t, "compare", "r0/weights.npz", "r1/weights.npz", "--numbers", "1")
+	must.Contain(t, text, "differ    ", "\nfirst 1 ", "\nworst 1 ", fmt.Sprintf("[%s] ", naming.JoinInts(d.Worst[0].Index, ",")), " "+d.Worst[0].A+" ", " "+d.Worst[0].B+" ")
+	must.Contain(t, mustRun(t, "compare", "r0/weights.npz", "r0/weights.npz"), "equal     ", ", to the last bit\n")
 }

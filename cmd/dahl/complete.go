@@ -36,7 +36,7 @@ func completions() map[string]cobra.CompletionFunc {
 		"export": cli.NamesOrFiles(nil, ".json", ".dot", ".txt", ".toml"), "graph": cli.NamesOrFiles(nil, ".json", ".txt", ".stg", ".dot"),
 		"init": cli.NamesOrFiles([]string{flags.UniformInit}, weights.Endings()...), "joules": cli.Anything,
 		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.BestTiles, flags.DefaultTiles}, ".toml"),
-		"lr": cli.Anything, "minibatches": cli.Anything, "model": modelFiles, "momentum": cli.Anything, "objective": cli.Values(problem.Objectives()...), "offset": cli.Anything,
+		"lr": cli.Anything, "minibatches": cli.Anything, "model": modelFiles, "momentum": cli.Anything, "numbers": cli.Anything, "objective": cli.Values(problem.Objectives()...), "offset": cli.Anything,
 		"optimizer": cli.Values(flags.OptimizerNames()...), "out": cli.Directories, "outputs": cli.NamesOrFiles(nil, ".npz"), "plan": cli.NamesOrFiles(nil, ".json"), "platform": platformFiles,
 		"policy": policies, "power-cap": cli.Anything, "precision": cli.Values(calls.Precisions()...), "python": cli.AnyFile, "record": cli.Anything, "resize": cli.Anything,
 		"resume": begunRuns, "samples": cli.Anything, "save": cli.NamesOrFiles(nil, flags.SaveEndings()...), "schedule": cli.Values(flags.ScheduleNames()...),

@@ -28,7 +28,7 @@ func (v *verification) checkDeadline() error {
 		step = *s.SteadyStepS
 	}
 	if cli.Seconds(step) > v.manifest.Options.Deadline {
-		return fmt.Errorf("a step takes %s, and the run was to keep %v", cli.ShowTime(step), v.manifest.Options.Deadline)
+		return fmt.Errorf("a step takes %s, and the run was to keep %s", cli.ShowTime(step), cli.ShortTime(v.manifest.Options.Deadline))
 	}
 	return nil
 }

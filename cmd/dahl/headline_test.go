@@ -149,7 +149,8 @@ func TestOneIsOne(t *testing.T) {
 		}
 	}
 	// mlp has 28·28·512 + 512 + 512·512 + 512 + 512·10 + 10 weights.
-	must.Contain(t, mustRun(t, strings.Fields("execute --model mlp --limit 1 --workers 1 --policy heft --out r")...), ", 669,706 weights, ")
+	must.Contain(t, mustRun(t, strings.Fields("execute --model mlp --limit 1 --workers 1 --policy heft --out r")...), ", 669,706 weights, ",
+		"data      synthetic 1×28×28: 1 training sample 1x28x28; random patterns, ", "so that an accuracy of 10 % is chance and no fault: write --data DIR ")
 }
 
 func TestShortJoules(t *testing.T) {

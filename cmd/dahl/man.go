@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -16,18 +17,18 @@ func newMan([]string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "man --out DIR",
 		Short: "write the manual pages of all commands",
-		Long: `man writes the texts of --help as manual pages, dahl.1, dahl-simulate.1 and so on, into an
-existing directory. They are read with man -l, or with man where the directory is a man1 of MANPATH.`,
+		Long: `man writes the texts of --help as manual pages, dahl.1, dahl-simulate.1 and so on, into a
+directory. They are read with man -l, or with man where the directory is a man1 of MANPATH.`,
 		Example: "  dahl man --out ~/.local/share/man/man1\n  man -l ~/.local/share/man/man1/dahl-execute.1",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
-				return cli.InputErrorf("name an existing directory with --out, such as --out ~/.local/share/man/man1")
+				return cli.InputErrorf("name a directory with --out, such as --out ~/.local/share/man/man1")
 			}
 			return writeManual(cmd.OutOrStdout(), cmd.Root(), out)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "existing `directory` for the pages")
+	cmd.Flags().StringVar(&out, "out", "", "`directory` for the pages")
 	return cmd
 }
 
@@ -35,6 +36,9 @@ existing directory. They are read with man -l, or with man where the directory i
 func writeManual(stdout io.Writer, root *cobra.Command, dir string) error {
 	pages := cli.Commands(root)
 	path := func(page *cobra.Command) string { return filepath.Join(dir, cli.ManName(page)+".1") }
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return cli.InputErrorf("--out %s: %w", dir, err)
+	}
 	if err := cli.CheckWritable(path(root)); err != nil {
 		return err
 	}

@@ -14,7 +14,8 @@ import (
 // TestManual: there is a page for every command, and groff has no warning of any.
 func TestManual(t *testing.T) {
 	t.Chdir(t.TempDir())
-	mustRun(t, "man", "--out", ".")
+	mustRun(t, "man", "--out", "made/here")
+	t.Chdir("made/here")
 	pages := must.Get(filepath.Glob("*.1"))(t)
 	if n := len(cli.Commands(newRoot(nil))); len(pages) != n || !slices.Contains(pages, "dahl-experiment-run.1") {
 		t.Errorf("%d pages, want %d: %v", len(pages), n, pages)

@@ -59,7 +59,7 @@ var mutatedCommands = []mutated{
 	{name: "rerun", line: "rerun run --out again", needs: []string{"run", "net.toml"}, writes: []string{"again"}, sealed: true, result: "again"},
 	{name: "verify", line: "verify run", needs: []string{"run"}, sealed: true},
 	{name: "compare", line: "compare run", needs: []string{"run"}, sealed: true},
-	{name: "report", line: "report run --out page.html", needs: []string{"run"}, writes: []string{"page.html"}, sealed: true, makes: []string{"page.html"}},
+	{name: "report", line: "report run --out page.html", needs: []string{"run"}, writes: []string{"page.html", "run"}, sealed: true, makes: []string{"page.html"}},
 	{name: "plot", line: "plot run gantt memory", needs: []string{"run"}, writes: []string{"run"}, sealed: true, makes: []string{"run/gantt.svg", "run/memory.svg"}},
 	{name: "trace", line: "trace run", needs: []string{"run"}, writes: []string{"run"}, sealed: true, makes: []string{"run/trace.json"}},
 	{name: "kernels", line: "kernels run", needs: []string{"run"}, sealed: true},

@@ -207,7 +207,7 @@ func (w *workload) printFound(stdout io.Writer, s *record.Summary, found *best.R
 	e.PrintChosen()
 	words.PrintOptimum(stdout, o, found)
 	if o.BudgetTime > 0 {
-		words.PrintClauses(stdout, "budget", fmt.Sprintf("of %v it took %s, with what comes before the search, the explanation and the files", o.BudgetTime, cli.ShortTime(time.Since(o.Begun))))
+		words.PrintClauses(stdout, "budget", fmt.Sprintf("of %s it took %s, with what comes before the search, the explanation and the files", cli.ShortTime(o.BudgetTime), cli.ShortTime(time.Since(o.Begun))))
 	}
 	e.Print()
 }

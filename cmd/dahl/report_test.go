@@ -35,8 +35,16 @@ func TestReportRefuses(t *testing.T) {
 	mustRun(t, "report", "zero", "--out", "zero.html")
 	writeTestFile(t, "run/energy.json", "{\"total_joules\": 1,\n")
 	wantRefused(t, "report run", filepath.Join("run", rundir.EnergyFile))
-	if _, err := os.Stat("report.html"); err == nil {
+	if _, err := os.Stat("run/report.html"); err == nil {
 		t.Error("a report was written of a run that cannot be read")
+	}
+	mustRun(t, "report", "zero", "zero")
+	mustRun(t, "report", "zero")
+	mustRun(t, "verify", "zero")
+	for _, file := range []string{"report.html", "zero/report.html"} {
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -64,7 +72,7 @@ func TestReportInBrowser(t *testing.T) {
 	writeTestFile(t, "two.json", twoTasks)
 	mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "3", "--policy", "heft", "--out", "run")
 	mustRun(t, "report", "run")
-	b.open("report.html")
+	b.open("run/report.html")
 	e := must.Get(cli.ReadJSON[energy.Report](filepath.Join("run", rundir.EnergyFile)))(t)
 	wantEnergy(t, b, e)
 	if title, status := b.text("#title"), b.text("#status"); title != "dahl: run" || status != "6 tasks in the timelines" {

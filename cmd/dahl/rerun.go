@@ -112,7 +112,7 @@ func repeatable(ctx context.Context, m *record.Manifest, dir string) error {
 		return cli.InputErrorf("%s has the best plan of a search until a signal ended it, and need not come out the same again; give a number of nodes with --budget", dir)
 	}
 	if m.Options.BudgetTime > 0 {
-		return cli.InputErrorf("%s was given %v to search, and need not come out the same again; give a number of nodes with --budget", dir, m.Options.BudgetTime)
+		return cli.InputErrorf("%s was given %s to search, and need not come out the same again; give a number of nodes with --budget", dir, cli.ShortTime(m.Options.BudgetTime))
 	}
 	switch m.Command {
 	case "simulate", "plan", "execute", "demo", record.PeerCommand:

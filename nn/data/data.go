@@ -97,7 +97,7 @@ func Open(name string, opt Options) (*Dataset, error) {
 }
 
 // Names are the data that need no directory.
-func Names() []string { return []string{"digits", "synthetic"} }
+func Names() []string { return []string{"digits", synthetic} }
 
 func open(name string, opt Options) (*Dataset, error) {
 	opt, err := opt.check()
@@ -116,7 +116,7 @@ func open(name string, opt Options) (*Dataset, error) {
 			return nil, errors.New("digits takes no shape; write digits")
 		}
 		return openDigits(opt)
-	case "synthetic":
+	case synthetic:
 		s, err := ParseSynthetic(spec)
 		if err != nil {
 			return nil, err

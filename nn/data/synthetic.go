@@ -9,6 +9,12 @@ import (
 	"dahl/nn/random"
 )
 
+// synthetic is the name of such data, and syntheticSource begins the text of their source.
+const (
+	synthetic       = "synthetic"
+	syntheticSource = synthetic + ", seed"
+)
+
 // Synthetic describes random pixels. Each class has its own pattern. A sample is the mean of its
 // class's pattern and noise, so that a network can learn it. A sample depends on the split and its index only.
 type Synthetic struct {
@@ -67,13 +73,13 @@ func (s Synthetic) open(opt Options) (*Dataset, error) {
 		return nil, fmt.Errorf("%d samples with labels of %s; at most %d labels are taken", hi-lo, naming.ShapeText(s.Positions), MaxSamples)
 	}
 	d := &Dataset{
-		Name:      "synthetic " + naming.ShapeText(s.Shape),
+		Name:      synthetic + " " + naming.ShapeText(s.Shape),
 		Labels:    make([]int32, (hi-lo)*positions),
 		Positions: s.Positions,
 		Shape:     s.Shape,
 		Classes:   s.Classes,
 		Divisor:   255,
-		Source:    fmt.Sprintf("synthetic, seed 0, samples %d to %d of %d", lo, hi-1, s.Samples),
+		Source:    fmt.Sprintf("%s 0, samples %d to %d of %d", syntheticSource, lo, hi-1, s.Samples),
 	}
 	labels := random.NewStream(0, "synthetic.labels."+opt.Split)
 	for i := range d.Labels {
@@ -85,6 +91,9 @@ func (s Synthetic) open(opt Options) (*Dataset, error) {
 	}
 	return d, nil
 }
+
+// MadeUp reports whether the samples are synthetic.
+func (d *Dataset) MadeUp() bool { return strings.HasPrefix(d.Source, syntheticSource) }
 
 // syntheticSamples makes samples when they are read, of which the first is sample lo.
 type syntheticSamples struct {

@@ -41,6 +41,9 @@ func TestParseSynthetic(t *testing.T) {
 func TestSyntheticCanBeLearned(t *testing.T) {
 	train := must.Get(loaded("synthetic:3x11x13:101:7", Options{}))(t)
 	test := must.Get(loaded("synthetic:3x11x13:101:7", Options{Split: Test}))(t)
+	if digits := must.Get(Open("digits", Options{Limit: 1}))(t); !train.MadeUp() || digits.MadeUp() {
+		t.Errorf("made up: %q, %v, and %q, %v", train.Source, train.MadeUp(), digits.Source, digits.MadeUp())
+	}
 	checkDataset(t, train)
 	checkDataset(t, test)
 	if bytes.Equal(train.Samples, test.Samples) || slices.Equal(train.Labels, test.Labels) {

@@ -324,9 +324,9 @@ func (o *Options) ObjectiveUnit() string {
 // SearchText says how long a search may take.
 func (o *Options) SearchText() string {
 	if o.BudgetTime > 0 {
-		return fmt.Sprintf("the search may take %v", o.BudgetTime)
+		return fmt.Sprintf("the search may take %s", cli.ShortTime(o.BudgetTime))
 	}
-	return fmt.Sprintf("the search looks at up to %s nodes, which takes seconds for a small graph and minutes for a large one; --budget 30s bounds the time", naming.Thousands(o.Budget))
+	return fmt.Sprintf("the search looks at up to %s nodes, which takes seconds for a small graph and minutes for a large one; --budget \"30 s\" bounds the time", naming.Thousands(o.Budget))
 }
 
 // Output says where results go.

@@ -25,6 +25,7 @@ const (
 	StepsFile   = "steps.csv"
 	EpochsFile  = "epochs.csv"
 	CompareFile = "compare.svg"
+	ReportFile  = "report.html"
 )
 
 // Draw writes a figure into a run.

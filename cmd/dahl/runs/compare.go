@@ -28,8 +28,9 @@ import (
 
 func NewCompare([]string) *cobra.Command {
 	var out flags.Output
+	var numbers int
 	cmd := &cobra.Command{
-		Use:   "compare DIR…",
+		Use:   "compare DIR… | WEIGHTS.npz WEIGHTS.npz",
 		Short: "lay a predicted run beside a measured one, or any runs beside each other",
 		Long: `compare reads run directories. Of an executed run, which holds its own prediction,
 and of a simulated and an executed run of one graph it prints time, energy, memory,
@@ -41,15 +42,23 @@ measured durations. What meters counted over the
 measured run is laid beside the joules of the platform's powers over the same time.
 
 Any other runs, two or more, it prints in one table: first the inputs in which they differ,
-then what each gave, with its ratio to the first run.`,
-		Example: "  dahl compare dahl-execute --json\n  dahl compare dahl-simulate dahl-execute\n  dahl compare laptop-run server-run other-run --out .",
-		Args:    cli.WantArgs(1, math.MaxInt, "an executed run, a predicted and an executed one, or any runs"),
+then what each gave, with its ratio to the first run.
+
+Two files of weights (.npz) it compares number by number: how many differ in each array, and where; the
+first of them, and the worst by ULP, the number of representable numbers from one to the other.`,
+		Example: "  dahl compare dahl-execute --json\n  dahl compare dahl-simulate dahl-execute\n  dahl compare laptop-run server-run other-run --out .\n  dahl compare one/weights.npz other/weights.npz --numbers 20",
+		Args:    cli.WantArgs(1, math.MaxInt, "an executed run, a predicted and an executed one, any runs, or two files of weights"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if slices.ContainsFunc(args, isWeights) {
+				return compareWeights(cmd.OutOrStdout(), args, numbers, &out)
+			}
 			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args, &out)
 		},
 	}
 	cmd.Flags().StringVar(&out.Dir, "out", "", "also draw the runs on one time axis into this existing `directory`")
 	cmd.Flags().BoolVar(&out.JSON, "json", false, "print one JSON object instead of text")
+	cmd.Flags().IntVar(&numbers, "numbers", 10, "of two files of weights list the first and the worst `n` numbers that differ")
+	flags.Before(cmd, func() error { return cli.CheckNotNegative("numbers", numbers) })
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -47,7 +48,13 @@ func compareAny(stdout io.Writer, dirs []string, runs []*record.LoadedRun, out *
 	if out.JSON {
 		return cli.PrintJSON(stdout, c)
 	}
-	return c.print(stdout)
+	if err := c.print(stdout); err != nil {
+		return err
+	}
+	if len(runs) == 2 && runs[0].Summary.Trained != nil && runs[1].Summary.Trained != nil && runs[0].Summary.Trained.WeightsSHA256 != runs[1].Summary.Trained.WeightsSHA256 {
+		fmt.Fprintf(stdout, "the weights differ; number by number: dahl compare %s %s\n", filepath.Join(dirs[0], record.WeightsFile), filepath.Join(dirs[1], record.WeightsFile))
+	}
+	return nil
 }
 
 func drawStack(w io.Writer, names []string, runs []*record.LoadedRun) error {

@@ -32,21 +32,31 @@ zooms, predicted above measured where a run has both; power, energy, clocks and 
 on the same axis; energy as in energy.json, kernels, and where the run came from. A
 click on a task shows what it waited for and which of that was the cause, and leads
 from cause to cause. Several runs come with a table, and their fronts of time against
-energy over each other; a run without a search of plans is a point there.`,
+energy over each other; a run without a search of plans is a point there.
+The page of one run lies in its directory, as its figures do.`,
 		Example: "  dahl report dahl-demo\n  dahl report dahl-simulate dahl-execute --out both.html",
 		Args:    cli.WantArgs(1, 100, "the directories of runs"),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			return reportRuns(cmd.OutOrStdout(), dirs, out)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "report.html", "`file` to write")
+	cmd.Flags().StringVar(&out, "out", "", "`file` to write (default: report.html, of one run in its directory)")
 	return cmd
 }
 
 // reportRuns writes the report and prints its path.
 func reportRuns(stdout io.Writer, dirs []string, out string) error {
-	if err := cli.CheckWritable(out); err != nil {
-		return err
+	inRun := out == "" && len(dirs) == 1
+	switch {
+	case inRun:
+		out = filepath.Join(dirs[0], record.ReportFile)
+	case out == "":
+		out = record.ReportFile
+	}
+	if !inRun {
+		if err := cli.CheckWritable(out); err != nil {
+			return err
+		}
 	}
 	var runs []report.Run
 	var summaries []*record.Summary
@@ -66,11 +76,17 @@ func reportRuns(stdout io.Writer, dirs []string, out string) error {
 	if len(dirs) > 1 {
 		title = fmt.Sprintf("dahl: %d runs", len(dirs))
 	}
-	if err := durable.Write(out, func(w io.Writer) error { return report.Write(w, title, runs) }); err != nil {
-		return err
+	write := func(w io.Writer) error { return report.Write(w, title, runs) }
+	var err error
+	if inRun {
+		err = record.ExtendRun(dirs[0], func(d *rundir.Dir) error { return d.Write(record.ReportFile, write) })
+	} else {
+		err = durable.Write(out, write)
 	}
-	fmt.Fprintln(stdout, out)
-	return nil
+	if err == nil {
+		fmt.Fprintln(stdout, out)
+	}
+	return err
 }
 
 // reportedRun reads a run directory for a report.

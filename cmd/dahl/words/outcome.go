@@ -171,7 +171,11 @@ func PrintData(out io.Writer, data *train.Data) {
 	if out := d.HeldOut(); out != "" && data.Test != nil {
 		held = fmt.Sprintf(", %d held out (%s)", data.Test.Len(), out)
 	}
-	fmt.Fprintf(out, "data      %s: %s %s%s\n", d.Name, naming.Count(d.Len(), "training sample"), naming.JoinInts(d.Shape, "x"), held)
+	made := ""
+	if d.MadeUp() {
+		made = fmt.Sprintf("; random patterns, which teach little in a few epochs, so that an accuracy of %s %% is chance and no fault: write --data DIR for real ones (IDX files as MNIST's, CIFAR-10, pictures, an .npz file)", cli.ThreeDigits(100/float64(d.Classes)))
+	}
+	fmt.Fprintf(out, "data      %s: %s %s%s%s\n", d.Name, naming.Count(d.Len(), "training sample"), naming.JoinInts(d.Shape, "x"), held, made)
 }
 
 // PeerEnergyText prints the joules of a training by another program.
