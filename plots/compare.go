@@ -78,5 +78,5 @@ const (
 	scatterSize = 300
 	scatterTop  = 40
 	scatterLeft = 80
-	leastTable  = 480 // the width of a table of operations beside the scatter
+	leastTable  = 480 // the width of a table of operations to the right of the scatter
 )

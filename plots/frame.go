@@ -107,7 +107,7 @@ func (l *layout) timeFrame(c draw.Canvas, left vg.Length, end time.Duration, wha
 // place moves the frame to a height and below it.
 func (f *frame) place(top, tall vg.Length) { f.box.Max.Y, f.box.Min.Y = top, top-tall }
 
-// ticks is about how many ticks the left axis has room for, at most so many.
+// ticks is about how many ticks the left axis has room for, up to a most.
 func (f *frame) ticks(most int) int {
 	return max(2, min(most, int((f.box.Max.Y-f.box.Min.Y)/24)))
 }

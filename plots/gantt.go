@@ -177,8 +177,8 @@ func (p *painter) paintPiece(q *piece, bottom, top vg.Length, outlined bool) {
 	}
 }
 
-// fitText makes the text of a piece fit a width: it shrinks a little, and then loses its tile and its phase. A text that
-// is not that of a task is whole or left out, since part of a number is another number.
+// fitText makes the text of a piece fit a width: it shrinks a little, and then loses its tile and its phase. The text of a
+// transfer or a state is whole or left out, since part of a number is another number.
 func fitText(style *draw.TextStyle, q *piece, colours *colouring, width vg.Length) string {
 	names := []string{q.text}
 	if q.category < len(colours.names) {

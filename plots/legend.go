@@ -69,7 +69,7 @@ type legend struct {
 type legendPart struct {
 	x, y  vg.Length // its left edge, and its middle below the upper edge of the legend
 	text  string
-	entry *legendEntry // nil: a caption, or a further line
+	entry *legendEntry // nil means a caption, or a further line
 	small bool         // a caption
 }
 

@@ -91,8 +91,8 @@ func (l *layout) head() vg.Length {
 	return headGaps + vg.Length(titleLine*len(l.title)) + vg.Length(summaryLine*len(l.summary))
 }
 
-// fill is the height of the contents beside parts of a fixed height. Where the page has no height of its own, it is the
-// best one.
+// fill is the height of the contents, given the height of all else on the page. Where the page has no height of its own,
+// it is the best one.
 func (l *layout) fill(fixed, best, least vg.Length) (vg.Length, error) {
 	if l.HeightPt == 0 {
 		return best, nil

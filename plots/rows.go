@@ -17,8 +17,8 @@ const (
 	manyRowHeight  = 12 // of the same, where there are many of them
 )
 
-// setHeights gives the rows of charts their places on a page with something else of a height beside them, and returns how
-// tall the charts are. Where the page has a height of its own they fill it, else they are at best of a target.
+// setHeights gives the rows of charts their places on a page, given the height of all else there, and returns how tall the
+// charts are. Where the page has a height of its own they fill it, else they are at best of a target.
 func setHeights(l *layout, target, beside vg.Length, charts ...*chart) (talls []vg.Length, err error) {
 	rows := 0
 	for _, c := range charts {

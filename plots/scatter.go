@@ -190,7 +190,7 @@ func (t *opTable) right(column int) vg.Length {
 	return min(t.width, leastTable) - vg.Length(vg.Length(columns-1-column)*max(48, min(90, t.width/6)))
 }
 
-// alone reports whether a name has a line of its own, since there is no room for it beside its numbers.
+// alone reports whether a name has a line of its own, since there is no room for it to the left of its numbers.
 func (t *opTable) alone(name string) bool { return t.nameStyle().Width(name) > t.right(0)-28 }
 
 // height is the height below the heading.

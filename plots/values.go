@@ -118,7 +118,7 @@ type Quantity struct {
 	More bool   // more of it is better
 }
 
-// axis runs from zero to a value, with about so many ticks.
+// axis runs from zero to a value, with about a number of ticks.
 func (q *Quantity) axis(top float64, ticks int) axis {
 	a := linearAxis(top, 0.08, q.unit(top), q.Name, ticks)
 	if q.unit(top).name == "" {

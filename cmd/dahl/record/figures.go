@@ -48,8 +48,8 @@ func (r *LoadedRun) Front() ([]plots.FrontPoint, error) {
 	return rundir.ReadAs(filepath.Join(r.Path, FrontFile), ReadFront)
 }
 
-// Figures is what the figures of a run need beside its schedule: the front of its search, and the confusion matrix of an
-// evaluation.
+// Figures reads the data of the figures that need more than a schedule: the front of a search, and the confusion matrix of
+// an evaluation.
 func (r *LoadedRun) Figures(in *plots.Input) error {
 	points, err := r.Front()
 	if err != nil {

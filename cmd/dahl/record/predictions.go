@@ -12,7 +12,7 @@ import (
 	"dahl/train"
 )
 
-// PredictionsFile is what an evaluation predicted.
+// PredictionsFile is the table of an evaluation's predictions.
 const PredictionsFile = "predictions.csv"
 
 var predictionsColumns = []string{"index", "label", "predicted", "probability"}
