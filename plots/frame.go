@@ -163,7 +163,7 @@ func (f *frame) drawX(label bool) {
 	for _, t := range f.x.ticks {
 		x := f.X(t.Value)
 		line(f.c, ink, 0.6, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Min.Y - 3})
-		if half := style.Width(t.Label) / 2; f.x.turned || x-half >= free {
+		if half := style.Width(t.Label) / 2; t.Label != "" && (f.x.turned || x-half >= free) {
 			f.c.FillText(style, vg.Point{X: x, Y: f.box.Min.Y - tickGap}, t.Label)
 			free = x + half + 3
 		}
