@@ -8,21 +8,23 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Sizes of the page of bars, in points.
 const (
-	barsHeight  = 420
-	barsLeft    = 64   // for the y axis and its label
+	valuesTall  = 300  // from the lower axis up
+	valuesLeft  = 52   // for the left axis and its label
 	groupFilled = 0.8  // of the width of a group
 	barFilled   = 0.92 // of the width of a bar
 	maxBar      = 46   // the widest
 )
 
-// DrawBars draws a group of bars for each label, and in it a bar for each series, in one of [Formats]. An error wraps
-// ErrNoData where there is no bar.
-func DrawBars(w io.Writer, format string, v *Values) error {
+// tall is the best height of curves and bars.
+func (of *valuesPage) tall() vg.Length { return max(130, vg.Length(valuesTall*of.share())) }
+
+// DrawBars draws a group of bars for each label, and in it a bar for each series. An error wraps ErrNoData where there is
+// no bar.
+func DrawBars(w io.Writer, p Page, v *Values) error {
 	err := v.check(0, false)
 	if len(v.Series) > len(palette) {
 		err = fmt.Errorf("%d series; there are colours for %d", len(v.Series), len(palette))
@@ -30,12 +32,8 @@ func DrawBars(w io.Writer, format string, v *Values) error {
 	if err != nil {
 		return fmt.Errorf("bars: %w", err)
 	}
-	return render(w, format, pageWidth, barsHeight, v.drawBars)
-}
-
-func (v *Values) drawBars(page draw.Canvas) {
 	var legend []legendEntry
-	top := 0.0
+	top, note := 0.0, ""
 	for i, s := range v.Series {
 		if s.Name != "" {
 			legend = append(legend, legendEntry{name: s.Name, colour: palette[i]})
@@ -44,26 +42,37 @@ func (v *Values) drawBars(page draw.Canvas) {
 			top = max(top, p.High)
 		}
 	}
-	f := v.frame(page, barsLeft, legend)
-	f.x, f.y = labelAxis(f, v.Labels, v.XLabel), v.Quantity.axis(top)
-	f.drawYGrid()
-	for i := range v.Series {
-		v.drawBarSeries(f, i)
-	}
-	note := ""
 	if v.Interval != "" {
 		note = "line: " + v.Interval
 	}
-	f.finish(barsLeft-24, note, legend)
+	of, err := v.page(p, valuesLeft, note, legend)
+	if err != nil {
+		return err
+	}
+	x := of.labelAxis(v)
+	return of.render(w, of.tall(), func(f *frame) {
+		f.x, f.y = x, v.Quantity.axis(top, f.ticks(6))
+		f.drawYGrid()
+		for i := range v.Series {
+			v.drawBarSeries(f, i)
+		}
+	})
 }
 
-// labelAxis has a stretch of length 1 for each label, which stands in the middle.
-func labelAxis(f *frame, labels []string, what string) axis {
-	a := axis{min: 0, max: float64(len(labels)), label: what}
-	style := f.face.style(tickSize, ink, text.XCenter, text.YTop)
-	for i, name := range labels {
-		a.ticks = append(a.ticks, plot.Tick{Value: float64(i) + 0.5, Label: clip(style, name, (f.box.Max.X-f.box.Min.X)/vg.Length(len(labels))-4)})
+// labelAxis has a stretch of length 1 for each label, which stands in the middle. If one of them is wider than that, all
+// are turned.
+func (of *valuesPage) labelAxis(v *Values) axis {
+	a := axis{min: 0, max: float64(len(v.Labels)), label: v.XLabel}
+	style, each := of.face.style(tickSize, ink, text.XCenter, text.YTop), (of.wide-of.left-3*pageMargin)/vg.Length(len(v.Labels))
+	longest := widest(style, v.Labels)
+	if a.turned = longest > each-4; a.turned {
+		longest = min(longest, of.wide/3)
+		of.drop += vg.Length(longest*turnedSlope) - xLabelDrop/3
 	}
+	for i, name := range v.Labels {
+		a.ticks = append(a.ticks, plot.Tick{Value: float64(i) + 0.5, Label: clip(style, name, longest)})
+	}
+	a.drop = of.drop - axisBottom + xLabelDrop
 	return a
 }
 

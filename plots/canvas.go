@@ -2,6 +2,7 @@ package plots
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"io"
@@ -16,33 +17,44 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// pngDPI gives 2 pixels per point.
+// pngDPI gives 2 pixels per point, where a page does not say how many.
 const pngDPI = 144
+
+// mostPixels bounds a PNG.
+const mostPixels = 1e8
 
 // Formats are the formats of figures, and the extensions of their files.
 func Formats() []string { return []string{"svg", "png", "pdf"} }
 
-// render paints a page and writes it in a format.
-func render(w io.Writer, format string, width, height vg.Length, paint func(c draw.Canvas)) error {
+// render paints a page of a size in lengths that are scaled, and writes it.
+func render(w io.Writer, p Page, scale float64, width, height vg.Length, paint func(c draw.Canvas)) error {
 	var canvas vg.CanvasWriterTo
-	switch format {
+	wide, high := vg.Length(scale)*width, vg.Length(scale)*height
+	dpi := cmp.Or(p.DPI, pngDPI)
+	if p.Format == "png" && wide.Dots(float64(dpi))*high.Dots(float64(dpi)) > mostPixels {
+		return fmt.Errorf("%w: %.0f by %.0f points at %d dots per inch are more than %.0g pixels", ErrPage, wide, high, dpi, float64(mostPixels))
+	}
+	switch p.Format {
 	case "svg":
-		canvas = vgsvg.New(width, height)
+		canvas = vgsvg.New(wide, high)
 	case "png":
-		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pngDPI))}
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(wide, high), vgimg.UseDPI(dpi))}
 	case "pdf":
-		canvas = vgpdf.New(width, height)
+		canvas = vgpdf.New(wide, high)
 	default:
-		return fmt.Errorf("a figure as %q: want one of %s", format, strings.Join(Formats(), ", "))
+		return fmt.Errorf("a figure as %q: want one of %s", p.Format, strings.Join(Formats(), ", "))
+	}
+	if scale != 1 {
+		canvas.Scale(scale, scale)
 	}
 	c := draw.NewCanvas(canvas, width, height)
 	fillRect(c, c.Rectangle, white)
 	paint(c)
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
-		return fmt.Errorf("drawing as %s: %w", format, err)
+		return fmt.Errorf("drawing as %s: %w", p.Format, err)
 	}
-	_, err := w.Write(finish(format, out.Bytes()))
+	_, err := w.Write(finish(p.Format, out.Bytes()))
 	return err
 }
 

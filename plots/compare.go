@@ -30,7 +30,7 @@ func (o *Operation) Add(calls, predictedS, measuredS float64) {
 // Run.Show, and of the same steps of the prediction where it has as many.
 // Below them are each kernel's measured median over its predicted one, and the time of each
 // operation in a step.
-func Compare(w io.Writer, format string, in Input) error {
+func Compare(w io.Writer, p Page, in Input) error {
 	predicted, measured := in.Predicted, in.Run
 	if predicted == nil || in.Compared == nil {
 		return fmt.Errorf("compare: there is no prediction to compare with: %w", ErrNoData)
@@ -45,16 +45,31 @@ func Compare(w io.Writer, format string, in Input) error {
 	if predicted.Problem.Graph != measured.Problem.Graph && len(predicted.Problem.Graph.Tasks) != len(measured.Problem.Graph.Tasks) {
 		return fmt.Errorf("compare: the runs are of different graphs (%d and %d tasks)", len(predicted.Problem.Graph.Tasks), len(measured.Problem.Graph.Tasks))
 	}
-	face := newTypeface()
-	s := newGanttStack([]string{"predicted", "measured"}, predicted, measured)
+	l, err := p.layout(measured.name()+": predicted and measured", in.Compared.Text)
+	if err != nil {
+		return err
+	}
+	table, size := &opTable{in.Compared, measured.Schedule.Steps, l.face, l.wide - scatterLeft - scatterSize - 44 - pageMargin}, vg.Length(scatterSize)
+	below := scatterTop + size + axisBottom + pageMargin
+	beside := table.width >= leastTable // else the table is below the scatter
+	if !beside {
+		table.width, size = l.inner(), min(size, l.wide-scatterLeft-2*pageMargin)
+		below = scatterTop + size + axisBottom + pageMargin + scatterTop + table.height()
+	}
+	s, err := newGanttStack(l, below, []string{"predicted", "measured"}, predicted, measured)
+	if err != nil {
+		return err
+	}
 	kernels := pairKernels(s.charts[0], s.charts[1])
-	table := &opTable{in.Compared, measured.Schedule.Steps}
-	height := headerHeight + s.height(face) + scatterTop + scatterSize + axisBottom + pageMargin
-	return render(w, format, pageWidth, height, func(c draw.Canvas) {
-		below := drawHeader(c, face, measured.name()+": predicted and measured", in.Compared.Text)
-		top := s.draw(c, below, face) - scatterTop
-		box := vg.Rectangle{Min: vg.Point{X: 80, Y: top - scatterSize}, Max: vg.Point{X: 80 + scatterSize, Y: top}}
-		drawScatter(&frame{c: below, face: face, box: box}, kernels, s.charts[1].colours.fills, table)
+	return l.render(w, s.height()+below, func(page, c draw.Canvas) {
+		top := s.draw(page, c) - scatterTop
+		f := &frame{c: c, face: l.face, box: vg.Rectangle{Min: vg.Point{X: scatterLeft, Y: top - size}, Max: vg.Point{X: scatterLeft + size, Y: top}}}
+		drawScatter(f, kernels, s.charts[1].colours.fills)
+		at := vg.Point{X: f.box.Max.X + 44, Y: top}
+		if !beside {
+			at = vg.Point{X: pageMargin, Y: f.box.Min.Y - axisBottom - scatterTop}
+		}
+		table.draw(c, at)
 	})
 }
 
@@ -62,4 +77,6 @@ func Compare(w io.Writer, format string, in Input) error {
 const (
 	scatterSize = 300
 	scatterTop  = 40
+	scatterLeft = 80
+	leastTable  = 480 // the width of a table of operations to the right of the scatter
 )

@@ -22,44 +22,38 @@ func (s *Series) Best(q Quantity) int {
 	return best
 }
 
-// Sizes of the page of curves, in points.
-const (
-	curvesHeight = 420
-	curvesLeft   = 64 // for the y axis and its label
-)
-
-// DrawCurves draws a curve for each series in one of [Formats], over a number that takes powers of two, such as a tile
-// or a batch. The best point is marked. An error wraps ErrNoData where a series has no points.
-func DrawCurves(w io.Writer, format string, v *Values) error {
+// DrawCurves draws a curve for each series over a number that takes powers of two, such as a tile or a batch. The best
+// point is marked. An error wraps ErrNoData where a series has no points.
+func DrawCurves(w io.Writer, p Page, v *Values) error {
 	if err := v.check(0, true); err != nil {
 		return fmt.Errorf("curves: %w", err)
 	}
-	return render(w, format, pageWidth, curvesHeight, v.drawCurves)
-}
-
-func (v *Values) drawCurves(page draw.Canvas) {
 	var legend []legendEntry
 	for i := range v.Series {
 		s := &v.Series[i]
 		best := s.Points[s.Best(v.Quantity)]
 		legend = append(legend, legendEntry{name: fmt.Sprintf("%s, best %s at %.12g", s.Name, v.Quantity.format(best.Y), best.X), colour: palette[i%len(palette)], stroke: true, dashed: s.Dashed})
 	}
-	f := v.frame(page, curvesLeft, nil)
-	lo, hi := v.curveAxes(f)
-	f.drawGrid()
-	if v.Ideal {
-		points := []vg.Point{{X: f.X(lo), Y: f.Y(1)}, {X: f.X(hi), Y: f.Y(hi / lo)}}
-		f.c.StrokeLines(draw.LineStyle{Color: faintInk, Width: 0.8, Dashes: []vg.Length{2, 2}}, points)
-		f.c.FillText(f.face.style(8.5, faintInk, text.XRight, text.YBottom), points[1], "ideal ")
-	}
-	for i := range v.Series {
-		f.drawSeries(&v.Series[i], v.Quantity, i)
-	}
 	note := "ring: the best point"
 	if v.Interval != "" {
 		note += "; bar: " + v.Interval
 	}
-	f.finish(curvesLeft-24, note, legend)
+	of, err := v.page(p, valuesLeft, note, legend)
+	if err != nil {
+		return err
+	}
+	return of.render(w, of.tall(), func(f *frame) {
+		lo, hi := v.curveAxes(f)
+		f.drawGrid()
+		if v.Ideal {
+			points := []vg.Point{{X: f.X(lo), Y: f.Y(1)}, {X: f.X(hi), Y: f.Y(hi / lo)}}
+			f.c.StrokeLines(draw.LineStyle{Color: faintInk, Width: 0.8, Dashes: []vg.Length{2, 2}}, points)
+			f.c.FillText(f.face.style(8.5, faintInk, text.XRight, text.YBottom), points[1], "ideal ")
+		}
+		for i := range v.Series {
+			f.drawSeries(&v.Series[i], v.Quantity, i)
+		}
+	})
 }
 
 // curveAxes makes axes over all points: the lower one in steps of two, with a label at each value of a point, the left
@@ -81,7 +75,7 @@ func (v *Values) curveAxes(f *frame) (lo, hi float64) {
 	if v.Ideal { // on a logarithmic axis a proportional line would be a curve
 		f.x.log, f.x.min, f.x.max, top = false, 0, hi*1.08, max(top, hi/lo)
 	}
-	f.y = v.Quantity.axis(top)
+	f.y = v.Quantity.axis(top, f.ticks(6))
 	return lo, hi
 }
 

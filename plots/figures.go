@@ -20,7 +20,8 @@ type Run struct {
 	Problem  *schedule.Problem
 	Schedule *schedule.Schedule
 
-	Title    string   // empty means the graph's name, the policy and the world
+	Title    string   // empty means the network, the policy and the world
+	Network  string   // empty means the graph's name
 	ColourBy ColourBy // empty means the first of layer, phase, op that tells tasks apart
 
 	// Power is the power of the host, the devices and the links over time, as energy.Traces gives
@@ -59,19 +60,20 @@ func Colours() []string {
 	return []string{string(ByLayer), string(ByPhase), string(ByOp), string(ByMicroBatch)}
 }
 
-// Input is the data of a figure. Run is the schedule shown. Predicted is a prediction of Run, if
-// there is one, and Compared what both are together; only the comparison needs them.
+// Input is the data of the figures of a run. Only the comparison needs a prediction of Run, and what both are together.
 type Input struct {
 	Run       *Run
 	Predicted *Run
 	Compared  *Compared
+	Front     *Front  // plans that a search has simulated
+	Confusion *Values // how often each class was predicted for each label
 }
 
 // Figure is one line of the table of figures.
 type Figure struct {
 	Name     string // also the file name without extension
 	Sentence string
-	Draw     func(w io.Writer, format string, in Input) error // format: one of Formats
+	Draw     func(w io.Writer, p Page, in Input) error
 }
 
 // ErrNoData says that a run lacks the data of a figure. Callers that draw every figure may skip
@@ -81,15 +83,30 @@ var ErrNoData = errors.New("nothing to draw")
 // Figures is the table of figures.
 func Figures() []Figure {
 	return []Figure{
-		{"gantt", "what each worker did when, and why it waited", func(w io.Writer, format string, in Input) error { return Gantt(w, format, in.Run) }},
-		{"power", "power by device, the energy it adds up to, and what the watts rest on", func(w io.Writer, format string, in Input) error { return Power(w, format, in.Run) }},
-		{"memory", "bytes live in each memory, and what is reserved", func(w io.Writer, format string, in Input) error { return Memory(w, format, in.Run) }},
+		{"gantt", "what each worker did when, and why it waited", func(w io.Writer, p Page, in Input) error { return Gantt(w, p, in.Run) }},
+		{"power", "(or energy) power by device, the energy it adds up to, and what the watts rest on", func(w io.Writer, p Page, in Input) error { return Power(w, p, in.Run) }},
+		{"memory", "bytes live in each memory, and what is reserved", func(w io.Writer, p Page, in Input) error { return Memory(w, p, in.Run) }},
 		{"compare", "predicted and measured on one time axis, and kernel by kernel", Compare},
+		{"front", "time and energy of the plans that a search has simulated", func(w io.Writer, p Page, in Input) error {
+			if in.Front == nil {
+				return fmt.Errorf("front: no search was run: %w", ErrNoData)
+			}
+			return DrawFront(w, p, in.Front)
+		}},
+		{"confusion", "how often each class was predicted for each label", func(w io.Writer, p Page, in Input) error {
+			if in.Confusion == nil {
+				return fmt.Errorf("confusion: the run is no evaluation: %w", ErrNoData)
+			}
+			return DrawHeat(w, p, in.Confusion)
+		}},
 	}
 }
 
-// FigureByName finds a line of the table.
+// FigureByName finds a line of the table. Energy is in the figure of power.
 func FigureByName(name string) (Figure, error) {
+	if name == "energy" {
+		name = "power"
+	}
 	return naming.Find("figure", name, Figures(), func(f Figure) string { return f.Name })
 }
 
@@ -118,7 +135,7 @@ func (r *Run) name() string {
 	if r.Title != "" {
 		return r.Title
 	}
-	name := cmp.Or(r.Problem.Graph.Name, "task graph")
+	name := cmp.Or(r.Network, r.Problem.Graph.Name, "task graph")
 	if r.Schedule.Policy != "" {
 		name += ", " + r.Schedule.Policy
 	}

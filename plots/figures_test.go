@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"image"
 	"image/draw"
 	"image/png"
@@ -24,7 +25,31 @@ import (
 var update = flag.Bool("update", false, "write the golden pictures anew; look at them before committing")
 
 func tinyInput(t testing.TB) Input {
-	return Input{Run: tinyRun(t, schedule.Measured, 1), Predicted: tinyRun(t, schedule.Simulated, 0.93), Compared: comparedRuns()}
+	return Input{Run: tinyRun(t, schedule.Measured, 1), Predicted: tinyRun(t, schedule.Simulated, 0.93), Compared: comparedRuns(), Front: tinyFront(), Confusion: tinyConfusion()}
+}
+
+// tinyConfusion is of ten classes, of which each sample is predicted right, or as the next class in one case of a hundred.
+func tinyConfusion() *Values {
+	v := &Values{Title: "a made-up network", Summary: "accuracy 99.00 %", XLabel: "predicted class", YLabel: "label", Quantity: Quantity{Name: "samples", More: true}, Counts: true}
+	for label := 9; label >= 0; label-- {
+		row := Series{Name: fmt.Sprint(label)}
+		for class := range 10 {
+			name := fmt.Sprint(class)
+			switch class {
+			case label:
+				row.Points = append(row.Points, exactly(name, 0, 1000+float64(7*label)))
+			case (label + 1) % 10:
+				row.Points = append(row.Points, exactly(name, 0, 10))
+			default:
+				row.Points = append(row.Points, exactly(name, 0, 0))
+			}
+		}
+		v.Series = append(v.Series, row)
+	}
+	for class := range 10 {
+		v.Labels = append(v.Labels, fmt.Sprint(class))
+	}
+	return v
 }
 
 // TestUnknownFigure: a name that no figure has is answered with those that there are.
@@ -39,7 +64,7 @@ func TestUnknownFigure(t *testing.T) {
 func drawn(t *testing.T, f Figure, format string, in Input) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	must.Do(t, f.Draw(&file, format, in))
+	must.Do(t, f.Draw(&file, Page{Format: format}, in))
 	return file.Bytes()
 }
 
@@ -96,7 +121,7 @@ func TestGoldenPicturesBelongToFigures(t *testing.T) {
 	files := must.Get(filepath.Glob("testdata/*"))(t)
 	for _, file := range files {
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".golden.png"), "-states")
-		if _, err := FigureByName(name); err != nil && !slices.Contains([]string{"bars", "curves", "front", "heat", "speedup"}, name) { // not of a run: drawn by tests of their own
+		if _, err := FigureByName(name); err != nil && !slices.Contains([]string{"bars", "curves", "heat", "speedup", "column"}, name) { // not of a run: drawn by tests of their own
 			t.Errorf("%s belongs to no figure", file)
 		}
 	}
@@ -145,7 +170,7 @@ func TestPDFHasNoDateOfToday(t *testing.T) {
 // Ten thousand tasks stay far below the size that browsers open with ease, and
 // nothing in the file is a picture of pixels.
 func TestSVGOfTenThousandTasksIsSmall(t *testing.T) {
-	in := Input{Run: largeRun(t, 10000, 8, 4, 1), Predicted: largeRun(t, 10000, 8, 4, 2), Compared: comparedRuns()}
+	in := Input{Run: largeRun(t, 10000, 8, 4, 1), Predicted: largeRun(t, 10000, 8, 4, 2), Compared: comparedRuns(), Front: tinyFront(), Confusion: tinyConfusion()}
 	if n := len(in.Run.Schedule.Spans); n != 10000 {
 		t.Fatalf("the run has %d tasks", n)
 	}
@@ -191,10 +216,12 @@ func TestFiguresSayWhatIsMissing(t *testing.T) {
 		{"power", Input{Run: without(func(r *Run, _ *schedule.Schedule) { r.Power = nil })}},
 		{"memory", Input{Run: without(func(_ *Run, s *schedule.Schedule) { s.Memory = nil })}},
 		{"compare", Input{Run: tiny}},
+		{"front", Input{Run: tiny}},
+		{"confusion", Input{Run: tiny}},
 	} {
 		f := must.Get(FigureByName(c.figure))(t)
 		var file bytes.Buffer
-		if err := f.Draw(&file, "svg", c.in); !errors.Is(err, ErrNoData) || file.Len() > 0 {
+		if err := f.Draw(&file, Page{Format: "svg"}, c.in); !errors.Is(err, ErrNoData) || file.Len() > 0 {
 			t.Errorf("%s: error %v, want ErrNoData; %d bytes were written", c.figure, err, file.Len())
 		}
 	}
@@ -216,9 +243,10 @@ func TestDamagedRunsAreRefused(t *testing.T) {
 		"unknown step": func(r *Run) { r.Schedule.Spans[3].Step = 2 },
 	} {
 		in := tinyInput(t)
+		in.Front, in.Confusion = nil, nil // which have no schedule
 		damage(in.Run)
 		for _, f := range Figures() {
-			if err := f.Draw(io.Discard, "svg", in); err == nil {
+			if err := f.Draw(io.Discard, Page{Format: "svg"}, in); err == nil {
 				t.Errorf("%s: %s was drawn", name, f.Name)
 			}
 		}
@@ -239,7 +267,7 @@ func TestPowerThatIsNoStepFunctionIsRefused(t *testing.T) {
 	} {
 		r := tinyRun(t, schedule.Measured, 1)
 		r.Power = []energy.PowerTrace{{Name: "cpu", Samples: samples}}
-		if err := Power(io.Discard, "svg", r); err == nil || errors.Is(err, ErrNoData) {
+		if err := Power(io.Discard, Page{Format: "svg"}, r); err == nil || errors.Is(err, ErrNoData) {
 			t.Errorf("%v: error %v", samples, err)
 		}
 	}
@@ -265,7 +293,7 @@ func TestExtremeTimesAreDrawn(t *testing.T) {
 		}
 		for _, f := range Figures() {
 			var svg bytes.Buffer
-			if err := f.Draw(&svg, "svg", in); err != nil && !errors.Is(err, ErrNoData) {
+			if err := f.Draw(&svg, Page{Format: "svg"}, in); err != nil && !errors.Is(err, ErrNoData) {
 				t.Errorf("makespan %v: %v", makespan, err)
 			} else if bytes.Contains(svg.Bytes(), []byte("NaN")) || bytes.Contains(svg.Bytes(), []byte("Inf")) {
 				t.Errorf("makespan %v: %s has coordinates that are no numbers", makespan, f.Name)
@@ -287,12 +315,12 @@ func TestSVGSurvivesOddNames(t *testing.T) {
 // TestNoFigure: a format that there is not, and a writer that takes nothing, are errors.
 func TestNoFigure(t *testing.T) {
 	r := tinyRun(t, schedule.Measured, 1)
-	if err := Gantt(io.Discard, "bmp", r); err == nil || !strings.Contains(err.Error(), "svg, png, pdf") {
+	if err := Gantt(io.Discard, Page{Format: "bmp"}, r); err == nil || !strings.Contains(err.Error(), "svg, png, pdf") {
 		t.Errorf("error %v, want one that lists the formats", err)
 	}
 	in, out := io.Pipe()
 	in.CloseWithError(io.ErrClosedPipe)
-	if err := Gantt(out, "svg", r); !errors.Is(err, io.ErrClosedPipe) {
+	if err := Gantt(out, Page{Format: "svg"}, r); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("error %v, want that of the writer", err)
 	}
 }

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -19,6 +20,8 @@ type axis struct {
 	log      bool
 	label    string
 	ticks    []plot.Tick // an empty label is a grid line without text
+	turned   bool        // labels of a lower axis run up to their ticks
+	drop     vg.Length   // of the label of a lower axis; 0 means xLabelDrop
 }
 
 // linearAxis runs from 0 to max plus headroom, a share of it. It has about the given number of
@@ -95,14 +98,19 @@ type frame struct {
 
 // timeFrame is a frame whose lower axis is the time from 0 to end, from a distance to the left edge
 // of a page up to its right margin. The axis is named by what it counts.
-func timeFrame(c draw.Canvas, face typeface, left vg.Length, end time.Duration, what string) *frame {
-	f := &frame{c: c, face: face, x: linearAxis(float64(end), 0, timeUnit(end), what, 12)}
+func (l *layout) timeFrame(c draw.Canvas, left vg.Length, end time.Duration, what string) *frame {
+	f := &frame{c: c, face: l.face, x: linearAxis(float64(end), 0, timeUnit(end), what, l.ticks())}
 	f.box.Min.X, f.box.Max.X = c.Min.X+left, c.Max.X-pageMargin-6
 	return f
 }
 
 // place moves the frame to a height and below it.
 func (f *frame) place(top, tall vg.Length) { f.box.Max.Y, f.box.Min.Y = top, top-tall }
+
+// ticks is about how many ticks the left axis has room for, up to a most.
+func (f *frame) ticks(most int) int {
+	return max(2, min(most, int((f.box.Max.Y-f.box.Min.Y)/24)))
+}
 
 func (f *frame) X(v float64) vg.Length {
 	return f.box.Min.X + vg.Length(vg.Length(f.x.at(v))*(f.box.Max.X-f.box.Min.X))
@@ -138,21 +146,30 @@ const (
 	labelSize     = 9.5
 	tickGap       = 4
 	xLabelDrop    = 17
-	axisBottom    = 32 // height of an x axis with its label below the box
-	axisBottomBar = 17 // height without the label
+	axisBottom    = 32   // height of an x axis with its label below the box
+	axisBottomBar = 17   // height without the label
+	turnedSlope   = 0.64 // the sine of the angle of turned labels
 )
 
 // drawX paints the lower axis, its ticks and, if label is set, its label.
 func (f *frame) drawX(label bool) {
 	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Max.X, Y: f.box.Min.Y})
 	style := f.face.style(tickSize, ink, text.XCenter, text.YTop)
+	if f.x.turned {
+		style = f.face.style(tickSize, ink, text.XRight, text.YCenter)
+		style.Rotation = math.Asin(turnedSlope)
+	}
+	free := f.c.Min.X // to the right of the last label
 	for _, t := range f.x.ticks {
 		x := f.X(t.Value)
 		line(f.c, ink, 0.6, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Min.Y - 3})
-		f.c.FillText(style, vg.Point{X: x, Y: f.box.Min.Y - tickGap}, t.Label)
+		if half := style.Width(t.Label) / 2; t.Label != "" && (f.x.turned || x-half >= free) {
+			f.c.FillText(style, vg.Point{X: x, Y: f.box.Min.Y - tickGap}, t.Label)
+			free = x + half + 3
+		}
 	}
 	if label {
-		at := vg.Point{X: (f.box.Min.X + f.box.Max.X) / 2, Y: f.box.Min.Y - xLabelDrop}
+		at := vg.Point{X: (f.box.Min.X + f.box.Max.X) / 2, Y: f.box.Min.Y - cmp.Or(f.x.drop, xLabelDrop)}
 		f.c.FillText(f.face.style(labelSize, ink, text.XCenter, text.YTop), at, f.x.label)
 	}
 }
@@ -170,23 +187,6 @@ func (f *frame) drawY(labelDistance vg.Length) {
 	turned.Rotation = math.Pi / 2
 	f.c.FillText(turned, vg.Point{X: f.box.Min.X - labelDistance, Y: (f.box.Min.Y + f.box.Max.Y) / 2}, f.y.label)
 }
-
-// drawHeader paints the title and the line below it and returns the rest of the page.
-func drawHeader(c draw.Canvas, face typeface, title, summary string) draw.Canvas {
-	at := vg.Point{X: c.Min.X + pageMargin, Y: c.Max.Y - 10}
-	width := c.Max.X - c.Min.X - 2*pageMargin
-	big, small := face.style(13, ink, text.XLeft, text.YTop), face.style(9.5, faintInk, text.XLeft, text.YTop)
-	c.FillText(big, at, clip(big, title, width))
-	c.FillText(small, vg.Point{X: at.X, Y: at.Y - 18}, clip(small, summary, width))
-	return draw.Crop(c, 0, 0, 0, -headerHeight)
-}
-
-// Sizes of a page, in points.
-const (
-	pageWidth    = 960
-	pageMargin   = 14
-	headerHeight = 48
-)
 
 // clip shortens a text with dots until it fits the width; it returns "" where
 // fewer than three characters would remain.

@@ -49,44 +49,39 @@ const (
 	OfProduct FrontBound = "edp"
 )
 
-// Sizes of the page of a front, in points.
-const (
-	frontHeight = 480
-	frontLeft   = 64 // for the y axis and its label
-)
-
-// DrawFront writes the figure in one of [Formats]. An error wraps ErrNoData where there is no point.
-func DrawFront(w io.Writer, format string, f *Front) error {
-	if len(f.Points) == 0 {
+// DrawFront writes the figure. An error wraps ErrNoData where there is no point.
+func DrawFront(w io.Writer, p Page, of *Front) error {
+	if len(of.Points) == 0 {
 		return fmt.Errorf("front: %w", ErrNoData)
 	}
-	for i, p := range f.Points {
+	for i, p := range of.Points {
 		if !(p.Seconds > 0) || !(p.Joules >= 0) || math.IsInf(p.Seconds+p.Joules, 0) {
 			return fmt.Errorf("front: point %d takes %g s and %g J", i, p.Seconds, p.Joules)
 		}
 	}
-	return render(w, format, pageWidth, frontHeight, f.draw)
+	f := &frame{}
+	f.x, f.y = of.axes()
+	page, err := (&Values{Title: of.Title, Summary: of.Summary}).page(p, valuesLeft, "", of.legend(f))
+	if err != nil {
+		return err
+	}
+	return page.render(w, max(170, vg.Length(frontTall*page.share())), func(at *frame) {
+		at.x, at.y = of.axes()
+		of.draw(at)
+	})
 }
 
-func (of *Front) draw(page draw.Canvas) {
-	face := newTypeface()
-	below := drawHeader(page, face, of.Title, of.Summary)
-	f := &frame{c: below, face: face}
-	f.x, f.y = of.axes()
-	legend := []legendGroup{{entries: of.legend(f)}}
-	left, right := below.Min.X+pageMargin+frontLeft, below.Max.X-2*pageMargin
-	top := below.Min.Y + pageMargin + legendHeight(face, legend, right-left)
-	f.box = vg.Rectangle{Min: vg.Point{X: left, Y: top + axisBottom}, Max: vg.Point{X: right, Y: below.Max.Y}}
+// frontTall is the height of a front from the lower axis up.
+const frontTall = 356
+
+func (of *Front) draw(f *frame) {
 	f.drawGrid()
 	of.drawBound(f)
 	if x := of.Deadline; x > f.x.min && x < f.x.max {
 		line(f.c, ink, 0.8, vg.Point{X: f.X(x), Y: f.box.Min.Y}, vg.Point{X: f.X(x), Y: f.box.Max.Y}, 2, 2)
-		f.c.FillText(face.style(8.5, faintInk, text.XLeft, text.YTop), vg.Point{X: f.X(x) + 3, Y: f.box.Max.Y}, "deadline")
+		f.c.FillText(f.face.style(8.5, faintInk, text.XLeft, text.YTop), vg.Point{X: f.X(x) + 3, Y: f.box.Max.Y}, "deadline")
 	}
 	of.drawPoints(f)
-	f.drawX(true)
-	f.drawY(frontLeft - 24)
-	drawLegend(below, face, legend, left, right, top)
 }
 
 // legend says what the marks and lines are.
@@ -100,7 +95,7 @@ func (of *Front) legend(f *frame) []legendEntry {
 		entries = append(entries, legendEntry{name: "the " + what + " that was chosen", colour: palette[5], mark: chosenMark})
 	}
 	if of.Bound > 0 {
-		entries = append(entries, legendEntry{name: "no plan of " + of.BoundOf + " is below", colour: reservedRed, stroke: true, dashed: true, long: true})
+		entries = append(entries, legendEntry{name: "no plan of " + of.BoundOf + " is below", colour: reservedRed, stroke: true, dashed: true})
 	}
 	return entries
 }

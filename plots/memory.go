@@ -18,30 +18,46 @@ import (
 
 // Memory draws the bytes live in each memory over the run. Each memory that held anything has a
 // panel. The reserved bytes are a dashed line.
-func Memory(w io.Writer, format string, r *Run) error {
+func Memory(w io.Writer, p Page, r *Run) error {
 	if err := r.check("memory"); err != nil {
 		return err
 	}
-	panels := memoryPanels(r)
+	panels := memoryPanels(r.within())
 	if len(panels) == 0 {
 		return fmt.Errorf("memory: the run has no occupancy over time: %w", ErrNoData)
 	}
-	face := newTypeface()
-	tall := vg.Length(max(90, min(240, 640/len(panels))))
-	const caption, note = 24, 18
-	height := headerHeight + vg.Length(vg.Length(len(panels))*(tall+caption+axisBottomBar)) + axisBottom + note
-	return render(w, format, pageWidth, height, func(c draw.Canvas) {
-		below := drawHeader(c, face, r.title()+": live bytes by memory", r.summary())
+	summary := r.summary() // of all steps
+	r = r.within()
+	l, err := p.layout(r.title()+": live bytes by memory", summary)
+	if err != nil {
+		return err
+	}
+	note, style := l.note(memoryNote, l.inner()), l.face.style(labelSize, ink, text.XLeft, text.YBottom)
+	const left, captionLine = 66, 13
+	captions, beside := make([][]string, len(panels)), note.height()+axisBottom-axisBottomBar+pageMargin
+	for i, m := range panels {
+		captions[i] = wrap(style, m.caption(), l.wide-left-pageMargin)
+		beside += vg.Length(captionLine*len(captions[i])) + 11 + axisBottomBar
+	}
+	n := vg.Length(len(panels))
+	all, err := l.fill(beside, n*max(70, min(240, vg.Length(640*l.share())/n, vg.Length(240*l.share())), vg.Length(90*l.share())), 40*n)
+	if err != nil {
+		return err
+	}
+	return l.render(w, all+beside, func(page, c draw.Canvas) {
 		end := max(r.Schedule.Makespan, 1)
-		f := timeFrame(below, face, 66, end, "time")
-		top := below.Max.Y + 8
-		for i, p := range panels {
-			f.place(top-caption, tall)
-			p.draw(f, end, traceColour(i))
+		f := l.timeFrame(c, left, end, "time")
+		top := c.Max.Y + 8
+		for i, m := range panels {
+			f.place(top-11-vg.Length(captionLine*len(captions[i])), all/n)
+			m.draw(f, end, traceColour(i))
+			for k, s := range slices.Backward(captions[i]) {
+				c.FillText(style, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 5 + vg.Length(captionLine*(len(captions[i])-1-k))}, s)
+			}
 			f.drawX(i == len(panels)-1)
 			top = f.box.Min.Y - axisBottomBar
 		}
-		c.FillText(face.style(8.5, faintInk, text.XLeft, text.YBottom), vg.Point{X: pageMargin, Y: 6}, memoryNote)
+		note.draw(page, vg.Point{X: page.Min.X + pageMargin, Y: f.box.Min.Y - axisBottom - 4}, text.XLeft)
 	})
 }
 
@@ -93,7 +109,7 @@ func (p *panel) caption() string {
 
 func (p *panel) draw(f *frame, end time.Duration, colour color.RGBA) {
 	highest := float64(max(p.peak, p.reserved, p.limit()))
-	f.y = linearAxis(highest, 0.12, byteUnit(highest), "live", 5)
+	f.y = linearAxis(highest, 0.12, byteUnit(highest), "live", f.ticks(5))
 	f.drawGrid()
 	times, bytes := envelope(p.at, p.bytes, end, maxStairs)
 	upper := f.stairs(times, bytes)
@@ -106,7 +122,6 @@ func (p *panel) draw(f *frame, end time.Duration, colour color.RGBA) {
 		p.drawLevel(f, p.reserved, reservedRed, "reserved", text.XRight, 5, 3)
 	}
 	f.drawY(44)
-	f.c.FillText(f.face.style(9.5, ink, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 5}, p.caption())
 }
 
 // nearCapacity is the part of a memory's capacity from which on the capacity is drawn. A limit

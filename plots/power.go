@@ -20,37 +20,44 @@ import (
 // power changes more often than a picture can show, each column shows its mean, which keeps the
 // energy. Caps are dashed lines: the platform's cap from zero, and a device's cap from the lower
 // edge of its layer.
-func Power(w io.Writer, format string, r *Run) error {
+func Power(w io.Writer, p Page, r *Run) error {
 	if err := r.check("power"); err != nil {
 		return err
 	}
 	if err := r.checkPower(); err != nil {
 		return err
 	}
-	face := newTypeface()
+	r = r.within()
 	s := newStack(r.Power, r.Schedule.Makespan, powerColumns)
 	if s.total() <= 0 {
 		return fmt.Errorf("power: no power of the platform is above 0 W: %w", ErrNoData)
 	}
 	caps := s.caps(r.Problem.Platform)
-	legend := []legendGroup{{caption: "joules", entries: s.legend()}, {caption: "caps", entries: capLegend(caps)}}
-	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
-	const upper, lower, between = 230, 170, 26
-	height := headerHeight + upper + between + lower + axisBottom + legendTall + pageMargin
 	summary := fmt.Sprintf("%s in %s%s, %s on average", siUnit("J", s.total()).format(s.total()),
 		formatDuration(r.Schedule.Makespan), inBrackets(r.Part), siUnit("W", s.meanWatts()).format(s.meanWatts()))
 	summary += "; most by " + s.greatest()
 	if len(s.times) == powerColumns+1 {
 		summary += "; watts are means of " + formatDuration(s.times[1])
 	}
-	return render(w, format, pageWidth, height, func(c draw.Canvas) {
-		below := drawHeader(c, face, r.title()+": power and energy"+inBrackets(r.Grounds), summary)
-		f := timeFrame(below, face, 66, s.end, "time")
-		f.place(below.Max.Y, upper)
+	l, err := p.layout(r.title()+": power and energy"+inBrackets(r.Grounds), summary)
+	if err != nil {
+		return err
+	}
+	legend := newLegend(l.face, l.inner(), legendGroup{caption: "joules", entries: s.legend()}, legendGroup{caption: "caps", entries: capLegend(caps)})
+	const between = 26
+	below := axisBottom + legend.height + pageMargin
+	both, err := l.fill(between+below, max(vg.Length(400*l.share()), 240), 100)
+	if err != nil {
+		return err
+	}
+	upper := vg.Length(0.575 * both)
+	return l.render(w, both+between+below, func(page, c draw.Canvas) {
+		f := l.timeFrame(c, 66, s.end, "time")
+		f.place(c.Max.Y, upper)
 		s.drawPower(f, caps)
-		f.place(f.box.Min.Y-between, lower)
+		f.place(f.box.Min.Y-between, both-upper)
 		s.drawEnergy(f)
-		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, pageMargin/2+legendTall)
+		legend.draw(page, pageMargin, f.box.Min.Y-axisBottom)
 	})
 }
 
@@ -243,7 +250,7 @@ func (s *stack) drawPower(f *frame, caps []powerCap) {
 			peak = max(peak, watts)
 		}
 	}
-	f.y = linearAxis(peak, 0.08, siUnit("W", peak), "power", 6)
+	f.y = linearAxis(peak, 0.08, siUnit("W", peak), "power", f.ticks(6))
 	f.drawGrid()
 	lower := []vg.Point{f.box.Min, {X: f.box.Max.X, Y: f.box.Min.Y}}
 	for i, w := range s.watts {
@@ -262,7 +269,7 @@ func (s *stack) drawPower(f *frame, caps []powerCap) {
 }
 
 func (s *stack) drawEnergy(f *frame) {
-	f.y = linearAxis(s.total(), 0.08, siUnit("J", s.total()), "cumulative energy", 5)
+	f.y = linearAxis(s.total(), 0.08, siUnit("J", s.total()), "energy so far", f.ticks(5))
 	f.drawGrid()
 	lower := []vg.Point{f.box.Min, {X: f.box.Max.X, Y: f.box.Min.Y}}
 	for i, sums := range s.sums {

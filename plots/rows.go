@@ -8,15 +8,38 @@ import (
 // Heights of rows, in points. Where all rows at the same height would be too thin for their names, the
 // units of a device with many share what the others leave: a GPU is not as thin as one of 72 cores.
 const (
-	minRowHeight  = 6
-	maxRowHeight  = 32
-	nameHeight    = 10 // of a row's name, with what is free below it
-	aloneHeight   = 22 // of a device that is one unit, and of copies
-	manyRowHeight = 12 // of the same, where there are many of them
+	minRowHeight   = 6
+	leastRowHeight = 1.5 // on a narrow page, or one of a height of its own
+	narrowChart    = 150 // of all rows on a narrow page
+	maxRowHeight   = 32
+	nameHeight     = 10 // of a row's name, with what is free below it
+	aloneHeight    = 22 // of a device that is one unit, and of copies
+	manyRowHeight  = 12 // of the same, where there are many of them
 )
 
+// setHeights gives the rows of charts their places on a page, given the height of all else there, and returns how tall the
+// charts are. Where the page has a height of its own they fill it, else they are at best of a target.
+func setHeights(l *layout, target, beside vg.Length, charts ...*chart) (talls []vg.Length, err error) {
+	rows := 0
+	for _, c := range charts {
+		rows += len(c.rows)
+	}
+	all, err := l.fill(beside, 0, vg.Length(leastRowHeight*vg.Length(rows)))
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range charts {
+		if all > 0 {
+			talls = append(talls, c.setHeights(all*vg.Length(len(c.rows))/vg.Length(rows), leastRowHeight, all))
+		} else {
+			talls = append(talls, c.setHeights(max(target*l.share(), narrowChart), max(leastRowHeight, minRowHeight*l.share()), maxRowHeight))
+		}
+	}
+	return talls, nil
+}
+
 // setHeights gives every row its place and returns the height of all, at best the target.
-func (c *chart) setHeights(target vg.Length) vg.Length {
+func (c *chart) setHeights(target, least, most vg.Length) vg.Length {
 	alone, units := 0, 0
 	for i := range c.rows {
 		if c.rows[i].unit {
@@ -25,13 +48,13 @@ func (c *chart) setHeights(target vg.Length) vg.Length {
 			alone++
 		}
 	}
-	single := min(target/vg.Length(len(c.rows)), maxRowHeight)
+	single := min(target/vg.Length(len(c.rows)), most)
 	unit := single
 	if single < aloneHeight && alone > 0 {
 		single = max(single, min(aloneHeight, max(manyRowHeight, target/2/vg.Length(alone))))
 		unit = (target - single*vg.Length(alone)) / vg.Length(max(1, units))
 	}
-	unit = max(unit, minRowHeight)
+	unit = max(unit, least)
 	top := vg.Length(0)
 	for i := range c.rows {
 		r := &c.rows[i]
@@ -73,11 +96,11 @@ func (c *chart) rowNames() (names []rowName) {
 }
 
 // labelWidth is the width of the row names to the left of the axis.
-func (c *chart) labelWidth(face typeface) vg.Length {
-	style := face.style(tickSize, ink, text.XRight, text.YCenter)
+func (c *chart) labelWidth(l *layout) vg.Length {
+	style := l.face.style(tickSize, ink, text.XRight, text.YCenter)
 	widest := vg.Length(0)
 	for i := range c.rows {
-		widest = max(widest, style.Width(clip(style, c.rows[i].label, 140)))
+		widest = max(widest, style.Width(clip(style, c.rows[i].label, min(140, l.wide/3))))
 	}
 	return vg.Length(widest*1.05) + 8 // SVG viewers without the font draw wider ones
 }
@@ -86,7 +109,7 @@ func (c *chart) labelWidth(face typeface) vg.Length {
 func (c *chart) drawLabels(f *frame) {
 	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
 	for _, n := range c.rowNames() {
-		f.c.FillText(style, vg.Point{X: f.box.Min.X - 6, Y: f.box.Max.Y - n.at}, clip(style, n.text, 140))
+		f.c.FillText(style, vg.Point{X: f.box.Min.X - 6, Y: f.box.Max.Y - n.at}, clip(style, n.text, f.box.Min.X-6-f.c.Min.X))
 	}
 	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y})
 }

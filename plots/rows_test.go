@@ -33,7 +33,7 @@ func TestDevicesAreTallAndNamed(t *testing.T) {
 	for _, n := range []struct{ cores, gpus int }{{71, 5}, {3, 2}, {13, 41}} {
 		ch := newChart(nodeRun(t, n.cores, n.gpus), newColouring(nodeRun(t, n.cores, n.gpus)))
 		ch.crop()
-		tall, below := ch.setHeights(520), vg.Length(0)
+		tall, below := ch.setHeights(520, minRowHeight, maxRowHeight), vg.Length(0)
 		heights := map[string]vg.Length{}
 		for _, r := range ch.rows {
 			if r.top != below {
@@ -70,9 +70,13 @@ func TestDevicesAreTallAndNamed(t *testing.T) {
 func laidOut(r *Run) (*chart, *frame) {
 	ch := newChart(r, newColouring(r))
 	ch.crop()
-	tall := ch.setHeights(520)
+	tall := ch.setHeights(520, minRowHeight, maxRowHeight)
 	page := draw.NewCanvas(vgsvg.New(pageWidth, tall+100), pageWidth, tall+100)
-	f := timeFrame(page, newTypeface(), 80, ch.end, "time")
+	l, err := Page{}.layout("", "")
+	if err != nil {
+		panic(err)
+	}
+	f := l.timeFrame(page, 80, ch.end, "time")
 	f.place(page.Max.Y-stepStrip, tall)
 	return ch, f
 }

@@ -80,9 +80,8 @@ func median(d []time.Duration) float64 {
 }
 
 // drawScatter paints the kernels over the diagonal of equal times, with lines 10 % above and below, in
-// the colours of their tasks. It names those that are furthest off, by the time of all their calls. To
-// the right it lists the operations with their errors.
-func drawScatter(f *frame, kernels []kernelPair, fills []color.RGBA, table *opTable) {
+// the colours of their tasks. It names those that are furthest off, by the time of all their calls.
+func drawScatter(f *frame, kernels []kernelPair, fills []color.RGBA) {
 	if len(kernels) == 0 {
 		f.c.FillText(f.face.style(10, faintInk, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y},
 			"The two runs have no kernel in common.")
@@ -124,9 +123,9 @@ func drawScatter(f *frame, kernels []kernelPair, fills []color.RGBA, table *opTa
 	if slices.ContainsFunc(kernels, func(k kernelPair) bool { return k.device == copyDevice }) {
 		what = "kernels and copies"
 	}
-	f.c.FillText(f.face.style(10.5, ink, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 8},
-		what+": diagonal = exact, dashed = 10 % off")
-	table.draw(f)
+	what += ": diagonal = exact, dashed = 10 % off"
+	caption := shrunk(f.face.style(10.5, ink, text.XLeft, text.YBottom), what, f.c.Max.X-f.box.Min.X-pageMargin)
+	f.c.FillText(caption, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 8}, what)
 }
 
 // furthest lists the kernels whose calls together are furthest off, the furthest first.
@@ -146,6 +145,8 @@ const maxOps = 17
 type opTable struct {
 	*Compared
 	steps int
+	face  typeface
+	width vg.Length
 }
 
 // title says what the numbers are.
@@ -153,8 +154,8 @@ func (t *opTable) title() string {
 	return "in a step: all spans of " + naming.Count(t.steps, "step") + ", over the steps"
 }
 
-// line is the text of one operation.
-func (t *opTable) line(o *Operation) []string {
+// cells is the text of one operation.
+func (t *opTable) cells(o *Operation) []string {
 	off := "-"
 	if o.PredictedS > 0 && o.MeasuredS > 0 {
 		off = fmt.Sprintf("%+.1f %%", 100*(o.PredictedS/o.MeasuredS-1))
@@ -163,26 +164,8 @@ func (t *opTable) line(o *Operation) []string {
 	return []string{significant(o.Calls), time(o.PredictedS), time(o.MeasuredS), off}
 }
 
-// draw lists operations, their calls, times and errors to the right of the scatter.
-func (t *opTable) draw(f *frame) {
-	left, top := f.box.Max.X+44, f.box.Max.Y
-	right := []vg.Length{left + 230, left + 320, left + 410, left + 480}
-	head := f.face.style(8.5, faintInk, text.XRight, text.YCenter)
-	f.c.FillText(f.face.style(10.5, ink, text.XLeft, text.YBottom), vg.Point{X: left, Y: top + 8}, t.title())
-	f.c.FillText(f.face.style(8.5, faintInk, text.XLeft, text.YCenter), vg.Point{X: left, Y: top}, "operation")
-	for i, name := range []string{"calls", "predicted", "measured", "error"} {
-		f.c.FillText(head, vg.Point{X: right[i], Y: top}, name)
-	}
-	name, number := f.face.style(9, ink, text.XLeft, text.YCenter), f.face.style(9, ink, text.XRight, text.YCenter)
-	row := 0
-	line := func(what string, o *Operation) {
-		row++
-		y := top - vg.Length(vg.Length(row)*legendLine)
-		f.c.FillText(name, vg.Point{X: left, Y: y}, clip(name, what, 184))
-		for c, s := range t.line(o) {
-			f.c.FillText(number, vg.Point{X: right[c], Y: y}, s)
-		}
-	}
+// operations are the lines of the table.
+func (t *opTable) operations() (list []Operation) {
 	var further Operation
 	for i := range t.Operations {
 		o := &t.Operations[i]
@@ -190,10 +173,54 @@ func (t *opTable) draw(f *frame) {
 			further.Add(o.Calls, o.PredictedS, o.MeasuredS)
 			continue
 		}
-		line(o.Name, o)
+		list = append(list, *o)
 	}
 	if n := len(t.Operations) - maxOps; n > 1 {
-		line(naming.Count(n, "further operation"), &further)
+		further.Name = naming.Count(n, "further operation")
+		list = append(list, further)
 	}
-	line(t.Kernels.Name, &t.Kernels)
+	return append(list, t.Kernels)
+}
+
+func (t *opTable) nameStyle() draw.TextStyle { return t.face.style(9, ink, text.XLeft, text.YCenter) }
+
+// right is where a column of numbers ends.
+func (t *opTable) right(column int) vg.Length {
+	const columns = 4
+	return min(t.width, leastTable) - vg.Length(vg.Length(columns-1-column)*max(48, min(90, t.width/6)))
+}
+
+// alone reports whether a name has a line of its own, since there is no room for it to the left of its numbers.
+func (t *opTable) alone(name string) bool { return t.nameStyle().Width(name) > t.right(0)-28 }
+
+// height is the height below the heading.
+func (t *opTable) height() vg.Length {
+	lines := 1
+	for _, o := range t.operations() {
+		if lines++; t.alone(o.Name) {
+			lines++
+		}
+	}
+	return vg.Length(lines * legendLine)
+}
+
+// draw lists operations, their calls, times and errors, from a point down and to the right.
+func (t *opTable) draw(c draw.Canvas, at vg.Point) {
+	head, title := t.face.style(8.5, faintInk, text.XRight, text.YCenter), t.face.style(10.5, ink, text.XLeft, text.YBottom)
+	c.FillText(shrunk(title, t.title(), t.width), vg.Point{X: at.X, Y: at.Y + 8}, t.title())
+	c.FillText(t.face.style(8.5, faintInk, text.XLeft, text.YCenter), at, "operation")
+	for i, name := range []string{"calls", "predicted", "measured", "error"} {
+		c.FillText(head, vg.Point{X: at.X + t.right(i), Y: at.Y}, name)
+	}
+	number := t.face.style(9, ink, text.XRight, text.YCenter)
+	for _, o := range t.operations() {
+		at.Y -= legendLine
+		c.FillText(t.nameStyle(), at, clip(t.nameStyle(), o.Name, t.width))
+		if t.alone(o.Name) {
+			at.Y -= legendLine
+		}
+		for i, s := range t.cells(&o) {
+			c.FillText(number, vg.Point{X: at.X + t.right(i), Y: at.Y}, s)
+		}
+	}
 }

@@ -17,8 +17,8 @@ func TestPairs(t *testing.T) {
 		m.End += (m.End - m.Start) / 2
 	}
 	copies, calls := 0, 0
-	charts := newGanttStack([]string{"predicted", "measured"}, predicted, measured).charts
-	for _, k := range pairKernels(charts[0], charts[1]) {
+	colours := colourings(predicted, measured)
+	for _, k := range pairKernels(newChart(predicted, colours[0]), newChart(measured, colours[1])) {
 		if off := k.measured / k.predicted; off < 1.49 || off > 1.51 {
 			t.Errorf("%s %s: %v predicted, %v measured; want three halves", k.op, k.shape, k.predicted, k.measured)
 		}
@@ -38,12 +38,12 @@ func TestPairs(t *testing.T) {
 // TestTableOfOperations: 60 us of one call predicted and 90 and 101 times 90 us measured in 2 steps are 4.59 ms a step, an error of
 // 100·(60/4590 − 1). What is missing in a world has no error.
 func TestTableOfOperations(t *testing.T) {
-	table := opTable{&Compared{}, 2}
+	table := opTable{Compared: &Compared{}, steps: 2}
 	for want, o := range map[string]*Operation{
 		"1|60 us|4.59 ms|-98.7 %": {Name: "sgd", Calls: 1, PredictedS: 60e-6, MeasuredS: (90e-6 + 101*90e-6) / 2},
 		"0.5|0 ns|3 us|-":         {Name: "copy ram to own", Calls: 0.5, MeasuredS: 3e-6},
 	} {
-		if got := strings.Join(table.line(o), "|"); got != want {
+		if got := strings.Join(table.cells(o), "|"); got != want {
 			t.Errorf("%s: %q, want %q", o.Name, got, want)
 		}
 	}

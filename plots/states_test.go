@@ -230,7 +230,7 @@ func TestChangesMustFitThePlatform(t *testing.T) {
 	} {
 		r := statedRun(t)
 		r.Schedule.Changes = append(r.Schedule.Changes, c)
-		if err := Gantt(new(bytes.Buffer), "svg", r); err == nil || !strings.Contains(err.Error(), "change 8 ") {
+		if err := Gantt(new(bytes.Buffer), Page{Format: "svg"}, r); err == nil || !strings.Contains(err.Error(), "change 8 ") {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

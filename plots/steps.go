@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
+
+	"dahl/schedule"
 )
 
 // StepRange is the range of steps in a Gantt chart, by their numbers in the run, both inclusive.
@@ -150,9 +153,38 @@ func (w *window) cut(pieces []piece) (inside []piece) {
 	return inside
 }
 
+// within is the run in the steps to show, where some were asked for: its power, its memory and its time. It is for
+// figures without tasks.
+func (r *Run) within() *Run {
+	if r.Show == (StepRange{}) || r.Show == r.AllSteps() {
+		return r
+	}
+	c := &chart{run: r, stepEnds: r.stepEnds()}
+	w := c.window()
+	own, s := *r, *r.Schedule
+	own.Title, own.Part, own.Schedule = w.title(r), cmp.Or(r.Part, w.steps.text()), &s
+	own.Power = nil
+	for _, t := range r.Power {
+		from := sort.Search(len(t.Samples), func(k int) bool { return t.Samples[k].At > w.from })
+		t.Samples = slices.Clone(t.Samples[max(0, from-1):])
+		for k := range t.Samples {
+			t.Samples[k].At = max(0, t.Samples[k].At-w.from)
+		}
+		own.Power = append(own.Power, t)
+	}
+	s.Memory, s.Makespan = slices.Clone(s.Memory), w.length
+	for k := range s.Memory {
+		s.Memory[k].At = max(0, s.Memory[k].At-w.from)
+	}
+	s.Memory = slices.DeleteFunc(s.Memory, func(o schedule.Occupancy) bool { return o.At > w.length })
+	return &own
+}
+
 // title is the title of a chart, with its steps where it does not show them all.
-func (c *chart) title() string {
-	switch w, r := &c.shown, c.run; {
+func (c *chart) title() string { return c.shown.title(c.run) }
+
+func (w *window) title(r *Run) string {
+	switch {
 	case w.whole:
 		return r.title()
 	case r.Part != "": // which the summary says

@@ -64,13 +64,25 @@ var palette = [...]color.RGBA{
 	{175, 175, 230, 255}, // pale indigo
 }
 
-// onColour is the ink that is easiest to read on a fill.
+// onColour is the ink that is easiest to read on a fill. Black or white has a contrast of at least 4.5 on any colour, by the
+// accessibility guidelines (WCAG 2).
 func onColour(c color.RGBA) color.RGBA {
-	luminance := float64(0.299*float64(c.R)) + float64(0.587*float64(c.G)) + float64(0.114*float64(c.B))
-	if luminance > 140 {
-		return ink
+	const equal = 0.179 // the luminance on which black and white have equal contrasts: sqrt(1.05*0.05) - 0.05
+	if luminance(c) > equal {
+		return pathBlack
 	}
 	return white
+}
+
+// luminance is that of a colour, from 0 of black to 1 of white, as these guidelines compute it.
+func luminance(c color.RGBA) float64 {
+	linear := func(v uint8) float64 {
+		if s := float64(v) / 255; s > 0.04045 {
+			return math.Pow((s+0.055)/1.055, 2.4)
+		}
+		return float64(v) / 255 / 12.92
+	}
+	return float64(0.2126*linear(c.R)) + float64(0.7152*linear(c.G)) + float64(0.0722*linear(c.B))
 }
 
 // lighten mixes a colour with white.

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -64,25 +65,50 @@ func (v *Values) check(least float64, curves bool) error {
 	return nil
 }
 
-// frame draws the header on a page. The frame below has room for its left axis, and for its lower one and a legend.
-func (v *Values) frame(page draw.Canvas, left vg.Length, legend []legendEntry) *frame {
-	face := newTypeface()
-	below := drawHeader(page, face, v.Title, v.Summary)
-	tall := legendHeight(face, []legendGroup{{entries: legend}}, below.Max.X-below.Min.X-left-3*pageMargin)
-	return &frame{c: below, face: face, box: vg.Rectangle{
-		Min: vg.Point{X: below.Min.X + pageMargin + left, Y: below.Min.Y + pageMargin + tall + legendLine + axisBottom},
-		Max: vg.Point{X: below.Max.X - 2*pageMargin, Y: below.Max.Y},
-	}}
+// valuesPage is the page of a figure of values: axes, and below the lower one a legend and a note.
+type valuesPage struct {
+	*layout
+	left, drop vg.Length // of the left axis, and below the lower one, with their labels
+	legend     *legend
+	note       *note
 }
 
-// finish draws the axes, a note in the lower right corner, and a legend below the lower axis.
-func (f *frame) finish(labelDistance vg.Length, note string, legend []legendEntry) {
-	f.drawX(true)
-	f.drawY(labelDistance)
-	if note != "" {
-		f.c.FillText(f.face.style(8.5, faintInk, text.XRight, text.YCenter), vg.Point{X: f.box.Max.X, Y: f.c.Min.Y + pageMargin + legendLine/2}, note)
+// page arranges the page of a figure.
+func (v *Values) page(p Page, left vg.Length, note string, entries []legendEntry) (*valuesPage, error) {
+	l, err := p.layout(v.Title, v.Summary)
+	if err != nil {
+		return nil, err
 	}
-	drawLegend(f.c, f.face, []legendGroup{{entries: legend}}, f.box.Min.X, f.box.Max.X, f.box.Min.Y-axisBottom)
+	of := &valuesPage{layout: l, left: left, drop: axisBottom}
+	of.legend, of.note = newLegend(l.face, l.wide-of.indent()-2*pageMargin, legendGroup{entries: entries}), l.note(note, l.inner()-pageMargin)
+	return of, nil
+}
+
+// indent is where the legend begins: below the left axis, where the page is wide.
+func (of *valuesPage) indent() vg.Length {
+	if of.wide < pageWidth/2 {
+		return pageMargin
+	}
+	return pageMargin + of.left
+}
+
+// render draws a figure whose data takes a height at best. Paint gives axes to a frame, and draws in it.
+func (of *valuesPage) render(w io.Writer, best vg.Length, paint func(f *frame)) error {
+	below := of.drop + of.legend.height + of.note.height() + pageMargin
+	tall, err := of.fill(below, best, 60)
+	if err != nil {
+		return err
+	}
+	return of.layout.render(w, tall+below, func(_, c draw.Canvas) {
+		f := &frame{c: c, face: of.face, box: vg.Rectangle{
+			Min: vg.Point{X: c.Min.X + pageMargin + of.left, Y: c.Max.Y - tall}, Max: vg.Point{X: c.Max.X - 2*pageMargin, Y: c.Max.Y}}}
+		paint(f)
+		f.drawX(true)
+		f.drawY(of.left - 12)
+		top := f.box.Min.Y - of.drop
+		of.legend.draw(c, of.indent(), top)
+		of.note.draw(c, vg.Point{X: f.box.Max.X, Y: top - of.legend.height}, text.XRight)
+	})
 }
 
 // Quantity is a number of runs that a figure shows.
@@ -92,9 +118,8 @@ type Quantity struct {
 	More bool   // more of it is better
 }
 
-// axis runs from zero to a value.
-func (q *Quantity) axis(top float64) axis {
-	const ticks = 6
+// axis runs from zero to a value, with about a number of ticks.
+func (q *Quantity) axis(top float64, ticks int) axis {
 	a := linearAxis(top, 0.08, q.unit(top), q.Name, ticks)
 	if q.unit(top).name == "" {
 		a.label = q.Name

@@ -15,6 +15,7 @@ type View struct {
 	Title, Summary string
 	End            time.Duration // of the shown time
 	StepEnds       []time.Duration
+	Steady         StepRange // two steady steps, or all of few
 	Rows           []ViewRow
 	ColourBy       ColourBy
 	Categories     []Category
@@ -132,7 +133,7 @@ func NewView(r *Run, like *View) (*View, error) {
 		colours = newColouring(r)
 	}
 	c := newChart(r, colours)
-	v := &View{colours: colours, Title: r.title(), Summary: r.summary(), End: c.end, StepEnds: c.stepEnds, ColourBy: c.colours.by,
+	v := &View{colours: colours, Title: r.title(), Summary: r.summary(), End: c.end, StepEnds: c.stepEnds, Steady: r.steady(), ColourBy: c.colours.by,
 		Path: explain.CriticalPath(r.Problem, r.Schedule), Memories: r.memoryCurves(), Clocks: r.clocks()}
 	v.addRows(c)
 	v.addCategories(c.colours)

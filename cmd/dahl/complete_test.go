@@ -93,7 +93,7 @@ func TestCompletion(t *testing.T) {
 		{"simulate --platform server --devices gpu0,cpu", "gpu0,cpu gpu0,cpu0 gpu0,cpu1"},
 		{"simulate --platform nope --devices ", ""},
 		{"plot first p", "power"},
-		{"plot first gantt ", "power memory compare"},
+		{"plot first gantt ", "power memory compare front confusion"},
 		{"report ", "first many/"},
 		{"report many/", "many/second"},
 		{"verify first ", ""},

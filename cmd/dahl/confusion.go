@@ -7,33 +7,18 @@ import (
 	"slices"
 	"strings"
 
-	"dahl/cmd/dahl/record"
 	"dahl/naming"
-	"dahl/nn"
-	"dahl/plots"
-	"dahl/train"
 )
 
 // confusion counts how often each class was predicted for each label: labels are rows.
 type confusion [][]int
 
 const (
-	// mostClassesDrawn and mostClassesPrinted bound a picture and a table that can be read.
-	mostClassesDrawn, mostClassesPrinted = 40, 16
+	// mostClassesPrinted bounds a table that can be read.
+	mostClassesPrinted = 16
 	// mostMistakes is how many of the most frequent mistakes are named for more classes.
 	mostMistakes = 10
 )
-
-func newConfusion(m *nn.Model, said []train.Prediction) confusion {
-	c := make(confusion, m.Classes())
-	for i := range c {
-		c[i] = make([]int, m.Classes())
-	}
-	for _, p := range said {
-		c[p.Label][p.Predicted]++
-	}
-	return c
-}
 
 // print writes the table, or the most frequent mistakes of many classes.
 func (c confusion) print(out io.Writer) {
@@ -81,21 +66,4 @@ func (c confusion) printMistakes(out io.Writer) {
 	for _, m := range all[:min(len(all), mostMistakes)] {
 		fmt.Fprintf(out, "mistaken  label %d for %d: %s\n", m.label, m.predicted, naming.Count(m.times, "time"))
 	}
-}
-
-// draw draws the matrix as an SVG, the first label on top.
-func (c confusion) draw(out io.Writer, w *workload, s *record.Summary) error {
-	v := plots.Values{Title: fmt.Sprintf("%s on %s", w.Model.Name, w.Data.Test.Name), XLabel: "predicted class", YLabel: "label",
-		Summary: fmt.Sprintf("accuracy %.2f %%, loss %.4g", 100**s.TestAccuracy, float64(*s.TestLoss)), Quantity: plots.Quantity{Name: "samples", More: true}, Counts: true}
-	for class := range c {
-		v.Labels = append(v.Labels, fmt.Sprint(class))
-	}
-	for label := len(c) - 1; label >= 0; label-- {
-		row := plots.Series{Name: fmt.Sprint(label)}
-		for predicted, n := range c[label] {
-			row.Points = append(row.Points, plots.Point{Label: fmt.Sprint(predicted), Y: float64(n), Low: float64(n), High: float64(n)})
-		}
-		v.Series = append(v.Series, row)
-	}
-	return plots.DrawHeat(out, "svg", &v)
 }

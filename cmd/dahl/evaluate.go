@@ -17,6 +17,7 @@ import (
 	"dahl/execute"
 	"dahl/naming"
 	"dahl/nn/weights"
+	"dahl/plots"
 	"dahl/rundir"
 )
 
@@ -50,7 +51,7 @@ inference, predicted before and measured after, as execute does. The directory h
 
   ` + record.PredictionsFile + `  for each sample (or position of it) its label, the predicted class and its probability:
                    the softmax of the outputs
-  ` + record.ConfusionFigure + `    how often each class was predicted for each label, of up to ` + fmt.Sprint(mostClassesDrawn) + ` classes
+  confusion.svg    how often each class was predicted for each label, of up to ` + fmt.Sprint(record.MostClassesDrawn) + ` classes
 
 ` + flags.DataHelp,
 		Example: `  dahl evaluate dahl-execute
@@ -252,8 +253,13 @@ func (t *trainer) writeEvaluation(ctx context.Context, dir *rundir.Dir, s *recor
 	if err := dir.Write(record.PredictionsFile, func(out io.Writer) error { return record.WritePredictions(out, t.Predictions, positions) }); err != nil {
 		return err
 	}
-	if c := newConfusion(t.w.Model, t.Predictions); len(c) <= mostClassesDrawn {
-		if err := dir.Write(record.ConfusionFigure, func(out io.Writer) error { return c.draw(out, t.w, s) }); err != nil {
+	if classes := t.w.Model.Classes(); classes <= record.MostClassesDrawn {
+		matrix := s.Confusion(fmt.Sprintf("%s on %s", t.w.Model.Name, t.w.Data.Test.Name), record.Counted(classes, t.Predictions))
+		figure, err := plots.FigureByName("confusion")
+		if err == nil {
+			err = record.Draw(dir, figure, plots.Input{Confusion: matrix}, record.Screen)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -262,7 +268,7 @@ func (t *trainer) writeEvaluation(ctx context.Context, dir *rundir.Dir, s *recor
 
 // printEvaluated says what came out.
 func (t *trainer) printEvaluated(out io.Writer, dir *rundir.Dir, s *record.Summary) {
-	c, correct := newConfusion(t.w.Model, t.Predictions), 0
+	c, correct := confusion(record.Counted(t.w.Model.Classes(), t.Predictions)), 0
 	for class := range c {
 		correct += c[class][class]
 	}

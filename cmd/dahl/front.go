@@ -9,8 +9,6 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
-	"dahl/cmd/dahl/words"
-	"dahl/naming"
 	"dahl/plan/best"
 	"dahl/plots"
 	"dahl/rundir"
@@ -34,52 +32,21 @@ func (v *verification) checkDeadline() error {
 }
 
 // writeFront writes the plans that a search has simulated by time and energy, as a table and as a figure.
-func (w *workload) writeFront(dir *rundir.Dir, found *best.Result) error {
-	points := frontPoints(found)
-	err := dir.Write(record.FrontFile, func(out io.Writer) error {
-		lines := [][]string{record.FrontColumns}
-		for _, p := range points {
-			lines = append(lines, []string{record.Number(p.Makespan.Seconds()).CSV(), record.Number(p.Joules).CSV(), p.Devices, cmp.Or(p.Strategy, p.Tiles.String()), p.Policy, record.YesNo(p.front), record.YesNo(p.chosen)})
-		}
-		return tables.WriteCSV(out, lines)
-	})
+func (w *workload) writeFront(dir *rundir.Dir, s *record.Summary, found *best.Result) error {
+	front, lines := best.Front(found.Simulated), [][]string{record.FrontColumns}
+	var points []plots.FrontPoint
+	for _, t := range found.Simulated {
+		p := plots.FrontPoint{Seconds: t.Makespan.Seconds(), Joules: t.Joules, Label: cmp.Or(t.Devices, "all devices"), Chosen: t.Plan == found.Plan,
+			Front: slices.ContainsFunc(front, func(f best.Attempt) bool { return f.Plan == t.Plan })}
+		points = append(points, p)
+		lines = append(lines, []string{record.Number(p.Seconds).CSV(), record.Number(p.Joules).CSV(), t.Devices, cmp.Or(t.Strategy, t.Tiles.String()), t.Policy, record.YesNo(p.Front), record.YesNo(p.Chosen)})
+	}
+	if err := dir.Write(record.FrontFile, func(out io.Writer) error { return tables.WriteCSV(out, lines) }); err != nil {
+		return err
+	}
+	figure, err := plots.FigureByName("front")
 	if err != nil {
 		return err
 	}
-	figure := w.frontFigure(found, points)
-	return dir.Write(record.FrontFigure, func(out io.Writer) error { return plots.DrawFront(out, "svg", figure) })
-}
-
-// frontPoint is a plan that a search has simulated.
-type frontPoint struct {
-	best.Attempt
-	front, chosen bool
-}
-
-// frontPoints are the plans with what is said of them.
-func frontPoints(found *best.Result) (points []frontPoint) {
-	front := best.Front(found.Simulated)
-	for _, t := range found.Simulated {
-		on := slices.ContainsFunc(front, func(f best.Attempt) bool { return f.Plan == t.Plan })
-		points = append(points, frontPoint{Attempt: t, front: on, chosen: t.Plan == found.Plan})
-	}
-	return points
-}
-
-// frontFigure is the figure of a front.
-func (w *workload) frontFigure(found *best.Result, points []frontPoint) *plots.Front {
-	of := &plots.Front{Title: fmt.Sprintf("%s on %s: time and energy of %s plans", cmp.Or(w.Program.Name, w.Program.Graphs[0].Name), w.fullPlatform.Name, naming.Thousands(len(points))),
-		Of: plots.FrontBound(w.opts.Objective), Bound: found.Bound, BoundOf: words.CoveredText(found), Deadline: w.opts.Deadline.Seconds()}
-	on := 0
-	for i := range points {
-		p := &points[i]
-		if p.front {
-			on++
-		}
-		label := cmp.Or(p.Devices, "all devices")
-		of.Points = append(of.Points, plots.FrontPoint{Seconds: p.Makespan.Seconds(), Joules: p.Joules, Label: label, Front: p.front, Chosen: p.chosen})
-	}
-	of.Summary = fmt.Sprintf("%d that no other beats in both; chosen by %s: %s, %s, %s J", on, w.opts.Objective, found.Choice,
-		cli.ShortTime(found.Makespan), cli.ThreeDigits(found.Joules))
-	return of
+	return record.Draw(dir, figure, plots.Input{Front: s.FrontOf(points, w.fullPlatform.Name)}, record.Screen)
 }

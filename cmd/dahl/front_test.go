@@ -125,12 +125,12 @@ func TestFrontOfPlan(t *testing.T) {
 	if want := fmt.Sprintf("(the best of %s plans that differ,", naming.Thousands(len(rows))); !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text)
 	}
-	svg, err := os.ReadFile(filepath.Join("p", record.FrontFigure))
+	svg, err := os.ReadFile(filepath.Join("p", "front.svg"))
 	if want := fmt.Sprintf("time and energy of %s plans", naming.Thousands(len(rows))); !strings.Contains(string(svg), want) {
 		t.Errorf("no %q in the figure", want)
 	}
 	if err != nil || !regexp.MustCompile(`no plan of (these \d+ tilings on 4 sets of devices|all lowerings of the layers on all sets)`).Match(svg) {
-		t.Errorf("%s: %v", record.FrontFigure, err)
+		t.Errorf("front.svg: %v", err)
 	}
 }
 

@@ -21,25 +21,22 @@ import (
 type headline struct {
 	figures plan.StepFigures
 	tasks   int    // of a step
-	what    string // that was cut into them, see workload.bounded
+	what    string // that was cut into them, see words.Bounded
 	grounds string // of the joules
 	known   string // how far the time is known; empty means that it is measured
-	by      string // the models whose word the bound of a measured run is, to stand before "no schedule"; empty means that the run is simulated
+	world   schedule.World
 	of      string // what takes as long as run, with its verb
 	run     time.Duration
 	bound   time.Duration // of the run
 }
 
 func (w *workload) headline(o *plan.Totals, s *record.Summary) *headline {
-	h := &headline{figures: w.figures(o, s.EnergyJ.Readings...), tasks: w.Program.Graphs[0].NumTasks(), what: w.boundedText(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
+	h := &headline{figures: w.figures(o, s.EnergyJ.Readings...), tasks: w.Program.Graphs[0].NumTasks(), what: words.Bounded(w.Model != nil, w.Program.Graphs[0].NumTasks()), world: s.World, grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
 	if h.figures.Basis == energy.Measured {
 		h.grounds = "measured by meters"
 	}
 	if len(w.Program.Order) == 1 && s.Steps > 1 {
 		h.of = naming.Count(s.Steps, "step") + " take"
-	}
-	if s.World == schedule.Measured {
-		h.by = "by the platform's models "
 	}
 	if s.Trained != nil && s.Trained.ResumedAfterStep > 0 {
 		h.of = fmt.Sprintf("after step %d the run takes", s.Trained.ResumedAfterStep)
@@ -71,27 +68,7 @@ func (h *headline) print(out io.Writer, beside string) {
 	default:
 		fmt.Fprintf(out, "energy    %s per step (%s)\n", cli.ShortJoules(f.JoulesPerStep), h.grounds)
 	}
-	times, run, bound := cli.Ratio(h.run.Seconds(), h.bound.Seconds()), cli.ShortTime(h.run), cli.ShortTime(h.bound)
-	text := fmt.Sprintf("%s times the %s that %sno schedule of %s can beat", cli.ThreeDigits(times), bound, h.by, h.what)
-	switch {
-	case h.bound == 0:
-		text = "for which no bound is known"
-	case times < 0.995: // of a measured run
-		text = fmt.Sprintf("less than the %s that the platform's models give every schedule of %s: the models are slower than the machine, and dahl calibrate measures them", bound, h.what)
-	case times < 1.005:
-		text = fmt.Sprintf("which %sno schedule of %s can beat", h.by, h.what)
-	}
-	fmt.Fprintf(out, "bound     %s %s, %s\n", h.of, run, text)
-}
-
-// boundedText names the subject of a run's bound: the tasks as they are cut, on the devices of the run. Other
-// tiles and other devices have bounds of their own.
-func (w *workload) boundedText() string {
-	of := "graph"
-	if w.Model != nil {
-		of = "lowering"
-	}
-	return fmt.Sprintf("this %s (%s) on these devices", of, naming.Count(w.Program.Graphs[0].NumTasks(), "task"))
+	fmt.Fprintf(out, "bound     %s\n", words.BoundText(h.of, h.run, h.bound, h.world, h.what))
 }
 
 // epochsText says what a training consists of: "5 epochs of 47 steps and 29 of evaluation".

@@ -14,6 +14,7 @@ import (
 	"dahl/energy"
 	"dahl/must"
 	"dahl/plan"
+	"dahl/schedule"
 	"dahl/schedule/explain"
 )
 
@@ -54,12 +55,12 @@ bound     the run takes 41 ms, 1.64 times the 25 ms that no schedule of this low
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
-	h.by = "by the platform's models "
+	h.world = schedule.Measured
 	b.Reset()
 	if h.print(&b, ""); !strings.HasSuffix(b.String(), "1.64 times the 25 ms that by the platform's models no schedule of this lowering (91 tasks) on these devices can beat\n") {
 		t.Errorf("got\n%s", b.String())
 	}
-	h.by = ""
+	h.world = schedule.Simulated
 	for bound, want := range map[time.Duration]string{
 		41 * time.Millisecond: "bound     the run takes 41 ms, which no schedule of this lowering (91 tasks) on these devices can beat\n",
 		43 * time.Millisecond: "bound     the run takes 41 ms, less than the 43 ms that the platform's models give every schedule of this lowering (91 tasks) on these devices: the models are slower than the machine, and dahl calibrate measures them\n",

@@ -69,8 +69,8 @@ func (w *workload) knownWithin(ctx context.Context, s *train.Space, limit time.D
 }
 
 // writeProof writes the certificate of a search, its front, and the machine with all devices.
-func (w *workload) writeProof(dir *rundir.Dir, found *best.Result) error {
-	if err := cmp.Or(dir.Write(record.MachineFile, w.fullPlatform.WriteTOML), w.writeFront(dir, found)); err != nil || found.Certificate == nil {
+func (w *workload) writeProof(dir *rundir.Dir, s *record.Summary, found *best.Result) error {
+	if err := cmp.Or(dir.Write(record.MachineFile, w.fullPlatform.WriteTOML), w.writeFront(dir, s, found)); err != nil || found.Certificate == nil {
 		return err
 	}
 	return dir.Write(rundir.CertificateFile, found.Certificate.Write)

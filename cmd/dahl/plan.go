@@ -179,7 +179,7 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 	if m.Interrupted = found != nil && ctx.Err() != nil; m.Interrupted {
 		interrupted = fmt.Errorf("the plan in %s is the best so far: %w", out.Dir, ctx.Err())
 	}
-	path, err := r.write(m, out.Dir, func(dir *rundir.Dir) error { return w.writePlan(dir, found, cuts) })
+	path, err := r.write(m, out.Dir, func(dir *rundir.Dir) error { return w.writePlan(dir, r.summary, found, cuts) })
 	if err != nil {
 		return err
 	}
@@ -213,9 +213,9 @@ func (w *workload) printFound(stdout io.Writer, s *record.Summary, found *best.R
 }
 
 // writePlan writes what a search has found, and the costs of cuts.
-func (w *workload) writePlan(dir *rundir.Dir, found *best.Result, cuts []plan.CutCost) error {
+func (w *workload) writePlan(dir *rundir.Dir, s *record.Summary, found *best.Result, cuts []plan.CutCost) error {
 	if found != nil {
-		if err := w.writeProof(dir, found); err != nil {
+		if err := w.writeProof(dir, s, found); err != nil {
 			return err
 		}
 	}

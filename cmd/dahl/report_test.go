@@ -73,10 +73,14 @@ func TestReportInBrowser(t *testing.T) {
 	mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "3", "--policy", "heft", "--out", "run")
 	mustRun(t, "report", "run")
 	b.open("run/report.html")
+	wantTabs(t, b)
 	e := must.Get(cli.ReadJSON[energy.Report](filepath.Join("run", rundir.EnergyFile)))(t)
 	wantEnergy(t, b, e)
-	if title, status := b.text("#title"), b.text("#status"); title != "dahl: run" || status != "6 tasks in the timelines" {
+	if title, status := b.text("#title"), b.text("#status"); title != "two on laptop" || status != "run · 6 tasks in the timelines" {
 		t.Errorf("title %q, status %q", title, status)
+	}
+	if says := b.text("#says"); !strings.Contains(says, "Bound the run takes 21 ms, which no schedule of this graph (2 tasks) on these devices can beat") {
+		t.Errorf("the first screen says %q", says)
 	}
 	wantZoom(t, b)
 	wantPath(t, b)
@@ -97,12 +101,86 @@ func TestReportInBrowser(t *testing.T) {
 		var paper string
 		b.run("frame().then(() => getComputedStyle(document.body).backgroundColor)", &paper)
 		papers = append(papers, paper)
+		wantContrast(t, b)
 	}
 	if want := []string{"rgb(255, 255, 255)", "rgb(24, 26, 30)", "rgb(255, 255, 255)"}; !slices.Equal(papers, want) {
 		t.Errorf("the paper is %q by day, by night and printed by night, want %q", papers, want)
 	}
+	b.call("Emulation.setEmulatedMedia", map[string]any{"media": "screen"}, nil)
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
+	var wide float64
+	if b.run("frame().then(() => document.documentElement.scrollWidth)", &wide); wide > 400 {
+		t.Errorf("a page of 400 pixels has contents of %v", wide)
+	}
 	if b.errors != nil {
 		t.Errorf("the page complained, or asked for something: %q", b.errors)
+	}
+}
+
+// wantTabs goes from the beginning of the page to the timeline by the tabulator alone.
+func wantTabs(t *testing.T, b *browser) {
+	t.Helper()
+	b.call("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil)
+	var ids []string
+	for range 8 {
+		for _, kind := range []string{"rawKeyDown", "keyUp"} {
+			b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}, nil)
+		}
+		var id string
+		b.run("document.activeElement.id", &id)
+		ids = append(ids, id)
+	}
+	if want := []string{"zoom-in", "zoom-out", "fit", "to-left", "to-right", "show-path", "find", "timeline"}; !slices.Equal(ids, want) {
+		t.Errorf("the tabulator goes through %q, want %q", ids, want)
+	}
+}
+
+// wantContrast demands of every text of the page the contrast of 4.5 of the accessibility guidelines (WCAG 2, 1.4.3).
+func wantContrast(t *testing.T, b *browser) {
+	t.Helper()
+	var faint []string
+	b.run(`(() => {
+		const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
+		const luminance = (colour) => parts(colour).slice(0, 3).map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+			.reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+		const paper = (e) => {
+			for (; e; e = e.parentElement) {
+				const colour = getComputedStyle(e).backgroundColor, p = parts(colour);
+				if (p.length < 4 || p[3] === 1) return colour;
+			}
+			return "rgb(255, 255, 255)";
+		};
+		const seen = [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() && e.tagName !== "SCRIPT");
+		const texts = seen.filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())).map((e) => [e, getComputedStyle(e).color]);
+		texts.push(...seen.filter((e) => e.placeholder).map((e) => [e, getComputedStyle(e, "::placeholder").color]));
+		return texts.flatMap(([e, colour]) => {
+			const [a, b] = [luminance(colour), luminance(paper(e))].sort((x, y) => y - x), contrast = (a + 0.05) / (b + 0.05);
+			return contrast >= 4.5 ? [] : [e.outerHTML.slice(0, 80) + " " + contrast.toFixed(2)];
+		});
+	})()`, &faint)
+	if len(faint) > 0 {
+		t.Errorf("texts of little contrast: %q", faint)
+	}
+}
+
+// TestStepsOfReportLieOverEachOther: steps that end after 2, 5 and 9 ms, with a copy up to 10, and after 3, 4 and 8 have slots of 3, 3 and 5 ms.
+// The second step begins at 3 in both, and ends at 6 in the one and at 4 in the other. Schedules of unlike numbers of steps keep their times.
+func TestStepsOfReportLieOverEachOther(t *testing.T) {
+	program := string(must.Get(os.ReadFile("../../plots/report/page/data.js"))(t))
+	b := openBrowser(t)
+	var got [][]float64
+	b.run(`(() => {`+program+`
+		const of = (end, ...steps) => Object.assign(Object.create(Schedule.prototype), { steps, end });
+		const both = [of(10, 2, 5, 9), of(8, 3, 4, 8)], slots = new Slots(both);
+		for (const s of both) s.slots = slots;
+		const [a, b] = both, unlike = [of(10, 2, 5), of(8, 3)], alone = new Slots(unlike);
+		unlike[0].slots = alone;
+		return [slots.starts, [a.at(2), b.at(3), a.at(2, true), a.at(5, true), b.at(4, true), b.at(3.5)], [b.time(4), b.time(5.5), a.time(9)],
+			...b.taken(3.5, 7), alone.starts, [unlike[0].at(6), unlike[0].time(6)]];
+	})()`, &got)
+	want := [][]float64{{0, 3, 6, 11}, {3, 3, 2, 6, 4, 3.5}, {4, 4, 8}, {3, 4, 1}, {6, 10, 2}, {0, 10}, {6, 6}}
+	if !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
@@ -118,6 +196,9 @@ func TestReportOfBothWorldsInBrowser(t *testing.T) {
 	b.open("page.html")
 	e := must.Get(cli.ReadJSON[energy.Report](filepath.Join("both", rundir.EnergyFile)))(t)
 	wantEnergy(t, b, e)
+	if said := b.text("#range"); !strings.HasPrefix(said, "steps 2 to 3") || !strings.HasSuffix(said, ", each below its prediction") {
+		t.Errorf("the timeline shows %q", said)
+	}
 	var worlds []string
 	b.run(`[...new Set(rows("waits").map((row) => row[5]))].sort()`, &worlds)
 	if !slices.Equal(worlds, []string{"measured", "simulated"}) {
@@ -139,7 +220,7 @@ func TestReportOfBothWorldsInBrowser(t *testing.T) {
 		t.Errorf("below the fronts stands %q, want both runs", said)
 	}
 	b.run(`document.querySelectorAll("#run-table tbody tr")[1].click(), frame()`, nil)
-	if name := b.text("#run-name"); name != "one" {
+	if name := b.text("#run-name"); name != "one: tiny on laptop" {
 		t.Errorf("a click on the second run shows %q", name)
 	}
 	if b.errors != nil {
@@ -147,7 +228,7 @@ func TestReportOfBothWorldsInBrowser(t *testing.T) {
 	}
 }
 
-// wantZoom zooms by wheel and key, and back by a button.
+// wantZoom zooms by wheel and key, and out to all by a button.
 func wantZoom(t *testing.T, b *browser) {
 	t.Helper()
 	ranges := []string{b.text("#range")}
@@ -159,8 +240,8 @@ func wantZoom(t *testing.T, b *browser) {
 		act()
 		ranges = append(ranges, b.text("#range"))
 	}
-	if ranges[0] == ranges[1] || ranges[1] == ranges[2] || ranges[3] != ranges[0] {
-		t.Errorf("ranges %q: want all, nearer, nearer still, all", ranges)
+	if ranges[0] != "7 ms to 21 ms of 21 ms" || ranges[0] == ranges[1] || ranges[1] == ranges[2] || ranges[3] != "0 ns to 21 ms of 21 ms" {
+		t.Errorf("ranges %q: want two steps, nearer, nearer still, all", ranges)
 	}
 }
 
@@ -184,9 +265,9 @@ func wantCauses(t *testing.T, b *browser) {
 	t.Helper()
 	var width float64
 	b.run(`document.getElementById("timeline").clientWidth`, &width)
-	// The axis goes from 120 to 12 pixels before the right end. The last task has the last 4 of 21 ms,
+	// The axis goes from 120 to 62 pixels before the right end. The last task has the last 4 of 21 ms,
 	// and the rows of the cores begin 32 pixels below the top.
-	b.mouse("#timeline", 120+(width-132)*19/21, 32+10, "mousePressed", "mouseReleased")
+	b.mouse("#timeline", 120+(width-182)*19/21, 32+10, "mousePressed", "mouseReleased")
 	var chain, label []string
 	for range 6 {
 		b.run(`[text("#details h3") + " " + text("#details .facts tr:nth-child(2) td"), text("#details tr.cause td")]`, &label)

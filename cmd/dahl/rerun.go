@@ -204,7 +204,7 @@ func compareRuns(old, now *record.Manifest, dir, out string) ([]repeatRow, error
 			files = append(files, rundir.PlanFile)
 		}
 	}
-	for _, name := range []string{rundir.CertificateFile, record.FrontFile, record.FrontFigure} {
+	for _, name := range []string{rundir.CertificateFile, record.FrontFile} {
 		if old.Lists(name) {
 			files = append(files, name)
 		}

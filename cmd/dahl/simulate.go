@@ -284,6 +284,9 @@ func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.
 		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
 		States: plan.StatesOf(problem, o.Main, o.Report),
 	}
+	if w.Model != nil {
+		s.Network = w.Model.Name
+	}
 	if w.Model != nil && !w.opts.Inference {
 		s.Method, s.EpochSamples = w.Model.Defaults.String(), w.Samples.Train
 	}
@@ -340,7 +343,7 @@ func (w *workload) writeOutcome(d *rundir.Dir, o *plan.Totals, s *record.Summary
 		return err
 	}
 	for _, f := range plots.Figures() {
-		if err := record.Draw(d, f, plots.Input{Run: run}, "svg"); err != nil && !errors.Is(err, plots.ErrNoData) {
+		if err := record.Draw(d, f, plots.Input{Run: run}, record.Screen); err != nil && !errors.Is(err, plots.ErrNoData) {
 			return err
 		}
 	}

@@ -12,10 +12,10 @@ import (
 )
 
 // drawChart draws a picture over a part of the grid.
-func drawChart(w io.Writer, format string, f *experiment.File, c *experiment.Chart) error {
+func drawChart(w io.Writer, page plots.Page, f *experiment.File, c *experiment.Chart) error {
 	title, summary := chartTitle(f, c), chartSummary(f, c)
 	if c.Kind == experiment.Front {
-		return plots.DrawFront(w, format, frontOf(c, &plots.Front{Title: title, Summary: summary, What: "cell", Per: "a sample", Whole: true}))
+		return plots.DrawFront(w, page, frontOf(c, &plots.Front{Title: title, Summary: summary, What: "cell", Per: "a sample", Whole: true}))
 	}
 	v := &plots.Values{Title: title, Summary: summary, XLabel: c.X, YLabel: c.By, Quantity: quantityOf(c.Y), Labels: labelsOf(f, c), Ideal: c.Kind == experiment.Speedup}
 	if c.Runs[1] > 1 {
@@ -30,16 +30,16 @@ func drawChart(w io.Writer, format string, f *experiment.File, c *experiment.Cha
 	}
 	switch c.Kind {
 	case experiment.Bars:
-		return plots.DrawBars(w, format, v)
+		return plots.DrawBars(w, page, v)
 	case experiment.Heat:
-		return plots.DrawHeat(w, format, v)
+		return plots.DrawHeat(w, page, v)
 	case experiment.Speedup:
 		v.Quantity = plots.Quantity{Name: "times as fast", More: true}
 	}
 	for i := range v.Series {
 		v.Series[i].Name = cmp.Or(v.Series[i].Name, worldOf(f))
 	}
-	return plots.DrawCurves(w, format, v)
+	return plots.DrawCurves(w, page, v)
 }
 
 const predicted = "predicted"

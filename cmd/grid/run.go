@@ -339,9 +339,8 @@ func (r *gridRun) write() error {
 		return err
 	}
 	for _, c := range r.table.Charts() {
-		err := r.dir.Replace(filepath.Join(FiguresDir, c.Name+".svg"), func(w io.Writer) error { return drawChart(w, "svg", r.file, &c) })
-		if err != nil && !errors.Is(err, plots.ErrNoData) {
-			return fmt.Errorf("figure %s: %w", c.Name, err)
+		if err := r.draw(&c, plots.Page{Format: "svg"}); err != nil && !errors.Is(err, plots.ErrNoData) {
+			return err
 		}
 	}
 	return nil

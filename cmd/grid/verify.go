@@ -128,11 +128,7 @@ func (r *gridRun) choose(dir string, f *verifyFlags) (chosen []*experiment.Cell,
 // checkResults compares the table of a directory with what its cells say. A cell that failed leaves no
 // run behind, so that only the table says why.
 func (r *gridRun) checkResults(dir string) error {
-	r.table = experiment.Table{File: r.file}
-	for i := range r.cells {
-		c := &r.cells[i]
-		r.table.Rows = append(r.table.Rows, ReadRow(c, r.args(c), r.manifest, filepath.Join(dir, CellsDir, c.Name())))
-	}
+	r.readRows(dir)
 	var now bytes.Buffer
 	if err := r.table.WriteCSV(&now); err != nil {
 		return err

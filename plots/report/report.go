@@ -14,6 +14,7 @@ import (
 // Run is one run of a report.
 type Run struct {
 	Name       string // as its user named its directory
+	Head       Head
 	Provenance []Fact
 	Row        []Cell // what the table of several runs says of it
 
@@ -25,6 +26,13 @@ type Run struct {
 	Kernels []plan.KernelComparison // of a run without a prediction both sides are equal
 	Waits   []*plan.Waits           // of Shown, then of Predicted
 	Front   []plots.FrontPoint      // the plans that a search has simulated, if one did
+}
+
+// Head is the first screen of a run.
+type Head struct {
+	Title   string `json:"title"`
+	Numbers []Fact `json:"numbers"` // a value, and what it is of
+	Says    []Fact `json:"says"`    // sentences by what they are of: the prediction, and the bound
 }
 
 // Fact is a name and what to say of it.
@@ -61,7 +69,7 @@ func (r *Run) encode(e *encoder) (map[string]any, error) {
 		schedules[i]["waits"] = r.Waits[i]
 	}
 	return map[string]any{
-		"name": r.Name, "title": shown.Title, "provenance": r.Provenance, "row": r.Row,
+		"name": r.Name, "head": r.Head, "title": shown.Title, "provenance": r.Provenance, "row": r.Row,
 		"energy": r.Energy, "grounds": r.Energy.Grounds(), "kernels": r.Kernels, "front": frontOf(r.Front),
 		"workers":    namesOf(p.Platform.Workers, func(w *platform.Worker) string { return w.Name }),
 		"memories":   namesOf(p.Platform.Memories, func(m *platform.Memory) string { return m.Name }),

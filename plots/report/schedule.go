@@ -55,6 +55,7 @@ func encodeSchedule(e *encoder, r *plots.Run, v *plots.View) map[string]any {
 		"world": s.World, "title": v.Title, "summary": v.Summary, "end": v.End, "makespan": s.Makespan, "period": s.Period,
 		"steps":     e.deltas(len(v.StepEnds), func(i int) int64 { return int64(v.StepEnds[i]) }),
 		"firstStep": max(1, r.FirstStep),
+		"steady":    [2]int{v.Steady.First, v.Steady.Last},
 		"rows":      encodeRows(e, v.Rows),
 		"spans":     s.encodeSpans(),
 		"transfers": s.encodeTransfers(),

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"fmt"
@@ -29,10 +30,19 @@ const (
 )
 
 // Draw writes a figure into a run.
-func Draw(d *rundir.Dir, f plots.Figure, in plots.Input, format string) error {
-	name := f.Name + "." + format
-	return d.Write(name, func(w io.Writer) error { return f.Draw(w, format, in) })
+func Draw(d *rundir.Dir, f plots.Figure, in plots.Input, p plots.Page) error {
+	var drawn bytes.Buffer
+	if err := f.Draw(&drawn, p, in); err != nil {
+		return err
+	}
+	return d.Write(f.Name+"."+p.Format, func(w io.Writer) error {
+		_, err := w.Write(drawn.Bytes())
+		return err
+	})
 }
+
+// Screen is the page of a figure that a run writes by itself.
+var Screen = plots.Page{Format: "svg"}
 
 // NewPlotRun prepares a schedule for figures and traces; of is the summary of the run.
 func NewPlotRun(prob *schedule.Problem, s *schedule.Schedule, of *Summary) (*plots.Run, error) {
@@ -46,7 +56,7 @@ func NewPlotRun(prob *schedule.Problem, s *schedule.Schedule, of *Summary) (*plo
 	if err != nil {
 		return nil, err
 	}
-	run := &plots.Run{Problem: &p, Schedule: s, Power: traces, Grounds: report.Grounds()}
+	run := &plots.Run{Network: of.Network, Problem: &p, Schedule: s, Power: traces, Grounds: report.Grounds()}
 	for m := range p.Platform.Memories {
 		run.ReservedBytes = append(run.ReservedBytes, of.ReservedBytes[p.Platform.Memories[m].Name])
 	}
@@ -59,6 +69,7 @@ func NewPlotRun(prob *schedule.Problem, s *schedule.Schedule, of *Summary) (*plo
 // LoadedRun is a run directory read back.
 type LoadedRun struct {
 	*rundir.Loaded
+	Path     string
 	Manifest *Manifest
 	Summary  *Summary
 }
@@ -83,7 +94,7 @@ func LoadRun(dir string) (*LoadedRun, error) {
 		return nil, err
 	}
 	l, err := rundir.Load(dir, execute.Target{Variant: m.Options.Variant})
-	return &LoadedRun{l, m, s}, cli.AsInput(err)
+	return &LoadedRun{l, dir, m, s}, cli.AsInput(err)
 }
 
 // Plots prepares the schedule of a run for figures and traces, and its prediction. A nil prediction means that there is none.

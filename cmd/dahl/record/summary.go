@@ -31,6 +31,7 @@ import (
 // Summary is the object that --json prints.
 type Summary struct {
 	World       schedule.World `json:"world"`
+	Network     string         `json:"network,omitempty"` // that was lowered to the graph
 	Graph       string         `json:"graph"`
 	Method      string         `json:"method,omitempty"` // of the training of a network: optimiser, schedule, loss and clipping
 	Policy      string         `json:"policy"`
@@ -403,11 +404,8 @@ func (n Number) CSV() string {
 	return strconv.FormatFloat(float64(n), 'g', -1, 64)
 }
 
-// The files of a front of time against energy.
-const (
-	FrontFile   = "front.csv"
-	FrontFigure = "front.svg"
-)
+// FrontFile is the table of a front of time against energy.
+const FrontFile = "front.csv"
 
 // Covers reports whether there is a reading for every device that runs layers, so that
 // their sum stands for the run.

@@ -230,7 +230,7 @@ func DrawComparison(out io.Writer, c *plan.Comparison, p *schedule.Problem, meas
 	if err != nil {
 		return err
 	}
-	return plots.Compare(out, "svg", plots.Input{Run: other, Predicted: one, Compared: pictured(c, of.Shown)})
+	return plots.Compare(out, record.Screen, plots.Input{Run: other, Predicted: one, Compared: pictured(c, of.Shown)})
 }
 
 // errorSign says what an error is, wherever one is printed or drawn.

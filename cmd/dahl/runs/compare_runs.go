@@ -66,7 +66,7 @@ func drawStack(w io.Writer, names []string, runs []*record.LoadedRun) error {
 		}
 		all = append(all, p)
 	}
-	return plots.Stack(w, "svg", names, all...)
+	return plots.Stack(w, record.Screen, names, all...)
 }
 
 // differingInputs lists the inputs that are not the same in all runs: the options first, by name, and tiles last. The hash of

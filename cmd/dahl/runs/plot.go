@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
+	"dahl/cmd/grid"
 	"dahl/naming"
 	"dahl/plan"
 	"dahl/plots"
@@ -20,46 +22,123 @@ import (
 )
 
 func NewPlot([]string) *cobra.Command {
-	var format, colour, steps string
+	var o plotOptions
 	var long strings.Builder
 	long.WriteString("plot draws the figures of a run directory into it:\n\n")
 	for _, f := range plots.Figures() {
 		fmt.Fprintf(&long, "  %-10s %s\n", f.Name, f.Sentence)
 	}
+	long.WriteString(`
+Of the directory of an experiment it draws the figures over the grid, by their names under ` + grid.FiguresDir + `/.
+
+For print: a figure of 85 mm with text of 8 points fits a column. Rows and axes take what the
+width leaves, and the height unless --height says more. --title "" leaves the head to the
+caption of the paper.`)
 	cmd := &cobra.Command{
 		Use:     "plot DIR [FIGURE…]",
 		Short:   "draw figures of a run",
 		Long:    long.String(),
-		Example: "  dahl plot dahl-demo gantt --format png\n  dahl plot dahl-simulate gantt --steps 3:5",
-		Args:    cli.WantArgs(1, 1+len(plots.Figures()), "the directory of a run, and the figures to draw if not all"),
+		Example: "  dahl plot dahl-demo gantt --format png\n  dahl plot dahl-simulate gantt --steps 3:5\n  dahl plot dahl-simulate gantt energy --format pdf --width 85mm --font-size 8 --title \"\"",
+		Args:    cli.WantArgs(1, 100, "the directory of a run, and the figures to draw if not all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return plotRun(cmd, args[0], args[1:], format, colour, steps)
+			return o.plot(cmd, args[0], args[1:])
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "svg", "`format` of the files: "+naming.OneOf(plots.Formats()))
-	cmd.Flags().StringVar(&colour, "colour", "", "colour tasks by what they have in `common`: "+naming.OneOf(plots.Colours())+" (default: the first of three that tells them apart)")
-	cmd.Flags().StringVar(&steps, "steps", "", "`steps` that gantt and compare show: 4, 3:5 or all (default: two steady ones)")
-	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	f := cmd.Flags()
+	f.StringVar(&o.page.Format, "format", "svg", "`format` of the files: "+naming.OneOf(plots.Formats()))
+	f.StringVar(&o.colour, "colour", "", "colour tasks by what they have in `common`: "+naming.OneOf(plots.Colours())+" (default: the first of three that tells them apart)")
+	f.StringVar(&o.steps, "steps", "", "`steps` that are shown: 4, 3:5 or all (default: in gantt and compare two steady ones, else all)")
+	f.StringVar(&o.width, "width", "", "`width`, such as 85mm, 17.5cm, 7in or 240pt (default: 960pt, which suits a screen)")
+	f.StringVar(&o.height, "height", "", "`height`, likewise (default: what the contents need)")
+	f.Float64Var(&o.page.FontPt, "font-size", 0, "size of the text of axes and legends in `points`; other text and all lines are in proportion (default: 8.5)")
+	f.StringVar(&o.title, "title", "", "`text` in the place of the title and the line below it; empty: none (default: both)")
+	f.IntVar(&o.page.DPI, "dpi", 0, "`dots` per inch of a png (default: 144)")
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.Replace(name, "color", "colour", 1))
 	})
 	return cmd
+}
+
+// plotOptions are the flags of plot.
+type plotOptions struct {
+	page                                plots.Page
+	colour, steps, width, height, title string
 }
 
 func FigureNames() []string {
 	return cli.Texts(plots.Figures(), func(f plots.Figure) string { return f.Name })
 }
 
-func plotRun(cmd *cobra.Command, path string, names []string, format, colour, steps string) error {
-	if err := cli.CheckName("format", format, plots.Formats()); err != nil {
+// read checks the flags and makes the page of them.
+func (o *plotOptions) read(cmd *cobra.Command) (err error) {
+	if err := cli.CheckName("format", o.page.Format, plots.Formats()); err != nil {
 		return err
 	}
-	by := plots.ColourBy(colour)
-	if by != "" {
-		if err := cli.CheckName("colour", colour, plots.Colours()); err != nil {
+	if o.colour != "" {
+		if err := cli.CheckName("colour", o.colour, plots.Colours()); err != nil {
 			return err
 		}
 	}
-	var figures []plots.Figure
+	if o.page.WidthPt, err = pageLength("width", o.width); err != nil {
+		return err
+	}
+	if o.page.HeightPt, err = pageLength("height", o.height); err != nil {
+		return err
+	}
+	given := cmd.Flags().Changed
+	if points := o.page.FontPt; given("font-size") && !(points >= 3 && points <= 72) {
+		return cli.InputErrorf("--font-size %g: want 3 to 72 points", points)
+	}
+	if dots := o.page.DPI; given("dpi") && (dots < 20 || dots > 2400) {
+		return cli.InputErrorf("--dpi %d: want 20 to 2400", dots)
+	}
+	if given("dpi") && o.page.Format != "png" {
+		return cli.InputErrorf("--dpi %d: %s has no dots; add --format png", o.page.DPI, o.page.Format)
+	}
+	if given("title") {
+		o.page.Title = &o.title
+	}
+	return nil
+}
+
+// pageLength reads a length on paper in points; an empty one is 0.
+func pageLength(flag, text string) (points float64, err error) {
+	if text == "" {
+		return 0, nil
+	}
+	for _, u := range []struct {
+		name   string
+		points float64
+	}{{"mm", 72 / 25.4}, {"cm", 720 / 25.4}, {"in", 72}, {"pt", 1}} {
+		number, ok := strings.CutSuffix(text, u.name)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		const least, most = 1.0, 14400.0 // no PDF is greater
+		if points := v * u.points; err == nil && points >= least && points <= most {
+			return points, nil
+		}
+		return 0, cli.InputErrorf("--%s %s: want a length from 1pt to 5080mm", flag, text)
+	}
+	return 0, cli.InputErrorf("--%s %s: want a number with mm, cm, in or pt, such as 85mm", flag, text)
+}
+
+// plot draws the figures of a directory with the names; no names mean all that it has.
+func (o *plotOptions) plot(cmd *cobra.Command, path string, names []string) error {
+	if err := o.read(cmd); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(path, grid.HeadFile)); err == nil {
+		if o.steps != "" || o.colour != "" {
+			return cli.InputErrorf("%s is an experiment, whose figures have no --steps and no --colour; its runs are in %s", path, filepath.Join(path, grid.CellsDir))
+		}
+		return grid.Plot(cmd.OutOrStdout(), path, names, o.page)
+	}
+	figures := plots.Figures()
+	if len(names) > 0 {
+		figures = nil
+	}
 	for _, n := range names {
 		f, err := plots.FigureByName(n)
 		if err != nil {
@@ -67,19 +146,18 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour, st
 		}
 		figures = append(figures, f)
 	}
-	if figures == nil {
-		figures = plots.Figures()
-	}
-	in, err := plotInput(cmd.Context(), path, by, steps)
+	in, err := o.input(cmd.Context(), path)
 	if err != nil {
 		return err
 	}
 	var drawn []string
 	err = record.ExtendRun(path, func(d *rundir.Dir) error {
 		for _, f := range figures {
-			switch err := record.Draw(d, f, in, format); {
+			switch err := record.Draw(d, f, in, o.page); {
 			case err == nil:
-				drawn = append(drawn, filepath.Join(path, f.Name+"."+format))
+				drawn = append(drawn, filepath.Join(path, f.Name+"."+o.page.Format))
+			case errors.Is(err, plots.ErrPage):
+				return cli.InputErrorf("%s: %w", f.Name, err)
 			case !errors.Is(err, plots.ErrNoData):
 				return err
 			case len(names) > 0:
@@ -97,18 +175,22 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour, st
 	return nil
 }
 
-// plotInput reads a run, and the prediction of it where there is one.
-func plotInput(ctx context.Context, path string, by plots.ColourBy, steps string) (in plots.Input, err error) {
+// input reads a run, and the prediction of it where there is one.
+func (o *plotOptions) input(ctx context.Context, path string) (in plots.Input, err error) {
 	r, err := record.LoadRun(path)
 	if err != nil {
 		return in, err
 	}
+	by := plots.ColourBy(o.colour)
 	if in.Run, err = record.NewPlotRun(r.Problem, r.Schedule, r.Summary); err != nil {
 		return in, err
 	}
 	in.Run.ColourBy = by
-	if in.Run.Show, err = stepRange(steps, in.Run); err != nil {
+	if in.Run.Show, err = stepRange(o.steps, in.Run); err != nil {
 		return in, err
+	}
+	if err := r.Figures(&in); err != nil {
+		return in, cli.AsInput(err)
 	}
 	predicted, err := r.Predicted()
 	if err != nil || predicted == nil {

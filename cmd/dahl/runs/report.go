@@ -13,7 +13,9 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/words"
 	"dahl/energy"
+	"dahl/naming"
 	"dahl/plan"
 	"dahl/plots"
 	"dahl/plots/report"
@@ -102,7 +104,7 @@ func reportedRun(dir string) (*report.Run, *record.Summary, error) {
 	if r.Shown, r.Predicted, err = l.Plots(); err != nil {
 		return nil, nil, cli.AsInput(err)
 	}
-	r.Row = reportRow(l)
+	r.Row, r.Head = reportRow(l), head(l, r.Predicted)
 	r.Waits = []*plan.Waits{plan.WaitsOf(r.Shown.Problem, l.Schedule)}
 	predicted := l.Schedule
 	if r.Predicted != nil {
@@ -123,6 +125,56 @@ func pointAmong(r *report.Run, s *record.Summary) []plots.FrontPoint {
 		return r.Front
 	}
 	return []plots.FrontPoint{{Seconds: s.StepS, Joules: joules, Label: r.Name, Front: true, Chosen: true}}
+}
+
+// head is what the first screen says of a run and of its prediction, if it has one.
+func head(l *record.LoadedRun, predicted *plots.Run) report.Head {
+	s := l.Summary
+	h := report.Head{Title: fmt.Sprintf("%s on %s", cmp.Or(s.Network, s.Graph, "a graph"), l.Manifest.Platform.Name)}
+	add := func(value, of string) { h.Numbers = append(h.Numbers, report.Fact{Name: value, Value: of}) }
+	if s.StepS > 0 {
+		add(cli.ShowTime(s.StepS), "a step, "+string(s.World))
+	}
+	if s.SamplesPerS != nil {
+		add(cli.WholeNumber(*s.SamplesPerS), "samples a second")
+	}
+	switch joules := s.JoulesPerStep(); {
+	case math.IsNaN(joules) || s.StepS == 0:
+	case s.EnergyJ.PerSample > 0:
+		add(cli.ShortJoules(s.EnergyJ.PerSample), "a sample, "+s.EnergyBy())
+	default:
+		add(cli.ShortJoules(joules), "a step, "+s.EnergyBy())
+	}
+	add(cli.ShowTime(s.MakespanS), "the run, "+naming.Count(s.Steps, "step"))
+	if s.TestAccuracy != nil {
+		add(cli.ShowShare(*s.TestAccuracy), "of the test samples are right")
+	}
+	if text := predictionText(l, predicted); text != "" {
+		h.Says = append(h.Says, report.Fact{Name: "Prediction", Value: text})
+	}
+	if o := s.ObjectiveSummary; o != nil && o.LowerBoundOf != "" {
+		h.Says = append(h.Says, report.Fact{Name: "Bound", Value: words.GapText(s)})
+	} else {
+		h.Says = append(h.Says, report.Fact{Name: "Bound", Value: words.BoundText("the run takes", cli.Seconds(s.MakespanS), cli.Seconds(s.LowerBoundS), s.World, words.Bounded(s.Network != "", l.Problem.Graph.NumTasks()))})
+	}
+	return h
+}
+
+// predictionText says how far a measured run is off its prediction, or how far the times of a simulated one are known.
+func predictionText(l *record.LoadedRun, predicted *plots.Run) string {
+	s := l.Summary
+	if predicted == nil {
+		if s.Models == nil {
+			return ""
+		}
+		return "the step is predicted" + words.ErrorBar(s.Models)
+	}
+	before, after := predicted.Schedule.Makespan.Seconds()/float64(predicted.Schedule.Steps), l.Schedule.Makespan.Seconds()/float64(l.Schedule.Steps)
+	if s.Trained != nil && s.Trained.PredictedStepS > 0 {
+		before, after = s.Trained.PredictedStepS, s.StepS
+	}
+	off := plan.ErrorPercent(before, after)
+	return fmt.Sprintf("%s a step, measured %s: %+.1f %%%s", cli.ShowTime(before), cli.ShowTime(after), off, CausesText(ErrorCauses(off, l.Problem, l.Schedule, s)))
 }
 
 // provenance says where a run came from.

@@ -2,16 +2,6 @@
 
 const panelHeight = 96, clockHeight = 46, captionHeight = 20;
 
-// place is the number of the last of some times that is not after a moment.
-function place(times, at) {
-  let low = 0, high = times.length;
-  while (low < high) {
-    const mid = (low + high) >> 1;
-    if (times[mid] > at) high = mid; else low = mid + 1;
-  }
-  return low - 1;
-}
-
 class Curves {
   constructor(canvas, app) {
     this.picture = new Picture(canvas);
@@ -26,15 +16,15 @@ class Curves {
     let y = 0;
     if (shown.power) y = this.drawPower(shown, predicted, y);
     if (shown.clocks.length) y = this.drawClocks(shown, y);
-    for (const m of shown.memories) y = this.drawMemory(m, predicted && predicted.memories.find((x) => x.name === m.name), y);
+    for (const m of shown.memories) y = this.drawMemory(shown, m, predicted, y);
     p.canvas.setAttribute("aria-label", `power, clocks and memory from ${timeText(view.from)} to ${timeText(view.to)}`);
   }
   // panel draws a frame with its caption and the lines of an axis, and returns the y of a value.
-  panel(top, tall, caption, most, write) {
+  panel(top, tall, caption, most, write, right = 0) {
     const p = this.picture, base = top + captionHeight + tall;
     const y = (v) => base - v / most * tall;
     p.font(11, "600");
-    p.text(p.clipped(caption, p.right - p.left), p.left, top + captionHeight / 2, "left", p.theme.ink);
+    p.text(p.clipped(caption, p.right - p.left - right), p.left, top + captionHeight / 2, "left", p.theme.ink);
     p.font(11);
     for (const v of roundSteps(0, most, tall / 22).list) {
       p.line(p.left, y(v), p.right, y(v), p.theme.grid);
@@ -80,27 +70,32 @@ class Curves {
   }
   drawPower(s, predicted, top) {
     const p = this.picture, w = s.power, n = w.watts.length;
-    const sums = this.sums(w), most = sums[n - 1].reduce((a, b) => Math.max(a, b), 0);
-    const all = w.joules[w.joules.length - 1];
-    p.text(`energy up to here, of ${joulesText(all)}`, p.right, top + captionHeight / 2, "right", p.theme.danger);
-    const panel = this.panel(top, panelHeight, `power and energy (${w.grounds}${w.mean ? ", means of " + timeText(w.times[1] - w.times[0]) : ""})`, most * 1.08 || 1, wattsText);
+    const sums = this.sums(w), most = sums[n - 1].reduce((a, b) => Math.max(a, b), 0), all = w.joules[w.joules.length - 1] || 1;
+    const panel = this.panel(top, panelHeight, `power (${w.grounds}${w.mean ? ", means of " + timeText(w.times[1] - w.times[0]) : ""})`, most * 1.08 || 1, wattsText, 24);
+    const joules = (j) => panel.base - j / all * panel.tall * 0.95;
+    p.text("energy so far", p.canvas.clientWidth, top + captionHeight / 2, "right", p.theme.danger);
+    for (const j of roundSteps(0, all, 3).list) p.text(joulesText(j), p.right + 5, joules(j), "left", p.theme.danger);
     p.inTime(panel.top, panel.tall + 1, () => {
-      for (let i = n - 1; i >= 0; i--) this.area(w.times, (k) => sums[i][k], panel, this.layerColour(i));
-      if (predicted && predicted.power) {
-        const all = this.sums(predicted.power)[predicted.power.watts.length - 1];
-        this.stroke(predicted.power.times, (k) => all[k], panel, p.theme.ink, { width: 1, dashes: [4, 3] });
-      }
+      for (let i = n - 1; i >= 0; i--) this.area(w.places, (k) => sums[i][k], panel, this.layerColour(i));
+    }, s);
+    if (predicted && predicted.power) {
+      const all = this.sums(predicted.power)[predicted.power.watts.length - 1];
+      p.inTime(panel.top, panel.tall + 1, () => this.stroke(predicted.power.places, (k) => all[k], panel, p.theme.ink, { width: 1, dashes: [4, 3] }), predicted);
+    }
+    p.inTime(panel.top, panel.tall + 1, () => {
       p.c.beginPath();
       let before = -Infinity;
-      for (let k = Math.max(0, place(w.times, p.view.from)); k < w.times.length; k++) {
-        if ((w.times[k] - before) * p.scale < 1 && k < w.times.length - 1) continue;
-        before = w.times[k];
-        p.c.lineTo(p.x(w.times[k]), panel.base - w.joules[k] / (all || 1) * panel.tall * 0.95);
+      for (let k = Math.max(0, place(w.places, p.view.from)); k < w.places.length; k++) {
+        if ((w.places[k] - before) * p.scale < 1 && k < w.places.length - 1) continue;
+        before = w.places[k];
+        p.c.lineTo(p.x(w.places[k]), joules(w.joules[k]));
       }
-      p.c.strokeStyle = p.theme.danger;
-      p.c.lineWidth = 1.4;
-      p.c.stroke();
-    });
+      for (const [colour, width] of [[p.theme.paper, 3.5], [p.theme.danger, 1.6]]) { // readable over any area
+        p.c.strokeStyle = colour;
+        p.c.lineWidth = width;
+        p.c.stroke();
+      }
+    }, s);
     return top + captionHeight + panelHeight;
   }
   // sums are the watts of every layer with those below.
@@ -122,35 +117,36 @@ class Curves {
     const p = this.picture, most = Math.max(1, ...s.clocks.flatMap((c) => Array.from(c.scales)));
     const panel = this.panel(top, clockHeight, "clocks, relative to the first: " + s.clocks.map((c) => c.name).join(", "), most * 1.1, (v) => digits(v));
     p.inTime(panel.top, panel.tall + 1, () => s.clocks.forEach((clock, i) => {
-      const times = [...clock.times, s.end];
-      this.stroke(times, (k) => clock.scales[k], panel, this.layerColour(i), { width: 2 });
-    }));
+      const places = [...clock.places, s.slots.end];
+      this.stroke(places, (k) => clock.scales[k], panel, this.layerColour(i), { width: 2 });
+    }), s);
     return top + captionHeight + clockHeight;
   }
-  drawMemory(m, predicted, top) {
+  drawMemory(s, m, predicted, top) {
     const p = this.picture, tall = panelHeight * 0.7;
     let caption = `${m.name}: live peak ${bytesText(m.peak)}`;
     if (m.reserved) caption += `, reserved ${bytesText(m.reserved)}`;
     if (m.capacity) caption += `, capacity ${bytesText(m.capacity)}`;
     if (m.highest) caption += `; highest of each ${timeText(m.times[1] - m.times[0])}`;
-    const panel = this.panel(top, tall, caption, Math.max(m.peak, m.reserved, predicted ? predicted.peak : 0) * 1.1 || 1, bytesText);
+    const panel = this.panel(top, tall, caption, Math.max(m.peak, m.reserved) * 1.1 || 1, bytesText);
     p.inTime(panel.top, panel.tall + 1, () => {
-      this.area(m.times, (k) => m.bytes[k], panel, "rgba(0,114,178,0.3)", true);
-      this.stroke(m.times, (k) => m.bytes[k], panel, "rgb(0,114,178)", { highest: true });
-      if (predicted) this.stroke(predicted.times, (k) => predicted.bytes[k], panel, p.theme.ink, { width: 1, dashes: [4, 3], highest: true });
-      if (m.reserved) p.line(p.left, panel.y(m.reserved), p.right, panel.y(m.reserved), p.theme.danger, 1.2, [5, 3]);
-    });
+      this.area(m.places, (k) => m.bytes[k], panel, "rgba(0,114,178,0.3)", true);
+      this.stroke(m.places, (k) => m.bytes[k], panel, "rgb(0,114,178)", { highest: true });
+    }, s);
+    const before = predicted && predicted.memories.find((x) => x.name === m.name);
+    if (before) p.inTime(panel.top, panel.tall + 1, () => this.stroke(before.places, (k) => before.bytes[k], panel, p.theme.ink, { width: 1, dashes: [4, 3], highest: true }), predicted);
+    if (m.reserved) p.line(p.left, panel.y(m.reserved), p.right, panel.y(m.reserved), p.theme.danger, 1.2, [5, 3]);
     return top + captionHeight + tall;
   }
   // sentence says what the curves are at a moment.
   sentence(time) {
-    const s = this.app.run.schedules[0], parts = [timeText(time)];
+    const s = this.app.run.schedules[0], parts = [timeText(s.time(time))];
     if (s.power) {
-      const k = Math.min(place(s.power.times, time), s.power.times.length - 2);
+      const k = Math.min(place(s.power.places, time), s.power.places.length - 2);
       if (k >= 0) parts.push(s.power.names.map((name, i) => `${name} ${wattsText(s.power.watts[i][k])}`).join(", "), `${joulesText(s.power.joules[k])} so far`);
     }
     for (const m of s.memories) {
-      const k = Math.min(place(m.times, time), m.bytes.length - 1);
+      const k = Math.min(place(m.places, time), m.bytes.length - 1);
       if (k >= 0) parts.push(`${m.name} ${bytesText(m.bytes[k])}`);
     }
     return parts.join(" · ");

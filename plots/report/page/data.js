@@ -84,8 +84,41 @@ class Run {
     this.buffers = new Names(run.buffers, columns);
     this.tasks = { ...taken(run.tasks, columns, "names", "words"), names: new Names(run.tasks.names, columns), words: run.tasks.words };
     this.schedules = run.schedules.map((s) => new Schedule(s, this, columns));
+    this.slots = new Slots(this.schedules);
+    for (const s of this.schedules) s.lay(this.slots);
   }
   word(label, task) { return this.tasks.words[this.tasks[label][task]]; }
+}
+
+// Slots are the time of the pictures. Two schedules of as many steps have a slot for each step, in which it begins in both at
+// the same place, and which is as long as the longer one. All else has one slot, in which times are themselves.
+class Slots {
+  constructor(schedules) {
+    const n = schedules[0].steps.length;
+    this.steps = schedules.length > 1 && n > 1 && schedules.every((s) => s.steps.length === n);
+    const bounds = schedules.map((s) => {
+      const ends = this.steps ? Array.from(s.steps) : [s.end];
+      ends.forEach((end, k) => { ends[k] = Math.max(end, ends[k - 1] || 0); });
+      ends[ends.length - 1] = Math.max(ends[ends.length - 1], s.end);
+      return [0, ...ends];
+    });
+    this.starts = [0];
+    for (let k = 1; k < bounds[0].length; k++) this.starts.push(this.starts[k - 1] + Math.max(...bounds.map((b) => b[k] - b[k - 1])));
+    schedules.forEach((s, i) => { s.bounds = bounds[i]; });
+    this.end = this.starts[this.starts.length - 1];
+  }
+  // at is the number of the slot of a place.
+  at(x) { return Math.max(0, Math.min(place(this.starts, x), this.starts.length - 2)); }
+}
+
+// place is the number of the last of some times that is not after a moment.
+function place(times, at) {
+  let low = 0, high = times.length;
+  while (low < high) {
+    const mid = (low + high) >> 1;
+    if (times[mid] > at) high = mid; else low = mid + 1;
+  }
+  return low - 1;
 }
 
 // Items of a schedule have one numbering: spans, then transfers, then rests.
@@ -149,6 +182,35 @@ class Schedule {
       this.pathItems.push(item);
     }
   }
+  // lay finds the places of everything in the pictures.
+  lay(slots) {
+    this.slots = slots;
+    this.left = this.from.map((t) => this.at(t));
+    this.right = this.to.map((t, i) => Math.max(this.left[i], this.at(t, true)));
+    this.edges = slots.steps ? slots.starts.slice(1) : this.steps;
+    for (const curve of [this.power, ...this.memories, ...this.clocks]) {
+      if (curve) curve.places = curve.times.map((t) => this.at(t));
+    }
+  }
+  // at is the place of a time: of one between two slots in the latter, or where something ends in the former.
+  at(time, ends = false) {
+    let k = Math.max(0, Math.min(place(this.bounds, time), this.bounds.length - 2));
+    while (ends && k > 0 && time <= this.bounds[k]) k--;
+    return this.slots.starts[k] + time - this.bounds[k];
+  }
+  // time is the time at a place; in what is free behind a shorter step it is the step's end.
+  time(x) {
+    const k = this.slots.at(x);
+    return Math.min(this.bounds[k] + x - this.slots.starts[k], this.bounds[k + 1]);
+  }
+  // taken lists the places between two that the steps take, as pairs.
+  taken(from, to) {
+    const list = [];
+    for (let k = this.slots.at(from); k < this.bounds.length - 1 && this.slots.starts[k] <= to; k++) {
+      list.push([this.slots.starts[k], this.slots.starts[k] + this.bounds[k + 1] - this.bounds[k], k]);
+    }
+    return list;
+  }
   isSpan(item) { return item < this.firstTransfer; }
   isTransfer(item) { return item >= this.firstTransfer && item < this.firstRest; }
   // name of an item, as short as it can be told.
@@ -169,12 +231,12 @@ class Schedule {
     }
     return this.rows[this.row[item]].label;
   }
-  // firstAfter is the place of the first of some items that ends after a time.
-  firstAfter(items, time) {
+  // firstAfter is the number of the first of some items that ends after a place.
+  firstAfter(items, x) {
     let low = 0, high = items.length;
     while (low < high) {
       const mid = (low + high) >> 1;
-      if (this.to[items[mid]] > time) high = mid; else low = mid + 1;
+      if (this.right[items[mid]] > x) high = mid; else low = mid + 1;
     }
     return low;
   }

@@ -17,14 +17,38 @@ class App {
     this.schedules = [...this.run.schedules].reverse(); // predicted above measured
     this.lit = null;
     this.chosen = { schedule: null, chain: [] };
-    this.view = new TimeView(Math.max(...this.schedules.map((s) => s.end)), () => this.redraw());
-    byID("run-name").textContent = this.run.name;
-    byID("headline").replaceChildren(...(this.run.row || []).map((c) => element("span", {}, element("b", {}, c.name), " ", c.text)));
-    byID("summary").textContent = this.run.schedules.map((s) => (this.run.schedules.length > 1 ? `${s.world}: ` : "") + s.summary).join(" · ");
+    this.view = new TimeView(this.run.slots.end, () => this.redraw());
+    for (const of of [this.timeline, this.curves]) of.picture.margin = this.run.schedules[0].power ? 62 : 12;
+    this.head();
+    this.begin();
     this.legend();
     this.tables.draw();
     this.details.draw();
     this.redraw();
+  }
+  // head says in a few lines what the run is and how it went.
+  head() {
+    const { run } = this, alone = this.runs.length === 1;
+    byID(alone ? "title" : "run-name").textContent = alone ? run.head.title : `${run.name}: ${run.head.title}`;
+    byID("run-name").hidden = alone;
+    if (alone) byID("figures").after(byID("runs"));
+    byID("numbers").replaceChildren(...run.head.numbers.map(([value, of]) => element("div", {}, element("b", {}, value), of)));
+    byID("says").replaceChildren(...run.head.says.map(([what, text]) => element("p", {}, element("b", {}, what), " ", text)));
+    byID("headline").replaceChildren(...(run.row || []).map((c) => element("span", {}, element("b", {}, c.name), " ", c.text)));
+    byID("summary").textContent = run.schedules.map((s) => (run.schedules.length > 1 ? `${s.world}: ` : "") + s.summary).join(" · ");
+  }
+  // begin shows two steady steps of several: all of them would be a row of bars.
+  begin() {
+    const s = this.run.schedules[0], [first, last] = s.steady.map((k) => k - s.firstStep);
+    if (s.steps.length > 2) this.view.show(first > 0 ? s.edges[first - 1] : 0, s.edges[last]);
+  }
+  // range says what the pictures show.
+  range() {
+    const { view, run } = this, s = run.schedules[0], { slots } = run;
+    if (!slots.steps) return `${timeText(view.from)} to ${timeText(view.to)} of ${timeText(view.end)}`;
+    const [first, last] = [view.from, view.to * (1 - 1e-9)].map((x) => s.firstStep + slots.at(x)), end = s.firstStep + s.steps.length - 1;
+    const shown = first === last ? `step ${first}` : `steps ${first} to ${last}`;
+    return `${shown}${first === s.firstStep && last === end ? "" : ` of ${s.firstStep} to ${end}`}, each below its prediction`;
   }
   // redraw paints once before the next frame.
   redraw() {
@@ -39,7 +63,7 @@ class App {
     this.theme = new Theme();
     this.timeline.draw(this.view, this.theme);
     this.curves.draw(this.view, this.theme);
-    byID("range").textContent = `${timeText(this.view.from)} to ${timeText(this.view.to)} of ${timeText(this.view.end)}`;
+    byID("range").textContent = this.range();
     if (!this.fronts) this.fronts = new Fronts(byID("front"), this.runs);
     this.fronts.draw(this.theme);
   }
@@ -47,7 +71,7 @@ class App {
   sentence() {
     const { schedule, chain } = this.chosen;
     const what = chain.length ? `; chosen: ${schedule.name(chain[chain.length - 1])} on ${schedule.place(chain[chain.length - 1])}` : "";
-    return `timeline from ${timeText(this.view.from)} to ${timeText(this.view.to)}${what}`;
+    return `timeline: ${this.range()}${what}`;
   }
   legend() {
     const theme = new Theme(), used = new Set(this.schedules.flatMap((s) => Array.from(s.category)));
@@ -65,15 +89,17 @@ class App {
     const power = this.run.schedules[0].power;
     const watts = power ? [element("p", {}, element("b", {}, "power of"), " ", ...power.names.map((name, i) => swatch(this.curves.layerColour(i), name)))] : [];
     const clocks = this.schedules.some((s) => s.spans.clock.some((k) => k > 0)) ? [element("p", {}, element("b", {}, "upper edge"), " ", swatch(theme.ink, "at another clock than the first"))] : [];
-    const lines = [];
-    const dashed = (colour, name) => {
-      const box = element("i", { class: "dashed" });
+    const lines = [], [s] = this.run.schedules;
+    const line = (style, colour, name) => {
+      const box = element("i", { class: style });
       box.style.borderColor = colour;
-      return element("span", {}, box, name);
+      lines.push(element("span", {}, box, name));
     };
-    if (this.run.schedules.length > 1) lines.push(dashed(theme.ink, "as predicted"));
-    if (power) lines.push(swatch(theme.danger, "energy so far, from 0 to what the caption says"));
-    if (this.run.schedules[0].memories.some((m) => m.reserved)) lines.push(dashed(theme.danger, "reserved memory"));
+    if (this.showPath) line("solid thick", theme.path, "critical path");
+    if (s.steps.length > 1) line("dotted", theme.faint, "end of a step");
+    if (this.run.schedules.length > 1) line("dashed", theme.ink, "as predicted");
+    if (power) line("solid", theme.danger, "energy so far, on the right axis");
+    if (s.memories.some((m) => m.reserved)) line("dashed", theme.danger, "reserved memory");
     const key = lines.length ? [element("p", {}, element("b", {}, "lines"), " ", ...lines)] : [];
     byID("legend").replaceChildren(...groups, ...clocks, ...watts, ...key);
   }
@@ -94,7 +120,7 @@ class App {
   // chooseWait chooses what ended a wait and shows the wait.
   chooseWait(schedule, wait) {
     this.choose(schedule, wait.span);
-    this.view.reveal(wait.from, Math.max(wait.to, schedule.to[wait.span]));
+    this.view.reveal(schedule.at(wait.from), Math.max(schedule.at(wait.to, true), schedule.right[wait.span]));
     byID("work").scrollIntoView({ block: "start" });
   }
   go(item) {
@@ -137,7 +163,7 @@ class App {
     const { schedule, chain } = this.chosen;
     if (chain.length) {
       const item = chain[chain.length - 1];
-      this.view.reveal(schedule.from[item], schedule.to[item]);
+      this.view.reveal(schedule.left[item], schedule.right[item]);
     }
     this.details.draw();
     this.redraw();
@@ -145,7 +171,7 @@ class App {
   listen() {
     const click = { "zoom-in": () => this.view.zoom(0.5), "zoom-out": () => this.view.zoom(2), fit: () => this.view.all(), "to-left": () => this.view.move(-0.25), "to-right": () => this.view.move(0.25) };
     for (const [id, act] of Object.entries(click)) byID(id).addEventListener("click", act);
-    byID("show-path").addEventListener("change", (e) => { this.showPath = e.target.checked; this.redraw(); });
+    byID("show-path").addEventListener("change", (e) => { this.showPath = e.target.checked; this.legend(); this.redraw(); });
     byID("find").addEventListener("change", (e) => this.find(e.target.value.trim()));
     byID("timeline").addEventListener("keydown", (e) => this.key(e));
     for (const picture of [this.timeline, this.curves]) new Pointer(picture, this);
@@ -248,7 +274,12 @@ class Fronts {
       p.line(p.left, y(j), p.right, y(j), theme.grid);
       p.text(joulesText(j), p.left - 6, y(j), "right", theme.faint);
     }
-    p.inTime(0, height, () => this.runs.forEach((r, i) => this.drawRun(p, r, i, y)));
+    p.c.save();
+    p.c.beginPath();
+    p.c.rect(p.left - 10, 0, p.right - p.left + 20, base);
+    p.c.clip();
+    this.runs.forEach((r, i) => this.drawRun(p, r, i, y));
+    p.c.restore();
   }
   drawRun(p, run, i, y) {
     const colour = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"][i % 4];
@@ -261,7 +292,7 @@ class Fronts {
       p.c.globalAlpha = 1;
     }
     p.font(11);
-    for (const x of run.front.filter((x) => x[4])) p.halo(x[2], p.x(x[0] * 1e9) + 12, y(x[1]) - 12 + 12 * (i % 3), "left", colour);
+    for (const x of run.front.filter((x) => x[4])) p.halo(x[2], p.x(x[0] * 1e9) + 12, y(x[1]) - 12 + 12 * (i % 3), "left", p.theme.ink);
   }
 }
 
@@ -276,7 +307,8 @@ async function start() {
     document.querySelector("main").hidden = false;
     new App(data).paint();
     const tasks = data.runs.reduce((n, r) => n + r.schedules.reduce((m, s) => m + s.firstTransfer, 0), 0);
-    status.textContent = `${tasks.toLocaleString("en")} tasks in the timelines`;
+    const [run] = data.runs;
+    status.textContent = (data.runs.length > 1 ? "" : `${run.name} · `) + `${tasks.toLocaleString("en")} tasks in the timelines`;
     document.documentElement.dataset.ready = "yes";
   } catch (e) {
     status.textContent = `The report cannot be shown: ${e.message}`;

@@ -33,7 +33,8 @@ class Timeline {
     const height = this.layOut(), p = this.picture;
     p.begin(height, view, theme);
     this.fills = this.app.run.categories.map((c) => theme.fill(c));
-    p.axis(0, height);
+    if (this.app.run.slots.steps) p.stepAxis(0, height, this.app.run.slots);
+    else p.axis(0, height);
     for (const part of this.parts) this.drawPart(part);
     this.drawChain();
     this.picture.canvas.setAttribute("aria-label", this.app.sentence());
@@ -46,21 +47,21 @@ class Timeline {
       p.font(11);
     }
     this.names = 0;
-    p.inTime(top, bottom - top, () => schedule.rows.forEach((row) => this.drawRow(schedule, row)));
+    p.inTime(top, bottom - top, () => schedule.rows.forEach((row) => this.drawRow(schedule, row)), schedule);
     for (const row of schedule.rows) {
       p.font(Math.min(11, row.tall));
       p.text(p.clipped(row.label, p.left - 10) || row.label.slice(0, 12), p.left - 6, row.top + row.tall / 2, "right", p.theme.ink);
     }
     p.font(11);
     this.drawSteps(schedule, top, bottom);
-    if (this.app.showPath) p.inTime(top, bottom - top, () => this.drawPath(schedule));
+    if (this.app.showPath) p.inTime(top, bottom - top, () => this.drawPath(schedule), schedule);
   }
   drawRow(schedule, row) {
     const { view, theme } = this.picture, width = this.picture.right - this.picture.left;
     const tall = row.tall * 0.86 / row.lanes, top = row.top + row.tall * 0.07;
     const ranges = row.items.map((items) => [schedule.firstAfter(items, view.from), this.firstFrom(schedule, items, view.to)]);
     const seen = ranges.reduce((n, [a, b]) => n + b - a, 0);
-    const level = seen > 2 * width && !this.app.lit ? row.coarseN.findIndex((n) => n * (view.to - view.from) / schedule.end >= width) : -1;
+    const level = seen > 2 * width && !this.app.lit ? row.coarseN.findIndex((n) => n * (view.to - view.from) / this.app.view.end >= width) : -1;
     if (level >= 0) {
       this.drawCoarse(schedule, row, level, top, row.tall * 0.86);
       return;
@@ -68,26 +69,26 @@ class Timeline {
     row.items.forEach((items, lane) => {
       let until = -Infinity; // what would lie in a pixel that is painted is left out
       for (let k = ranges[lane][0]; k < ranges[lane][1]; k++) {
-        const right = this.picture.x(schedule.to[items[k]]);
+        const right = this.picture.x(schedule.right[items[k]]);
         if (right < until) continue;
         until = Math.floor(right) + 0.5;
         this.drawItem(schedule, items[k], top + lane * tall, tall, theme);
       }
     });
   }
-  // firstFrom is the place of the first item that starts after a time.
-  firstFrom(schedule, items, time) {
+  // firstFrom is the number of the first item that starts after a place.
+  firstFrom(schedule, items, x) {
     let low = 0, high = items.length;
     while (low < high) {
       const mid = (low + high) >> 1;
-      if (schedule.from[items[mid]] > time) high = mid; else low = mid + 1;
+      if (schedule.left[items[mid]] > x) high = mid; else low = mid + 1;
     }
     return low;
   }
   drawItem(schedule, item, top, tall, theme) {
     const p = this.picture, c = p.c, work = item < schedule.firstRest;
-    const x = p.x(schedule.from[item]);
-    let wide = p.x(schedule.to[item]) - x;
+    const x = p.x(schedule.left[item]);
+    let wide = p.x(schedule.right[item]) - x;
     if (work) wide = Math.max(wide > 5 ? wide - 0.7 : wide, 0.8);
     c.fillStyle = this.fills[schedule.category[item]];
     c.globalAlpha = this.app.dimmed(schedule, item) ? 0.25 : 1;
@@ -100,15 +101,17 @@ class Timeline {
     if (wide < 34 || tall < 12 || this.names++ > mostNames) return;
     const left = Math.max(x, p.left), right = Math.min(x + wide, p.right);
     const rest = !work && this.app.run.categories[schedule.category[item]].kind === "idle";
-    const name = rest ? "" : p.clipped(schedule.name(item), right - left - 6);
+    const name = rest ? "" : p.shortened(schedule.name(item), right - left - 6);
     if (name) p.text(name, (left + right) / 2, top + tall * (1 - pathShare) / 2, "center", theme.onColour(this.app.run.categories[schedule.category[item]]));
   }
-  // drawCoarse stretches a picture of the row that is one pixel high.
+  // drawCoarse stretches a picture of the row that is one pixel high, slot by slot.
   drawCoarse(schedule, row, level, top, tall) {
-    const p = this.picture, n = row.coarseN[level], from = Math.max(0, p.view.from / schedule.end * n), to = Math.min(n, p.view.to / schedule.end * n);
+    const p = this.picture, columns = row.coarseN[level] / schedule.end;
     p.c.imageSmoothingEnabled = false;
-    const x = p.x(from / n * schedule.end);
-    p.c.drawImage(this.strip(row, level), from, 0, to - from, 1, x, top, p.x(to / n * schedule.end) - x, tall);
+    for (const [left, right, k] of schedule.taken(p.view.from, p.view.to)) {
+      const a = Math.max(left, p.view.from), b = Math.min(right, p.view.to), first = schedule.bounds[k] + a - left;
+      if (b > a) p.c.drawImage(this.strip(row, level), first * columns, 0, (b - a) * columns, 1, p.x(a), top, p.x(b) - p.x(a), tall);
+    }
   }
   // strip is the picture of a row in so many columns, which is kept until the colours change.
   strip(row, level) {
@@ -126,7 +129,7 @@ class Timeline {
   drawSteps(schedule, top, bottom) {
     const p = this.picture;
     let before = 0, written = -Infinity;
-    schedule.steps.forEach((end, i) => {
+    schedule.edges.forEach((end, i) => {
       const x = p.x(end);
       if (x > p.left && x < p.right && x - p.x(before) >= leastApart) p.line(x, top, x, bottom, p.theme.faint, 0.7, [2, 3]);
       const left = Math.max(p.left, p.x(before)), right = Math.min(p.right, x), mid = (left + right) / 2;
@@ -143,17 +146,17 @@ class Timeline {
   box(schedule, item) {
     const p = this.picture, row = schedule.rows[schedule.row[item]], tall = row.tall * 0.86 / row.lanes;
     const y = row.top + row.tall * 0.07 + schedule.lane[item] * tall;
-    const x = p.x(schedule.from[item]);
-    return { x, y, wide: Math.max(p.x(schedule.to[item]) - x, 1), tall };
+    const x = p.x(schedule.left[item]);
+    return { x, y, wide: Math.max(p.x(schedule.right[item]) - x, 1), tall };
   }
   drawPath(schedule) {
     const p = this.picture;
-    const seen = schedule.pathItems.filter((i) => schedule.to[i] >= p.view.from && schedule.from[i] <= p.view.to);
+    const seen = schedule.pathItems.filter((i) => schedule.right[i] >= p.view.from && schedule.left[i] <= p.view.to);
     p.c.fillStyle = p.theme.path;
     let before = null;
     const until = new Map(); // by row: where something is drawn already
     for (const item of seen) {
-      if (p.x(schedule.to[item]) < until.get(schedule.row[item])) continue;
+      if (p.x(schedule.right[item]) < until.get(schedule.row[item])) continue;
       const b = this.box(schedule, item), row = schedule.rows[schedule.row[item]], bottom = row.top + 0.93 * row.tall;
       const strip = Math.max(1.6, row.tall * pathShare);
       p.c.fillStyle = p.theme.path;
@@ -193,9 +196,9 @@ class Timeline {
     const lane = Math.min(row.lanes - 1, Math.max(0, Math.floor((inRow - 0.07) / 0.86 * row.lanes)));
     const items = row.items[lane], time = p.time(x), near = 3 / p.scale;
     let best = -1, least = Infinity;
-    for (let k = Math.max(0, s.firstAfter(items, time) - 1); k < items.length && s.from[items[k]] <= time + near; k++) {
+    for (let k = Math.max(0, s.firstAfter(items, time) - 1); k < items.length && s.left[items[k]] <= time + near; k++) {
       const item = items[k];
-      const off = Math.max(s.from[item] - time, time - s.to[item], 0) + (item >= s.firstRest ? near / 2 : 0);
+      const off = Math.max(s.left[item] - time, time - s.right[item], 0) + (item >= s.firstRest ? near / 2 : 0);
       if (off <= near && off < least) [best, least] = [item, off];
     }
     return best < 0 ? null : { schedule: s, item: best };

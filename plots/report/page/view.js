@@ -60,6 +60,12 @@ function tickText(v, step, size) {
   return (v / size).toFixed(places);
 }
 
+// luminance is that of a colour, from 0 of black to 1 of white, as the accessibility guidelines (WCAG 2) compute it.
+function luminance(r, g, b) {
+  const linear = (v) => (v <= 10 ? v / 3294.6 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+}
+
 // Theme is the colours of the page, which follow its style: dark, light or print.
 class Theme {
   constructor() {
@@ -73,7 +79,7 @@ class Theme {
   onColour(category) {
     if (category.kind === "idle" || category.kind === "state") return this.ink;
     const [r, g, b] = this.colour(category);
-    return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#222" : "#fff";
+    return luminance(r, g, b) > 0.179 ? "#000" : "#fff"; // either has a contrast of at least 4.5 there
   }
 }
 
@@ -126,7 +132,7 @@ class Picture {
     this.c.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.c.clearRect(0, 0, width, height);
     this.left = Math.min(120, width / 4);
-    this.right = width - 12;
+    this.right = width - (this.margin || 12);
     Object.assign(this, { view, theme, scale: (this.right - this.left) / (view.to - view.from) });
     this.font(11);
   }
@@ -155,6 +161,10 @@ class Picture {
     let n = Math.floor(s.length * width / this.c.measureText(s).width) - 1;
     return n < 4 ? "" : s.slice(0, n) + "…";
   }
+  // shortened is a name that is no wider: without its tile, or without its phase too, or nothing.
+  shortened(s, width) {
+    return [s, s.split("[")[0], s.split(/[[.]/)[0]].find((name) => this.c.measureText(name).width <= width) || "";
+  }
   line(x0, y0, x1, y1, colour, width = 1, dashes = []) {
     const c = this.c;
     c.strokeStyle = colour;
@@ -166,11 +176,14 @@ class Picture {
     c.stroke();
     c.setLineDash([]);
   }
-  // inTime calls draw with everything outside the time axis cut off.
-  inTime(top, height, draw) {
+  // inTime calls draw with everything outside the time axis cut off, and outside the steps of a schedule if one is given.
+  inTime(top, height, draw, schedule = null) {
     this.c.save();
     this.c.beginPath();
-    this.c.rect(this.left, top, this.right - this.left, height);
+    for (const [from, to] of schedule ? schedule.taken(this.view.from, this.view.to) : [[this.view.from, this.view.to]]) {
+      const left = Math.max(this.left, this.x(from)), right = Math.min(this.right, this.x(to));
+      if (right > left) this.c.rect(left, top, right - left, height);
+    }
     this.c.clip();
     draw();
     this.c.restore();
@@ -185,4 +198,25 @@ class Picture {
     }
     this.text(unit, this.left - 24, top + 8, "right", this.theme.faint);
   }
+  // stepAxis counts the time of each step from its beginning, where there is room.
+  stepAxis(top, bottom, slots) {
+    const { from, to } = this.view, longest = Math.min(to - from, this.longest(slots));
+    const [unit, size] = timeUnits.find(([, size]) => longest >= size) || timeUnits[3];
+    let free = this.left - 12;
+    for (let k = slots.at(from); k < slots.starts.length - 1 && slots.starts[k] <= to; k++) {
+      const start = slots.starts[k], length = slots.starts[k + 1] - start, wide = length * this.scale;
+      if (wide < leastApart) continue;
+      const { list, step } = roundSteps(0, length, Math.max(1, wide / 90));
+      for (const t of list) {
+        const x = this.x(start + t), text = tickText(t, step, size), half = this.c.measureText(text).width / 2;
+        if (x < this.left - 1 || x > this.right || x - half < free) continue;
+        this.line(x, top + 16, x, bottom, this.theme.grid);
+        if (wide < 40) continue;
+        this.text(text, x, top + 8, "center", this.theme.faint);
+        free = x + half + 6;
+      }
+    }
+    this.text(`${unit} of the step`, this.left - 14, top + 8, "right", this.theme.faint);
+  }
+  longest(slots) { return slots.starts.reduce((most, start, k) => Math.max(most, k ? start - slots.starts[k - 1] : 0), 0); }
 }
