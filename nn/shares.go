@@ -93,7 +93,7 @@ func (l *lowerer) shareSides(layer string, sides []side) {
 func (l *lowerer) seat(sides []side, ranges []dag.Range) int {
 	for i, s := range sides {
 		if s.shares > 1 {
-			return dag.Share((ranges[i].Lo+ranges[i].Hi)/2, s.extent, s.shares)
+			return dag.Share((ranges[i].Lo+ranges[i].Hi)/2/s.unit(), s.extent/s.unit(), s.shares)
 		}
 	}
 	return -1

@@ -41,8 +41,9 @@ type side struct {
 	loop         string // over which it sums
 	extent, size int
 	cuttable     bool
-	block        int // a part has some of one block of this extent, or whole ones
-	shares       int // of devices, each of which has whole parts; 0 is one
+	block        int  // a part has some of one block of this extent, or whole ones
+	whole        bool // a part has no part of a block
+	shares       int  // of devices, each of which has whole parts; 0 is one
 
 	positions int  // of samples: how many of each the dimension counts; 0 is one
 	within    bool // of positions: the dimension counts these of each sample
@@ -65,6 +66,9 @@ func (s *side) isCut() bool { return s.size < s.extent }
 func (s *side) resize(cut *dag.Cut) {
 	if s.cuttable {
 		s.size = min(clip(*cut.Of(s.along), s.extent), ceilDiv(s.extent, max(s.shares, 1)))
+		if s.whole {
+			s.size = max(s.size, s.block)
+		}
 	}
 }
 
@@ -179,7 +183,7 @@ func (l *lowerer) sidesOf(layer string, space *kernels.Space, cut *dag.Cut, oper
 		}
 		s.cuttable, s.size, s.block = can, s.extent, s.extent
 		if s.dim >= 0 && s.positions == 0 {
-			s.block = space.Block(s.dim)
+			s.block, s.whole = space.Block(s.dim), space.WholeBlocks(s.dim)
 		}
 		sides = append(sides, s)
 	}
@@ -224,7 +228,7 @@ func eachPart(sides []side, visit func([]dag.Range)) {
 func (s *side) each(visit func(dag.Range)) {
 	shares := max(s.shares, 1)
 	for k := range shares {
-		r := dag.ShareOf(k, s.extent, shares)
+		r := s.shareOf(k)
 		for lo, hi := r.Lo, 0; lo < r.Hi; lo = hi {
 			hi = min(lo+s.size, r.Hi)
 			if end := lo - lo%s.block + s.block; hi > end {
@@ -236,6 +240,20 @@ func (s *side) each(visit func(dag.Range)) {
 			visit(dag.Range{Lo: lo, Hi: hi})
 		}
 	}
+}
+
+// shareOf is what one of the devices that share a side has of it.
+func (s *side) shareOf(k int) dag.Range {
+	r := dag.ShareOf(k, s.extent/s.unit(), max(s.shares, 1))
+	return dag.Range{Lo: r.Lo * s.unit(), Hi: r.Hi * s.unit()}
+}
+
+// unit is the least extent of a part.
+func (s *side) unit() int {
+	if s.whole {
+		return s.block
+	}
+	return 1
 }
 
 // partText names a part by its samples, its channels and what else is cut.
