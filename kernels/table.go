@@ -126,7 +126,7 @@ var table = stated(slices.Concat([]Kernel{
 	embedding, embeddingDw, positions, positionsDw,
 	softmaxXent, softmaxXentEval,
 	mse, mseEval,
-	mean, count, add, sum, multiplied, copied,
+	mean, count, counted, add, sum, multiplied, copied,
 	squares, clipNorm, sgd, adam,
 }, functionKernels()))
 
