@@ -120,11 +120,13 @@ var table = stated(slices.Concat([]Kernel{
 	globalavgpool, globalavgpoolDx,
 	moments, batchNorm, batchNormSums, batchNormGate, batchNormDx,
 	batchNormStats, batchNormRunning, batchNormFold, batchNormDw,
+	rotaryTable, rotary, attention, attentionDq, attentionDkv,
+	layerNorm, layerNormDx, layerNormDw,
 	dropoutKeys, dropout,
 	embedding, embeddingDw, positions, positionsDw,
 	softmaxXent, softmaxXentEval,
 	mse, mseEval,
-	mean, count, add, sum, copied,
+	mean, count, counted, add, sum, multiplied, copied,
 	squares, clipNorm, sgd, adam,
 }, functionKernels()))
 

@@ -28,13 +28,14 @@ func (l *lowerer) clippedUpdates(learning []*Node) {
 	squares, place := l.buffer("clip.squares", dag.Float64, dag.Activation, []int{places}), 0
 	eachPart(func(n *Node, grad int) {
 		of := &n.Params[grad]
+		_, dim := l.updated(n, grad)
 		l.updateTasks(n, grad, func(r dag.Range) dag.Task {
 			at := dag.Range{Lo: place, Hi: place + 1}
 			place = (place + 1) % places
 			return dag.Task{
 				Name: fmt.Sprintf("%s.squares.%s[%s]", n.Name, n.shortName(of), rangeText(r)), Op: "squares",
 				Labels:   labelsOf(n.Name, phaseUpdate),
-				Accesses: []dag.Access{writes(squares, boxOf([]int{places}, at)), reads(n.grads[grad], boxOf(of.Shape, r))},
+				Accesses: []dag.Access{writes(squares, boxOf([]int{places}, at)), reads(n.grads[grad], boxAt(of.Shape, dim, r))},
 			}
 		})
 	})

@@ -57,6 +57,9 @@ func (b *magnitudes) bound(buffer string, i int) float64 { return b.k * b.eps * 
 // an interpreter holds.
 func magnitudesOf(t testing.TB, m *nn.Model, in *interpreter, batch, samples int, index []int32, real dag.DType) *magnitudes {
 	t.Helper()
+	if hasQuotients(m) {
+		return conditionOf(t, m, in, batch, samples, index, real)
+	}
 	abs, curves, scale, k := absoluteModel(t, m, batch)
 	g := mustLower(t, abs, nn.LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Optimizer: keepsGradients, Unfused: true})
 	norms := normsOf(t, m, in, batch, samples, index)
@@ -133,6 +136,7 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 	curves = map[string]*magnitudeCurve{}
 	all := m.Named()
 	scale, k = 1, float64(m.Classes()+8)
+	factors := 1.0
 	for i, s := range m.Stages {
 		as := func(l nn.Layer) { n := all[i].(nn.Named); n.Layer = l; all[i] = n }
 		outputs := float64(nn.Channels(s.Out))
@@ -152,6 +156,9 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 		case layers.Flatten, layers.Concat:
 		case layers.Add:
 			k += float64(2 * len(s.In))
+		case layers.Multiply: // the errors of both factors add up; of k, half is of the forward pass
+			factors *= 2
+			k += 2
 		case layers.BatchNorm:
 			as(layers.ReLU{})
 			k += 2 * (float64(batch*nn.Elems(s.Out)/s.Out[0]) + 16)
@@ -175,7 +182,10 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 			t.Fatalf("a layer of kind %q has no bounds: derive here how errors grow in it", s.Layer.Kind())
 		}
 	}
-	return mustNew(t, "magnitudes", m.Input, all...), curves, scale, 2 * k
+	if factors > 1 && scale > 1 {
+		t.Fatal("a product of values that are scaled has no bounds")
+	}
+	return mustNew(t, "magnitudes", m.Input, all...), curves, scale, 2 * k * factors
 }
 
 // area is the number of positions of a window.

@@ -115,11 +115,12 @@ func (l *lowerer) shareSides(layer string, sides []side) {
 	}
 }
 
-// share gives devices equal shares of a side. The numbers of the devices are that far apart.
+// share gives devices equal shares of a side, in whole units. The numbers of the devices are that far apart.
 func (s *side) share(n, apart int) {
 	s.shares = nil
 	for k := range n {
-		s.shares = append(s.shares, dag.Part{Range: dag.ShareOf(k, s.extent, n), Device: k * apart})
+		r, unit := dag.ShareOf(k, s.extent/s.unit(), n), s.unit()
+		s.shares = append(s.shares, dag.Part{Range: dag.Range{Lo: r.Lo * unit, Hi: r.Hi * unit}, Device: k * apart})
 	}
 }
 

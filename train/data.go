@@ -137,6 +137,9 @@ func DefaultData(m *nn.Model) string {
 	if slices.Equal(m.Input, []int{1, 8, 8}) && m.Classes() >= 10 {
 		return "digits"
 	}
+	if tokens := m.Vocabulary(); tokens > 0 && slices.Equal(m.Input, m.Positions()) {
+		return fmt.Sprintf("tokens:%d:2000:%d", m.Input[0], min(tokens, m.Classes()))
+	}
 	shape := m.Input
 	if len(shape) == 1 {
 		shape = []int{1, 1, shape[0]}
@@ -154,6 +157,10 @@ func DefaultData(m *nn.Model) string {
 func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 	if d.Classes < 2 {
 		return nil, oneClass(d)
+	}
+	if i := slices.Index(d.Labels, -1); i >= 0 && !m.Defaults.Loss.Ignored {
+		return nil, inputErrorf("data %s: sample %d has a label of -1, and the loss of network %s takes 0 to %d; write ignored_labels = true in [train] to leave such labels out",
+			d.Name, i/elements(d.Positions), m.Name, m.Classes()-1)
 	}
 	shape := d.Shape
 	switch {

@@ -51,7 +51,9 @@ var nan, inf = math.NaN(), math.Inf(1)
 
 // HandCases has one at least for every operation that computes, and for each of its attributes. All numbers are exact in
 // float32.
-func HandCases() []HandCase { return slices.Concat(handCases, normCases(), dropCases()) }
+func HandCases() []HandCase {
+	return slices.Concat(handCases, normCases(), dropCases(), rowCases(), attentionCases())
+}
 
 var depthwise = dag.Params{{Name: "dilation", Value: 2}, {Name: "groups", Value: 2}}
 
@@ -320,6 +322,20 @@ var handCases = []HandCase{
 		Want:   [][]float64{{0.25, 8, 0.5, -1, 0.25, 8}, nil, nil},
 	},
 	{
+		// Two of four labels are there.
+		Name: "labels that count", Op: "counted",
+		Shapes: [][]int{{1}, {4}},
+		In:     [][]float64{nil, {0, -1, 7, -1}},
+		Want:   [][]float64{{2}, nil},
+	},
+	{
+		// The first row has no label. The second one has logits of infinite distance: no loss, and no gradient but -0·3/2 and 0·3/2.
+		Name: "no label, no loss", Op: "softmax_xent", Params: dag.Params{{Name: "batch", Value: 2}, {Name: "smoothing", Value: 0}},
+		Shapes: [][]int{{2, 2}, {2}, {2}, {2, 2}, {2}, {1}},
+		In:     [][]float64{nil, nil, nil, {1, 2, 0, -inf}, {-1, 0}, {1.5}},
+		Want:   [][]float64{{0, 0, 0, 0}, {0, 0}, {0, 1}, nil, nil, nil},
+	},
+	{
 		Name: "rows of tokens", Op: "embedding",
 		Shapes: [][]int{{3, 2}, {2, 2}, {3}},
 		In:     [][]float64{nil, {0.5, -1, 0.25, 8}, {1, 0, 1}},
@@ -454,12 +470,25 @@ var handCases = []HandCase{
 		In: [][]float64{nil, {2, 3, 4}, {0, 64, -64}}, Want: [][]float64{{1, 3, 0}, nil, nil},
 	},
 	{
+		// e^-1024 is below all numbers of both types.
+		Name: "x above, 0 at 0", Op: "silu", Shapes: [][]int{{3}, {3}},
+		In: [][]float64{nil, {0, 128, -1024}}, Want: [][]float64{{0, 128, 0}, nil},
+	},
+	{
+		Name: "from 0 to 1, a half at 0", Op: "silu.dx", Shapes: [][]int{{3}, {3}, {3}},
+		In: [][]float64{nil, {2, 3, 4}, {0, 128, -1024}}, Want: [][]float64{{1, 3, 0}, nil, nil},
+	},
+	{
 		Name: "a quarter below 0", Op: "leaky_relu", Params: dag.Params{{Name: "slope", Value: 0.25}}, Shapes: [][]int{{3}, {3}},
 		In: [][]float64{nil, {0, 3, -8}}, Want: [][]float64{{0, 3, -2}, nil},
 	},
 	{
 		Name: "a quarter below 0 and at it", Op: "leaky_relu.dx", Params: dag.Params{{Name: "slope", Value: 0.25}}, Shapes: [][]int{{3}, {3}, {3}},
 		In: [][]float64{nil, {4, 3, 8}, {0, 3, -8}}, Want: [][]float64{{1, 3, 2}, nil, nil},
+	},
+	{
+		Name: "by each other", Op: "multiply", Shapes: [][]int{{3}, {3}, {3}},
+		In: [][]float64{nil, {2, -3, 0.5}, {5, 7, -4}}, Want: [][]float64{{10, -21, -2}, nil, nil},
 	},
 	{
 		Name: "sum of squares", Op: "squares", Shapes: [][]int{{1}, {2, 2}},

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"slices"
+
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/layers"
@@ -26,7 +28,7 @@ func All() []Info {
 		{"mlp", "three dense layers on 28×28 images", mlp},
 		{"lenet5", "LeNet-5 with ReLU and max-pooling, 28×28 images", lenet5},
 		{"cifar-cnn", "four convolutions and two dense layers on 32×32 colour images", cifarCNN},
-	}, deepAll()...)
+	}, slices.Concat(deepAll(), gptAll())...)
 }
 
 // ByName builds a built-in model.

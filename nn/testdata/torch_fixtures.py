@@ -46,16 +46,31 @@ LAYERS = {
     "sigmoid": [FIRST_SMALL, {"kind": "sigmoid"}] + HEAD,
     "gelu": [FIRST_SMALL, {"kind": "gelu"}] + HEAD,
     "gelu_tanh": [FIRST_SMALL, {"kind": "gelu_tanh"}] + HEAD,
+    "silu": [FIRST_SMALL, {"kind": "silu"}] + HEAD,
     "leaky_relu": [FIRST_SMALL, {"kind": "leaky_relu", "slope": 0.125}] + HEAD,
     "batchnorm": [FIRST_SMALL, {"kind": "batchnorm", "eps": 0.0009765625, "momentum": 0.25}] + HEAD,
     # A dropout counts the layers before it.
     "dropout": [FIRST_SMALL, {"kind": "dropout", "p": 0.25, "before": 1}, {"kind": "flatten"}, {"kind": "dropout", "p": 0.5, "before": 3}, HEAD[1]],
     "globalavgpool": [FIRST, {"kind": "globalavgpool"}] + HEAD,
     "add": [FIRST_SMALL, {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "add", "input": ["conv1", "conv2"]}] + HEAD,
+    "multiply": [FIRST_SMALL, {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "silu"}, {"kind": "multiply", "input": ["conv1", "silu1"]}] + HEAD,
     "concat": [FIRST_SMALL, {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "concat", "input": ["conv1", "conv2"]}] + HEAD,
     # Of sequences of tokens, see TOKENS.
     "embedding": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 13}, {"kind": "relu"}, {"kind": "dense", "outputs": CLASSES}],
     "positions": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "positions"}, {"kind": "dense", "outputs": CLASSES}],
+    "layernorm": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "layernorm"}, {"kind": "dense", "outputs": CLASSES}],
+    "rmsnorm": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "rmsnorm"}, {"kind": "dense", "outputs": CLASSES}],
+    "attention": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 30}, {"kind": "attention", "heads": 6, "key_heads": 2, "causal": 1}, {"kind": "dense", "outputs": CLASSES}],
+    "attention of all": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 27}, {"kind": "attention", "heads": 3}, {"kind": "dense", "outputs": CLASSES}],
+    "attention of some": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 18}, {"kind": "attention", "heads": 2, "causal": 1, "window": 3}, {"kind": "dense", "outputs": CLASSES}],
+    "rotary": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 24}, {"kind": "rotary", "heads": 4, "width": 4},
+               {"kind": "attention", "heads": 2}, {"kind": "dense", "outputs": CLASSES}],
+    # A block of a transformer, with a SwiGLU.
+    "transformer": [{"kind": "embedding", "tokens": 11, "width": 6}, {"kind": "rmsnorm"}, {"kind": "dense", "outputs": 30}, {"kind": "rotary", "heads": 4, "width": 6},
+                    {"kind": "attention", "heads": 3, "key_heads": 1, "causal": 1}, {"kind": "dense", "outputs": 6}, {"kind": "add", "input": ["embed1", "fc2"]},
+                    {"kind": "layernorm"}, {"kind": "dense", "outputs": 13}, {"kind": "dense", "outputs": 13, "input": ["ln1"]}, {"kind": "silu"},
+                    {"kind": "multiply", "input": ["fc3", "silu1"]}, {"kind": "dense", "outputs": 6}, {"kind": "add", "input": ["add1", "fc5"]},
+                    {"kind": "dense", "outputs": CLASSES}],
     # Pooling with padding, after a convolution with which it would be fused without.
     "padded": [FIRST, {"kind": "relu"}, {"kind": "maxpool", "size": 3, "stride": 2, "pad": 1}, {"kind": "avgpool", "size": 2, "stride": 1, "pad": 1}] + HEAD,
     # Windows and paddings that differ between rows and columns, of convolutions and poolings, and from side to side.
@@ -119,7 +134,7 @@ LAYERS = {
 }
 
 # Networks of sequences of POSITIONS tokens below a number, with a label at each position.
-TOKENS = {"embedding": 11, "positions": 11}
+TOKENS = {"embedding": 11, "positions": 11, "layernorm": 11, "rmsnorm": 11, "attention": 11, "attention of all": 11, "attention of some": 11, "rotary": 11, "transformer": 11}
 POSITIONS = 7
 
 STATE = ["weight", "bias", "running_mean", "running_var"]
@@ -197,6 +212,28 @@ def dropout(l, x, w):
     return x * kept / (1 - l["p"])
 
 
+def attention(l, x, _):
+    """The function of PyTorch, on the parts of x, with the mask of a window."""
+    heads, keys = l["heads"], l.get("key_heads", 0) or l["heads"]
+    width, positions = x.shape[-1] // (heads + 2 * keys), x.shape[1]
+    q, k, v = (p.unflatten(-1, (-1, width)).transpose(1, 2) for p in x.split([heads * width, keys * width, keys * width], -1))
+    distance = torch.arange(positions)[:, None] - torch.arange(positions)[None, :]
+    side = l.get("window", 0) or positions
+    seen = (distance < side) & (distance > (-1 if l.get("causal", 0) else -side))
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
+    return y.transpose(1, 2).flatten(2)
+
+
+def rotary(l, x, _):
+    """Llama's: halves of a head are the parts of pairs."""
+    heads, width = l["heads"], l["width"]
+    angles = torch.arange(x.shape[1], dtype=x.dtype)[:, None] * 10000.0 ** (-torch.arange(0, width, 2, dtype=x.dtype) / width)
+    cos, sin = torch.cat([angles.cos()] * 2, -1)[:, None], torch.cat([angles.sin()] * 2, -1)[:, None]
+    turned = x[..., :heads * width].unflatten(-1, (heads, width))
+    half = torch.cat([-turned[..., width // 2:], turned[..., :width // 2]], -1)
+    return torch.cat([(turned * cos + half * sin).flatten(2), x[..., heads * width:]], -1)
+
+
 # What each kind of layer computes, by its settings l, its input x, a list of these where it takes
 # several, and w, its weight and bias.
 APPLY = {
@@ -210,6 +247,7 @@ APPLY = {
     "sigmoid": lambda l, x, w: F.sigmoid(x),
     "gelu": lambda l, x, w: F.gelu(x),
     "gelu_tanh": lambda l, x, w: F.gelu(x, approximate="tanh"),
+    "silu": lambda l, x, w: F.silu(x),
     "leaky_relu": lambda l, x, w: F.leaky_relu(x, l["slope"]),
     "batchnorm": lambda l, x, w: F.batch_norm(x, w[2], w[3], w[0], w[1], TRAINING[0], l.get("momentum", 0.1), l.get("eps", 1e-5)),
     "dropout": dropout,
@@ -217,10 +255,15 @@ APPLY = {
     "embedding": lambda l, x, w: F.embedding(x, w[0]),
     "positions": lambda l, x, w: x + w[0],
     "add": lambda l, x, w: sum(x[1:], x[0]),
+    "multiply": lambda l, x, w: x[0] * x[1],
+    "layernorm": lambda l, x, w: F.layer_norm(x, x.shape[-1:], *w),
+    "rmsnorm": lambda l, x, w: F.rms_norm(x, x.shape[-1:], w[0], 1e-5),
+    "attention": attention,
+    "rotary": rotary,
     "concat": lambda l, x, w: torch.cat(x, 1),
 }
 TRAINING = [False]  # whether a batch normalisation is by the batch, and changes its running statistics
-PREFIX = {"conv2d": "conv", "embedding": "embed", "dense": "fc", "batchnorm": "bn", "dropout": "drop", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
+PREFIX = {"conv2d": "conv", "embedding": "embed", "layernorm": "ln", "rmsnorm": "rms", "attention": "attn", "dense": "fc", "batchnorm": "bn", "dropout": "drop", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
 
 
 def named(layers):
@@ -235,7 +278,7 @@ def named(layers):
 def inputs(layer, values):
     """What a layer reads, of the values so far by name."""
     x = [values[name] for name in layer.get("input", [list(values)[-1]])]
-    return x if layer["kind"] in ("add", "concat") else x[0]
+    return x if layer["kind"] in ("add", "concat", "multiply") else x[0]
 
 
 def apply(layer, name, x, params):
@@ -258,6 +301,10 @@ def parameters(draw, layers, sample):
             w, b = weights(draw, layer["outputs"], x.shape[-1]), weights(draw, layer["outputs"])
         elif layer["kind"] == "embedding":
             w = weights(draw, layer["tokens"], layer["width"])
+        elif layer["kind"] == "layernorm":
+            w, b = weights(draw, x.shape[-1]), weights(draw, x.shape[-1])
+        elif layer["kind"] == "rmsnorm":
+            w = weights(draw, x.shape[-1])
         elif layer["kind"] == "positions":
             w = weights(draw, *x.shape[1:])
         elif layer["kind"] == "batchnorm":

@@ -95,14 +95,16 @@ func (s *Summary) Confusion(title string, counts [][]int) *plots.Values {
 	return v
 }
 
-// Counted is how often each of some classes was predicted for each label: labels are rows.
+// Counted is how often each of some classes was predicted for each label: labels are rows. Labels of -1 do not count.
 func Counted(classes int, said []train.Prediction) [][]int {
 	counts := make([][]int, classes)
 	for i := range counts {
 		counts[i] = make([]int, classes)
 	}
 	for _, p := range said {
-		counts[p.Label][p.Predicted]++
+		if p.Label >= 0 {
+			counts[p.Label][p.Predicted]++
+		}
 	}
 	return counts
 }
