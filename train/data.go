@@ -137,6 +137,9 @@ func DefaultData(m *nn.Model) string {
 	if slices.Equal(m.Input, []int{1, 8, 8}) && m.Classes() >= 10 {
 		return "digits"
 	}
+	if tokens := m.Vocabulary(); tokens > 0 && slices.Equal(m.Input, m.Positions()) {
+		return fmt.Sprintf("tokens:%d:2000:%d", m.Input[0], min(tokens, m.Classes()))
+	}
 	shape := m.Input
 	if len(shape) == 1 {
 		shape = []int{1, 1, shape[0]}

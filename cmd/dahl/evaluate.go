@@ -63,7 +63,7 @@ inference, predicted before and measured after, as execute does. The directory h
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&e.given.Data, "data", "", "data whose test set is predicted: digits, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]], or a `path` (default: the run's)")
+	f.StringVar(&e.given.Data, "data", "", "data whose test set is predicted: digits, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]], tokens[:T[:N[:V]]], or a `path` (default: the run's)")
 	f.StringVar(&e.given.Resize, "resize", "", "scale pictures to `HxW` pixels (default: as the run did)")
 	f.StringVar(&e.given.Model, "model", "", "network: a `name` (see dahl graph --list), a TOML model file, or an ONNX file (default: the run's)")
 	f.StringVar(&e.given.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl (default: the run's; of a file of weights this machine)")

@@ -74,6 +74,7 @@ const MaxSamples = 1 << 26
 //	digits                        optical digits 1×8×8, embedded in the program
 //	synthetic[:SHAPE[:N[:K[:P]]]] N random samples of K learnable classes, such as synthetic:3x32x32:1000:10,
 //	                              with a label for each of the positions P
+//	tokens[:T[:N[:V]]]            N random sequences of T tokens of a vocabulary of V, each with the next one as its label
 //	FILE.npz                      arrays x_train, y_train, x_test and y_test, or x and y, of any shape
 //	DIR                           IDX files as MNIST names them, plain or gzip
 //	DIR                           CIFAR-10, binary version
@@ -97,7 +98,7 @@ func Open(name string, opt Options) (*Dataset, error) {
 }
 
 // Names are the data that need no directory.
-func Names() []string { return []string{"digits", "synthetic"} }
+func Names() []string { return []string{"digits", "synthetic", "tokens"} }
 
 func open(name string, opt Options) (*Dataset, error) {
 	opt, err := opt.check()
@@ -116,6 +117,12 @@ func open(name string, opt Options) (*Dataset, error) {
 			return nil, errors.New("digits takes no shape; write digits")
 		}
 		return openDigits(opt)
+	case "tokens":
+		k, err := ParseTokens(spec)
+		if err != nil {
+			return nil, err
+		}
+		return k.open(opt)
 	case "synthetic":
 		s, err := ParseSynthetic(spec)
 		if err != nil {
@@ -151,7 +158,7 @@ var dirFormats = [...]dirFormat{
 func openDir(dir string, opt Options) (*Dataset, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, errors.New("no such directory; write digits, synthetic, or the path of a directory of data or an .npz file" + naming.DidYouMean(dir, Names()))
+		return nil, errors.New("no such directory; write digits, synthetic, tokens, or the path of a directory of data or an .npz file" + naming.DidYouMean(dir, Names()))
 	}
 	if err != nil {
 		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {

@@ -48,6 +48,15 @@ func TestExampleOfBranches(t *testing.T) {
 	}
 }
 
+// TestExampleOfSequences: the shipped model file takes tokens, 32·24 numbers of which are in the table and 16·24 in the positions, beside a
+// dense layer of 24·24 + 24. Its last layer has the table.
+func TestExampleOfSequences(t *testing.T) {
+	m := must.Get(files.LoadModel("../examples/tagger.toml"))(t)
+	if m.Vocabulary() != 32 || m.NumWeights() != 32*24+16*24+24*24+24 || m.Classes() != 32 || !slices.Equal(m.Positions(), []int{16}) {
+		t.Errorf("%d tokens, %d weights, %d classes at %v", m.Vocabulary(), m.NumWeights(), m.Classes(), m.Positions())
+	}
+}
+
 func keyNames(keys []layers.Key) (names []string) {
 	for _, k := range keys {
 		names = append(names, k.Name)

@@ -133,7 +133,7 @@ have these dimensions, too.`
 // graph.
 func AddDataFlags(cmd *cobra.Command, o *Options) {
 	f := cmd.Flags()
-	f.StringVar(&o.Data, "data", "", "training data: digits, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]] as in synthetic:3x32x32, or a `path` (default: digits where the shape fits, else synthetic)")
+	f.StringVar(&o.Data, "data", "", "training data: digits, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]] as in synthetic:3x32x32, tokens[:T[:N[:V]]], or a `path` (default: digits where the shape fits, tokens for a network that takes them, else synthetic)")
 	f.IntVar(&o.Limit, "limit", 0, "use at most `n` training samples (0: all)")
 	f.IntVar(&o.Offset, "offset", 0, "skip the first `n` training samples")
 	f.StringVar(&o.Resize, "resize", "", "scale pictures to `HxW` pixels, bilinear with antialias; height and width change by themselves (default: all must be of one size)")
