@@ -40,11 +40,11 @@ func (e embedding) Params([][]int) []nn.Parameter {
 func (embedding) Flops([][]int, []int) float64 { return 0 }
 
 func (embedding) Forward(n *nn.Node) {
-	n.Tiles("embedding", nil, n.Output(), n.Input(0), n.Param(0))
+	n.Tiles("words", nil, n.Output(), n.Input(0), n.Param(0))
 }
 
 func (embedding) Backward(n *nn.Node) {
-	n.Tiles("embedding.dw", nil, n.ParamGrad(0), n.OutputGrad(), n.Input(0))
+	n.Tiles("words.dw", nil, n.ParamGrad(0), n.OutputGrad(), n.Input(0))
 }
 
 func (embedding) Kernels() []kernels.Kernel {
@@ -52,9 +52,9 @@ func (embedding) Kernels() []kernels.Kernel {
 	greys := kernels.Operand{Name: "y", Kind: kernels.Index, Dims: "n t", Modes: []dag.Mode{dag.Write}}
 	return []kernels.Kernel{
 		{Op: "grey", PerPoint: 1, Params: []string{"of"}, Variants: ref(greyOf[float32], greyOf[float64]), Operands: []kernels.Operand{greys, reads("x", "n t")}},
-		{Op: "embedding", Whole: "v", Variants: ref(embed[float32], embed[float64]), Operands: []kernels.Operand{
+		{Op: "words", Whole: "v", Variants: ref(embed[float32], embed[float64]), Operands: []kernels.Operand{
 			writes("y", "n t d"), words, reads("w", "v d")}},
-		{Op: "embedding.dw", Whole: "v d", Variants: ref(embedDw[float32], embedDw[float64]), Operands: []kernels.Operand{
+		{Op: "words.dw", Whole: "v d", Variants: ref(embedDw[float32], embedDw[float64]), Operands: []kernels.Operand{
 			sums("dw", "v d"), reads("dy", "n t d"), words}},
 	}
 }

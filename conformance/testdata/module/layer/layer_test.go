@@ -111,7 +111,7 @@ func TestCut(t *testing.T) {
 		of[i] = run.Weights()
 		tasks := 0
 		for _, task := range w.Program.Graphs[0].Tasks {
-			if task.Op == "layernorm" || task.Op == "layernorm.dw" || task.Op == "embedding.dw" {
+			if task.Op == "layernorm" || task.Op == "layernorm.dw" || task.Op == "words.dw" {
 				tasks++
 			}
 		}
