@@ -77,7 +77,8 @@ type Parameter struct {
 
 	// Deviation is that of a normal distribution of mean 0, by which Init draws instead. Zero means none.
 	Deviation float64
-	// Axes are the dimensions of the layer behind the dimensions of the parameter. Nil means that rows are outputs, and columns inputs.
+	// Axes are the dimensions of the layer behind the dimensions of the parameter. Nil means that rows are outputs, and columns inputs, where there
+	// are as many.
 	Axes []dag.Dimension
 
 	// Of is the parameter of an earlier layer that this one is. Empty means it is its own. See [Named.Shares].

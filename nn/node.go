@@ -79,16 +79,25 @@ func (n *Node) ParamGrad(param int) Operand {
 	return Operand{Region: whole(id).Region, axes: n.paramAxes(param), parameter: true}
 }
 
-// paramAxes maps each dimension of a parameter to a dimension of the layer: rows are outputs, and columns inputs.
+// paramAxes maps each dimension of a parameter to a dimension of the layer.
 func (n *Node) paramAxes(param int) []dag.Dimension {
 	if param == 0 && n.packing != nil {
 		return n.packing.seen.axes()
 	}
-	if own := n.Params[param].Axes; own != nil {
-		return own
+	return n.axesOf(&n.Params[param])
+}
+
+// axesOf is the axes of a parameter: its own, or outputs behind rows and inputs behind columns where there are as many.
+func (s *Stage) axesOf(p *Parameter) []dag.Dimension {
+	if p.Axes != nil {
+		return p.Axes
 	}
-	axes := slices.Repeat([]dag.Dimension{NoAxis}, len(n.Params[param].Shape))
-	copy(axes, []dag.Dimension{dag.AlongOutputs, dag.AlongInputs})
+	axes := slices.Repeat([]dag.Dimension{NoAxis}, len(p.Shape))
+	for d, extent := range []int{Channels(s.Out), Channels(s.In[0])} {
+		if d < len(axes) && p.Shape[d] == extent {
+			axes[d] = []dag.Dimension{dag.AlongOutputs, dag.AlongInputs}[d]
+		}
+	}
 	return axes
 }
 

@@ -291,6 +291,9 @@ func (l *lowerer) updateTasks(n *Node, param int, part func(dag.Range) dag.Task)
 func (l *lowerer) updateSides(n *Node, param int) []side {
 	shape, s := n.Params[param].Shape, l.summing(n.Name)
 	along, of := l.updated(n, param)
+	if along == NoAxis {
+		return nil
+	}
 	sides := l.rangeSides(n, along, shape[of], dag.WeightGradientPass)
 	if s != nil {
 		grad := l.b.BufferAt(n.grads[param])
@@ -305,16 +308,17 @@ func (l *lowerer) updateSides(n *Node, param int) []side {
 	return sides
 }
 
-// updated is the dimension along which updates of a parameter are cut, and its index.
+// updated is the dimension along which updates of a parameter are cut, and its index. NoAxis means that they are not cut.
 func (l *lowerer) updated(n *Node, param int) (along dag.Dimension, of int) {
-	if axes := n.Params[param].Axes; axes != nil {
-		return dag.AlongOutputs, slices.Index(axes, dag.AlongOutputs)
+	p := &n.Params[param]
+	if of = slices.Index(n.axesOf(p), dag.AlongOutputs); of < 0 {
+		return NoAxis, 0
 	}
-	if param > 0 || len(n.Params[0].Shape) < 2 {
-		return dag.AlongOutputs, 0
+	if p.Axes == nil && param == 0 && len(p.Shape) > 1 {
+		along, of, _ = l.sharedWeight(n, n.parameter().Form)
+		return along, of
 	}
-	along, of, _ = l.sharedWeight(n, n.parameter().Form)
-	return along, of
+	return dag.AlongOutputs, of
 }
 
 // updatesOf is the number of tasks that update a parameter.
