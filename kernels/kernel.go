@@ -80,7 +80,7 @@ type Values struct {
 	// Below bounds integers: a product of extents of loops, parameters and numbers, as in
 	// "height*width". Empty means that any number of the type will do.
 	Below string
-	// OrNone allows 255 too, for no position in a window of poolings.
+	// OrNone allows 255 too, for no position in a window of poolings, or -1 for no label.
 	OrNone bool
 	// Real numbers lie from Least to Most. Zeros mean from -1 to 1.
 	Least, Most float64

@@ -24,6 +24,14 @@ var count = Kernel{
 		gpu.ReduceOnCUDA("count")),
 }
 
+var counted = Kernel{
+	Op: "counted", Doc: "w = n/(number of labels that are not -1), or 0 where there are none",
+	Operands: []Operand{writes("w", Real, "1"), reads("y", Index, "n").orNone("251")},
+	Flops:    perElement(1, 1),
+	Variants: withRef("in index order", countedRef[float32], countedRef[float64],
+		gpu.ReduceOnCUDA("counted")),
+}
+
 var add = Kernel{
 	Op: "add", Doc: "dst += src",
 	Operands: []Operand{updates("dst", "..."), reads("src", Real, "...")},
@@ -50,6 +58,19 @@ func countRef(call *calls.Call) {
 		}
 	}
 	calls.Data[int32](&call.Args[0])[0] = n
+}
+
+func countedRef[T calls.Float](call *calls.Call) {
+	y, labels := calls.Data[int32](&call.Args[1]), 0
+	for _, label := range y {
+		if label >= 0 {
+			labels++
+		}
+	}
+	w := calls.Data[T](&call.Args[0])
+	if w[0] = 0; labels > 0 {
+		w[0] = T(len(y)) / T(labels)
+	}
 }
 
 func addRef[T calls.Float](call *calls.Call) {

@@ -47,6 +47,12 @@ func (o Operand) positions(window string) Operand {
 	return o.below(window)
 }
 
+// orNone is an operand of labels below a bound, or of -1 for none.
+func (o Operand) orNone(bound string) Operand {
+	o.Values.OrNone = true
+	return o.below(bound)
+}
+
 // within is an operand of numbers between two.
 func (o Operand) within(least, most float64) Operand {
 	o.Values.Least, o.Values.Most = least, most

@@ -25,6 +25,9 @@ import (
 //
 // Its products are rounded before they are added, so σ = 0 gives the bits of the formulas above.
 //
+// A row with the label -1 has no loss and no gradient. Where other rows of a batch have no label, the weight makes means of those that have one:
+// losses and gradients are multiplied by it.
+//
 // Subtracting the row's true maximum keeps every exponent at most 0, so nothing overflows, and s
 // is at least 1. correct is 1 where the first maximum of the row is at y. Classes must lie in [0,
 // c); whoever loads them checks this.
@@ -35,28 +38,28 @@ var softmaxXent = Kernel{
 	Op: "softmax_xent", Doc: "dz = (softmax(z) - q)/batch, loss = -Σ q·log softmax(z), correct = (argmax z = y); q = smoothed onehot(y)",
 	Operands: []Operand{
 		writes("dz", Real, "n c"), writes("loss", Real, "n"), writes("correct", Mask, "n"),
-		reads("z", Real, "n c").often(ties...), reads("y", Index, "n").below("c"),
+		reads("z", Real, "n c").often(ties...), reads("y", Index, "n").orNone("c"), optional(reads("weight", Real, "1").positive()),
 	},
 	Params: []string{"batch", "smoothing"},
 	Check:  checkSmoothedBatch,
 	Flops:  perElement(6, 0),
 	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
 		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64], softmaxWorkspace),
-		gpu.SoftmaxOnCUDA("softmax_xent", []string{"dz", "loss", "correct", "z", "y"}, []string{"batch", "smoothing"})),
+		gpu.SoftmaxOnCUDA("softmax_xent", []string{"dz", "loss", "correct", "z", "y", "weight"}, []string{"batch", "smoothing"})),
 }
 
 var softmaxXentEval = Kernel{
 	Op: "softmax_xent.eval", Doc: "loss = -Σ q·log softmax(z), correct = (argmax z = y); q = smoothed onehot(y)",
 	Operands: []Operand{
 		writes("loss", Real, "n"), writes("correct", Mask, "n"),
-		reads("z", Real, "n c").often(ties...), reads("y", Index, "n").below("c"),
+		reads("z", Real, "n c").often(ties...), reads("y", Index, "n").orNone("c"), optional(reads("weight", Real, "1").positive()),
 	},
 	Params: []string{"smoothing"},
 	Check:  checkSmoothing,
 	Flops:  perElement(4, 2),
 	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
 		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64], softmaxWorkspace),
-		gpu.SoftmaxOnCUDA("softmax_xent", []string{"loss", "correct", "z", "y"}, []string{"smoothing"})),
+		gpu.SoftmaxOnCUDA("softmax_xent", []string{"loss", "correct", "z", "y", "weight"}, []string{"smoothing"})),
 }
 
 // checkBatch refuses a batch smaller than the samples of this call.
@@ -122,18 +125,41 @@ type softmaxCall[T calls.Float] struct {
 	correct []uint8
 	y       []int32
 	batch   T
+	weight  T
 	target  target[T]
 }
 
 func softmaxCallOf[T calls.Float](call *calls.Call) softmaxCall[T] {
-	s := softmaxCall[T]{batch: 1}
+	s := softmaxCall[T]{batch: 1, weight: 1}
 	args := call.Args
-	if len(args) == 5 {
+	if len(call.Params) == 2 {
 		s.dz, s.batch, args = calls.Map2Of[T](&args[0]), T(call.Params[0]), args[1:]
 	}
 	s.loss, s.correct, s.z, s.y = calls.Data[T](&args[0]), calls.Data[uint8](&args[1]), calls.Map2Of[T](&args[2]), calls.Data[int32](&args[3])
+	if len(args) > 4 {
+		s.weight = calls.Data[T](&args[4])[0]
+	}
 	s.target = targetOf[T](call.Params[len(call.Params)-1], s.z.Columns)
 	return s
+}
+
+// row writes the loss of a row, and completes its gradient.
+func (s *softmaxCall[T]) row(n int, most, sum T, predicted int) {
+	y := s.y[n]
+	s.loss[n], s.correct[n] = 0, hit(predicted, y)
+	if y >= 0 {
+		s.loss[n] = s.weight * s.target.loss(s.z.Row(n), y, most, sum)
+	}
+	if s.dz.Elems == nil || y >= 0 && s.weight == 1 {
+		return
+	}
+	dz := s.dz.Row(n)
+	if y < 0 {
+		clear(dz)
+	}
+	for c := range dz {
+		dz[c] *= s.weight
+	}
 }
 
 func softmaxXentRef[T calls.Float](call *calls.Call) {
@@ -153,9 +179,8 @@ func softmaxXentRef[T calls.Float](call *calls.Call) {
 				out[c] = e
 			}
 		}
-		x.loss[n] = x.target.loss(row, y, m, s)
-		x.correct[n] = hit(predicted, y)
 		x.target.gradient(out, out, s, y, x.batch)
+		x.row(n, m, s, predicted)
 	}
 }
 
@@ -175,9 +200,10 @@ func vectorLevels(doc string, run32, run64 func(simd.Level, *calls.Call), worksp
 	return atLevels(doc, run32, run64, workspace)[1:]
 }
 
-// softmaxWorkspace is the workspace for the columns of z, the last operand but one.
+// softmaxWorkspace is the workspace for the columns of z.
 func softmaxWorkspace(s *calls.Spec) int64 {
-	classes := s.Operands[len(s.Operands)-2].Shape[1]
+	z := 1 + len(s.Params) // behind dz, which only a call with a batch has, loss and correct
+	classes := s.Operands[z].Shape[1]
 	if s.Type == dag.Float64 {
 		return 8 * int64(simd.SoftmaxWork[float64](classes))
 	}
@@ -197,9 +223,8 @@ func softmaxXentAt[T calls.Float](level simd.Level, call *calls.Call) {
 			out = x.dz.Elems[n*x.dz.Stride:]
 		}
 		most, class, sum := s.Block(level, out, x.z.Elems[n*x.z.Stride:], labels)
-		for i, label := range labels {
-			x.loss[n+i] = x.target.loss(x.z.Row(n+i), label, most[i], sum[i])
-			x.correct[n+i] = hit(int(class[i]), label)
+		for i := range labels {
+			x.row(n+i, most[i], sum[i], int(class[i]))
 		}
 	}
 }

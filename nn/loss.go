@@ -9,7 +9,7 @@ import (
 	"dahl/naming"
 )
 
-// Loss is minimised by a training. It is the mean over all positions of the batch: one per sample, or the rows and columns of
+// Loss is minimised by a training. Where labels are ignored, a position whose label is -1 has no part in it. It is the mean over all positions of the batch: one per sample, or the rows and columns of
 // an image of outputs, or all but the last dimension of others. The last layer's outputs are z, the
 // classes are c, and y is the class of a position:
 //
@@ -25,6 +25,7 @@ import (
 type Loss struct {
 	Name           string  // a name in Losses. Empty means cross_entropy.
 	LabelSmoothing float64 // of cross_entropy: from 0 to 1
+	Ignored        bool    // of cross_entropy: whether there are labels of -1
 }
 
 // LossInfo is a line of the table of losses.
@@ -53,6 +54,8 @@ func (o Loss) Check() error {
 		return fmt.Errorf("label smoothing %g; want at least 0 and below 1", o.LabelSmoothing)
 	case o.LabelSmoothing > 0 && o.name() != crossEntropy:
 		return fmt.Errorf("label smoothing belongs to %s; the loss is %s", crossEntropy, o.name())
+	case o.Ignored && o.name() != crossEntropy:
+		return fmt.Errorf("ignored labels belong to %s; the loss is %s", crossEntropy, o.name())
 	}
 	return nil
 }
@@ -61,10 +64,14 @@ func (o Loss) name() string { return cmp.Or(o.Name, crossEntropy) }
 
 // String is the loss and its setting.
 func (o Loss) String() string {
+	text := o.name()
 	if o.LabelSmoothing > 0 {
-		return fmt.Sprintf("%s label_smoothing=%v", o.name(), o.LabelSmoothing)
+		text += fmt.Sprintf(" label_smoothing=%v", o.LabelSmoothing)
 	}
-	return o.name()
+	if o.Ignored {
+		text += " ignored_labels"
+	}
+	return text
 }
 
 // loss adds the loss of the samples and the results for reports. The mean loss and the number of
@@ -99,11 +106,19 @@ func (l *lowerer) batchLoss() lossBuffers {
 	y, _ := l.b.BufferNamed("labels")
 	each := Elems(l.m.Positions())
 	rows := []int{l.opt.Batch * each}
-	return lossBuffers{
-		y: l.rows(y, l.opt.Batch), each: each, rows: rows,
+	f := lossBuffers{
+		y: l.rows(y, l.opt.Batch), each: each, rows: rows, weight: none,
 		sample:  l.buffer("loss.sample", l.opt.Type, dag.Activation, rows),
 		correct: l.buffer("loss.correct", dag.Uint8, dag.Activation, rows),
 	}
+	if l.m.Defaults.Loss.Ignored {
+		f.weight = l.buffer("loss.weight", l.opt.Type, dag.Activation, []int{1})
+		l.add(dag.Task{
+			Name: "loss.weight", Op: "counted", Labels: labelsOf("loss", phaseLoss),
+			Accesses: []dag.Access{writes(f.weight, nil), reads(f.y, nil)},
+		})
+	}
+	return f
 }
 
 // rows is a buffer of samples with a row of columns for each position, without columns with a number.
@@ -128,8 +143,9 @@ type lossBuffers struct {
 	z               tensor
 	y               dag.BufferID
 	sample, correct dag.BufferID
-	each            int   // positions of a sample
-	rows            []int // the shape of a number per position
+	weight          dag.BufferID // of each label that is not ignored; dag.None where none is
+	each            int          // positions of a sample
+	rows            []int        // the shape of a number per position
 }
 
 // lossOf is a task for the losses of some samples. If gradients are needed, op computes them, too, and else the form of
@@ -138,6 +154,9 @@ func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Para
 	positions := func(r dag.Range) dag.Range { return dag.Range{Lo: r.Lo * f.each, Hi: r.Hi * f.each} }
 	z, row := boxOf([]int{l.size() * f.each, l.m.Classes()}, positions(r)), boxOf(f.rows, positions(l.inBatch(r)))
 	accesses := []dag.Access{writes(f.sample, row), writes(f.correct, row), reads(f.z.value, z), reads(f.y, row)}
+	if f.weight != none {
+		accesses = append(accesses, reads(f.weight, nil))
+	}
 	if f.z.grad == none {
 		op += ".eval"
 	} else {

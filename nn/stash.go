@@ -46,6 +46,7 @@ func (m *Model) checkStash(opt *LowerOptions) error {
 		{slices.ContainsFunc(l.Stages, func(s dag.Stage) bool { return s.Shared() }), "devices cannot share a stage; write device = and one of them"},
 		{!sgd, "an optimiser that counts its steps has no count of mini-batches; take sgd"},
 		{m.Defaults.ClipNorm > 0, "the norm of all gradients would stop the pipeline; take no clip_norm"},
+		{m.Defaults.Loss.Ignored, "the labels that count are those of the whole batch; take a loss without ignored labels"},
 		{recomputes, "layers cannot be recomputed with older weights; leave recompute out"},
 		{shares, "layers of several stages cannot share weights; leave weights_of out"},
 	} {

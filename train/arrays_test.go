@@ -103,6 +103,14 @@ func TestFitPositions(t *testing.T) {
 			t.Errorf("%v with labels of %v: %v", c.shape, c.positions, err)
 		}
 	}
+	unlabelled := &data.Dataset{Name: "d", Labels: []int32{0, 1, -1}, Shape: []int{7}, Classes: 3}
+	if _, err := Fit(vector, unlabelled); err == nil || !strings.Contains(err.Error(), "sample 2 has a label of -1, and the loss of network m takes 0 to 2; write ignored_labels = true") {
+		t.Errorf("a label of -1: %v", err)
+	}
+	vector.Defaults.Loss.Ignored = true
+	if _, err := Fit(vector, unlabelled); err != nil {
+		t.Error(err)
+	}
 	if got := DefaultData(segments); got != "synthetic:1x4x5:2000:3:4x5" {
 		t.Errorf("by default it is trained on %s", got)
 	}

@@ -158,6 +158,10 @@ func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 	if d.Classes < 2 {
 		return nil, oneClass(d)
 	}
+	if i := slices.Index(d.Labels, -1); i >= 0 && !m.Defaults.Loss.Ignored {
+		return nil, inputErrorf("data %s: sample %d has a label of -1, and the loss of network %s takes 0 to %d; write ignored_labels = true in [train] to leave such labels out",
+			d.Name, i/elements(d.Positions), m.Name, m.Classes()-1)
+	}
 	shape := d.Shape
 	switch {
 	case len(m.Input) == 1:

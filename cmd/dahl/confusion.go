@@ -30,7 +30,9 @@ func newConfusion(m *nn.Model, said []train.Prediction) confusion {
 		c[i] = make([]int, m.Classes())
 	}
 	for _, p := range said {
-		c[p.Label][p.Predicted]++
+		if p.Label >= 0 {
+			c[p.Label][p.Predicted]++
+		}
 	}
 	return c
 }

@@ -71,4 +71,17 @@ DEVICE void count(const ReduceParams& p) {
 ENTRY(count_f32, ReduceParams, kThreads) { count(p); }
 ENTRY(count_f64, ReduceParams, kThreads) { count(p); }
 
+// counted is the number of labels over the number of those that are not -1.
+template <class T>
+DEVICE void counted(const ReduceParams& p) {
+  const int32_t* labels = global<const int32_t>(p.values);
+  int32_t n = 0;
+  for (int64_t i = threadIdx.x; i < p.count; i += kThreads) n += labels[i] >= 0;
+  n = sum<kThreads>(n);
+  if (threadIdx.x == 0) *global<T>(p.result) = n ? T(p.count) / T(n) : T(0);
+}
+
+ENTRY(counted_f32, ReduceParams, kThreads) { counted<float>(p); }
+ENTRY(counted_f64, ReduceParams, kThreads) { counted<double>(p); }
+
 }  // namespace dahl

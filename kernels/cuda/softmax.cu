@@ -11,7 +11,7 @@ namespace dahl {
 struct SoftmaxParams {
   uint64_t z, dz;  // rows×classes
   int64_t z_row, dz_row;
-  uint64_t y, loss, correct;
+  uint64_t y, loss, correct, weight;
   double batch, smoothing;
   int32_t rows, classes;
 };
@@ -46,7 +46,14 @@ struct Class {
 template <class T>
 DEVICE Class<T> class_of(const SoftmaxParams& p, const Row& r, const T* z) {
   const int32_t y = global<const int32_t>(p.y)[r.row];
-  return {y, z[y]};
+  return {y, z[y < 0 ? 0 : y]};
+}
+
+// weight_of is what losses and gradients are multiplied by: a row without a label has none.
+template <class T>
+DEVICE T weight_of(const SoftmaxParams& p, int32_t y) {
+  if (y < 0) return T(0);
+  return p.weight ? *global<const T>(p.weight) : T(1);
 }
 
 // Target is how much of a sample belongs to its class beside share, which belongs to every class.
@@ -71,7 +78,7 @@ DEVICE void report(const SoftmaxParams& p, const Row& r, const T* z, const Class
     near += q.share * sum<threads>(all);
   }
   if (r.rank != 0) return;
-  global<T>(p.loss)[r.row] = log(s) - near;
+  global<T>(p.loss)[r.row] = c.y < 0 ? T(0) : weight_of<T>(p, c.y) * (log(s) - near);
   global<uint8_t>(p.correct)[r.row] = predicted == c.y;
 }
 
@@ -97,8 +104,9 @@ DEVICE void softmax(const SoftmaxParams& p) {
   if (!p.dz) return;
   T* dz = global<T>(p.dz) + p.dz_row * r.row;
   const Target<T> q = target_of<T>(p);
+  const T weight = weight_of<T>(p, its.y);
   for (int32_t c = r.rank; c < p.classes; c += threads)
-    dz[c] = gradient(exp(z[c] - most.value), s, c == its.y, q, T(p.batch));
+    dz[c] = its.y < 0 ? T(0) : weight * gradient(exp(z[c] - most.value), s, c == its.y, q, T(p.batch));
 }
 
 // squared_error is Σ(z - t)²/classes, and 2·(z - t)/(batch·classes), where t is 1 for the class and

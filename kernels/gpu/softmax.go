@@ -12,6 +12,7 @@ type softmaxParams struct {
 	Z, Dz            uint64
 	ZRow, DzRow      int64
 	Y, Loss, Correct uint64
+	Weight           uint64
 	Batch, Smoothing float64
 	Rows, Classes    int32
 }
@@ -25,11 +26,11 @@ func SoftmaxOnCUDA(symbol string, operands, params []string) []calls.Variant {
 	return OnCUDA("a warp per row; a block where there are more than 1024 classes", func(c *calls.DeviceCall) []offload.Launch {
 		var p softmaxParams
 		address := map[string]*uint64{
-			"z": &p.Z, "dz": &p.Dz, "y": &p.Y, "loss": &p.Loss, "correct": &p.Correct,
+			"z": &p.Z, "dz": &p.Dz, "y": &p.Y, "loss": &p.Loss, "correct": &p.Correct, "weight": &p.Weight,
 		}
 		setting := map[string]*float64{"batch": &p.Batch, "smoothing": &p.Smoothing}
 		row := map[string]*int64{"z": &p.ZRow, "dz": &p.DzRow}
-		for i, name := range operands {
+		for i, name := range operands[:len(c.Args)] {
 			a := &c.Args[i]
 			*address[name] = a.Addr
 			if len(a.Shape) == 2 {

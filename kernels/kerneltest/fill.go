@@ -26,6 +26,9 @@ func (c *Case) filler(i int, rng *rand.Rand) func() float64 {
 			v := float64(rng.IntN(limit))
 			if o.Values.OrNone && rng.IntN(4) == 0 {
 				v = noMaximum
+				if c.Buffers[i].Type == dag.Int32 {
+					v = noLabel
+				}
 			}
 			return v
 		}
@@ -44,6 +47,9 @@ func (c *Case) filler(i int, rng *rand.Rand) func() float64 {
 
 // noMaximum is the position in a pooling window that passes no gradient.
 const noMaximum = 255
+
+// noLabel is the label of a row without a loss.
+const noLabel = -1
 
 // exactSums are the attributes of operations that compare sums, take the result of such a comparison, or square sums. Their
 // inputs are small integers. So the sums are exact in any order, all variants find the same

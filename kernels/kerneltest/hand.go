@@ -320,6 +320,20 @@ var handCases = []HandCase{
 		Want:   [][]float64{{0.25, 8, 0.5, -1, 0.25, 8}, nil, nil},
 	},
 	{
+		// Two of four labels are there.
+		Name: "labels that count", Op: "counted",
+		Shapes: [][]int{{1}, {4}},
+		In:     [][]float64{nil, {0, -1, 7, -1}},
+		Want:   [][]float64{{2}, nil},
+	},
+	{
+		// The first row has no label. The second one has logits of infinite distance: no loss, and no gradient but -0·3/2 and 0·3/2.
+		Name: "no label, no loss", Op: "softmax_xent", Params: dag.Params{{Name: "batch", Value: 2}, {Name: "smoothing", Value: 0}},
+		Shapes: [][]int{{2, 2}, {2}, {2}, {2, 2}, {2}, {1}},
+		In:     [][]float64{nil, nil, nil, {1, 2, 0, -inf}, {-1, 0}, {1.5}},
+		Want:   [][]float64{{0, 0, 0, 0}, {0, 0}, {0, 1}, nil, nil, nil},
+	},
+	{
 		Name: "rows of tokens", Op: "embedding",
 		Shapes: [][]int{{3, 2}, {2, 2}, {3}},
 		In:     [][]float64{nil, {0.5, -1, 0.25, 8}, {1, 0, 1}},

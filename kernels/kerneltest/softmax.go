@@ -18,6 +18,8 @@ import "math"
 // σ/c from p, one rounding more in each variant, and takes σ/c·Σ(z_c - m) from the loss. That is at
 // most 2σ, of a sum of c terms and three roundings more, so that it differs by 2γ_(c+3)·2σ.
 //
+// A weight of at most 3/2 multiplies gradients and losses, and rounds once more.
+//
 // clip: the sum of n squares of a variant, in float64, errs by n·2⁻⁵³ of itself, its root by half of
 // that, and the factor by four roundings more.
 //
@@ -38,9 +40,9 @@ func absolute(c, want *Case) [][]float64 {
 	case "softmax_xent", "softmax_xent.eval":
 		sum := 2 * gamma(classes())
 		if batch, ok := c.Spec.Params.Get("batch"); ok {
-			bounds["dz"] = constant((sum + 20*u) / batch)
+			bounds["dz"] = constant(1.5 * (sum + 21*u) / batch)
 		}
-		bounds["loss"] = constant(sum + 6*u + 8*u*(math.Log(classes())+2) + smoothed)
+		bounds["loss"] = constant(1.5 * (sum + 6*u + 9*u*(math.Log(classes())+2) + smoothed))
 	case "mse", "mse.eval":
 		bounds["loss"] = constant(8 * gamma(classes()+3))
 	case "clip":

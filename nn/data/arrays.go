@@ -84,7 +84,7 @@ func fromArrays(path string, arrays []npz.Array, opt Options) (*Dataset, error) 
 		return nil, fmt.Errorf("array %s %w", x.Name, err)
 	}
 	d.Samples = d.Samples[lo*d.SampleBytes() : hi*d.SampleBytes()]
-	labels, err := wholeNumbers(y, maxClasses)
+	labels, err := wholeNumbers(y, -1, maxClasses)
 	if err != nil {
 		return nil, fmt.Errorf("array %s %w", y.Name, err)
 	}
@@ -105,7 +105,7 @@ func (d *Dataset) takeSamples(x *npz.Array) error {
 		}
 		return nil
 	}
-	tokens, err := wholeNumbers(x, math.MaxInt32)
+	tokens, err := wholeNumbers(x, 0, math.MaxInt32)
 	d.Type, d.Samples = dag.Int32, make([]byte, 0, 4*len(tokens))
 	for _, v := range tokens {
 		d.Samples = binary.LittleEndian.AppendUint32(d.Samples, uint32(v))
@@ -113,14 +113,14 @@ func (d *Dataset) takeSamples(x *npz.Array) error {
 	return err
 }
 
-// wholeNumbers are the elements of an array, all of which have to be from 0 to below a bound.
-func wholeNumbers(a *npz.Array, below int) ([]int32, error) {
+// wholeNumbers are the elements of an array, all of which have to be from the least to below a bound.
+func wholeNumbers(a *npz.Array, least, below int) ([]int32, error) {
 	if a.Type == dag.Float32 || a.Type == dag.Float64 {
 		return nil, fmt.Errorf("has type %v; save it with astype(numpy.int32)", a.Type)
 	}
 	all := make([]int32, a.Len())
 	for i, v := range a.Float64s() {
-		if v < 0 || v >= float64(below) {
+		if v < float64(least) || v >= float64(below) {
 			return nil, fmt.Errorf("has %v; want whole numbers from 0 to %d", v, below-1)
 		}
 		all[i] = int32(v)

@@ -65,7 +65,7 @@ func TestArraysRefused(t *testing.T) {
 	wantError(t, archive(t, x, named("x_train", x), y), Options{}, "there twice")
 	wantError(t, archive(t, x, npz.NewArray("y", dag.Int64, []int{3}, make([]float64, 3))), Options{}, "the first extent of both")
 	wantError(t, archive(t, x, named("y", x)), Options{}, "y_train has type float32")
-	wantError(t, archive(t, x, npz.NewArray("y", dag.Int64, []int{2}, []float64{0, -1})), Options{}, "y_train has -1; want whole numbers from 0 to 65535")
+	wantError(t, archive(t, x, npz.NewArray("y", dag.Int64, []int{2}, []float64{0, -2})), Options{}, "y_train has -2; want whole numbers from 0 to 65535")
 	wantError(t, archive(t, named("x", y), npz.NewArray("y", dag.Int64, []int{2}, []float64{0, 65536})), Options{}, "y_train has 65536")
 	wantError(t, archive(t, npz.NewArray("x", dag.Float32, []int{2, 1}, []float64{0, math.NaN()}), y), Options{}, "x_train has numbers that are not finite")
 	wantError(t, archive(t, npz.NewArray("x", dag.Int64, []int{2, 1}, []float64{0, -3}), y), Options{}, "x_train has -3; want")

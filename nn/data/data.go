@@ -19,7 +19,7 @@ type Dataset struct {
 	Type    dag.DType // Uint8 of pixels, Float32 or Float64 of numbers, Int32 of tokens
 	Samples []byte    // N×Shape, row-major, little-endian; nil means that Read reads them
 	Shape   []int     // of a sample; images are C×H×W
-	Labels  []int32   // N×Positions, each in [0, Classes)
+	Labels  []int32   // N×Positions, each in [0, Classes), or -1 where a loss ignores it
 	Classes int
 	Divisor float64  // of a pixel, whose value is byte/Divisor, from 0 to 1
 	Source  string   // origin of the bytes, for the manifest
