@@ -33,7 +33,7 @@ type Function struct {
 }
 
 // functions is the table of functions. Nothing changes it.
-var functions = []Function{tanh, sigmoid, gelu, geluTanh, leakyReLU}
+var functions = []Function{tanh, sigmoid, gelu, geluTanh, silu, leakyReLU}
 
 // Functions is the table of functions, as a copy.
 func Functions() []Function { return slices.Clone(functions) }
@@ -172,6 +172,18 @@ var geluTanh = Function{
 func geluSigmoid(x float64) (s, dv float64) {
 	const a, b = 1.5957691216057308, 0.044715 // √(8/π)
 	return 1 / (1 + math.Exp(-a*(x+float64(b*x*x*x)))), a * (1 + float64(3*b*x*x))
+}
+
+// Hendrycks and Gimpel name it, too; Ramachandran, Zoph and Le, "Searching for activation functions", 2017, call it Swish. The
+// second derivative is greatest in size at 0.
+var silu = Function{
+	vectors: simd.SiLU, Name: "silu", Doc: "x/(1 + exp(-x))", Flops: 7,
+	Value: func(x, _ float64) float64 { return x * (1 / (1 + math.Exp(-x))) },
+	Slope: func(x, _ float64) float64 {
+		s := 1 / (1 + math.Exp(-x))
+		return s + float64(x*s*(1-s))
+	},
+	Steepest: 1.1, Bend: 0.5,
 }
 
 // The slope at 0 is that below it, as in PyTorch. Maas, Hannun and Ng, "Rectifier nonlinearities

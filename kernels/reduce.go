@@ -92,7 +92,7 @@ func addAt[T calls.Float](level simd.Level, call *calls.Call) {
 	}
 }
 
-// Sums and copies of whole operands: the outputs of layers with several inputs, and the
+// Sums, products and copies of whole operands: the outputs of layers with several inputs, and the
 // gradient of a value that several layers read.
 
 var sum = Kernel{
@@ -106,6 +106,20 @@ var sum = Kernel{
 	Variants: withRef("element by element", sumRef[float32], sumRef[float64],
 		atLevels("copied and added in parts that stay in the first-level cache", sumAt[float32], sumAt[float64], nil),
 		gpu.ElementsOnCUDA("sum")),
+}
+
+// multiplied is its own gradient: of a product, that of each factor is dy times the other one.
+var multiplied = Kernel{
+	Op: "multiply", Doc: "y = a·b, element by element",
+	Operands: []Operand{
+		writes("y", Real, "..."),
+		reads("a", Real, "..."),
+		reads("b", Real, "..."),
+	},
+	Flops: perElement(1, 0),
+	Variants: withRef("element by element", multiplyRef[float32], multiplyRef[float64],
+		atLevels("run by run", multiplyAt[float32], multiplyAt[float64], nil),
+		gpu.ElementsOnCUDA("multiply")),
 }
 
 var copied = Kernel{
@@ -123,6 +137,18 @@ func sumRef[T calls.Float](call *calls.Call) {
 			y[i] = v + b[i]
 		}
 	})
+}
+
+func multiplyRef[T calls.Float](call *calls.Call) {
+	calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y, a, b []T) {
+		for i, v := range a {
+			y[i] = v * b[i]
+		}
+	})
+}
+
+func multiplyAt[T calls.Float](level simd.Level, call *calls.Call) {
+	calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y, a, b []T) { simd.Multiply(level, y, a, b) })
 }
 
 func sumAt[T calls.Float](level simd.Level, call *calls.Call) {

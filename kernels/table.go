@@ -124,7 +124,7 @@ var table = stated(slices.Concat([]Kernel{
 	embedding, embeddingDw, positions, positionsDw,
 	softmaxXent, softmaxXentEval,
 	mse, mseEval,
-	mean, count, counted, add, sum, copied,
+	mean, count, counted, add, sum, multiplied, copied,
 	squares, clipNorm, sgd, adam,
 }, functionKernels()))
 

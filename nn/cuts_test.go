@@ -57,6 +57,7 @@ func cutCases() []cutCase {
 		{"ReLU", 5, []int{1, 7, 11}, []nn.Layer{head(3), layers.ReLU{}}, []string{"relu1"}},
 		{"sum", 3, []int{1, 7, 11}, []nn.Layer{head(5), head(5), nn.Of(layers.Add{}, "conv1", "conv2")}, []string{"conv1", "add1"}},
 		{"concatenation", 3, []int{1, 7, 11}, []nn.Layer{head(5), head(2), nn.Of(layers.Concat{}, "conv1", "conv2")}, []string{"conv1", "concat1"}},
+		{"product", 3, []int{1, 7, 11}, []nn.Layer{head(5), head(5), nn.Of(layers.Multiply{}, "conv1", "conv2")}, []string{"conv1", "multiply1"}},
 		{"three readers", 3, []int{1, 7, 11}, []nn.Layer{head(5), layers.ReLU{}, head(5), nn.Of(head(5), "relu1"), nn.Of(layers.Add{}, "relu1", "conv2", "conv3")}, []string{"relu1", "conv3"}},
 		{"fused with a pooling", 3, []int{1, 11, 13}, []nn.Layer{head(2), layers.Conv2D{Filters: 7, Kernel: 5, Stride: 2}, layers.ReLU{}, layers.MaxPool{Size: 2}}, []string{"conv2"}},
 		{"fused with a pooling, first", 5, []int{2, 11, 13}, []nn.Layer{layers.Conv2D{Filters: 7, Kernel: 3}, layers.ReLU{}, layers.MaxPool{Size: 2}}, []string{"conv1"}},

@@ -133,6 +133,7 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 	curves = map[string]*magnitudeCurve{}
 	all := m.Named()
 	scale, k = 1, float64(m.Classes()+8)
+	factors := 1.0
 	for i, s := range m.Stages {
 		as := func(l nn.Layer) { n := all[i].(nn.Named); n.Layer = l; all[i] = n }
 		outputs := float64(nn.Channels(s.Out))
@@ -152,6 +153,9 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 		case layers.Flatten, layers.Concat:
 		case layers.Add:
 			k += float64(2 * len(s.In))
+		case layers.Multiply: // the errors of both factors add up; of k, half is of the forward pass
+			factors *= 2
+			k += 2
 		case layers.BatchNorm:
 			as(layers.ReLU{})
 			k += 2 * (float64(batch*nn.Elems(s.Out)/s.Out[0]) + 16)
@@ -175,7 +179,10 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 			t.Fatalf("a layer of kind %q has no bounds: derive here how errors grow in it", s.Layer.Kind())
 		}
 	}
-	return mustNew(t, "magnitudes", m.Input, all...), curves, scale, 2 * k
+	if factors > 1 && scale > 1 {
+		t.Fatal("a product of values that are scaled has no bounds")
+	}
+	return mustNew(t, "magnitudes", m.Input, all...), curves, scale, 2 * k * factors
 }
 
 // area is the number of positions of a window.

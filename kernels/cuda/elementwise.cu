@@ -90,6 +90,20 @@ DEVICE void sum_of_two(const SumParams& p) {
 ENTRY(sum_f32, SumParams, 256) { sum_of_two<float>(p); }
 ENTRY(sum_f64, SumParams, 256) { sum_of_two<double>(p); }
 
+template <class T>
+DEVICE void product_of_two(const SumParams& p) {
+  each_group(p.rows, [&](auto at) {
+    Group<T> y = load<T>(p.a, at);
+    const Group<T> b = load<T>(p.b, at);
+#pragma unroll
+    for (int i = 0; i < kGroup; i++) y[i] *= b[i];
+    store(p.y, at, y);
+  });
+}
+
+ENTRY(multiply_f32, SumParams, 256) { product_of_two<float>(p); }
+ENTRY(multiply_f64, SumParams, 256) { product_of_two<double>(p); }
+
 struct SquaresParams {
   Rows rows;
   Strided g;

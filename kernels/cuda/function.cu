@@ -54,6 +54,18 @@ struct GELUTanh {
   }
 };
 
+struct SiLU {
+  template <class T>
+  static DEVICE T value(T x, T) {
+    return x * sigmoid(x);
+  }
+  template <class T>
+  static DEVICE T slope(T x, T) {
+    const T s = sigmoid(x);
+    return s + x * s * (T(1) - s);
+  }
+};
+
 struct LeakyReLU {
   template <class T>
   static DEVICE T value(T x, T slope) {
@@ -109,6 +121,7 @@ FUNCTION(tanh, Tanh)
 FUNCTION(sigmoid, Sigmoid)
 FUNCTION(gelu, GELU)
 FUNCTION(gelu_tanh, GELUTanh)
+FUNCTION(silu, SiLU)
 FUNCTION(leaky_relu, LeakyReLU)
 
 }  // namespace dahl

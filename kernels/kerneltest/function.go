@@ -25,6 +25,8 @@ import (
 // |v|-fold, in both variants; and the sigmoid. Of the slope s + x·s·(1-s)·v' the terms count by size;
 // 1 - s errs by as much as s.
 //
+// silu: the sigmoid and a product. The terms of its slope s + x·s·(1-s) count as those of gelu_tanh.
+//
 // The others are some products and sums, and leaky_relu rounds its setting.
 var unitsOf = map[string]struct {
 	value, slope func(v, setting float64) float64
@@ -52,6 +54,10 @@ var unitsOf = map[string]struct {
 			v, dv := sigmoidOfCube(x)
 			return (32 + 14*math.Abs(v)) * (1 + math.Abs(x)*dv) / (1 + math.Exp(-v))
 		},
+	},
+	"silu": {
+		func(x, _ float64) float64 { return 14 * math.Abs(x) / (1 + math.Exp(-x)) },
+		func(x, _ float64) float64 { return 32 * (1 + math.Abs(x)) / (1 + math.Exp(-x)) },
 	},
 	"leaky_relu": {
 		func(x, slope float64) float64 { return 4 * slope * math.Abs(x) },

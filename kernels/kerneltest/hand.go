@@ -468,12 +468,25 @@ var handCases = []HandCase{
 		In: [][]float64{nil, {2, 3, 4}, {0, 64, -64}}, Want: [][]float64{{1, 3, 0}, nil, nil},
 	},
 	{
+		// e^-1024 is below all numbers of both types.
+		Name: "x above, 0 at 0", Op: "silu", Shapes: [][]int{{3}, {3}},
+		In: [][]float64{nil, {0, 128, -1024}}, Want: [][]float64{{0, 128, 0}, nil},
+	},
+	{
+		Name: "from 0 to 1, a half at 0", Op: "silu.dx", Shapes: [][]int{{3}, {3}, {3}},
+		In: [][]float64{nil, {2, 3, 4}, {0, 128, -1024}}, Want: [][]float64{{1, 3, 0}, nil, nil},
+	},
+	{
 		Name: "a quarter below 0", Op: "leaky_relu", Params: dag.Params{{Name: "slope", Value: 0.25}}, Shapes: [][]int{{3}, {3}},
 		In: [][]float64{nil, {0, 3, -8}}, Want: [][]float64{{0, 3, -2}, nil},
 	},
 	{
 		Name: "a quarter below 0 and at it", Op: "leaky_relu.dx", Params: dag.Params{{Name: "slope", Value: 0.25}}, Shapes: [][]int{{3}, {3}, {3}},
 		In: [][]float64{nil, {4, 3, 8}, {0, 3, -8}}, Want: [][]float64{{1, 3, 2}, nil, nil},
+	},
+	{
+		Name: "by each other", Op: "multiply", Shapes: [][]int{{3}, {3}, {3}},
+		In: [][]float64{nil, {2, -3, 0.5}, {5, 7, -4}}, Want: [][]float64{{10, -21, -2}, nil, nil},
 	},
 	{
 		Name: "sum of squares", Op: "squares", Shapes: [][]int{{1}, {2, 2}},

@@ -89,6 +89,9 @@ func reluGradientAVX2F32(args *runArgs)
 // addAVX2F32 adds src to dst.
 func addAVX2F32(args *runArgs)
 
+// multiplyAVX2F32 multiplies two runs.
+func multiplyAVX2F32(args *runArgs)
+
 // divideBytesAVX2F32 divides bytes.
 func divideBytesAVX2F32(args *runArgs)
 
@@ -106,6 +109,9 @@ func reluGradientAVX2F64(args *runArgs)
 
 // addAVX2F64 adds src to dst.
 func addAVX2F64(args *runArgs)
+
+// multiplyAVX2F64 multiplies two runs.
+func multiplyAVX2F64(args *runArgs)
 
 // divideBytesAVX2F64 divides bytes.
 func divideBytesAVX2F64(args *runArgs)
@@ -140,6 +146,12 @@ func geluTanhAVX2F32(args *runArgs)
 // geluTanhGradientAVX2F32 computes the gradient of geluTanh.
 func geluTanhGradientAVX2F32(args *runArgs)
 
+// siluAVX2F32 computes silu.
+func siluAVX2F32(args *runArgs)
+
+// siluGradientAVX2F32 computes the gradient of silu.
+func siluGradientAVX2F32(args *runArgs)
+
 // leakyReLUAVX2F32 computes leakyReLU.
 func leakyReLUAVX2F32(args *runArgs)
 
@@ -169,6 +181,12 @@ func geluTanhAVX2F64(args *runArgs)
 
 // geluTanhGradientAVX2F64 computes the gradient of geluTanh.
 func geluTanhGradientAVX2F64(args *runArgs)
+
+// siluAVX2F64 computes silu.
+func siluAVX2F64(args *runArgs)
+
+// siluGradientAVX2F64 computes the gradient of silu.
+func siluGradientAVX2F64(args *runArgs)
 
 // leakyReLUAVX2F64 computes leakyReLU.
 func leakyReLUAVX2F64(args *runArgs)

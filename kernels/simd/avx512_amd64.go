@@ -101,6 +101,9 @@ func reluGradientAVX512F32(args *runArgs)
 // addAVX512F32 adds src to dst.
 func addAVX512F32(args *runArgs)
 
+// multiplyAVX512F32 multiplies two runs.
+func multiplyAVX512F32(args *runArgs)
+
 // divideBytesAVX512F32 divides bytes.
 func divideBytesAVX512F32(args *runArgs)
 
@@ -118,6 +121,9 @@ func reluGradientAVX512F64(args *runArgs)
 
 // addAVX512F64 adds src to dst.
 func addAVX512F64(args *runArgs)
+
+// multiplyAVX512F64 multiplies two runs.
+func multiplyAVX512F64(args *runArgs)
 
 // divideBytesAVX512F64 divides bytes.
 func divideBytesAVX512F64(args *runArgs)
@@ -152,6 +158,12 @@ func geluTanhAVX512F32(args *runArgs)
 // geluTanhGradientAVX512F32 computes the gradient of geluTanh.
 func geluTanhGradientAVX512F32(args *runArgs)
 
+// siluAVX512F32 computes silu.
+func siluAVX512F32(args *runArgs)
+
+// siluGradientAVX512F32 computes the gradient of silu.
+func siluGradientAVX512F32(args *runArgs)
+
 // leakyReLUAVX512F32 computes leakyReLU.
 func leakyReLUAVX512F32(args *runArgs)
 
@@ -181,6 +193,12 @@ func geluTanhAVX512F64(args *runArgs)
 
 // geluTanhGradientAVX512F64 computes the gradient of geluTanh.
 func geluTanhGradientAVX512F64(args *runArgs)
+
+// siluAVX512F64 computes silu.
+func siluAVX512F64(args *runArgs)
+
+// siluGradientAVX512F64 computes the gradient of silu.
+func siluGradientAVX512F64(args *runArgs)
 
 // leakyReLUAVX512F64 computes leakyReLU.
 func leakyReLUAVX512F64(args *runArgs)

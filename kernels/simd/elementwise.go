@@ -46,6 +46,18 @@ func Add[T Float](l Level, dst, src []T) {
 	}
 }
 
+// Multiply computes y = a·b, element by element; y and a are at least as long as b.
+func Multiply[T Float](l Level, y, a, b []T) {
+	y, a = y[:len(b)], a[:len(b)]
+	args := runArgs{operands: [4]unsafe.Pointer{pointer(y), pointer(a), pointer(b)}}
+	if args.run(&multiply, l, len(b), size(b)) {
+		return
+	}
+	for i, v := range b {
+		y[i] = a[i] * v
+	}
+}
+
 // DivideBytes computes y = bytes/divisor, each quotient rounded once; y is at least as
 // long as bytes.
 func DivideBytes[T Float](l Level, y []T, bytes []uint8, divisor T) {

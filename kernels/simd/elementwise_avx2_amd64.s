@@ -148,6 +148,43 @@ done:
 	VZEROUPPER
 	RET
 
+// func multiplyAVX2F32(args *runArgs)
+// Requires: AVX
+TEXT ·multiplyAVX2F32(SB), NOSPLIT, $0-8
+	MOVQ    args+0(FP), DI
+	MOVQ    (DI), SI
+	MOVQ    8(DI), R8
+	MOVQ    16(DI), R9
+	MOVQ    56(DI), R11
+	MOVQ    48(DI), R12
+	VMOVUPS (R12), Y15
+	MOVQ    32(DI), R12
+	TESTQ   R12, R12
+	JE      rest
+
+vector:
+	VMOVUPS (R8), Y0
+	VMOVUPS (R9), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (SI)
+	ADDQ    $0x20, SI
+	ADDQ    $0x20, R8
+	ADDQ    $0x20, R9
+	DECQ    R12
+	JNE     vector
+
+rest:
+	CMPQ       40(DI), $0x00
+	JE         done
+	VMASKMOVPS (R8), Y15, Y0
+	VMASKMOVPS (R9), Y15, Y1
+	VMULPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y15, (SI)
+
+done:
+	VZEROUPPER
+	RET
+
 // func divideBytesAVX2F32(args *runArgs)
 // Requires: AVX, AVX2
 TEXT ·divideBytesAVX2F32(SB), NOSPLIT, $0-8
@@ -524,6 +561,43 @@ rest:
 	VMASKMOVPD (SI), Y15, Y0
 	VMASKMOVPD (R8), Y15, Y1
 	VADDPD     Y1, Y0, Y0
+	VMASKMOVPD Y0, Y15, (SI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func multiplyAVX2F64(args *runArgs)
+// Requires: AVX
+TEXT ·multiplyAVX2F64(SB), NOSPLIT, $0-8
+	MOVQ    args+0(FP), DI
+	MOVQ    (DI), SI
+	MOVQ    8(DI), R8
+	MOVQ    16(DI), R9
+	MOVQ    56(DI), R11
+	MOVQ    48(DI), R12
+	VMOVUPD (R12), Y15
+	MOVQ    32(DI), R12
+	TESTQ   R12, R12
+	JE      rest
+
+vector:
+	VMOVUPD (R8), Y0
+	VMOVUPD (R9), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, (SI)
+	ADDQ    $0x20, SI
+	ADDQ    $0x20, R8
+	ADDQ    $0x20, R9
+	DECQ    R12
+	JNE     vector
+
+rest:
+	CMPQ       40(DI), $0x00
+	JE         done
+	VMASKMOVPD (R8), Y15, Y0
+	VMASKMOVPD (R9), Y15, Y1
+	VMULPD     Y1, Y0, Y0
 	VMASKMOVPD Y0, Y15, (SI)
 
 done:

@@ -126,6 +126,43 @@ done:
 	VZEROUPPER
 	RET
 
+// func multiplyAVX512F32(args *runArgs)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·multiplyAVX512F32(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), DI
+	MOVQ  (DI), SI
+	MOVQ  8(DI), R8
+	MOVQ  16(DI), R9
+	MOVQ  56(DI), R11
+	MOVQ  48(DI), R12
+	KMOVQ R12, K1
+	MOVQ  32(DI), R12
+	TESTQ R12, R12
+	JE    rest
+
+vector:
+	VMOVUPS (R8), Z0
+	VMOVUPS (R9), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (SI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, R8
+	ADDQ    $0x40, R9
+	DECQ    R12
+	JNE     vector
+
+rest:
+	CMPQ      40(DI), $0x00
+	JE        done
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS.Z (R9), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (SI)
+
+done:
+	VZEROUPPER
+	RET
+
 // func divideBytesAVX512F32(args *runArgs)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·divideBytesAVX512F32(SB), NOSPLIT, $0-8
@@ -469,6 +506,43 @@ rest:
 	VMOVUPD.Z (SI), K1, Z0
 	VMOVUPD.Z (R8), K1, Z1
 	VADDPD    Z1, Z0, Z0
+	VMOVUPD   Z0, K1, (SI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func multiplyAVX512F64(args *runArgs)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·multiplyAVX512F64(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), DI
+	MOVQ  (DI), SI
+	MOVQ  8(DI), R8
+	MOVQ  16(DI), R9
+	MOVQ  56(DI), R11
+	MOVQ  48(DI), R12
+	KMOVQ R12, K1
+	MOVQ  32(DI), R12
+	TESTQ R12, R12
+	JE    rest
+
+vector:
+	VMOVUPD (R8), Z0
+	VMOVUPD (R9), Z1
+	VMULPD  Z1, Z0, Z0
+	VMOVUPD Z0, (SI)
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, R8
+	ADDQ    $0x40, R9
+	DECQ    R12
+	JNE     vector
+
+rest:
+	CMPQ      40(DI), $0x00
+	JE        done
+	VMOVUPD.Z (R8), K1, Z0
+	VMOVUPD.Z (R9), K1, Z1
+	VMULPD    Z1, Z0, Z0
 	VMOVUPD   Z0, K1, (SI)
 
 done:

@@ -26,6 +26,7 @@ var (
 	maxPool                = forms[poolArgs]{AVX2: {maxPoolAVX2F32, maxPoolAVX2F64}, AVX512: {maxPoolAVX512F32, maxPoolAVX512F64}}
 	maxPool2x2             = forms[poolArgs]{AVX2: {maxPool2x2AVX2F32, maxPool2x2AVX2F64}, AVX512: {maxPool2x2AVX512F32, maxPool2x2AVX512F64}}
 	maxPoolNarrow          = forms[narrowArgs]{AVX2: {maxPoolNarrowAVX2F32, maxPoolNarrowAVX2F64}, AVX512: {maxPoolNarrowAVX512F32, maxPoolNarrowAVX512F64}}
+	multiply               = forms[runArgs]{AVX2: {multiplyAVX2F32, multiplyAVX2F64}, AVX512: {multiplyAVX512F32, multiplyAVX512F64}}
 	multiplyAdd            = forms[pixelArgs]{AVX2: {multiplyAddAVX2F32, multiplyAddAVX2F64}, AVX512: {multiplyAddAVX512F32, multiplyAddAVX512F64}}
 	multiplySum            = forms[pixelArgs]{AVX2: {multiplySumAVX2F32, multiplySumAVX2F64}, AVX512: {multiplySumAVX512F32, multiplySumAVX512F64}}
 	peak                   = forms[peakArgs]{AVX2: {peakAVX2F32, peakAVX2F64}, AVX512: {peakAVX512F32, peakAVX512F64}}
@@ -38,6 +39,8 @@ var (
 	sgd                    = forms[runArgs]{AVX2: {sgdAVX2F32, sgdAVX2F64}, AVX512: {sgdAVX512F32, sgdAVX512F64}}
 	sigmoid                = forms[runArgs]{AVX2: {sigmoidAVX2F32, sigmoidAVX2F64}, AVX512: {sigmoidAVX512F32, sigmoidAVX512F64}}
 	sigmoidGradient        = forms[runArgs]{AVX2: {sigmoidGradientAVX2F32, sigmoidGradientAVX2F64}, AVX512: {sigmoidGradientAVX512F32, sigmoidGradientAVX512F64}}
+	silu                   = forms[runArgs]{AVX2: {siluAVX2F32, siluAVX2F64}, AVX512: {siluAVX512F32, siluAVX512F64}}
+	siluGradient           = forms[runArgs]{AVX2: {siluGradientAVX2F32, siluGradientAVX2F64}, AVX512: {siluGradientAVX512F32, siluGradientAVX512F64}}
 	softmax                = forms[softmaxArgs]{AVX2: {softmaxAVX2F32, softmaxAVX2F64}, AVX512: {softmaxAVX512F32, softmaxAVX512F64}}
 	tanh                   = forms[runArgs]{AVX2: {tanhAVX2F32, tanhAVX2F64}, AVX512: {tanhAVX512F32, tanhAVX512F64}}
 	tanhGradient           = forms[runArgs]{AVX2: {tanhGradientAVX2F32, tanhGradientAVX2F64}, AVX512: {tanhGradientAVX512F32, tanhGradientAVX512F64}}

@@ -14,6 +14,7 @@ const (
 	Sigmoid
 	GELU
 	GELUTanh
+	SiLU
 	LeakyReLU
 )
 
@@ -37,6 +38,7 @@ func Gradients[T Float](f Function, l Level, dx, dy, v []T, setting float64) {
 var functions = [...][2]*forms[runArgs]{
 	Tanh: {&tanh, &tanhGradient}, Sigmoid: {&sigmoid, &sigmoidGradient}, LeakyReLU: {&leakyReLU, &leakyReLUGradient},
 	GELU: {&gelu, &geluGradient}, GELUTanh: {&geluTanh, &geluTanhGradient},
+	SiLU: {&silu, &siluGradient},
 }
 
 func function(loop *forms[runArgs], l Level, setting float64, n, size int, operands ...unsafe.Pointer) {

@@ -39,6 +39,7 @@ func testFunctions[T Float](t *testing.T) {
 		GELUTanh: {func(x float64) float64 { return x / (1 + math.Exp(-cube(x))) }, func(x float64) float64 {
 			return 16 + 14*math.Abs(cube(x))
 		}},
+		SiLU:      {func(x float64) float64 { return x / (1 + math.Exp(-x)) }, func(float64) float64 { return 14 }},
 		LeakyReLU: {func(x float64) float64 { return max(x, 0) + min(0.01*x, 0) }, func(float64) float64 { return 1 }},
 	} {
 		for _, l := range supported() {

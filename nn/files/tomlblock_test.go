@@ -87,7 +87,7 @@ func TestBlockErrors(t *testing.T) {
 		{`input = ["a", "input"]`, `input = ["z", "input"]`, `input "p.z" is not a layer before it`},
 		{`name = "r"`, ``, `m.toml:13: layer "p": the layer before it has no name; write one there, or write input = ["…"]`},
 		{`input = ["r"]`, `input = ["r", "p"]`, `want one name; a block reads one layer`},
-		{`kind = "pair"` + "\nname = \"p\"", `kind = "pear"` + "\nname = \"p\"", `gelu_tanh, leaky_relu, pair`},
+		{`kind = "pair"` + "\nname = \"p\"", `kind = "pear"` + "\nname = \"p\"", `gelu_tanh, silu, leaky_relu, pair`},
 		{`name = "p"`, ``, `name is missing; write name = "layer1"`},
 		{"f = 2\n[[layer]]\nkind = \"pair\"", "f = 3\n[[layer]]\nkind = \"pair\"", `layer "p.b" (add) of input 3×7×5, 2×7×5: the inputs of a sum have one shape`},
 	} {

@@ -169,6 +169,10 @@ func All() []Info {
 			New: func(Settings) nn.Layer { return Add{} },
 		},
 		{
+			Kind: "multiply", Doc: "product of two inputs of one shape, element by element",
+			New: func(Settings) nn.Layer { return Multiply{} },
+		},
+		{
 			Kind: "concat", Doc: "the channels or features of two or more inputs behind each other",
 			New: func(Settings) nn.Layer { return Concat{} },
 		},

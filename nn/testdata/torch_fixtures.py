@@ -46,12 +46,14 @@ LAYERS = {
     "sigmoid": [FIRST_SMALL, {"kind": "sigmoid"}] + HEAD,
     "gelu": [FIRST_SMALL, {"kind": "gelu"}] + HEAD,
     "gelu_tanh": [FIRST_SMALL, {"kind": "gelu_tanh"}] + HEAD,
+    "silu": [FIRST_SMALL, {"kind": "silu"}] + HEAD,
     "leaky_relu": [FIRST_SMALL, {"kind": "leaky_relu", "slope": 0.125}] + HEAD,
     "batchnorm": [FIRST_SMALL, {"kind": "batchnorm", "eps": 0.0009765625, "momentum": 0.25}] + HEAD,
     # A dropout counts the layers before it.
     "dropout": [FIRST_SMALL, {"kind": "dropout", "p": 0.25, "before": 1}, {"kind": "flatten"}, {"kind": "dropout", "p": 0.5, "before": 3}, HEAD[1]],
     "globalavgpool": [FIRST, {"kind": "globalavgpool"}] + HEAD,
     "add": [FIRST_SMALL, {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "add", "input": ["conv1", "conv2"]}] + HEAD,
+    "multiply": [FIRST_SMALL, {"kind": "conv2d", "filters": 5, "kernel": 3, "pad": 1}, {"kind": "silu"}, {"kind": "multiply", "input": ["conv1", "silu1"]}] + HEAD,
     "concat": [FIRST_SMALL, {"kind": "conv2d", "filters": 3, "kernel": 3, "pad": 1}, {"kind": "concat", "input": ["conv1", "conv2"]}] + HEAD,
     # Of sequences of tokens, see TOKENS.
     "embedding": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 13}, {"kind": "relu"}, {"kind": "dense", "outputs": CLASSES}],
@@ -210,6 +212,7 @@ APPLY = {
     "sigmoid": lambda l, x, w: F.sigmoid(x),
     "gelu": lambda l, x, w: F.gelu(x),
     "gelu_tanh": lambda l, x, w: F.gelu(x, approximate="tanh"),
+    "silu": lambda l, x, w: F.silu(x),
     "leaky_relu": lambda l, x, w: F.leaky_relu(x, l["slope"]),
     "batchnorm": lambda l, x, w: F.batch_norm(x, w[2], w[3], w[0], w[1], TRAINING[0], l.get("momentum", 0.1), l.get("eps", 1e-5)),
     "dropout": dropout,
@@ -217,6 +220,7 @@ APPLY = {
     "embedding": lambda l, x, w: F.embedding(x, w[0]),
     "positions": lambda l, x, w: x + w[0],
     "add": lambda l, x, w: sum(x[1:], x[0]),
+    "multiply": lambda l, x, w: x[0] * x[1],
     "concat": lambda l, x, w: torch.cat(x, 1),
 }
 TRAINING = [False]  # whether a batch normalisation is by the batch, and changes its running statistics
@@ -235,7 +239,7 @@ def named(layers):
 def inputs(layer, values):
     """What a layer reads, of the values so far by name."""
     x = [values[name] for name in layer.get("input", [list(values)[-1]])]
-    return x if layer["kind"] in ("add", "concat") else x[0]
+    return x if layer["kind"] in ("add", "concat", "multiply") else x[0]
 
 
 def apply(layer, name, x, params):

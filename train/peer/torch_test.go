@@ -101,8 +101,13 @@ kind = "flatten"
 [[layer]]
 kind = "gelu_tanh"
 [[layer]]
+kind = "silu"
+[[layer]]
+kind = "multiply"
+input = ["gelu_tanh1", "silu1"]
+[[layer]]
 kind = "concat"
-input = ["sigmoid1", "gelu_tanh1"]
+input = ["sigmoid1", "multiply1"]
 [[layer]]
 kind = "dense"
 outputs = 5

@@ -30,6 +30,7 @@ var elementwiseLoops = []struct {
 	{"relu", "replaces what is not positive by 0, NaN excepted.", []string{"y", "MASK", "x"}, (*runLoop).reluConstants, (*runLoop).relu},
 	{"reluGradient", "passes what the mask allows.", []string{"dx", "dy", "MASK"}, (*runLoop).reluConstants, (*runLoop).reluGradient},
 	{"add", "adds src to dst.", []string{"dst", "src"}, nil, (*runLoop).add},
+	{"multiply", "multiplies two runs.", []string{"y", "a", "b"}, nil, (*runLoop).multiply},
 	{"divideBytes", "divides bytes.", []string{"y", "BYTES"}, (*runLoop).divideConstants, (*runLoop).divideBytes},
 	{"sgd", "makes a step of stochastic gradient descent.", []string{"w", "g", "v"}, (*runLoop).sgdConstants, (*runLoop).sgd},
 	{"adam", "makes a step of Adam.", []string{"w", "g", "m", "v"}, (*runLoop).adamConstants, (*runLoop).adam},
@@ -164,6 +165,13 @@ func (l *runLoop) add(masked bool) {
 	l.get(masked, "src", l.v(1))
 	l.plus(l.v(0), l.v(1), l.v(0))
 	l.put(masked, l.v(0), "dst")
+}
+
+func (l *runLoop) multiply(masked bool) {
+	l.get(masked, "a", l.v(0))
+	l.get(masked, "b", l.v(1))
+	l.times(l.v(0), l.v(1), l.v(0))
+	l.put(masked, l.v(0), "y")
 }
 
 func (l *runLoop) divideConstants() { l.scalars(8, 1) }

@@ -18,6 +18,7 @@ var functions = []struct {
 	{"sigmoid", (*functionLoop).sigmoid, (*functionLoop).sigmoidGradient},
 	{"gelu", (*functionLoop).gelu, (*functionLoop).geluGradient},
 	{"geluTanh", (*functionLoop).geluTanh, (*functionLoop).geluTanhGradient},
+	{"silu", (*functionLoop).silu, (*functionLoop).siluGradient},
 	{"leakyReLU", (*functionLoop).leakyReLU, (*functionLoop).leakyReLUGradient},
 }
 
@@ -197,6 +198,22 @@ func (l *functionLoop) geluTanhGradient() {
 	l.VMULPD(s, rest, rest)
 	l.VMULPD(x, rest, rest)
 	l.VFMADD231PD(rest, square, s)
+	l.VMULPD(s, dy, x)
+}
+
+func (l *functionLoop) silu() {
+	l.sigmoidOf(l.v(2), l.v(8))
+	l.VMULPD(l.v(8), l.v(2), l.v(2))
+}
+
+// siluGradient is s + x·s·(1-s).
+func (l *functionLoop) siluGradient() {
+	x, dy, s, rest := l.v(2), l.v(3), l.v(8), l.v(10)
+	l.sigmoidOf(x, s)
+	l.load(one, rest)
+	l.VSUBPD(s, rest, rest)
+	l.VMULPD(s, rest, rest)
+	l.VFMADD231PD(x, rest, s)
 	l.VMULPD(s, dy, x)
 }
 

@@ -92,9 +92,11 @@ LAYERS = {
     "sigmoid": lambda form, s, w, x: jax.nn.sigmoid(x),
     "gelu": lambda form, s, w, x: jax.nn.gelu(x, approximate=False),
     "gelu_tanh": lambda form, s, w, x: jax.nn.gelu(x, approximate=True),
+    "silu": lambda form, s, w, x: jax.nn.silu(x),
     "leaky_relu": lambda form, s, w, x: jax.nn.leaky_relu(x, s["Setting"]),
     "globalavgpool": lambda form, s, w, x: x.mean([form.images.index("H"), form.images.index("W")], keepdims=True),
     "add": lambda form, s, w, *x: sum(x[1:], x[0]),
+    "multiply": lambda form, s, w, x, y: x * y,
     "concat": lambda form, s, w, *x: jnp.concatenate(x, form.channels if x[0].ndim == 4 else 1),
 }
 

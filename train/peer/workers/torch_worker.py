@@ -55,6 +55,11 @@ class Add(nn.Module):
         return sum(others, first)
 
 
+class Multiply(nn.Module):
+    def forward(self, first, second):
+        return first * second
+
+
 class Concat(nn.Module):
     def forward(self, *inputs):
         return torch.cat(inputs, 1)
@@ -73,9 +78,11 @@ LAYERS = {
     "sigmoid": lambda s, inputs: nn.Sigmoid(),
     "gelu": lambda s, inputs: nn.GELU(),
     "gelu_tanh": lambda s, inputs: nn.GELU(approximate="tanh"),
+    "silu": lambda s, inputs: nn.SiLU(),
     "leaky_relu": lambda s, inputs: nn.LeakyReLU(s["Setting"]),
     "globalavgpool": lambda s, inputs: nn.AdaptiveAvgPool2d(1),
     "add": lambda s, inputs: Add(),
+    "multiply": lambda s, inputs: Multiply(),
     "concat": lambda s, inputs: Concat(),
 }
 
