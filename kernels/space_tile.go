@@ -31,17 +31,33 @@ type Loop struct {
 // Cuttable reports whether the operation may be cut along a dimension of the written operand. Then
 // each other operand that must be written has the same dimension.
 func (p *Space) Cuttable(dim int) bool {
-	text := p.text(0, dim)
-	if p.isWhole(text) || p.inBlocks(text) {
+	along := p.cutOf(0, dim)
+	if p.isWhole(along) || p.inBlocks(along) || p.WholeBlocks(dim) && p.extent(along) == 1 {
 		return false
 	}
 	for i := range p.kernel.Operands[:p.kernel.required()] {
 		o := &p.kernel.Operands[i]
-		if o.writes() && !slices.ContainsFunc(p.dims(i), func(d int) bool { return p.text(i, d) == text }) {
+		if o.writes() && !slices.ContainsFunc(p.dims(i), func(d int) bool { return p.cutOf(i, d) == along }) {
 			return false
 		}
 	}
 	return true
+}
+
+// cutOf is what a cut along a dimension of an operand cuts: the loop over its blocks, if tiles have whole ones, or else the
+// index.
+func (p *Space) cutOf(i, dim int) string {
+	if x := p.index(i, dim); p.wholeBlocks(x) {
+		return x.Block
+	}
+	return p.text(i, dim)
+}
+
+// WholeBlocks reports whether tiles have whole blocks of a dimension of the written operand, such as the heads of an attention.
+func (p *Space) WholeBlocks(dim int) bool { return p.wholeBlocks(p.index(0, dim)) }
+
+func (p *Space) wholeBlocks(x *Subscript) bool {
+	return x != nil && x.Block != "" && p.isWhole(x.Terms[0].Loop)
 }
 
 // Summed lists the loops that the written operand does not have.

@@ -120,6 +120,7 @@ var table = stated(slices.Concat([]Kernel{
 	globalavgpool, globalavgpoolDx,
 	moments, batchNorm, batchNormSums, batchNormGate, batchNormDx,
 	batchNormStats, batchNormRunning, batchNormFold, batchNormDw,
+	layerNorm, layerNormDx, layerNormDw,
 	dropoutKeys, dropout,
 	embedding, embeddingDw, positions, positionsDw,
 	softmaxXent, softmaxXentEval,

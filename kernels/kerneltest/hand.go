@@ -51,7 +51,7 @@ var nan, inf = math.NaN(), math.Inf(1)
 
 // HandCases has one at least for every operation that computes, and for each of its attributes. All numbers are exact in
 // float32.
-func HandCases() []HandCase { return slices.Concat(handCases, normCases(), dropCases()) }
+func HandCases() []HandCase { return slices.Concat(handCases, normCases(), dropCases(), rowCases()) }
 
 var depthwise = dag.Params{{Name: "dilation", Value: 2}, {Name: "groups", Value: 2}}
 
