@@ -28,6 +28,7 @@ type Side struct {
 	Extent int
 	// Block says that a tile has some of one block of this extent, or whole ones.
 	Block    int
+	Whole    bool // a tile has no part of a block
 	Summed   bool // the result does not have it
 	Cuttable bool
 }
@@ -53,6 +54,8 @@ func (s *Side) size(cut *Cut) int {
 		return s.Extent
 	case size >= s.Block:
 		return size / s.Block * s.Block
+	case s.Whole:
+		return s.Block
 	default:
 		return size
 	}

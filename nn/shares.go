@@ -118,8 +118,13 @@ func (l *lowerer) shareSides(layer string, sides []side) {
 // share gives devices equal shares of a side. The numbers of the devices are that far apart.
 func (s *side) share(n, apart int) {
 	s.shares = nil
+	unit := 1
+	if s.whole {
+		unit = s.block
+	}
 	for k := range n {
-		s.shares = append(s.shares, dag.Part{Range: dag.ShareOf(k, s.extent, n), Device: k * apart})
+		r := dag.ShareOf(k, s.extent/unit, n)
+		s.shares = append(s.shares, dag.Part{Range: dag.Range{Lo: r.Lo * unit, Hi: r.Hi * unit}, Device: k * apart})
 	}
 }
 

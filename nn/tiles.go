@@ -42,6 +42,7 @@ type side struct {
 	extent, size int
 	cuttable     bool
 	block        int        // a part has some of one block of this extent, or whole ones
+	whole        bool       // a part has no part of a block
 	shares       []dag.Part // of devices, whose numbers add up over all sides; nil means that one device has all
 
 	positions int  // of samples: how many of each the dimension counts; 0 is one
@@ -67,6 +68,9 @@ func (s *side) resize(cut *dag.Cut) {
 		s.size = clip(*cut.Of(s.along), s.extent)
 		if s.shares != nil {
 			s.size = min(s.size, slices.MaxFunc(s.shares, func(a, b dag.Part) int { return a.Len() - b.Len() }).Len())
+		}
+		if s.whole {
+			s.size = max(s.size, s.block)
 		}
 	}
 }
@@ -183,7 +187,7 @@ func (l *lowerer) sidesOf(layer string, space *kernels.Space, cut *dag.Cut, oper
 		}
 		s.cuttable, s.size, s.block = can, s.extent, s.extent
 		if s.dim >= 0 && s.positions == 0 {
-			s.block = space.Block(s.dim)
+			s.block, s.whole = space.Block(s.dim), space.WholeBlocks(s.dim)
 		}
 		sides = append(sides, s)
 	}

@@ -374,7 +374,11 @@ func (s *side) sizes() (all []int) {
 		}
 		return all
 	}
-	for _, n := range []int{1, ceilDiv(s.block, 2), s.block, ceilDiv(s.extent, 2)} {
+	inBlock := []int{1, ceilDiv(s.block, 2)}
+	if s.whole {
+		inBlock = nil
+	}
+	for _, n := range append(inBlock, s.block, ceilDiv(s.extent, 2)) {
 		if n < s.extent && !slices.Contains(all, n) {
 			all = append(all, n)
 		}

@@ -253,7 +253,11 @@ func (d *drawing) extent(loop string) int {
 	e, ok := d.extents[loop]
 	if !ok {
 		e = d.next()
-		switch loop {
+		switch param := d.sizes[loop]; loop {
+		case "g":
+			e = int(d.param(param))
+		case "e": // features of the heads of queries that share a head of keys
+			e = d.extent("d") * int(d.param("group"))
 		case d.wide:
 			e += wider
 		case "hyper": // with the factor of a clipped gradient, or without
