@@ -29,6 +29,7 @@ type Side struct {
 	// Block says that a tile has some of one block of this extent, or whole ones.
 	Block    int
 	Whole    bool // a tile has no part of a block
+	Of       int  // the extent that the cut of the layer is for, if the side is a part of it; else 0
 	Summed   bool // the result does not have it
 	Cuttable bool
 }
@@ -49,7 +50,11 @@ type Fused struct {
 
 // size is the extent of the parts of a side but the last one of a block.
 func (s *Side) size(cut *Cut) int {
-	switch size := *cut.Of(s.Along); {
+	size := *cut.Of(s.Along)
+	if s.Of > 0 && size > 0 {
+		size = ceilDiv(s.Extent, ceilDiv(s.Of, size))
+	}
+	switch {
 	case !s.Cuttable || size <= 0 || size >= s.Extent:
 		return s.Extent
 	case size >= s.Block:

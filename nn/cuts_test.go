@@ -68,6 +68,9 @@ func cutCases() []cutCase {
 		{"concatenation of sequences", 3, []int{7, 11}, []nn.Layer{layers.Dense{Outputs: 5}, layers.Dense{Outputs: 2}, nn.Of(layers.Concat{}, "fc1", "fc2")}, []string{"fc2", "concat1"}},
 		{"embedding", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}}, []string{"embed1"}},
 		{"positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.Positions{}}, []string{"positions1"}},
+		{"normalised positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.LayerNorm{}, layers.RMSNorm{}}, []string{"ln1", "rms1"}},
+		{"attention", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 30}, layers.Attention{Heads: 6, KeyHeads: 2, Causal: true}}, []string{"attn1"}},
+		{"attention to both sides", 2, []int{5}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 27}, layers.Rotary{Heads: 4, Width: 6}, layers.Attention{Heads: 3, Window: 2}}, []string{"rotary1", "attn1"}},
 		{"fused dense layers", 5, []int{13}, []nn.Layer{layers.Dense{Outputs: 11}, layers.ReLU{}, layers.Dense{Outputs: 7}, layers.ReLU{}, layers.Dense{Outputs: 3}}, []string{"fc1", "fc2"}},
 	}
 	for _, f := range kernels.Functions() {
@@ -224,7 +227,7 @@ func isTracked(m *nn.Model) bool {
 func isExact(m *nn.Model) bool {
 	return !slices.ContainsFunc(m.Stages, func(s nn.Stage) bool {
 		switch l := s.Layer.(type) {
-		case layers.GlobalAvgPool, layers.BatchNorm, layers.Dropout:
+		case layers.GlobalAvgPool, layers.BatchNorm, layers.Dropout, layers.LayerNorm, layers.RMSNorm, layers.Attention, layers.Rotary:
 			return true
 		case layers.AvgPool:
 			return l.Size != 2

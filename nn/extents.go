@@ -53,7 +53,7 @@ func (l *lowerer) noteExtents(n *Node, pass dag.Pass, sides []side) {
 		if !s.cuttable {
 			continue
 		}
-		*of.Of(s.along) = max(*of.Of(s.along), s.extent)
+		*of.Of(s.along) = max(*of.Of(s.along), s.extent, s.of)
 		if s.dim < 0 {
 			terms *= s.extent
 		}

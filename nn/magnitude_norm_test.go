@@ -3,6 +3,7 @@ package nn_test
 import (
 	"cmp"
 	"math"
+	"slices"
 	"testing"
 
 	"dahl/dag"
@@ -146,15 +147,71 @@ func normsOf(t testing.TB, m *nn.Model, in *interpreter, batch, samples int, ind
 			continue
 		}
 		if run == nil {
-			run = newInterpreter(t, mustLower(t, m, nn.LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Unfused: true}), map[string][]uint64{})
-			copy(run.bytes("data.train.images"), in.bytes("data.train.images"))
-			copy(run.ints("data.train.labels"), in.ints("data.train.labels"))
-			for _, p := range m.Parameters() {
-				run.setFloats(p.Name, in.floats(p.Name))
-			}
-			run.step(index, 0, 1)
+			_, run = runAgain(t, m, in, batch, samples, index)
 		}
 		norms[m.Stages[i].Name] = magnitudeNormOf(m, i, run, cmp.Or(b.Eps, 1e-5))
 	}
 	return norms
+}
+
+// runAgain is a step in float64, of layers by themselves, with the weights and data of an interpreter.
+func runAgain(t testing.TB, m *nn.Model, in *interpreter, batch, samples int, index []int32) (*dag.Graph, *interpreter) {
+	t.Helper()
+	opt := nn.LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Unfused: true, Optimizer: keepsGradients}
+	if m.Vocabulary() > 0 {
+		opt.SampleType = dag.Int32
+	}
+	g := mustLower(t, m, opt)
+	run := newInterpreter(t, g, map[string][]uint64{})
+	copy(run.bytes("data.train.images"), in.bytes("data.train.images"))
+	copy(run.ints("data.train.labels"), in.ints("data.train.labels"))
+	for _, p := range m.Parameters() {
+		run.setFloats(p.Name, in.floats(p.Name))
+	}
+	run.step(index, 0, 1)
+	return g, run
+}
+
+// hasQuotients reports whether a layer of the network divides by what it has computed: a root, or a sum of exponentials.
+func hasQuotients(m *nn.Model) bool {
+	return slices.ContainsFunc(m.Stages, func(s nn.Stage) bool {
+		switch s.Layer.(type) {
+		case layers.LayerNorm, layers.RMSNorm, layers.Attention, layers.Rotary:
+			return true
+		}
+		return false
+	})
+}
+
+// conditionOf is bounds for such a network, in which errors grow by quotients of its values, too. M of a buffer is its greatest value in a step in
+// float64, and K stands for the number of terms of a value times the condition of the network. The networks of the tests have
+// some hundred terms and conditions below 30.
+func conditionOf(t testing.TB, m *nn.Model, in *interpreter, batch, samples int, index []int32, real dag.DType) *magnitudes {
+	t.Helper()
+	g, run := runAgain(t, m, in, batch, samples, index)
+	b := &magnitudes{m: map[string][]float64{}, k: 1 << 12, eps: 0x1p-53}
+	if real == dag.Float32 {
+		b.eps = 0x1p-24
+	}
+	note := func(name string, values []float64) {
+		most := 0.0
+		for _, v := range values {
+			most = max(most, math.Abs(v))
+		}
+		b.m[name] = slices.Repeat([]float64{most}, len(values))
+	}
+	for i := range g.Buffers {
+		if buf := &g.Buffers[i]; buf.Type == dag.Float64 && buf.Role != dag.Input {
+			note(buf.Name, run.floats(buf.Name))
+		}
+	}
+	for i := range m.Stages {
+		for _, prefix := range []string{"", "grad."} {
+			name := prefix + m.Stages[i].Name + ".out"
+			if values := run.ofStage(m, i, name); values != nil {
+				note(name, values)
+			}
+		}
+	}
+	return b
 }

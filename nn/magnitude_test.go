@@ -57,6 +57,9 @@ func (b *magnitudes) bound(buffer string, i int) float64 { return b.k * b.eps * 
 // an interpreter holds.
 func magnitudesOf(t testing.TB, m *nn.Model, in *interpreter, batch, samples int, index []int32, real dag.DType) *magnitudes {
 	t.Helper()
+	if hasQuotients(m) {
+		return conditionOf(t, m, in, batch, samples, index, real)
+	}
 	abs, curves, scale, k := absoluteModel(t, m, batch)
 	g := mustLower(t, abs, nn.LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Optimizer: keepsGradients, Unfused: true})
 	norms := normsOf(t, m, in, batch, samples, index)

@@ -89,7 +89,7 @@ func wholeOf(sides []side) (ranges []dag.Range) {
 func (o *noted) describe() (all []dag.Side) {
 	for i := range o.sides {
 		s := &o.sides[i]
-		all = append(all, dag.Side{Along: s.along, Pass: o.passOf(s.along), Extent: s.extent, Block: s.block, Whole: s.whole, Summed: s.dim < 0, Cuttable: s.cuttable})
+		all = append(all, dag.Side{Along: s.along, Pass: o.passOf(s.along), Extent: s.extent, Block: s.block, Whole: s.whole, Of: s.of, Summed: s.dim < 0, Cuttable: s.cuttable})
 	}
 	return all
 }

@@ -16,7 +16,20 @@ type Operand struct {
 	dag.Region
 	axes      []dag.Dimension // the dimension of the layer behind each dimension of the region
 	parameter bool            // it is a parameter, or the gradient of one, to which tasks add
+	of        int             // the extent of the last dimension of which the region has a part. 0 means that it has all.
 	positions int             // of a sample, which its first dimension counts with the samples. 0 means that it counts samples alone.
+}
+
+// Part is some of the last dimension of an operand. It is cut into as many parts as all of the dimension would be.
+func (n *Node) Part(o Operand, r dag.Range) Operand {
+	shape := n.l.shapeOf(o)
+	last := len(shape) - 1
+	if o.Box = slices.Clone(o.Box); o.Box == nil {
+		o.Box = dag.Whole(shape)
+	}
+	o.Box[last] = dag.Range{Lo: o.Box[last].Lo + r.Lo, Hi: o.Box[last].Lo + r.Hi}
+	o.of = shape[last]
+	return o
 }
 
 // NoAxis stands for a dimension of an operand along which no layer is cut.
@@ -43,6 +56,7 @@ type side struct {
 	cuttable     bool
 	block        int        // a part has some of one block of this extent, or whole ones
 	whole        bool       // a part has no part of a block
+	of           int        // the extent that the layer's cut is for, if the side is a part of it; else 0
 	shares       []dag.Part // of devices, whose numbers add up over all sides; nil means that one device has all
 
 	positions int  // of samples: how many of each the dimension counts; 0 is one
@@ -65,7 +79,10 @@ func (s *side) isCut() bool { return s.size < s.extent }
 // resize gives the tiles of a side their size by a cut.
 func (s *side) resize(cut *dag.Cut) {
 	if s.cuttable {
-		s.size = clip(*cut.Of(s.along), s.extent)
+		s.size = clip(*cut.Of(s.along), max(s.extent, s.of))
+		if s.of > 0 {
+			s.size = ceilDiv(s.extent, ceilDiv(s.of, s.size))
+		}
 		if s.shares != nil {
 			s.size = min(s.size, slices.MaxFunc(s.shares, func(a, b dag.Part) int { return a.Len() - b.Len() }).Len())
 		}
@@ -193,7 +210,11 @@ func (l *lowerer) sidesOf(layer string, space *kernels.Space, cut *dag.Cut, oper
 	}
 	for dim, along := range written.axes {
 		if along != NoAxis {
-			add(side{along: along, dim: dim, extent: shape[dim]}, space.Cuttable(dim))
+			s := side{along: along, dim: dim, extent: shape[dim]}
+			if dim == len(shape)-1 {
+				s.of = written.of
+			}
+			add(s, space.Cuttable(dim))
 		}
 	}
 	reduced := space.Reduced()

@@ -169,6 +169,42 @@ func All() []Info {
 			New: func(Settings) nn.Layer { return Add{} },
 		},
 		{
+			Kind: "layernorm", Doc: "features of each position less their mean, by their deviation, times a weight, plus a bias",
+			Keys: []Key{
+				{Name: "eps", Min: 1e-12, Max: 1, Default: defaultEps, Fraction: true, Doc: "added to the variance"},
+				{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias is added"},
+			},
+			New: func(s Settings) nn.Layer { return LayerNorm{Eps: s["eps"], NoBias: s["bias"] == 0} },
+		},
+		{
+			Kind: "rmsnorm", Doc: "features of each position by their root mean square, times a weight",
+			Keys: []Key{{Name: "eps", Min: 1e-12, Max: 1, Default: defaultEps, Fraction: true, Doc: "added to the mean square"}},
+			New:  func(s Settings) nn.Layer { return RMSNorm{Eps: s["eps"]} },
+		},
+		{
+			Kind: "attention", Doc: "softmax(q·kᵀ/√D)·v among positions; the input has all queries, then keys, then values",
+			Keys: []Key{
+				{Name: "heads", Min: 1, Max: MaxExtent, Needed: true, Doc: "of queries"},
+				{Name: "key_heads", Min: 0, Max: MaxExtent, Default: 0, Doc: "of keys and values, a divisor of heads; 0: heads"},
+				{Name: "causal", Max: 1, Default: 0, Flag: true, Doc: "whether a position sees itself and those before it, and not those behind"},
+				{Name: "window", Min: 0, Max: MaxExtent, Default: 0, Doc: "how many positions a position sees to a side, itself among them; 0: all"},
+			},
+			New: func(s Settings) nn.Layer {
+				return Attention{Heads: s.count("heads"), KeyHeads: s.count("key_heads"), Causal: s["causal"] == 1, Window: s.count("window")}
+			},
+		},
+		{
+			Kind: "rotary", Doc: "the first heads turned by angles that grow with the position, the rest as it is",
+			Keys: []Key{
+				{Name: "heads", Min: 1, Max: MaxExtent, Needed: true, Doc: "that are turned: queries and keys"},
+				{Name: "width", Min: 2, Max: MaxExtent, Needed: true, Doc: "features of a head, an even number"},
+				{Name: "base", Min: 1, Max: MaxExtent, Default: defaultBase, Fraction: true, Doc: "of the powers that divide the angles"},
+			},
+			New: func(s Settings) nn.Layer {
+				return Rotary{Heads: s.count("heads"), Width: s.count("width"), Base: s["base"]}
+			},
+		},
+		{
 			Kind: "multiply", Doc: "product of two inputs of one shape, element by element",
 			New: func(Settings) nn.Layer { return Multiply{} },
 		},

@@ -58,6 +58,19 @@ LAYERS = {
     # Of sequences of tokens, see TOKENS.
     "embedding": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 13}, {"kind": "relu"}, {"kind": "dense", "outputs": CLASSES}],
     "positions": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "positions"}, {"kind": "dense", "outputs": CLASSES}],
+    "layernorm": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "layernorm"}, {"kind": "dense", "outputs": CLASSES}],
+    "rmsnorm": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "rmsnorm"}, {"kind": "dense", "outputs": CLASSES}],
+    "attention": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 30}, {"kind": "attention", "heads": 6, "key_heads": 2, "causal": 1}, {"kind": "dense", "outputs": CLASSES}],
+    "attention of all": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 27}, {"kind": "attention", "heads": 3}, {"kind": "dense", "outputs": CLASSES}],
+    "attention of some": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 18}, {"kind": "attention", "heads": 2, "causal": 1, "window": 3}, {"kind": "dense", "outputs": CLASSES}],
+    "rotary": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 24}, {"kind": "rotary", "heads": 4, "width": 4},
+               {"kind": "attention", "heads": 2}, {"kind": "dense", "outputs": CLASSES}],
+    # A block of a transformer, with a SwiGLU.
+    "transformer": [{"kind": "embedding", "tokens": 11, "width": 6}, {"kind": "rmsnorm"}, {"kind": "dense", "outputs": 30}, {"kind": "rotary", "heads": 4, "width": 6},
+                    {"kind": "attention", "heads": 3, "key_heads": 1, "causal": 1}, {"kind": "dense", "outputs": 6}, {"kind": "add", "input": ["embed1", "fc2"]},
+                    {"kind": "layernorm"}, {"kind": "dense", "outputs": 13}, {"kind": "dense", "outputs": 13, "input": ["ln1"]}, {"kind": "silu"},
+                    {"kind": "multiply", "input": ["fc3", "silu1"]}, {"kind": "dense", "outputs": 6}, {"kind": "add", "input": ["add1", "fc5"]},
+                    {"kind": "dense", "outputs": CLASSES}],
     # Pooling with padding, after a convolution with which it would be fused without.
     "padded": [FIRST, {"kind": "relu"}, {"kind": "maxpool", "size": 3, "stride": 2, "pad": 1}, {"kind": "avgpool", "size": 2, "stride": 1, "pad": 1}] + HEAD,
     # Windows and paddings that differ between rows and columns, of convolutions and poolings, and from side to side.
@@ -121,7 +134,7 @@ LAYERS = {
 }
 
 # Networks of sequences of POSITIONS tokens below a number, with a label at each position.
-TOKENS = {"embedding": 11, "positions": 11}
+TOKENS = {"embedding": 11, "positions": 11, "layernorm": 11, "rmsnorm": 11, "attention": 11, "attention of all": 11, "attention of some": 11, "rotary": 11, "transformer": 11}
 POSITIONS = 7
 
 STATE = ["weight", "bias", "running_mean", "running_var"]
@@ -199,6 +212,28 @@ def dropout(l, x, w):
     return x * kept / (1 - l["p"])
 
 
+def attention(l, x, _):
+    """The function of PyTorch, on the parts of x, with the mask of a window."""
+    heads, keys = l["heads"], l.get("key_heads", 0) or l["heads"]
+    width, positions = x.shape[-1] // (heads + 2 * keys), x.shape[1]
+    q, k, v = (p.unflatten(-1, (-1, width)).transpose(1, 2) for p in x.split([heads * width, keys * width, keys * width], -1))
+    distance = torch.arange(positions)[:, None] - torch.arange(positions)[None, :]
+    side = l.get("window", 0) or positions
+    seen = (distance < side) & (distance > (-1 if l.get("causal", 0) else -side))
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
+    return y.transpose(1, 2).flatten(2)
+
+
+def rotary(l, x, _):
+    """Llama's: halves of a head are the parts of pairs."""
+    heads, width = l["heads"], l["width"]
+    angles = torch.arange(x.shape[1], dtype=x.dtype)[:, None] * 10000.0 ** (-torch.arange(0, width, 2, dtype=x.dtype) / width)
+    cos, sin = torch.cat([angles.cos()] * 2, -1)[:, None], torch.cat([angles.sin()] * 2, -1)[:, None]
+    turned = x[..., :heads * width].unflatten(-1, (heads, width))
+    half = torch.cat([-turned[..., width // 2:], turned[..., :width // 2]], -1)
+    return torch.cat([(turned * cos + half * sin).flatten(2), x[..., heads * width:]], -1)
+
+
 # What each kind of layer computes, by its settings l, its input x, a list of these where it takes
 # several, and w, its weight and bias.
 APPLY = {
@@ -221,10 +256,14 @@ APPLY = {
     "positions": lambda l, x, w: x + w[0],
     "add": lambda l, x, w: sum(x[1:], x[0]),
     "multiply": lambda l, x, w: x[0] * x[1],
+    "layernorm": lambda l, x, w: F.layer_norm(x, x.shape[-1:], *w),
+    "rmsnorm": lambda l, x, w: F.rms_norm(x, x.shape[-1:], w[0], 1e-5),
+    "attention": attention,
+    "rotary": rotary,
     "concat": lambda l, x, w: torch.cat(x, 1),
 }
 TRAINING = [False]  # whether a batch normalisation is by the batch, and changes its running statistics
-PREFIX = {"conv2d": "conv", "embedding": "embed", "dense": "fc", "batchnorm": "bn", "dropout": "drop", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
+PREFIX = {"conv2d": "conv", "embedding": "embed", "layernorm": "ln", "rmsnorm": "rms", "attention": "attn", "dense": "fc", "batchnorm": "bn", "dropout": "drop", "maxpool": "pool", "avgpool": "pool", "globalavgpool": "pool"}
 
 
 def named(layers):
@@ -262,6 +301,10 @@ def parameters(draw, layers, sample):
             w, b = weights(draw, layer["outputs"], x.shape[-1]), weights(draw, layer["outputs"])
         elif layer["kind"] == "embedding":
             w = weights(draw, layer["tokens"], layer["width"])
+        elif layer["kind"] == "layernorm":
+            w, b = weights(draw, x.shape[-1]), weights(draw, x.shape[-1])
+        elif layer["kind"] == "rmsnorm":
+            w = weights(draw, x.shape[-1])
         elif layer["kind"] == "positions":
             w = weights(draw, *x.shape[1:])
         elif layer["kind"] == "batchnorm":

@@ -45,11 +45,11 @@ func TestGradients(t *testing.T) {
 	for name, pass := range map[string][2]func(y []float64){
 		"layernorm": {
 			func(y []float64) {
-				called(table, "layernorm", nil, [][]int{of[0], of[1], of[0], of[2], of[2]}, y, k, x, weight, bias)
+				called(table, "own.layernorm", nil, [][]int{of[0], of[1], of[0], of[2], of[2]}, y, k, x, weight, bias)
 			},
 			func([]float64) {
-				called(table, "layernorm.dw", nil, [][]int{of[2], of[2], of[0], of[0], of[1]}, dw, db, dy, x, k)
-				called(table, "layernorm.dx", nil, [][]int{of[0], of[0], of[0], of[1], of[2]}, dx, dy, x, k, weight)
+				called(table, "own.layernorm.dw", nil, [][]int{of[2], of[2], of[0], of[0], of[1]}, dw, db, dy, x, k)
+				called(table, "own.layernorm.dx", nil, [][]int{of[0], of[0], of[0], of[1], of[2]}, dx, dy, x, k, weight)
 			}},
 		"batchnorm": {
 			func(y []float64) {
@@ -111,7 +111,7 @@ func TestCut(t *testing.T) {
 		of[i] = run.Weights()
 		tasks := 0
 		for _, task := range w.Program.Graphs[0].Tasks {
-			if task.Op == "layernorm" || task.Op == "layernorm.dw" || task.Op == "words.dw" {
+			if task.Op == "own.layernorm" || task.Op == "own.layernorm.dw" || task.Op == "words.dw" {
 				tasks++
 			}
 		}

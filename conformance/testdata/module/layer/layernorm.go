@@ -40,23 +40,23 @@ func (layerNorm) moments(n *nn.Node) nn.Operand {
 }
 
 func (l layerNorm) Forward(n *nn.Node) {
-	n.Tiles("layernorm", nil, n.Output(), l.moments(n), n.Input(0), n.Param(0), n.Param(1))
+	n.Tiles("own.layernorm", nil, n.Output(), l.moments(n), n.Input(0), n.Param(0), n.Param(1))
 }
 
 func (l layerNorm) Backward(n *nn.Node) {
-	n.Tiles("layernorm.dw", nil, n.ParamGrad(0), n.ParamGrad(1), n.OutputGrad(), n.Input(0), l.moments(n))
+	n.Tiles("own.layernorm.dw", nil, n.ParamGrad(0), n.ParamGrad(1), n.OutputGrad(), n.Input(0), l.moments(n))
 	if n.Needs(0) {
-		n.Tiles("layernorm.dx", nil, n.InputGrad(0), n.OutputGrad(), n.Input(0), l.moments(n), n.Param(0))
+		n.Tiles("own.layernorm.dx", nil, n.InputGrad(0), n.OutputGrad(), n.Input(0), l.moments(n), n.Param(0))
 	}
 }
 
 func (layerNorm) Kernels() []kernels.Kernel {
 	return []kernels.Kernel{
-		{Op: "layernorm", Whole: "d", PerPoint: 8, Variants: ref(normalise[float32], normalise[float64]), Operands: []kernels.Operand{
+		{Op: "own.layernorm", Whole: "d", PerPoint: 8, Variants: ref(normalise[float32], normalise[float64]), Operands: []kernels.Operand{
 			writes("y", "n t d"), writes("k", "n t 2"), reads("x", "n t d"), reads("weight", "d"), reads("bias", "d")}},
-		{Op: "layernorm.dw", PerPoint: 5, Variants: ref(normaliseDw[float32], normaliseDw[float64]), Operands: []kernels.Operand{
+		{Op: "own.layernorm.dw", PerPoint: 5, Variants: ref(normaliseDw[float32], normaliseDw[float64]), Operands: []kernels.Operand{
 			sums("dw", "d"), sums("db", "d"), reads("dy", "n t d"), reads("x", "n t d"), reads("k", "n t 2")}},
-		{Op: "layernorm.dx", Whole: "d", PerPoint: 8, Variants: ref(normaliseDx[float32], normaliseDx[float64]), Operands: []kernels.Operand{
+		{Op: "own.layernorm.dx", Whole: "d", PerPoint: 8, Variants: ref(normaliseDx[float32], normaliseDx[float64]), Operands: []kernels.Operand{
 			writes("dx", "n t d"), reads("dy", "n t d"), reads("x", "n t d"), reads("k", "n t 2"), reads("weight", "d")}},
 	}
 }

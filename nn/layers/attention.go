@@ -1,0 +1,106 @@
+package layers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/nn"
+)
+
+// Attention is scaled dot-product attention among the positions of a sequence. Its input has the queries of all heads, then the keys and then the
+// values, as a dense layer computes them: T×(Heads + 2·KeyHeads)·D. Its output is T×Heads·D. kernels/attention.go has the equations.
+type Attention struct {
+	Heads    int
+	KeyHeads int  // of keys and values, a divisor of Heads: as many heads of queries share each. Zero means Heads.
+	Causal   bool // whether a position sees itself and those before it, or all
+	Window   int  // of a position, at most so many to each side, itself among them. Zero means all.
+}
+
+// Kind implements [nn.Layer].
+func (Attention) Kind() string { return "attention" }
+
+// Prefix is how automatic names begin.
+func (Attention) Prefix() string { return "attn" }
+
+func (a Attention) keyHeads() int { return cmp.Or(a.KeyHeads, a.Heads) }
+
+// Output implements [nn.Layer].
+func (a Attention) Output(in [][]int) ([]int, error) {
+	shape, err := oneSequence(in, "positions that attend to each other")
+	if err != nil {
+		return nil, err
+	}
+	if a.Heads < 1 || a.KeyHeads < 0 || a.Heads%a.keyHeads() > 0 || a.Window < 0 {
+		return nil, fmt.Errorf("%d heads, %d of keys, window %d; want at least one head, and for each head of keys as many of queries", a.Heads, a.KeyHeads, a.Window)
+	}
+	all := a.Heads + 2*a.keyHeads()
+	if shape[1]%all > 0 {
+		return nil, fmt.Errorf("%d features for the queries, keys and values of %d heads; want a multiple of %d", shape[1], a.Heads, all)
+	}
+	return []int{shape[0], shape[1] / all * a.Heads}, nil
+}
+
+// Flops implements [nn.Layer]: two products for each pair of positions of which one sees the other.
+func (a Attention) Flops(_ [][]int, out []int) float64 {
+	window, past := a.window(out[0])
+	pairs := 0
+	for t := range out[0] {
+		pairs += min(out[0], t-past+window) - max(0, t-past)
+	}
+	return float64(pairs) * (4*float64(out[1]) + 10*float64(a.Heads))
+}
+
+// window is how many positions a position sees, and how many of these lie before it, as far as they are there.
+func (a Attention) window(positions int) (window, past int) {
+	side := positions
+	if a.Window > 0 {
+		side = min(side, a.Window)
+	}
+	if a.Causal {
+		return side, side - 1
+	}
+	return 2*side - 1, side - 1
+}
+
+func (a Attention) params(n *nn.Node) dag.Params {
+	window, past := a.window(n.Out[0])
+	var p dag.Params
+	if a.keyHeads() > 1 {
+		p = append(p, dag.Param{Name: "heads", Value: float64(a.keyHeads())})
+	}
+	if group := a.Heads / a.keyHeads(); group > 1 {
+		p = append(p, dag.Param{Name: "group", Value: float64(group)})
+	}
+	return append(p, dag.Param{Name: "window", Value: float64(window)}, dag.Param{Name: "past", Value: float64(past)})
+}
+
+// parts are queries, keys and values.
+func (a Attention) parts(n *nn.Node, of nn.Operand) []nn.Operand {
+	queries := n.Out[1]
+	keys := queries / a.Heads * a.keyHeads()
+	return []nn.Operand{
+		n.Part(of, dag.Range{Hi: queries}),
+		n.Part(of, dag.Range{Lo: queries, Hi: queries + keys}),
+		n.Part(of, dag.Range{Lo: queries + keys, Hi: queries + 2*keys}),
+	}
+}
+
+// byQuery is a buffer of a number for each head of each position.
+func (a Attention) byQuery(n *nn.Node, name string) nn.Operand {
+	return n.Buffer(dag.Buffer{Name: name, Shape: []int{n.Samples(), a.Heads, n.Out[0]}, Type: n.Type()})
+}
+
+// Forward implements [nn.Layer].
+func (a Attention) Forward(n *nn.Node) {
+	n.Tiles("attention", a.params(n), slices.Concat([]nn.Operand{n.Output(), a.byQuery(n, n.Name+".log")}, a.parts(n, n.Input(0)))...)
+}
+
+// Backward implements [nn.Layer].
+func (a Attention) Backward(n *nn.Node) {
+	x, dx := a.parts(n, n.Input(0)), a.parts(n, n.InputGrad(0))
+	log, along := a.byQuery(n, n.Name+".log"), a.byQuery(n, "grad."+n.Name+".along")
+	n.Step(".queries", "attention.dq", a.params(n), dx[0], along, n.OutputGrad(), n.Output(), x[0], x[1], x[2], log)
+	n.Step(".keys", "attention.dkv", a.params(n), dx[1], dx[2], n.OutputGrad(), x[0], x[1], x[2], log, along)
+}
