@@ -79,6 +79,33 @@ def avgpool(form, s, w, x):
     return pooled(form, s, x, 0.0, lax.add) / (rows[0] * columns[0])
 
 
+def rownorm(form, s, w, x, center):
+    x = x - x.mean(-1, keepdims=True) if center else x
+    y = x / jnp.sqrt((x * x).mean(-1, keepdims=True) + (s["Eps"] or 1e-5)) * w["weight"]
+    return y + w["bias"] if "bias" in w else y
+
+
+def attention(form, s, w, x):
+    heads, keys = s["Heads"], s["KeyHeads"] or s["Heads"]
+    width, positions = x.shape[-1] // (heads + 2 * keys), x.shape[1]
+    q, k, v = (p.reshape(p.shape[:2] + (-1, width)) for p in jnp.split(x, [heads * width, (heads + keys) * width], -1))
+    k, v = (jnp.repeat(p, heads // keys, 2) for p in (k, v))
+    at = jnp.arange(positions)
+    distance, side = at[:, None] - at[None, :], s["Window"] or positions
+    seen = (distance < side) & (distance > (-1 if s["Causal"] else -side))
+    scores = jnp.where(seen, jnp.einsum("nthd,nshd->nhts", q, k) / width ** 0.5, -jnp.inf)
+    return jnp.einsum("nhts,nshd->nthd", jax.nn.softmax(scores, -1), v).reshape(x.shape[:2] + (-1,))
+
+
+def rotary(form, s, w, x):
+    heads, width = s["Heads"], s["Width"]
+    angles = jnp.arange(x.shape[1])[:, None] * (s["Base"] or 10000.0) ** (-jnp.arange(0, width, 2) / width)
+    cos, sin = (jnp.concatenate([a, a], -1)[:, None].astype(x.dtype) for a in (jnp.cos(angles), jnp.sin(angles)))
+    turned = x[..., :heads * width].reshape(x.shape[:2] + (heads, width))
+    other = jnp.concatenate([-turned[..., width // 2:], turned[..., :width // 2]], -1)
+    return jnp.concatenate([(turned * cos + other * sin).reshape(x.shape[:2] + (-1,)), x[..., heads * width:]], -1)
+
+
 # What each kind of layer computes, by its settings s, its parameters w and what it reads.
 LAYERS = {
     "batchnorm": batchnorm,
@@ -96,6 +123,10 @@ LAYERS = {
     "leaky_relu": lambda form, s, w, x: jax.nn.leaky_relu(x, s["Setting"]),
     "globalavgpool": lambda form, s, w, x: x.mean([form.images.index("H"), form.images.index("W")], keepdims=True),
     "add": lambda form, s, w, *x: sum(x[1:], x[0]),
+    "layernorm": lambda form, s, w, x: rownorm(form, s, w, x, True),
+    "rmsnorm": lambda form, s, w, x: rownorm(form, s, w, x, False),
+    "attention": attention,
+    "rotary": rotary,
     "multiply": lambda form, s, w, x, y: x * y,
     "concat": lambda form, s, w, *x: jnp.concatenate(x, form.channels if x[0].ndim == 4 else 1),
 }

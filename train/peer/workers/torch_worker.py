@@ -55,6 +55,38 @@ class Add(nn.Module):
         return sum(others, first)
 
 
+class Attention(nn.Module):
+    """Queries, keys and values of all heads lie behind each other; a position sees a window of positions."""
+
+    def __init__(self, s):
+        super().__init__()
+        self.heads, self.keys, self.causal, self.window = s["Heads"], s["KeyHeads"] or s["Heads"], s["Causal"], s["Window"]
+
+    def forward(self, x):
+        width = x.shape[-1] // (self.heads + 2 * self.keys)
+        parts = x.split([self.heads * width, self.keys * width, self.keys * width], -1)
+        q, k, v = (p.unflatten(-1, (-1, width)).transpose(1, 2) for p in parts)
+        at = torch.arange(x.shape[1], device=x.device)
+        distance, side = at[:, None] - at[None, :], self.window or x.shape[1]
+        seen = None if self.causal and not self.window else (distance < side) & (distance > (-1 if self.causal else -side))
+        y = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=seen is None, enable_gqa=True)
+        return y.transpose(1, 2).flatten(2)
+
+
+class Rotary(nn.Module):
+    def __init__(self, s):
+        super().__init__()
+        self.heads, self.width, self.base = s["Heads"], s["Width"], s["Base"] or 10000.0
+
+    def forward(self, x):
+        half = torch.arange(0, self.width, 2, dtype=torch.float64) / self.width
+        angles = torch.arange(x.shape[1], dtype=torch.float64)[:, None] * self.base ** -half
+        cos, sin = (torch.cat([a, a], -1)[:, None].to(x) for a in (angles.cos(), angles.sin()))
+        turned = x[..., :self.heads * self.width].unflatten(-1, (self.heads, self.width))
+        other = torch.cat([-turned[..., self.width // 2:], turned[..., :self.width // 2]], -1)
+        return torch.cat([(turned * cos + other * sin).flatten(2), x[..., self.heads * self.width:]], -1)
+
+
 class Multiply(nn.Module):
     def forward(self, first, second):
         return first * second
@@ -82,6 +114,10 @@ LAYERS = {
     "leaky_relu": lambda s, inputs: nn.LeakyReLU(s["Setting"]),
     "globalavgpool": lambda s, inputs: nn.AdaptiveAvgPool2d(1),
     "add": lambda s, inputs: Add(),
+    "layernorm": lambda s, inputs: nn.LayerNorm(inputs[0][-1], eps=s["Eps"] or 1e-5, bias=not s["NoBias"]),
+    "rmsnorm": lambda s, inputs: nn.RMSNorm(inputs[0][-1], eps=s["Eps"] or 1e-5),
+    "attention": lambda s, inputs: Attention(s),
+    "rotary": lambda s, inputs: Rotary(s),
     "multiply": lambda s, inputs: Multiply(),
     "concat": lambda s, inputs: Concat(),
 }
