@@ -6,6 +6,7 @@ import (
 
 	"dahl/kernels/calls"
 	"dahl/kernels/cpu"
+	"dahl/kernels/gpu"
 )
 
 // Scaled dot-product attention (Vaswani et al., 2017, arXiv:1706.03762). Of each sample n and each head, with D features in q[t], k[s],
@@ -59,8 +60,9 @@ var attention = attentionWith(Kernel{
 		}
 		return nil
 	},
-	Flops:    attentionFlops(2, 3, 2),
-	Variants: withRef("query by query, in float64", attentionRef[float32], attentionRef[float64]),
+	Flops: attentionFlops(2, 3, 2),
+	Variants: withRef("query by query, in float64", attentionRef[float32], attentionRef[float64],
+		gpu.Attention),
 })
 
 var attentionDq = attentionWith(Kernel{
@@ -70,9 +72,10 @@ var attentionDq = attentionWith(Kernel{
 		reads("dy", Real, ofQueries), reads("y", Real, ofQueries), reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
 		reads("l", Real, byQuery),
 	},
-	Check:    func(s *calls.Spec) error { return checkHeads(s, 4, 5) },
-	Flops:    attentionFlops(4, 5, 3),
-	Variants: withRef("query by query, in float64", attentionDqRef[float32], attentionDqRef[float64]),
+	Check: func(s *calls.Spec) error { return checkHeads(s, 4, 5) },
+	Flops: attentionFlops(4, 5, 3),
+	Variants: withRef("query by query, in float64", attentionDqRef[float32], attentionDqRef[float64],
+		gpu.AttentionDq),
 })
 
 var attentionDkv = attentionWith(Kernel{
@@ -82,9 +85,10 @@ var attentionDkv = attentionWith(Kernel{
 		reads("dy", Real, ofQueries), reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
 		reads("l", Real, byQuery), reads("r", Real, byQuery),
 	},
-	Check:    func(s *calls.Spec) error { return checkHeads(s, 3, 4) },
-	Flops:    attentionFlops(3, 4, 4),
-	Variants: withRef("key by key, in float64", attentionDkvRef[float32], attentionDkvRef[float64]),
+	Check: func(s *calls.Spec) error { return checkHeads(s, 3, 4) },
+	Flops: attentionFlops(3, 4, 4),
+	Variants: withRef("key by key, in float64", attentionDkvRef[float32], attentionDkvRef[float64],
+		gpu.AttentionDkv),
 })
 
 // checkHeads compares the features of queries and keys.

@@ -62,7 +62,7 @@ func blockDimsOf(k *Kernel) (b blockDims, ok bool) {
 func (k *Kernel) eachBlock() {
 	b, ok := blockDimsOf(k)
 	for i := range k.Variants {
-		if v := &k.Variants[i]; ok && v.Code == calls.CUDACode && v.Library == "" {
+		if v := &k.Variants[i]; ok && v.Code == calls.CUDACode && v.Library == "" && !v.Blocks {
 			launches, workspace := v.Launches, v.WorkspaceBytes
 			v.Launches = func(c *calls.DeviceCall) []offload.Launch { return b.launches(c, launches) }
 			v.WorkspaceBytes = func(s *calls.Spec) int64 { return workspace(b.specOf(s)) }

@@ -6,6 +6,7 @@ import (
 
 	"dahl/kernels/calls"
 	"dahl/kernels/cpu"
+	"dahl/kernels/gpu"
 )
 
 // Rotary positions (Su et al., "RoFormer", 2021, arXiv:2104.09864), in the order of Llama's features: of each head of D, an even number, the
@@ -23,7 +24,7 @@ var rotaryTable = Kernel{
 		return realParam(s, "base", 1, math.MaxFloat32)
 	},
 	Flops:    perElement(20, 0),
-	Variants: withRef("in float64", rotaryTableRef[float32], rotaryTableRef[float64]),
+	Variants: withRef("in float64", rotaryTableRef[float32], rotaryTableRef[float64], gpu.RotaryTable),
 }
 
 var rotary = Kernel{
@@ -37,7 +38,7 @@ var rotary = Kernel{
 		return checkFlag("back")(s)
 	},
 	Flops:    perElement(3, 0),
-	Variants: withRef("pair by pair", rotaryRef[float32], rotaryRef[float64]),
+	Variants: withRef("pair by pair", rotaryRef[float32], rotaryRef[float64], gpu.Rotary),
 }
 
 // checkEven refuses an odd number of features of a head.

@@ -41,6 +41,10 @@ type Variant struct {
 	LibraryCall func(c *DeviceCall) offload.LibraryCall
 	Before      func(c *DeviceCall) []offload.Launch
 
+	// Blocks says that the variant takes calls of several blocks, as the heads of an attention. Other variants on CUDA devices
+	// are called for one block after the other.
+	Blocks bool
+
 	// Takes fails for calls that the variant cannot do, see Fits. Nil means that it takes all.
 	Takes func(s *Spec) error
 

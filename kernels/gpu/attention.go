@@ -1,0 +1,138 @@
+package gpu
+
+import (
+	"math"
+
+	"dahl/kernels/calls"
+	"dahl/kernels/offload"
+)
+
+// Attention and rotary positions on a CUDA device, see cuda/attention.cu.
+
+// featuresParams mirrors Features of cuda/attention.cu.
+type featuresParams struct {
+	First            uint64
+	Sample, Position int64
+}
+
+// byQueryParams mirrors ByQuery of cuda/attention.cu.
+type byQueryParams struct {
+	First        uint64
+	Sample, Head int64
+}
+
+// attentionParams mirrors AttentionParams of cuda/attention.cu.
+type attentionParams struct {
+	Q, K, V, Y, Dy, Dk, Dv featuresParams
+	L, R                   byQueryParams
+	Scale                  float64
+
+	Heads, Group, Width         int32
+	Queries, Keys, Window, Past int32
+	Total                       int32
+}
+
+// The variants of attention and of its gradients, by the operands in their order.
+var (
+	Attention    = attentionOnCUDA("attention", 2, false, (*attentionParams).y, (*attentionParams).l, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v)
+	AttentionDq  = attentionOnCUDA("attention.dq", 4, false, (*attentionParams).dk, (*attentionParams).r, (*attentionParams).dy, (*attentionParams).y, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l)
+	AttentionDkv = attentionOnCUDA("attention.dkv", 3, true, (*attentionParams).dk, (*attentionParams).dv, (*attentionParams).dy, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l, (*attentionParams).r)
+)
+
+// operandOf is where an operand of a call goes: features, or numbers by query.
+type operandOf func(*attentionParams) (*featuresParams, *byQueryParams)
+
+func (p *attentionParams) q() (*featuresParams, *byQueryParams)  { return &p.Q, nil }
+func (p *attentionParams) k() (*featuresParams, *byQueryParams)  { return &p.K, nil }
+func (p *attentionParams) v() (*featuresParams, *byQueryParams)  { return &p.V, nil }
+func (p *attentionParams) y() (*featuresParams, *byQueryParams)  { return &p.Y, nil }
+func (p *attentionParams) dy() (*featuresParams, *byQueryParams) { return &p.Dy, nil }
+func (p *attentionParams) dk() (*featuresParams, *byQueryParams) { return &p.Dk, nil }
+func (p *attentionParams) dv() (*featuresParams, *byQueryParams) { return &p.Dv, nil }
+func (p *attentionParams) l() (*featuresParams, *byQueryParams)  { return nil, &p.L }
+func (p *attentionParams) r() (*featuresParams, *byQueryParams)  { return nil, &p.R }
+
+// attentionOnCUDA is the variant with a warp for each query, or byKey for each key. q is the operand of the queries, and the keys are behind it. A launch has some of the
+// samples.
+func attentionOnCUDA(symbol string, q int, byKey bool, operands ...operandOf) []calls.Variant {
+	v := OnCUDA("a warp per query or per key", func(c *calls.DeviceCall) []offload.Launch {
+		queries, keys := &c.Args[q], &c.Args[q+1]
+		p := attentionParams{
+			Heads: c.Param(0), Group: c.Param(1), Window: c.Param(2), Past: c.Param(3),
+			Queries: int32(queries.Shape[1]), Keys: int32(keys.Shape[1]), Width: int32(keys.Shape[2]) / c.Param(0),
+		}
+		p.Scale = 1 / math.Sqrt(float64(p.Width))
+		warps := int(p.Heads*p.Group) * int(p.Queries)
+		if byKey {
+			warps = int(p.Heads) * int(p.Keys)
+		}
+		samples := queries.Shape[0]
+		var all []offload.Launch
+		for n, step := 0, max(1, cudaMost/(32*warps)); n < samples; n += step {
+			for i, of := range operands {
+				a := &c.Args[i]
+				if f, b := of(&p); f != nil {
+					*f = featuresParams{a.Sample(n), int64(a.Stride[0]), int64(a.Stride[1])}
+				} else {
+					*b = byQueryParams{a.Sample(n), int64(a.Stride[0]), int64(a.Stride[1])}
+				}
+			}
+			p.Total = int32(min(step, samples-n) * warps)
+			all = append(all, offload.Launch{
+				Module: "attention", Symbol: c.Symbol(symbol), Params: offload.Params(p),
+				Block: [3]uint32{128, 1, 1}, Grid: [3]uint32{blocksOf(int(p.Total), 128/32), 1, 1},
+			})
+		}
+		return all
+	})
+	v[0].Blocks = true
+	return v
+}
+
+// rotaryParams mirrors RotaryParams of cuda/attention.cu.
+type rotaryParams struct {
+	Y, X                         featuresParams
+	Table                        uint64
+	TableRow                     int64
+	Base                         float64
+	Positions, Heads, Half, Back int32
+	Total                        int32
+}
+
+func rotaryLaunch(c *calls.DeviceCall, symbol string, p rotaryParams) offload.Launch {
+	l := normLaunch(c.Symbol(symbol), offload.Params(p), int(p.Total))
+	l.Module = "attention"
+	return l
+}
+
+// RotaryTable and Rotary are the variants of rotary.table and rotary.
+var (
+	RotaryTable = OnCUDA("a pair per thread, in float64", func(c *calls.DeviceCall) []offload.Launch {
+		table := &c.Args[0]
+		p := rotaryParams{Table: table.Addr, TableRow: int64(table.Stride[0]), Base: c.Params[0], Half: int32(table.Shape[1] / 2)}
+		p.Total = int32(table.Shape[0]) * p.Half
+		return []offload.Launch{rotaryLaunch(c, "rotary.table", p)}
+	})
+	Rotary = rotaryOnCUDA()
+)
+
+func rotaryOnCUDA() []calls.Variant {
+	v := OnCUDA("a pair per thread", func(c *calls.DeviceCall) []offload.Launch {
+		y, x, table := &c.Args[0], &c.Args[1], &c.Args[2]
+		p := rotaryParams{
+			Table: table.Addr, TableRow: int64(table.Stride[0]),
+			Positions: int32(x.Shape[1]), Heads: c.Param(0), Half: int32(table.Shape[1] / 2), Back: c.Param(1),
+		}
+		each := int(p.Positions*p.Heads) * int(p.Half)
+		var all []offload.Launch
+		for n, step := 0, max(1, cudaMost/each); n < x.Shape[0]; n += step {
+			p.Y = featuresParams{y.Sample(n), int64(y.Stride[0]), int64(y.Stride[1])}
+			p.X = featuresParams{x.Sample(n), int64(x.Stride[0]), int64(x.Stride[1])}
+			p.Total = int32(min(step, x.Shape[0]-n) * each)
+			all = append(all, rotaryLaunch(c, "rotary", p))
+		}
+		return all
+	})
+	v[0].Blocks = true
+	return v
+}
