@@ -26,10 +26,16 @@ const (
 const mostNamed = 25
 
 // named lists strategies as --policy takes them, on all devices, in groups: over all devices that are no processors first, and then over powers of two of them,
-// each with two micro-batches for a device, one and four. Processors load samples and take metrics.
+// each with two micro-batches for a device, one and four. Processors load samples and take metrics. A machine of processors alone has their cores as the devices.
 func (c *choices) named(p *platform.Platform) (groups [][]space.Choice) {
 	number := 0
-	for n := Accelerators(p); n >= 2; n = 1 << (bits.Len(uint(n-1)) - 1) {
+	devices := Accelerators(p)
+	if devices == 0 {
+		for _, d := range p.Usable() {
+			devices += d.Count
+		}
+	}
+	for n := devices; n >= 2; n = 1 << (bits.Len(uint(n-1)) - 1) {
 		var group []space.Choice
 		add := func(format string, numbers ...any) {
 			group = append(group, space.Choice{Strategy: fmt.Sprintf(format, numbers...)})

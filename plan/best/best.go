@@ -53,6 +53,7 @@ type Result struct {
 	Tried        []Attempt                // the best plan of each choice, the best first
 	Refused      []Refused                // choices without a plan
 	Simulated    []Attempt                // all different plans of the simulations, the shortest first, see [Front]
+	Untried      []string                 // strategies by name that the nodes or the time did not suffice for
 	Choices      int                      // choices that can run: of the space and of the neighbourhoods
 	Moves        int                      // of local search
 	from         *finder
@@ -181,7 +182,7 @@ func (f *finder) passes() []pass {
 	case f.Brief:
 		return []pass{{f.begin, 0}, {f.rounds, 1}, {f.tryPromising, 1}, {f.dropIdle, 0}}
 	}
-	return []pass{{f.begin, 0}, {f.rounds, forSearch}, {f.simulateFront, forSearch + 0.05}, {f.boundAll, forSearch + 0.2}, {f.boundTogether, 0}, {f.prove, 1}}
+	return []pass{{f.begin, 0}, {f.rounds, forSearch}, {f.excludeNamed, forSearch + 0.02}, {f.simulateFront, forSearch + 0.05}, {f.boundAll, forSearch + 0.2}, {f.boundTogether, 0}, {f.prove, 1}}
 }
 
 const (
@@ -376,7 +377,7 @@ func (f *finder) result() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{from: f, Evaluated: evaluated, Refused: f.refused, Choice: b.Choice, Choices: len(f.candidates),
+	r := &Result{from: f, Evaluated: evaluated, Refused: f.refused, Untried: f.untried(), Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
 	certified := &certificate.Certificate{Objective: f.Objective, Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
 	whole, kept := true, map[*certificate.Leaf]bool{}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/schedule"
 	"dahl/schedule/policy"
@@ -51,7 +52,7 @@ func orderOf(strategy string) schedule.Policy {
 	return nil
 }
 
-// tryNamed plans for the next strategies by name. Only the best of them by a few steps is simulated for long.
+// tryNamed plans for the next strategies by name, but for those that a bound excludes. Only the best of them by a few steps is simulated for long.
 func (f *finder) tryNamed(ctx context.Context, least int) error {
 	var best *candidate
 	for len(f.named) > 0 && !f.over() && f.left > least {
@@ -61,7 +62,10 @@ func (f *finder) tryNamed(ctx context.Context, least int) error {
 		if err != nil {
 			return err
 		}
-		added = slices.DeleteFunc(added, func(c *candidate) bool { return c.dropped })
+		added = slices.DeleteFunc(added, func(c *candidate) bool {
+			c.dropped = c.dropped || f.excludes(c.priced)
+			return c.dropped
+		})
 		f.comparing = true
 		err = f.planBatch(ctx, added, (*candidate).first)
 		f.comparing = false
@@ -78,6 +82,60 @@ func (f *finder) tryNamed(ctx context.Context, least int) error {
 		return nil
 	}
 	return f.planBatch(ctx, []*candidate{best}, func(*candidate, context.Context, *finder) error { return nil })
+}
+
+// manySteps is after how many steps a bound of the time grows by the same for each.
+const manySteps = 1 << 6
+
+// excludes reports whether no plan of some program is better than the best one, by the work that its devices have to do.
+func (f *finder) excludes(priced *schedule.Priced) bool {
+	if f.Objective != problem.Time || f.best == nil || !f.best.long {
+		return false
+	}
+	bound := priced.LowerBound(0, 1)
+	if f.Steady {
+		bound = (priced.LowerBound(0, 2*manySteps) - priced.LowerBound(0, manySteps)) / manySteps
+	}
+	return bound.Seconds() >= f.best.Value
+}
+
+// lowered is how many graphs with their bounds take as long as a plan.
+const lowered = 4
+
+// excludeNamed leaves out the strategies by name that the search has not come to, and that a bound excludes.
+func (f *finder) excludeNamed(ctx context.Context) error {
+	var kept []space.Ranked
+	for i, r := range f.named {
+		if f.left <= 0 || ctx.Err() != nil {
+			kept = append(kept, f.named[i:]...)
+			break
+		}
+		priced, err := f.space.Price(r.Choice)
+		if err != nil {
+			f.refused = append(f.refused, Refused{r.Choice, err})
+			continue
+		}
+		f.left -= priced.Program.Graphs[0].NumTasks() / lowered
+		if !f.excludes(priced) {
+			kept = append(kept, r)
+		}
+	}
+	f.named = kept
+	return ctx.Err()
+}
+
+// untried lists the strategies by name that the search has not come to.
+func (f *finder) untried() (names []string) {
+	for _, r := range f.named {
+		names = append(names, r.Strategy)
+	}
+	for _, c := range f.candidates {
+		isNamed := slices.ContainsFunc(f.space.Named, func(group []space.Choice) bool { return slices.Contains(group, c.Choice) })
+		if isNamed && !f.brief() && c.Plan == nil && c.err == nil && !c.dropped {
+			names = append(names, c.Strategy)
+		}
+	}
+	return names
 }
 
 // tryStrategies plans for the next strategies.

@@ -3,6 +3,7 @@ package words
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
@@ -84,4 +85,7 @@ func PrintOptimum(out io.Writer, o *flags.Options, found *best.Result) {
 		PrintClauses(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
 	}
 	PrintClauses(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked), allText(found, unit))
+	if len(found.Untried) > 0 {
+		PrintClauses(out, "not tried", fmt.Sprintf("%s: the budget did not suffice for these strategies, so that one of them may be better", strings.Join(found.Untried, ", ")))
+	}
 }
