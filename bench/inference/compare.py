@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 
 import numpy
 import onnx
@@ -162,6 +163,7 @@ def ways_of_torch(path, images, batch):
     """The ways to run a network in PyTorch, by name: a module and its input's memory format."""
     import torch
 
+    warnings.simplefilter("ignore", FutureWarning)  # of torch.jit
     torch.set_num_threads(THREADS)
     example = torch.from_numpy(images[:batch])
     with torch.inference_mode():
@@ -203,11 +205,11 @@ def timed(args, name, path, data, images, batch, directory):
     common = ["evaluate", path, "--data", data, "--batch", str(batch), "--out", os.path.join(directory, "timed")]
     if args.platform:
         common += ["--platform", args.platform]
-    ways = {("dahl", "default tiles"): lambda: dahl(args.dahl, *common)["samples_per_s"]}
+    ways = {("dahl", "default tiles"): lambda: dahl(args.dahl, *common)["images_per_s"]}
     if args.platform:
         plan = os.path.join(directory, f"plan{batch}")
         dahl(args.dahl, "plan", "--inference", "--platform", args.platform, "--model", path, "--data", data, "--batch", str(batch), "--objective", "time", "--budget", args.budget, "--out", plan)
-        ways["dahl", "planned"] = lambda: dahl(args.dahl, *common, "--plan", os.path.join(plan, "plan.json"))["samples_per_s"]
+        ways["dahl", "planned"] = lambda: dahl(args.dahl, *common, "--plan", os.path.join(plan, "plan.json"))["images_per_s"]
     run = session(path)
     ways["onnxruntime", "all optimisations"] = lambda: per_second(lambda x: run.run(None, {"input": x}), parts, batch, args.seconds)
     for way, network, form in ways_of_torch(path, images, batch):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"dahl/dag"
 	"dahl/naming"
@@ -45,9 +46,6 @@ type onnxWriter struct {
 
 // newONNXWriter makes a graph that lacks the numbers of the parameters.
 func newONNXWriter(m *nn.Model, t dag.DType) (*onnxWriter, error) {
-	if len(m.Input) != 1 && len(m.Input) != 3 {
-		return nil, fmt.Errorf("model %q: its samples are %s; dahl writes ONNX files for images C×H×W and for features", m.Name, naming.ShapeText(m.Input))
-	}
 	w := &onnxWriter{graph: &onnx.Graph{Tensors: map[string]*onnx.Tensor{}}, dtype: t}
 	last := len(m.Stages) - 1
 	operandOf := func(stage int) string {
@@ -71,6 +69,11 @@ func newONNXWriter(m *nn.Model, t dag.DType) (*onnxWriter, error) {
 		}
 		for _, p := range s.Params {
 			n.Inputs = append(n.Inputs, w.parameter(&p))
+		}
+		for _, shape := range append(slices.Clone(s.In), s.Out) {
+			if len(shape) != 1 && len(shape) != 3 {
+				w.fail("samples of %s; dahl writes ONNX files for images C×H×W and for features", naming.ShapeText(shape))
+			}
 		}
 		if n.Op, n.Attributes = w.operator(s, &n); w.err != nil {
 			return nil, fmt.Errorf("model %q: layer %q (%s): %w", m.Name, s.Name, s.Layer.Kind(), w.err)

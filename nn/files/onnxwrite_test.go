@@ -133,7 +133,7 @@ func unnamed(g *dag.Graph) (all []string) {
 // TestWriteONNXRefuses: what has no place in a file is refused in one line.
 func TestWriteONNXRefuses(t *testing.T) {
 	for want, m := range map[string]*nn.Model{
-		`model "m": its samples are 3×5; dahl writes`:                        must.Get(nn.New("m", []int{3, 5}, layers.Flatten{}, layers.Dense{Outputs: 2}))(t),
+		`model "m": layer "flatten1" (flatten): samples of 3×5; dahl writes`: must.Get(nn.New("m", []int{3, 5}, layers.Flatten{}, layers.Dense{Outputs: 2}))(t),
 		`model "m": layer "bn1" (batchnorm): eps is 1.23456789e-05, and`:     must.Get(nn.New("m", []int{3, 5, 5}, layers.BatchNorm{Eps: 1.23456789e-5}))(t),
 		`model "m": layer "fc1" (odd): dahl writes no ONNX operator for it;`: must.Get(nn.New("m", []int{3}, nn.Named{Name: "fc1", Layer: odd{}}))(t),
 	} {

@@ -282,7 +282,7 @@ func AddSaveFlag(cmd *cobra.Command, file *string) {
 // ONNXEnding is the ending of files of networks with their weights.
 const ONNXEnding = ".onnx"
 
-// SaveEndings are the endings of files that keep what was trained.
+// SaveEndings are the endings of files for --save.
 func SaveEndings() []string { return append(weights.Endings(), ONNXEnding) }
 
 func AddSamplesFlag(cmd *cobra.Command, o *Options) {
