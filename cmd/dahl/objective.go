@@ -38,7 +38,7 @@ func (w *workload) optimize(ctx context.Context) (*best.Result, error) {
 	if o.Bar != nil {
 		defer o.Bar.Done()
 		of.Progress = func(thousandths int, value float64) {
-			o.Bar.Set(thousandths, 1000, fmt.Sprintf("%.4g %s; Ctrl-C takes it", value, o.ObjectiveUnit()))
+			o.Bar.Set(thousandths, 1000, words.Amount(value, o.ObjectiveUnit())+"; Ctrl-C takes it")
 		}
 	}
 	overlapping := w.overlapping(ctx, s)

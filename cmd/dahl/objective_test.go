@@ -64,7 +64,7 @@ func TestObjective(t *testing.T) {
 		t.Errorf("with 1000 nodes:\n%s", out)
 	}
 	must.Contain(t, mustRun(t, append(on, "--budget", "1h")...), "optimum   energy 1019.2 J, proven")
-	wantRefused(t, "rerun p", "p was given 1h0m0s to search")
+	wantRefused(t, "rerun p", "p was given 1 h to search")
 	must.Contain(t, mustRun(t, append(on, "--budget", "1ns")...), "not proven: of these tasks on 7 sets of devices no plan has less than")
 }
 

@@ -88,6 +88,6 @@ func TestPlanOverlaps(t *testing.T) {
 	writeTestFile(t, "two.toml", twoGPUs)
 	mustRun(t, strings.Fields("import profile.txt --out graph.json")...)
 	out := mustRun(t, strings.Fields("plan --platform two.toml --graph graph.json --objective time --steps 50 --budget 2000 --out run")...)
-	must.Contain(t, out, "pipeline  fills for", "optimum   time 0.006 s per step, proven", "however many steps overlap")
+	must.Contain(t, out, "pipeline  fills for", "optimum   time 6 ms per step, proven", "however many steps overlap")
 	must.Contain(t, mustRun(t, "verify", "run"), "plan.json              ok")
 }

@@ -13,6 +13,17 @@ import (
 	"dahl/rundir"
 )
 
+// Amount is a value with six digits, in the unit with the prefix by which it is at least 1.
+func Amount(v float64, unit string) string {
+	for _, prefix := range []string{"", "m", "u"} {
+		if v >= 1 || v == 0 {
+			return fmt.Sprintf("%.6g %s%s", v, prefix, unit)
+		}
+		v *= 1000
+	}
+	return fmt.Sprintf("%.6g n%s", v, unit)
+}
+
 // boundText states the bound and the set of plans under it. A bound for a set without the found plan tells nothing about
 // how good that plan is.
 func boundText(found *best.Result, unit string) string {
@@ -21,7 +32,7 @@ func boundText(found *best.Result, unit string) string {
 		by = " by " + rundir.CertificateFile
 	}
 	none := fmt.Sprintf("of %s no plan has less", CoveredText(found))
-	than := fmt.Sprintf("not proven: %s than %.6g %s%s", none, found.Bound, unit, by)
+	than := fmt.Sprintf("not proven: %s than %s%s", none, Amount(found.Bound, unit), by)
 	switch {
 	case found.Bound <= 0:
 		return "not proven: no bound yet, since the search ended before"
@@ -38,7 +49,7 @@ func allText(found *best.Result, unit string) string {
 	if found.All <= 0 || found.All >= found.Bound {
 		return ""
 	}
-	return fmt.Sprintf("of %s no plan has less than %.6g %s, a gap of %.3g %%", shares.Covered, found.All, unit, 100*(found.Value/found.All-1))
+	return fmt.Sprintf("of %s no plan has less than %s, a gap of %.3g %%", shares.Covered, Amount(found.All, unit), 100*(found.Value/found.All-1))
 }
 
 // CoveredText names the plans under a bound.
@@ -84,7 +95,7 @@ func PrintOptimum(out io.Writer, o *flags.Options, found *best.Result) {
 	if o.Deadline > 0 {
 		PrintClauses(out, "deadline", fmt.Sprintf("a step takes %s, and was to take at most %s; values and bounds are of plans that keep that", cli.ShortTime(found.Makespan), cli.ShortTime(o.Deadline)))
 	}
-	PrintClauses(out, "optimum", fmt.Sprintf("%s %.6g %s, %s (%s)", o.Objective, found.Value, unit, boundText(found, unit), looked), allText(found, unit))
+	PrintClauses(out, "optimum", fmt.Sprintf("%s %s, %s (%s)", o.Objective, Amount(found.Value, unit), boundText(found, unit), looked), allText(found, unit))
 	if len(found.Untried) > 0 {
 		PrintClauses(out, "not tried", fmt.Sprintf("%s: the budget did not suffice for these strategies, so that one of them may be better", strings.Join(found.Untried, ", ")))
 	}
