@@ -3,6 +3,7 @@ package plots
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -66,7 +67,7 @@ func (of *valuesPage) labelAxis(v *Values) axis {
 	style, each := of.face.style(tickSize, ink, text.XCenter, text.YTop), (of.wide-of.left-3*pageMargin)/vg.Length(len(v.Labels))
 	longest := widest(style, v.Labels)
 	if a.turned = longest > each-4; a.turned {
-		longest = min(longest, of.wide/3)
+		longest = min(longest, (pageMargin+of.left+each/2)/vg.Length(math.Sqrt(1-turnedSlope*turnedSlope))) // else the first one begins outside the page
 		of.drop += vg.Length(longest*turnedSlope) - xLabelDrop/3
 	}
 	for i, name := range v.Labels {

@@ -8,7 +8,7 @@
 //   - A figure is painted before its first byte is written, so a run that cannot be drawn leaves
 //     nothing.
 //   - Equal input gives equal bytes, PDF included, at every GOAMD64 level: products are converted
-//     before they are added, so that the compiler fuses none. Nothing is rasterised in SVG and
+//     before they are added, so that the compiler fuses none. Nothing but samples that are pictures is rasterised in SVG and
 //     PDF.
 //   - The size of a figure is bounded. Spans narrower than a column of the picture are drawn as
 //     runs of columns, in which every colour keeps its share of the time (see columns.go).

@@ -37,6 +37,31 @@ func TestColumn(t *testing.T) {
 			}
 		}
 	}
+	long := tinyBars()
+	for i := range long.Labels {
+		for k := range long.Series {
+			for j := range long.Series[k].Points {
+				if p := &long.Series[k].Points[j]; p.Label == long.Labels[i] {
+					p.Label += " with a strategy of a paper"
+				}
+			}
+		}
+		long.Labels[i] += " with a strategy of a paper"
+	}
+	for i, draw := range []func(io.Writer) error{
+		func(w io.Writer) error { return DrawBars(w, column, long) },
+		func(w io.Writer) error { return DrawHeat(w, column, tinyHeat()) },
+		func(w io.Writer) error { return DrawCurves(w, column, tinyCurves()) },
+		func(w io.Writer) error { return DrawSheet(w, column, tinySheet()) },
+	} {
+		var svg bytes.Buffer
+		must.Do(t, draw(&svg))
+		for text, at := range textsOf(t, svg.Bytes()) {
+			if strings.HasSuffix(text, "...") || at[0] < 0 || at[1] > 256.1 {
+				t.Errorf("figure %d: %q is from %g to %g of 256 points", i, text, at[0], at[1])
+			}
+		}
+	}
 	column.Format = "png"
 	var png bytes.Buffer
 	must.Do(t, Gantt(&png, column, in.Run))

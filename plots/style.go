@@ -74,7 +74,7 @@ func onColour(c color.RGBA) color.RGBA {
 	return white
 }
 
-// luminance is that of a colour, from 0 of black to 1 of white, as these guidelines compute it.
+// luminance is the brightness of a colour, from 0 of black to 1 of white, as these guidelines compute it.
 func luminance(c color.RGBA) float64 {
 	linear := func(v uint8) float64 {
 		if s := float64(v) / 255; s > 0.04045 {

@@ -52,6 +52,7 @@ inference, predicted before and measured after, as execute does. The directory h
   ` + record.PredictionsFile + `  for each sample (or position of it) its label, the predicted class and its probability:
                    the softmax of the outputs
   confusion.svg    how often each class was predicted for each label, of up to ` + fmt.Sprint(record.MostClassesDrawn) + ` classes
+  ` + record.MistakesFile + `     the pictures that were predicted wrong, the surest first: their number, label and prediction
 
 ` + flags.DataHelp,
 		Example: `  dahl evaluate dahl-execute
@@ -262,6 +263,9 @@ func (t *trainer) writeEvaluation(ctx context.Context, dir *rundir.Dir, s *recor
 		if err != nil {
 			return err
 		}
+	}
+	if err := t.writeMistakes(dir); err != nil {
+		return err
 	}
 	return t.w.writeLeg(ctx, dir, &t.Leg, s)
 }

@@ -51,6 +51,10 @@ func TestEvaluateRun(t *testing.T) {
 			t.Errorf("%s: %d predictions, %d of them correct, and an accuracy of %v", dir, len(rows), correct, *is.TestAccuracy)
 		}
 		must.Contain(t, text, "\npredicted   ", fmt.Sprintf("(%d of 79)\n", correct))
+		mistakes := string(must.Get(os.ReadFile(filepath.Join("dahl-evaluate", record.MistakesFile)))(t))
+		if n := strings.Count(mistakes, "<image"); n != min(79-correct, mostMistakesDrawn) {
+			t.Errorf("%s: the sheet has %d of %d mistakes", dir, n, 79-correct)
+		}
 		wantVerified(t, "dahl-evaluate")
 	}
 	mustRun(t, strings.Fields("evaluate cores --data synthetic:1x8x8:50:10 --out other")...)

@@ -100,6 +100,15 @@ func TestExperiment(t *testing.T) {
 			t.Errorf("there is no %s", name)
 		}
 	}
+	page := string(must.Get(os.ReadFile("out/" + grid.PageFile))(t))
+	if n := strings.Count(page, "<svg "); n != 2 || strings.Count(page, "<tr>") != 1+4 {
+		t.Errorf("the page has %d figures and the table %d lines", n, strings.Count(page, "<tr>"))
+	}
+	if drawn := mustRun(t, "plot", "out", "front", "--width", "85mm", "--format", "pdf"); drawn != filepath.Join("out", "figures", "front.pdf")+"\n" || !there("out/figures/front.pdf") {
+		t.Errorf("drawn is %q", drawn)
+	}
+	wantRefused(t, "plot out gantt", `figure "gantt" is not one of`)
+	wantRefused(t, "plot out --steps 3", "whose figures have no --steps")
 	before := fileTimes(t, "out/cells")
 	must.Contain(t, mustRun(t, "experiment", "run", "grid.toml", "--out", "out"), "4 have run, 0 to run")
 	writeTestFile(t, "grid.toml", strings.Replace(smallGrid, "[3, 5]", "[5, 7]", 1))

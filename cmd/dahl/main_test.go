@@ -295,7 +295,7 @@ var badInputs = []struct{ line, want string }{
 	{"compare none.npz none.npz --numbers -1", "--numbers"},
 	{"plot", "plot wants the directory of a run"},
 	{"report", "report wants the directories of runs"},
-	{"plot foreign gant", "is not one of gantt, power, memory, compare; did you mean gantt"},
+	{"plot foreign gant", "is not one of gantt, power, memory, compare, front, confusion; did you mean gantt"},
 	{"verify", "verify wants the directory of a run; no argument is given"},
 	{"plot foreign", "foreign"},
 	{"plot foreign nope", `"nope"`},

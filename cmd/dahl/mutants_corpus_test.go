@@ -61,6 +61,8 @@ var mutatedCommands = []mutated{
 	{name: "compare", line: "compare run", needs: []string{"run"}, sealed: true},
 	{name: "report", line: "report run --out page.html", needs: []string{"run"}, writes: []string{"page.html", "run"}, sealed: true, makes: []string{"page.html"}},
 	{name: "plot", line: "plot run gantt memory", needs: []string{"run"}, writes: []string{"run"}, sealed: true, makes: []string{"run/gantt.svg", "run/memory.svg"}},
+	{name: "confusion", line: "plot seen confusion", needs: []string{"seen"}, writes: []string{"seen"}, sealed: true, makes: []string{"seen/confusion.svg"}},
+	{name: "front", line: "plot best front", needs: []string{"best"}, writes: []string{"best"}, sealed: true, makes: []string{"best/front.svg"}},
 	{name: "trace", line: "trace run", needs: []string{"run"}, writes: []string{"run"}, sealed: true, makes: []string{"run/trace.json"}},
 	{name: "kernels", line: "kernels run", needs: []string{"run"}, sealed: true},
 }
@@ -93,6 +95,7 @@ func makeCorpus(t *testing.T) {
 		"experiment run grid.toml --out grid", "calibrate --model tiny.toml --workers 1 --batch 3 --time 1ms --variant ref --out here.toml",
 		"plan --platform node.toml --model net.toml --data digits --limit 6 --batch 3 --out planned",
 		"execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --epochs 2 --seed 7 --checkpoint every=1steps --save w.npz --out run",
+		"evaluate run --out seen", "plan --platform node.toml --graph small.json --objective energy --out best",
 	} {
 		mustRun(t, strings.Fields(line)...)
 	}

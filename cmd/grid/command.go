@@ -134,6 +134,7 @@ const (
 	HeadFile    = "experiment.json"
 	ResultsFile = "results.csv"
 	TableFile   = "results.md"
+	PageFile    = "results.html"
 	FiguresDir  = "figures"
 	CellsDir    = "cells"
 	LockFile    = ".lock"

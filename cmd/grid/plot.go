@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -48,7 +49,7 @@ func Plot(stdout io.Writer, path string, names []string, p plots.Page) error {
 		if len(names) > 0 && !slices.Contains(names, c.Name) {
 			continue
 		}
-		switch err := r.draw(&c, p); {
+		switch _, err := r.draw(&c, p); {
 		case errors.Is(err, plots.ErrPage):
 			return cli.InputErrorf("%s: %w", c.Name, err)
 		case err == nil:
@@ -73,11 +74,15 @@ func figureFile(c *experiment.Chart, p plots.Page) string {
 	return filepath.Join(FiguresDir, c.Name+"."+p.Format)
 }
 
-// draw writes a figure into the directory.
-func (r *gridRun) draw(c *experiment.Chart, p plots.Page) error {
-	err := r.dir.Replace(figureFile(c, p), func(w io.Writer) error { return drawChart(w, p, r.file, c) })
-	if err != nil {
-		return fmt.Errorf("figure %s: %w", c.Name, err)
+// draw writes a figure into the directory, and returns its bytes.
+func (r *gridRun) draw(c *experiment.Chart, p plots.Page) ([]byte, error) {
+	var drawn bytes.Buffer
+	err := drawChart(&drawn, p, r.file, c)
+	if err == nil {
+		err = r.dir.Replace(figureFile(c, p), writeText(drawn.String()))
 	}
-	return nil
+	if err != nil {
+		return nil, fmt.Errorf("figure %s: %w", c.Name, err)
+	}
+	return drawn.Bytes(), nil
 }

@@ -52,7 +52,7 @@ func (r *gridRun) printCell(row *experiment.Row, done, of int, left time.Duratio
 
 // print says what came of all cells.
 func (r *gridRun) print(out io.Writer) {
-	fmt.Fprintf(out, "results   %d of %d cells; %s and %s in %s, figures in %s\n", r.table.Count(experiment.OK), len(r.cells), ResultsFile, TableFile, r.dir.Path(), filepath.Join(r.dir.Path(), FiguresDir))
+	fmt.Fprintf(out, "results   %d of %d cells; %s, %s and %s in %s, figures in %s\n", r.table.Count(experiment.OK), len(r.cells), ResultsFile, TableFile, PageFile, r.dir.Path(), filepath.Join(r.dir.Path(), FiguresDir))
 }
 
 // Object is the output of --json.

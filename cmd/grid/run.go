@@ -77,7 +77,8 @@ run again; a loss that is not finite is a result. Results of two versions of the
 not mix: another one refuses the directory.
 
 It writes results.csv with a line for each cell, results.md with medians over
-repetitions and seeds, figures, and experiment.json, which names program, machine and file. The brackets in
+repetitions and seeds, figures, results.html, a page with table and figures, and
+experiment.json, which names program, machine and file. The brackets in
 results.md and the bars in figures are order statistics: they hold the median with
 the probability that stands below the table, however the values are distributed.
 
@@ -338,12 +339,16 @@ func (r *gridRun) write() error {
 	if err := cmp.Or(r.dir.RemoveAll(FiguresDir), r.dir.Mkdir(FiguresDir)); err != nil {
 		return err
 	}
+	var figures [][]byte
 	for _, c := range r.table.Charts() {
-		if err := r.draw(&c, plots.Page{Format: "svg"}); err != nil && !errors.Is(err, plots.ErrNoData) {
+		switch figure, err := r.draw(&c, plots.Page{Format: "svg"}); {
+		case err == nil:
+			figures = append(figures, figure)
+		case !errors.Is(err, plots.ErrNoData):
 			return err
 		}
 	}
-	return nil
+	return r.dir.Replace(PageFile, func(w io.Writer) error { return r.writePage(w, figures) })
 }
 
 // writeTable writes results.md: the table, and what made it.

@@ -31,8 +31,8 @@ type Run struct {
 // Head is the first screen of a run.
 type Head struct {
 	Title   string `json:"title"`
-	Numbers []Fact `json:"numbers"` // a value, and what it is of
-	Says    []Fact `json:"says"`    // sentences by what they are of: the prediction, and the bound
+	Numbers []Fact `json:"numbers"` // a value, and its meaning
+	Says    []Fact `json:"says"`    // a word, and a sentence about it: on the prediction, and on the bound
 }
 
 // Fact is a name and what to say of it.

@@ -144,43 +144,55 @@ func (g *group) values(c Column) (values []float64) {
 	return values
 }
 
-// WriteMarkdown writes a line for each group of cells that differ by repetition and seed alone: medians with
-// intervals. Columns without any value are left out.
+// WriteMarkdown writes the lines of the table and notes.
 func (t *Table) WriteMarkdown(w io.Writer) error {
-	groups := t.groups()
-	columns := t.columns()
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", tables.Markdown(t.File.Name))
 	if t.File.Sentence != "" {
 		fmt.Fprintf(&b, "%s\n\n", tables.Markdown(t.File.Sentence))
 	}
-	var header, ruler []string
-	for _, a := range t.File.Axes {
-		if a.Name != SeedAxis {
-			header, ruler = append(header, tables.Markdown(a.Name)), append(ruler, "---")
+	lines, labels := t.Lines()
+	for i, line := range lines {
+		for k := range labels {
+			line[k] = tables.Markdown(line[k])
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(line, " | "))
+		if i == 0 {
+			fmt.Fprintf(&b, "|%s%s\n", strings.Repeat(" --- |", labels), strings.Repeat(" ---: |", len(line)-labels))
 		}
 	}
-	header, ruler = append(header, "runs"), append(ruler, "---:")
-	for _, c := range columns {
-		header, ruler = append(header, c.info().Heading), append(ruler, "---:")
-	}
-	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
-	line(header)
-	line(ruler)
-	for _, g := range groups {
-		var cells []string
-		for _, at := range g.at {
-			cells = append(cells, tables.Markdown(at.Label))
-		}
-		cells = append(cells, runs(g))
-		for _, c := range columns {
-			cells = append(cells, g.text(c))
-		}
-		line(cells)
-	}
-	t.writeNotes(&b, groups)
+	t.writeNotes(&b, t.groups())
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Lines are a heading and a line for each group of cells that differ by repetition and seed alone. The first cells of each
+// are labels, and the others numbers: medians with intervals. Columns without any value are left out.
+func (t *Table) Lines() (lines [][]string, labels int) {
+	columns, head := t.columns(), []string(nil)
+	for _, a := range t.File.Axes {
+		if a.Name != SeedAxis {
+			head = append(head, a.Name)
+		}
+	}
+	labels = len(head)
+	head = append(head, "runs")
+	for _, c := range columns {
+		head = append(head, c.info().Heading)
+	}
+	lines = [][]string{head}
+	for _, g := range t.groups() {
+		var line []string
+		for _, at := range g.at {
+			line = append(line, at.Label)
+		}
+		line = append(line, runs(g))
+		for _, c := range columns {
+			line = append(line, g.text(c))
+		}
+		lines = append(lines, line)
+	}
+	return lines, labels
 }
 
 // columns are the columns with a value in some row.

@@ -58,7 +58,7 @@ func (r *LoadedRun) Figures(in *plots.Input) error {
 	if points != nil && r.Summary.ObjectiveSummary != nil {
 		in.Front = r.Summary.FrontOf(points, r.Manifest.Platform.Name)
 	}
-	if !r.Manifest.Lists(PredictionsFile) || r.Summary.TestAccuracy == nil || r.Manifest.Data == nil {
+	if !r.Manifest.Lists(PredictionsFile) || r.Summary.TestAccuracy == nil || r.Summary.TestLoss == nil || r.Manifest.Data == nil {
 		return nil
 	}
 	said, err := rundir.ReadAs(filepath.Join(r.Path, PredictionsFile), ReadPredictions)

@@ -12,8 +12,11 @@ import (
 	"dahl/train"
 )
 
-// PredictionsFile is the table of an evaluation's predictions.
-const PredictionsFile = "predictions.csv"
+// The files of an evaluation: the table of its predictions, and the pictures of its mistakes.
+const (
+	PredictionsFile = "predictions.csv"
+	MistakesFile    = "mistakes.svg"
+)
 
 var predictionsColumns = []string{"index", "label", "predicted", "probability"}
 

@@ -29,9 +29,10 @@ func NewReport([]string) *cobra.Command {
 		Use:   "report DIR…",
 		Short: "write runs as one HTML page that opens offline",
 		Long: `report reads run directories and writes one self-contained HTML file, which asks
-for nothing from any network: a timeline of every task, copy and gap that pans and
-zooms, predicted above measured where a run has both; power, energy, clocks and memory
-on the same axis; energy as in energy.json, kernels, and where the run came from. A
+for nothing from any network: network, machine, time, joules, the error of the
+prediction and the distance to the bound; a timeline of every task, copy and gap that
+pans and zooms, each step below its prediction where a run has both; power, energy,
+clocks and memory on the same axis; energy as in energy.json, kernels, and where the run came from. A
 click on a task shows what it waited for and which of that was the cause, and leads
 from cause to cause. Several runs come with a table, and their fronts of time against
 energy over each other; a run without a search of plans is a point there.
@@ -127,7 +128,7 @@ func pointAmong(r *report.Run, s *record.Summary) []plots.FrontPoint {
 	return []plots.FrontPoint{{Seconds: s.StepS, Joules: joules, Label: r.Name, Front: true, Chosen: true}}
 }
 
-// head is what the first screen says of a run and of its prediction, if it has one.
+// head is the first screen of a run and of its prediction, if it has one.
 func head(l *record.LoadedRun, predicted *plots.Run) report.Head {
 	s := l.Summary
 	h := report.Head{Title: fmt.Sprintf("%s on %s", cmp.Or(s.Network, s.Graph, "a graph"), l.Manifest.Platform.Name)}

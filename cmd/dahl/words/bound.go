@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -47,9 +48,9 @@ func GapText(s *record.Summary) string {
 	case problem.Time:
 		least = cli.ShowTime(s.LowerBoundS)
 	case problem.Energy:
-		least = cli.ShortJoules(*o.LowerBoundJ)
+		least = cli.ShortJoules(*cmp.Or(o.LowerBoundJ, new(float64)))
 	default:
-		least = cli.ThreeDigits(*o.LowerBoundJS) + " J s"
+		least = cli.ThreeDigits(*cmp.Or(o.LowerBoundJS, new(float64))) + " J s"
 	}
 	switch gap := float64(o.Gap); {
 	case o.Proven:

@@ -60,7 +60,7 @@ function tickText(v, step, size) {
   return (v / size).toFixed(places);
 }
 
-// luminance is that of a colour, from 0 of black to 1 of white, as the accessibility guidelines (WCAG 2) compute it.
+// luminance is the brightness of a colour, from 0 of black to 1 of white, as the accessibility guidelines (WCAG 2) compute it.
 function luminance(r, g, b) {
   const linear = (v) => (v <= 10 ? v / 3294.6 : ((v / 255 + 0.055) / 1.055) ** 2.4);
   return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
