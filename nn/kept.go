@@ -2,8 +2,8 @@ package nn
 
 import "dahl/dag"
 
-// KeptBytes is the bytes of activations that the forward pass of a training step leaves to its backward pass, by layer that writes them. What is
-// computed again is not among them.
+// KeptBytes is the bytes of activations that the forward pass of a training step leaves to its backward pass, by the layers of their tasks. Results
+// of recomputed layers are not among them.
 func KeptBytes(g *dag.Graph) map[string]int64 {
 	writer, kept := make([]string, len(g.Buffers)), map[string]int64{}
 	for t := range g.Tasks {

@@ -45,7 +45,7 @@ const (
 //   - A small layer follows the tiles of the one before it, down to 1.5 µs per task, so that a
 //     chain of tasks stays with its samples.
 //   - Layers without weights take the tiles of the last layer with weights. They take several at
-//     once where those are tiny, and fewer channels where a sample is large, but for normalisations. Those of few long sequences take fewer positions.
+//     once where those are tiny, and fewer channels where a sample is large, but for normalisations. A normalisation of few long sequences takes fewer positions.
 //   - Tiles sum weight gradients in up to 4 private accumulators where merging takes less than a
 //     tenth of summing. Other weight gradients are split by outputs.
 //

@@ -55,7 +55,7 @@ type GraphReport struct {
 	Parts []GraphPart `json:"parts"`
 }
 
-// Sequences is what a training step of a network of tokens has.
+// Sequences are the numbers of a training step of a network of tokens.
 type Sequences struct {
 	Weights       int     `json:"weights"`
 	Tokens        int     `json:"tokens"` // of a step
