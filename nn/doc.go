@@ -101,10 +101,20 @@
 // the definition asks. The gradient has the same form. A dropout keeps no mask: it draws by seed, step, layer, sample and element, in the backward
 // pass again. In an evaluation it has no task.
 //
+// # Sequences
+//
+// A sample of two dimensions T×C is a sequence: T positions of C features each, and buffers N×T×C. Positions are to a sequence what rows are to an
+// image, so that lowerings cut them as "rows", and stages share them so. A layer that takes each position by itself has no code for them. Its operation
+// is one of rows, as of a dense layer, and gets the positions of all samples as rows, by views ("ln1.out.positions"). A tile is then a range of these:
+// whole samples, or some positions of one. So where positions are cut, a tile has one sample. Other operations state their positions, as attention does.
+//
+// A network that begins with an embedding takes tokens, as its [Model.Vocabulary] says. A sample then has the dimension T alone. Rows of the gradient of a table
+// are sums in the order of the positions, whatever is cut.
+//
 // # Samples and positions
 //
 // A sample has up to four dimensions. Its elements are pixels, divided when they are loaded, or numbers of the network's
-// type, or tokens: whole numbers that a layer takes as indices. The classes are the channels of an image of outputs, or the last dimension of any other output. The other
+// type, or tokens: whole numbers that a layer takes as indices. A label of -1 belongs to no class, where the loss says so: it has no part in the mean. The classes are the channels of an image of outputs, or the last dimension of any other output. The other
 // dimensions are positions, each with a label of its own. The loss and the count of correct outputs see the positions of all
 // samples as rows, by views ("fc1.out.positions").
 //
@@ -196,6 +206,6 @@
 //
 // # Units
 //
-// Shapes are per sample: C×H×W, a number of features, or up to four extents, of which the first counts as outputs. Buffers have
+// Shapes are per sample: C×H×W, T×C, a number of features, or up to four extents, of which the first counts as outputs. Buffers have
 // the batch in front. Work is in floating-point operations, working sets in bytes.
 package nn

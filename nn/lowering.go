@@ -45,7 +45,7 @@ const (
 //   - A small layer follows the tiles of the one before it, down to 1.5 µs per task, so that a
 //     chain of tasks stays with its samples.
 //   - Layers without weights take the tiles of the last layer with weights. They take several at
-//     once where those are tiny, and fewer channels where a sample is large, but for batch normalisations.
+//     once where those are tiny, and fewer channels where a sample is large, but for normalisations. A normalisation of few long sequences takes fewer positions.
 //   - Tiles sum weight gradients in up to 4 private accumulators where merging takes less than a
 //     tenth of summing. Other weight gradients are split by outputs.
 //
@@ -273,6 +273,9 @@ func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
 		if ll.Forward.Samples > 1 {
 			ll.Forward.Samples = halve(ll.Forward.Samples)
 		} else if s.Traits.WholeSample {
+			if parts := ceilDiv(d.tiles, d.batch); len(s.Out) == 2 && parts > 1 {
+				ll.Forward.Rows = ceilDiv(s.Out[0], parts)
+			}
 			break
 		} else {
 			ll.Forward.Outputs = halve(ll.Forward.Outputs)

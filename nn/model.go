@@ -75,7 +75,7 @@ type Parameter struct {
 	First  float64 // see FanIn
 	Counts bool    // an int64, whatever the type of the network
 
-	// Deviation is that of a normal distribution of mean 0, by which Init draws instead. Zero means none.
+	// Init draws from a normal distribution of mean 0 and this deviation, if it is not zero.
 	Deviation float64
 	// Axes are the dimensions of the layer behind the dimensions of the parameter. Nil means that rows are outputs, and columns inputs, where there
 	// are as many.
@@ -315,7 +315,7 @@ func (m *Model) NumWeights() int {
 	return n
 }
 
-// Vocabulary is the number of tokens that the model takes, which are its input then. Zero means that its input is numbers.
+// Vocabulary is the number of tokens that the model takes. Zero means that its input is numbers.
 func (m *Model) Vocabulary() (tokens int) {
 	for _, r := range m.inputReaders {
 		if l, ok := m.Stages[r.stage].Layer.(interface{ Vocabulary() int }); ok && (tokens == 0 || l.Vocabulary() < tokens) {

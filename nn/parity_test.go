@@ -106,6 +106,9 @@ func (f *layerFixture) model(t testing.TB) *nn.Model {
 			}
 		}
 		n := nn.Named{Layer: kind.New(s)}
+		if name, ok := spec[nn.WeightsOf].(string); ok {
+			n.Shares = []string{name}
+		}
 		if names, ok := spec["input"].([]any); ok {
 			for _, name := range names {
 				n.Inputs = append(n.Inputs, name.(string))
@@ -224,7 +227,7 @@ func (f *layerFixture) checkRunning(t *testing.T, in *interpreter, shared map[st
 	}
 }
 
-// TestTrainingMatchesPyTorch: 20 steps of a network with batch normalisations have PyTorch's losses to eleven digits in
+// TestTrainingMatchesPyTorch: 20 steps of networks with batch normalisations, and of a GPT, have PyTorch's losses to eleven digits in
 // float64, with fused layers and single ones.
 func TestTrainingMatchesPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Layers {

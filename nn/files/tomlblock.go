@@ -14,10 +14,13 @@ import (
 // A model file may give layers that occur again and again a name, in [[block]]: a kind, the keys that differ from use to
 // use, and layers. A layer of that kind stands for these layers. Their names have the use's in front, as in
 // "layer1.0.conv1". A text in the place of a number is a key of the block. Inputs are names within the block, or "input", what the use
-// reads, and weights_of is a name within the block; and later layers read the last layer of a use by the use's name.
+// reads, and weights_of is a name within the block; and later layers read the last layer of a use by the use's name. A use with repeat = 3 stands for
+// three in a row, of which each reads the one before it. The names of their layers begin with "NAME.0", "NAME.1" and "NAME.2".
 
 // maxBlockLayers bounds what a short file with blocks may stand for.
 const maxBlockLayers = 1 << 14
+
+const repeatKey = "repeat"
 
 // layerBlock is a [[block]].
 type layerBlock struct {
@@ -48,7 +51,7 @@ func blocksOf(root *tomlfile.Table) (all []layerBlock) {
 			t.File.FailAt(t.Path, t.Owner, "layer is missing; write layers, { kind = …, name = … }")
 		}
 		for _, key := range b.keys {
-			if slices.Contains([]string{"kind", "name", "input"}, key) {
+			if slices.Contains([]string{"kind", "name", "input", repeatKey}, key) {
 				t.Fail("keys", key, "every layer has it; write another")
 			}
 		}
@@ -89,8 +92,28 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 		t.Need(key, "a value for the block")
 		values[key], _ = t.Take(key)
 	}
-	t.Done(strings.Join(append([]string{"kind, name, input"}, b.keys...), ", "))
-	last := ""
+	_, repeats := t.Keys[repeatKey]
+	times := t.Count(repeatKey, 1, maxBlockLayers, 1)
+	t.Done(strings.Join(append([]string{"kind, name, input, " + repeatKey}, b.keys...), ", "))
+	for i := range times {
+		of := name
+		if repeats {
+			of = fmt.Sprintf("%s.%d", name, i)
+		}
+		last := r.once(b, t, of, input, values)
+		if t.File.Err != nil {
+			return
+		}
+		input = last
+	}
+	if r.ends == nil {
+		r.ends = map[string]string{}
+	}
+	r.ends[name] = input
+}
+
+// once adds the layers of a block a single time, and returns the name of the last one.
+func (r *layerReader) once(b *layerBlock, t *tomlfile.Table, name, input string, values map[string]any) (last string) {
 	for _, from := range b.layers {
 		own := &tomlfile.Table{File: from.File, Path: from.Path, Owner: t.Owner + ": " + from.Owner, Keys: maps.Clone(from.Keys)}
 		own.Need("name", `"conv1"`)
@@ -104,7 +127,7 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 			t.File.FailAt(t.Path, t.Owner, fmt.Sprintf("more than %d layers with those of blocks", maxBlockLayers))
 		}
 		if !ok || t.File.Err != nil {
-			return
+			return ""
 		}
 		n.Name = name + "." + n.Name
 		if n.Inputs == nil && last == "" {
@@ -123,10 +146,7 @@ func (r *layerReader) use(b *layerBlock, t *tomlfile.Table) {
 		last = n.Name
 		r.add(n, from.Path)
 	}
-	if r.ends == nil {
-		r.ends = map[string]string{}
-	}
-	r.ends[name] = last
+	return last
 }
 
 // inputOf is the name of what a block's use reads: the layer that it names, or the one before it.

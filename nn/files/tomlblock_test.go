@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -20,6 +21,27 @@ func TestExampleOfBlocks(t *testing.T) {
 	got, want := lowered(t, m, opt), lowered(t, built, opt)
 	if got.Hash() != want.Hash() || !reflect.DeepEqual(m.State(), built.State()) || m.Defaults.String() != built.Defaults.String() || m.Defaults.Batch != built.Defaults.Batch {
 		t.Errorf("the networks differ: %v, want %v", m.Defaults, built.Defaults)
+	}
+}
+
+// TestExampleOfRepeatedBlocks: the shipped GPT is the built-in one, whose parameters have another beginning of their names.
+func TestExampleOfRepeatedBlocks(t *testing.T) {
+	m := must.Get(files.LoadModel("../examples/gpt.toml"))(t)
+	built, _ := models.ByName("gpt-tiny")
+	opt := nn.LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}
+	got, want := lowered(t, m, opt), lowered(t, built, opt)
+	if m.NumWeights() != built.NumWeights() || m.Defaults.String() != built.Defaults.String() || len(got.Tasks) != len(want.Tasks) {
+		t.Errorf("%d weights, %d tasks, %v; want %d, %d, %v", m.NumWeights(), len(got.Tasks), m.Defaults, built.NumWeights(), len(want.Tasks), built.Defaults)
+	}
+	for i := range got.Tasks {
+		if a, b := &got.Tasks[i], &want.Tasks[i]; a.Name != b.Name || a.Op != b.Op || a.Shape != b.Shape {
+			t.Fatalf("task %s, want %s", a.Name, b.Name)
+		}
+	}
+	for i, p := range m.State() {
+		if want := built.State()[i]; "transformer."+p.Name != want.Name || !reflect.DeepEqual(p.Shape, want.Shape) || math.Abs(p.Deviation-want.Deviation) > 1e-5 {
+			t.Errorf("parameter %+v, want %+v", p, want)
+		}
 	}
 }
 
@@ -88,6 +110,8 @@ func TestBlockErrors(t *testing.T) {
 		{`name = "r"`, ``, `m.toml:13: layer "p": the layer before it has no name; write one there, or write input = ["…"]`},
 		{`input = ["r"]`, `input = ["r", "p"]`, `want one name; a block reads one layer`},
 		{`kind = "pair"` + "\nname = \"p\"", `kind = "pear"` + "\nname = \"p\"", `gelu_tanh, silu, leaky_relu, pair`},
+		{"name = \"p\"", "name = \"p\"\nrepeat = 0", `m.toml:16: layer "p": repeat = 0: want a whole number from 1 to 16384`},
+		{`keys = ["f"]`, `keys = ["repeat"]`, `keys = "repeat": every layer has it; write another`},
 		{`name = "p"`, ``, `name is missing; write name = "layer1"`},
 		{"f = 2\n[[layer]]\nkind = \"pair\"", "f = 3\n[[layer]]\nkind = \"pair\"", `layer "p.b" (add) of input 3×7×5, 2×7×5: the inputs of a sum have one shape`},
 	} {

@@ -13,8 +13,7 @@ import (
 type Dense struct {
 	Outputs int
 	NoBias  bool
-	// Deviation is that of a normal distribution with which the weight begins, and the bias begins with 0. Zero means that they begin as
-	// PyTorch's do.
+	// The weight begins with a normal distribution of this deviation, and the bias with 0. Zero means that both begin as in PyTorch.
 	Deviation float64
 }
 

@@ -11,7 +11,7 @@ import (
 type Embedding struct {
 	Tokens int // from 0 on
 	Width  int
-	// Deviation is that of the normal distribution with which the table begins. Zero means 1, as PyTorch has it.
+	// The table begins with a normal distribution of this deviation. Zero means 1, as PyTorch has it.
 	Deviation float64
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Positions adds a learned vector to each position of a sequence. The gradient of its input is the gradient of its output, without a task.
 type Positions struct {
-	// Deviation is that of the normal distribution with which the vectors begin. Zero means 1.
+	// The vectors begin with a normal distribution of this deviation. Zero means 1.
 	Deviation float64
 }
 

@@ -34,6 +34,13 @@ FIRST = {"kind": "conv2d", "filters": 5, "kernel": 7}
 FIRST_SMALL = {"kind": "conv2d", "filters": 5, "kernel": 7, "stride": 2}
 HEAD = [{"kind": "flatten"}, {"kind": "dense", "outputs": CLASSES}]
 
+def gpt_layer(before, number):
+    """A layer of a GPT, the number counts from 1."""
+    return [{"kind": "layernorm"}, {"kind": "dense", "outputs": 45}, {"kind": "attention", "heads": 3, "causal": 1}, {"kind": "dense", "outputs": 15},
+            {"kind": "add", "input": [before, "fc%d" % (4 * number - 2)]}, {"kind": "layernorm"}, {"kind": "dense", "outputs": 61}, {"kind": "gelu_tanh"},
+            {"kind": "dense", "outputs": 15}, {"kind": "add", "input": ["add%d" % (2 * number - 1), "fc%d" % (4 * number)]}]
+
+
 LAYERS = {
     "conv2d": [FIRST, {"kind": "conv2d", "filters": 19, "kernel": 3, "pad": 1, "stride": 2},
                {"kind": "conv2d", "filters": 7, "kernel": 2, "bias": 0}] + HEAD,
@@ -71,6 +78,9 @@ LAYERS = {
                     {"kind": "layernorm"}, {"kind": "dense", "outputs": 13}, {"kind": "dense", "outputs": 13, "input": ["ln1"]}, {"kind": "silu"},
                     {"kind": "multiply", "input": ["fc3", "silu1"]}, {"kind": "dense", "outputs": 6}, {"kind": "add", "input": ["add1", "fc5"]},
                     {"kind": "dense", "outputs": CLASSES}],
+    # GPT of two layers with three heads of five features, whose last layer has the table of the first.
+    "gpt": [{"kind": "embedding", "tokens": CLASSES, "width": 15}, {"kind": "positions"}] + gpt_layer("positions1", 1) + gpt_layer("add2", 2) +
+           [{"kind": "layernorm"}, {"kind": "dense", "outputs": CLASSES, "bias": 0, "weights_of": "embed1.weight"}],
     # Pooling with padding, after a convolution with which it would be fused without.
     "padded": [FIRST, {"kind": "relu"}, {"kind": "maxpool", "size": 3, "stride": 2, "pad": 1}, {"kind": "avgpool", "size": 2, "stride": 1, "pad": 1}] + HEAD,
     # Windows and paddings that differ between rows and columns, of convolutions and poolings, and from side to side.
@@ -134,7 +144,7 @@ LAYERS = {
 }
 
 # Networks of sequences of POSITIONS tokens below a number, with a label at each position.
-TOKENS = {"embedding": 11, "positions": 11, "layernorm": 11, "rmsnorm": 11, "attention": 11, "attention of all": 11, "attention of some": 11, "rotary": 11, "transformer": 11}
+TOKENS = {"embedding": 11, "positions": 11, "layernorm": 11, "rmsnorm": 11, "attention": 11, "attention of all": 11, "attention of some": 11, "rotary": 11, "transformer": 11, "gpt": CLASSES}
 POSITIONS = 7
 
 STATE = ["weight", "bias", "running_mean", "running_var"]
@@ -282,6 +292,8 @@ def inputs(layer, values):
 
 
 def apply(layer, name, x, params):
+    if "weights_of" in layer:
+        return APPLY[layer["kind"]](layer, x, [params[layer["weights_of"]]])
     own = [params[k] for k in (name + "." + of for of in STATE) if k in params]
     return APPLY[layer["kind"]](layer, x, own)
 
@@ -310,7 +322,7 @@ def parameters(draw, layers, sample):
         elif layer["kind"] == "batchnorm":
             w, b = weights(draw, x.shape[1]), weights(draw, x.shape[1])
             params[name + ".running_mean"], params[name + ".running_var"] = weights(draw, x.shape[1]), 2 * weights(draw, x.shape[1]).abs()
-        if w is not None:
+        if w is not None and "weights_of" not in layer:
             params[name + ".weight"] = w
             if b is not None and layer.get("bias", 1):
                 params[name + ".bias"] = b
@@ -364,7 +376,7 @@ def again(name, layers):
     return params
 
 
-TRAINED = ["normalised"]  # networks that are also trained for some steps
+TRAINED = ["normalised", "gpt"]  # networks that are also trained for some steps
 RATE, MOMENTUM = 0.015625, 0.5
 
 
@@ -373,10 +385,10 @@ def trained(layers, images, labels, params):
     TRAINING[0], losses = True, []
     optimizer = torch.optim.SGD([p for p in params.values() if p.requires_grad], lr=RATE, momentum=MOMENTUM)
     for _ in range(20):
-        values = {"input": images.to(torch.float64) / 255}
+        values = {"input": images.to(torch.float64) / 255 if images.dtype == torch.uint8 else images}
         for layer, key in named(layers):
             values[key] = apply(layer, key, inputs(layer, values), params)
-        loss = F.cross_entropy(values[key], labels)
+        loss = F.cross_entropy(values[key].flatten(0, -2), labels.flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -86,6 +86,9 @@ func Describe(w *train.Workload) (*Twin, error) {
 		return nil, err
 	}
 	m, method := w.Model, w.Method()
+	if method.Loss.Ignored {
+		return nil, train.InputError{Err: fmt.Errorf("network %s: other programs take a class for each label; leave ignored_labels out", m.Name)}
+	}
 	if d := w.Data.Train; d.Type != dag.Uint8 || len(d.Positions) > 0 {
 		return nil, train.InputError{Err: fmt.Errorf("data %s: other programs train on pixels with one label for each sample", d.Name)}
 	}

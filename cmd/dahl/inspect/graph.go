@@ -50,7 +50,18 @@ type GraphReport struct {
 	ArenaBytes map[string]int64 `json:"arena_bytes"`
 	SavedBytes int64            `json:"saved_bytes"`
 
+	Sequences *Sequences `json:"sequences,omitempty"` // of a network of tokens
+
 	Parts []GraphPart `json:"parts"`
+}
+
+// Sequences are the numbers of a training step of a network of tokens.
+type Sequences struct {
+	Weights       int     `json:"weights"`
+	Tokens        int     `json:"tokens"` // of a step
+	FlopsPerToken float64 `json:"flops_per_token"`
+	// KeptBytes are activations that the forward pass leaves to the backward pass.
+	KeptBytes int64 `json:"kept_bytes"`
 }
 
 // GraphPart is the tasks of one layer and phase.
@@ -110,6 +121,14 @@ func Graph(w *train.Workload, machine *platform.Platform) (*GraphReport, error) 
 		r.ArenaBytes[a.String()] = places.ArenaBytes[a]
 	}
 	r.SavedBytes = places.SavedBytes
+	if m := w.Model; m != nil && m.Vocabulary() > 0 && nn.IsTraining(g) {
+		s := &Sequences{Weights: m.NumWeights(), Tokens: nn.BatchOf(g) * nn.Elems(m.Input)}
+		s.FlopsPerToken = g.TotalFlops() / float64(s.Tokens)
+		for _, bytes := range nn.KeptBytes(g) {
+			s.KeptBytes += bytes
+		}
+		r.Sequences = s
+	}
 	return r, nil
 }
 
@@ -187,18 +206,26 @@ func (r *GraphReport) Print(out io.Writer) {
 		fmt.Fprintf(out, "path      %s flop critical (%s): at most %.1f tasks at a time on average\n",
 			cli.ShortCount(r.CriticalFlops), naming.Count(r.CriticalTasks, "task"), cli.Ratio(r.Flops, r.CriticalFlops))
 	}
+	if s := r.Sequences; s != nil {
+		fmt.Fprintf(out, "tokens    %s a step, of %s flop each, %.2f times the 6 of each of %s; %s of activations kept for the backward pass\n",
+			naming.Thousands(s.Tokens), cli.ShortCount(s.FlopsPerToken), cli.Ratio(s.FlopsPerToken, 6*float64(s.Weights)), naming.Count(s.Weights, "weight"), cli.ShortBytes(s.KeptBytes))
+	}
 	fmt.Fprintf(out, "memory   ")
 	for a := range layout.NumArenas {
 		fmt.Fprintf(out, " %s %s,", a, cli.ShortBytes(r.ArenaBytes[a.String()]))
 	}
 	fmt.Fprintf(out, " %s saved by sharing bytes\n\n", cli.ShortBytes(r.SavedBytes))
-	fmt.Fprintf(out, "%-14s %-10s %6s %10s %10s %10s  %s\n", "layer", "phase", "tasks", "flop", "bytes", "best time", "operations")
+	wide := 14
+	for _, p := range r.Parts {
+		wide = max(wide, len(p.Layer))
+	}
+	fmt.Fprintf(out, "%-*s %-10s %6s %10s %10s %10s  %s\n", wide, "layer", "phase", "tasks", "flop", "bytes", "best time", "operations")
 	for _, p := range r.Parts {
 		best := "-"
 		if r.Platform != "" {
 			best = cli.ShortTime(cli.Seconds(p.BestS))
 		}
-		fmt.Fprintf(out, "%-14s %-10s %6d %10s %10s %10s  %s\n",
+		fmt.Fprintf(out, "%-*s %-10s %6d %10s %10s %10s  %s\n", wide,
 			cmp.Or(p.Layer, "-"), cmp.Or(p.Phase, "-"), p.Tasks, cli.ShortCount(p.Flops), cli.ShortBytes(p.Bytes), best, strings.Join(p.Operations, ", "))
 	}
 }

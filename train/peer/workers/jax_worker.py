@@ -123,6 +123,8 @@ LAYERS = {
     "leaky_relu": lambda form, s, w, x: jax.nn.leaky_relu(x, s["Setting"]),
     "globalavgpool": lambda form, s, w, x: x.mean([form.images.index("H"), form.images.index("W")], keepdims=True),
     "add": lambda form, s, w, *x: sum(x[1:], x[0]),
+    "embedding": lambda form, s, w, x: w["weight"][x.astype(jnp.int32)],
+    "positions": lambda form, s, w, x: x + w["weight"],
     "layernorm": lambda form, s, w, x: rownorm(form, s, w, x, True),
     "rmsnorm": lambda form, s, w, x: rownorm(form, s, w, x, False),
     "attention": attention,

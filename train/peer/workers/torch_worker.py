@@ -87,6 +87,15 @@ class Rotary(nn.Module):
         return torch.cat([(turned * cos + other * sin).flatten(2), x[..., self.heads * self.width:]], -1)
 
 
+class Positions(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(shape))
+
+    def forward(self, x):
+        return x + self.weight
+
+
 class Multiply(nn.Module):
     def forward(self, first, second):
         return first * second
@@ -101,7 +110,7 @@ class Concat(nn.Module):
 LAYERS = {
     "conv2d": windowed(conv2d, "Kernel", 0.0),
     "batchnorm": lambda s, inputs: nn.BatchNorm2d(inputs[0][0], eps=s["Eps"] or 1e-5, momentum=s["Momentum"] or 0.1),
-    "dense": lambda s, inputs: nn.Linear(inputs[0][0], s["Outputs"], bias=not s["NoBias"]),
+    "dense": lambda s, inputs: nn.Linear(inputs[0][-1], s["Outputs"], bias=not s["NoBias"]),
     "relu": lambda s, inputs: nn.ReLU(),
     "maxpool": windowed(maxpool, "Size", -float("inf")),
     "avgpool": windowed(avgpool, "Size", 0.0),
@@ -114,6 +123,8 @@ LAYERS = {
     "leaky_relu": lambda s, inputs: nn.LeakyReLU(s["Setting"]),
     "globalavgpool": lambda s, inputs: nn.AdaptiveAvgPool2d(1),
     "add": lambda s, inputs: Add(),
+    "embedding": lambda s, inputs: nn.Embedding(s["Tokens"], s["Width"]),
+    "positions": lambda s, inputs: Positions(inputs[0]),
     "layernorm": lambda s, inputs: nn.LayerNorm(inputs[0][-1], eps=s["Eps"] or 1e-5, bias=not s["NoBias"]),
     "rmsnorm": lambda s, inputs: nn.RMSNorm(inputs[0][-1], eps=s["Eps"] or 1e-5),
     "attention": lambda s, inputs: Attention(s),
