@@ -36,6 +36,8 @@ const (
 	byQuery   = "n h:g t"
 )
 
+const attentionDoc = "tiles of queries against tiles of keys, with the greatest score so far"
+
 var attentionParams = []string{"window", "past"}
 
 func attentionWith(k Kernel) Kernel {
@@ -62,6 +64,7 @@ var attention = attentionWith(Kernel{
 	},
 	Flops: attentionFlops(2, 3, 2),
 	Variants: withRef("query by query, in float64", attentionRef[float32], attentionRef[float64],
+		atLevels(attentionDoc, cpu.AttentionAt[float32], cpu.AttentionAt[float64], cpu.AttentionWorkspace(3, 1)),
 		gpu.Attention),
 })
 
@@ -75,6 +78,7 @@ var attentionDq = attentionWith(Kernel{
 	Check: func(s *calls.Spec) error { return checkHeads(s, 4, 5) },
 	Flops: attentionFlops(4, 5, 3),
 	Variants: withRef("query by query, in float64", attentionDqRef[float32], attentionDqRef[float64],
+		atLevels(attentionDoc, cpu.AttentionDqAt[float32], cpu.AttentionDqAt[float64], cpu.AttentionWorkspace(5, 2)),
 		gpu.AttentionDq),
 })
 
@@ -88,6 +92,7 @@ var attentionDkv = attentionWith(Kernel{
 	Check: func(s *calls.Spec) error { return checkHeads(s, 3, 4) },
 	Flops: attentionFlops(3, 4, 4),
 	Variants: withRef("key by key, in float64", attentionDkvRef[float32], attentionDkvRef[float64],
+		atLevels(attentionDoc, cpu.AttentionDkvAt[float32], cpu.AttentionDkvAt[float64], cpu.AttentionWorkspace(4, 2)),
 		gpu.AttentionDkv),
 })
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"dahl/kernels/calls"
+	"dahl/kernels/cpu"
 	"dahl/kernels/gpu"
 )
 
@@ -25,7 +26,8 @@ var layerNorm = Kernel{
 		reads("x", Real, "n c"), reads("w", Real, "c"), optional(reads("b", Real, "c")),
 	},
 	Params: []string{"center", "eps"}, Whole: "c", Check: checkCentered, Flops: perElement(8, 0),
-	Variants: withRef("row by row, in float64", layerNormRef[float32], layerNormRef[float64], gpu.LayerNorm),
+	Variants: withRef("row by row, in float64", layerNormRef[float32], layerNormRef[float64],
+		atLevels("row by row", cpu.LayerNormAt[float32], cpu.LayerNormAt[float64], nil), gpu.LayerNorm),
 }
 
 var layerNormDx = Kernel{
@@ -34,7 +36,8 @@ var layerNormDx = Kernel{
 		writes("dx", Real, "n c"), reads("dy", Real, "n c"), reads("x", Real, "n c"), reads("k", Real, "n 2"), reads("w", Real, "c"),
 	},
 	Params: []string{"center"}, Whole: "c", Check: checkFlag("center"), Flops: perElement(10, 0),
-	Variants: withRef("row by row, in float64", layerNormDxRef[float32], layerNormDxRef[float64], gpu.LayerNormDx),
+	Variants: withRef("row by row, in float64", layerNormDxRef[float32], layerNormDxRef[float64],
+		atLevels("row by row", cpu.LayerNormDxAt[float32], cpu.LayerNormDxAt[float64], nil), gpu.LayerNormDx),
 }
 
 var layerNormDw = Kernel{
@@ -42,8 +45,9 @@ var layerNormDw = Kernel{
 	Operands: []Operand{
 		sums("dw", "c"), reads("dy", Real, "n c"), reads("x", Real, "n c"), reads("k", Real, "n 2"), optional(sums("db", "c")),
 	},
-	Flops:    perElement(5, 1),
-	Variants: withRef("column by column, in float64", layerNormDwRef[float32], layerNormDwRef[float64], gpu.LayerNormDw),
+	Flops: perElement(5, 1),
+	Variants: withRef("column by column, in float64", layerNormDwRef[float32], layerNormDwRef[float64],
+		atLevels("row by row", cpu.LayerNormDwAt[float32], cpu.LayerNormDwAt[float64], nil), gpu.LayerNormDw),
 }
 
 func checkCentered(s *calls.Spec) error {

@@ -75,6 +75,13 @@ func TestBlocks(t *testing.T) {
 		{"conv2d.nhwc.pool", [][]int{{1, 14, 15, 37}, {1, 14, 15, 37}, {1, 29, 31, 67}, {3, 3, 67, 37}, {37}}, kerneltest.ConvPoolParams(1, 1, 3, 2)},
 		{"conv2d.nhwc.dw.sgd", [][]int{{101, 67, 3, 3}, {2, 7, 11, 101}, {2, 7, 11, 67}, {2}, {101}, {101, 67, 3, 3}, {101}},
 			append(kerneltest.ConvParams(1, 1), kerneltest.SGDParams(0.9, 1, 0.01)...)},
+		{"layernorm", [][]int{{3, 1031}, {3, 2}, {3, 1031}, {1031}, {1031}}, kerneltest.RowParams(1, 1e-5)},
+		{"layernorm.dx", [][]int{{3, 1031}, {3, 1031}, {3, 1031}, {3, 2}, {1031}}, kerneltest.FlagParams("center", 1)},
+		// Two tiles of keys and some of queries: causal, to both sides, and a window that a tile of queries leaves behind.
+		{"attention", [][]int{{2, 263, 34}, {2, 2, 263}, {2, 263, 34}, {2, 263, 17}, {2, 263, 17}}, kerneltest.HeadParams(1, 2, 263, 262)},
+		{"attention", [][]int{{1, 67, 10}, {1, 2, 67}, {1, 67, 10}, {1, 523, 10}, {1, 523, 10}}, kerneltest.HeadParams(2, 1, 600, 40)},
+		{"attention.dq", [][]int{{1, 263, 14}, {1, 2, 263}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 2, 263}}, kerneltest.HeadParams(2, 1, 23, 22)},
+		{"attention.dkv", [][]int{{2, 263, 17}, {2, 263, 17}, {2, 263, 34}, {2, 263, 34}, {2, 263, 17}, {2, 263, 17}, {2, 2, 263}, {2, 2, 263}}, kerneltest.HeadParams(1, 2, 263, 262)},
 	} {
 		k, _ := kernels.KernelByName(c.op)
 		for _, real := range typesOf(i) {

@@ -260,6 +260,60 @@ func multiplyAddAVX2F64(args *pixelArgs)
 // multiplySumAVX2F64 adds the products of all pixels to one.
 func multiplySumAVX2F64(args *pixelArgs)
 
+// rowMaximumAVX2F32 finds the greatest element.
+func rowMaximumAVX2F32(args *runArgs)
+
+// rowExponentialsAVX2F32 computes exponentials and their sum.
+func rowExponentialsAVX2F32(args *runArgs)
+
+// rowGradientAVX2F32 computes the gradient of scores.
+func rowGradientAVX2F32(args *runArgs)
+
+// rowSumsAVX2F32 adds up elements.
+func rowSumsAVX2F32(args *runArgs)
+
+// rowSquaresAVX2F32 adds up squares of differences.
+func rowSquaresAVX2F32(args *runArgs)
+
+// rowNormaliseAVX2F32 normalises features.
+func rowNormaliseAVX2F32(args *runArgs)
+
+// rowNormProductsAVX2F32 adds up the gradient of normalised features and its products with these.
+func rowNormProductsAVX2F32(args *runArgs)
+
+// rowNormGradientAVX2F32 computes the gradient of features.
+func rowNormGradientAVX2F32(args *runArgs)
+
+// rowNormWeightsAVX2F32 adds to the gradients of weight and bias.
+func rowNormWeightsAVX2F32(args *runArgs)
+
+// rowMaximumAVX2F64 finds the greatest element.
+func rowMaximumAVX2F64(args *runArgs)
+
+// rowExponentialsAVX2F64 computes exponentials and their sum.
+func rowExponentialsAVX2F64(args *runArgs)
+
+// rowGradientAVX2F64 computes the gradient of scores.
+func rowGradientAVX2F64(args *runArgs)
+
+// rowSumsAVX2F64 adds up elements.
+func rowSumsAVX2F64(args *runArgs)
+
+// rowSquaresAVX2F64 adds up squares of differences.
+func rowSquaresAVX2F64(args *runArgs)
+
+// rowNormaliseAVX2F64 normalises features.
+func rowNormaliseAVX2F64(args *runArgs)
+
+// rowNormProductsAVX2F64 adds up the gradient of normalised features and its products with these.
+func rowNormProductsAVX2F64(args *runArgs)
+
+// rowNormGradientAVX2F64 computes the gradient of features.
+func rowNormGradientAVX2F64(args *runArgs)
+
+// rowNormWeightsAVX2F64 adds to the gradients of weight and bias.
+func rowNormWeightsAVX2F64(args *runArgs)
+
 // transpose4AVX2F32 turns blocks of 4 rows into columns.
 func transpose4AVX2F32(args *transposeArgs)
 

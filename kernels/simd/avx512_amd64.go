@@ -272,6 +272,60 @@ func multiplyAddAVX512F64(args *pixelArgs)
 // multiplySumAVX512F64 adds the products of all pixels to one.
 func multiplySumAVX512F64(args *pixelArgs)
 
+// rowMaximumAVX512F32 finds the greatest element.
+func rowMaximumAVX512F32(args *runArgs)
+
+// rowExponentialsAVX512F32 computes exponentials and their sum.
+func rowExponentialsAVX512F32(args *runArgs)
+
+// rowGradientAVX512F32 computes the gradient of scores.
+func rowGradientAVX512F32(args *runArgs)
+
+// rowSumsAVX512F32 adds up elements.
+func rowSumsAVX512F32(args *runArgs)
+
+// rowSquaresAVX512F32 adds up squares of differences.
+func rowSquaresAVX512F32(args *runArgs)
+
+// rowNormaliseAVX512F32 normalises features.
+func rowNormaliseAVX512F32(args *runArgs)
+
+// rowNormProductsAVX512F32 adds up the gradient of normalised features and its products with these.
+func rowNormProductsAVX512F32(args *runArgs)
+
+// rowNormGradientAVX512F32 computes the gradient of features.
+func rowNormGradientAVX512F32(args *runArgs)
+
+// rowNormWeightsAVX512F32 adds to the gradients of weight and bias.
+func rowNormWeightsAVX512F32(args *runArgs)
+
+// rowMaximumAVX512F64 finds the greatest element.
+func rowMaximumAVX512F64(args *runArgs)
+
+// rowExponentialsAVX512F64 computes exponentials and their sum.
+func rowExponentialsAVX512F64(args *runArgs)
+
+// rowGradientAVX512F64 computes the gradient of scores.
+func rowGradientAVX512F64(args *runArgs)
+
+// rowSumsAVX512F64 adds up elements.
+func rowSumsAVX512F64(args *runArgs)
+
+// rowSquaresAVX512F64 adds up squares of differences.
+func rowSquaresAVX512F64(args *runArgs)
+
+// rowNormaliseAVX512F64 normalises features.
+func rowNormaliseAVX512F64(args *runArgs)
+
+// rowNormProductsAVX512F64 adds up the gradient of normalised features and its products with these.
+func rowNormProductsAVX512F64(args *runArgs)
+
+// rowNormGradientAVX512F64 computes the gradient of features.
+func rowNormGradientAVX512F64(args *runArgs)
+
+// rowNormWeightsAVX512F64 adds to the gradients of weight and bias.
+func rowNormWeightsAVX512F64(args *runArgs)
+
 // transpose16AVX512F32 turns blocks of 16 rows into columns.
 func transpose16AVX512F32(args *transposeArgs)
 

@@ -36,6 +36,15 @@ var (
 	productx4              = forms[productArgs]{AVX512: {productAVX512F32x4, productAVX512F64x4}}
 	relu                   = forms[runArgs]{AVX2: {reluAVX2F32, reluAVX2F64}, AVX512: {reluAVX512F32, reluAVX512F64}}
 	reluGradient           = forms[runArgs]{AVX2: {reluGradientAVX2F32, reluGradientAVX2F64}, AVX512: {reluGradientAVX512F32, reluGradientAVX512F64}}
+	rowExponentials        = forms[runArgs]{AVX2: {rowExponentialsAVX2F32, rowExponentialsAVX2F64}, AVX512: {rowExponentialsAVX512F32, rowExponentialsAVX512F64}}
+	rowGradient            = forms[runArgs]{AVX2: {rowGradientAVX2F32, rowGradientAVX2F64}, AVX512: {rowGradientAVX512F32, rowGradientAVX512F64}}
+	rowMaximum             = forms[runArgs]{AVX2: {rowMaximumAVX2F32, rowMaximumAVX2F64}, AVX512: {rowMaximumAVX512F32, rowMaximumAVX512F64}}
+	rowNormGradient        = forms[runArgs]{AVX2: {rowNormGradientAVX2F32, rowNormGradientAVX2F64}, AVX512: {rowNormGradientAVX512F32, rowNormGradientAVX512F64}}
+	rowNormProducts        = forms[runArgs]{AVX2: {rowNormProductsAVX2F32, rowNormProductsAVX2F64}, AVX512: {rowNormProductsAVX512F32, rowNormProductsAVX512F64}}
+	rowNormWeights         = forms[runArgs]{AVX2: {rowNormWeightsAVX2F32, rowNormWeightsAVX2F64}, AVX512: {rowNormWeightsAVX512F32, rowNormWeightsAVX512F64}}
+	rowNormalise           = forms[runArgs]{AVX2: {rowNormaliseAVX2F32, rowNormaliseAVX2F64}, AVX512: {rowNormaliseAVX512F32, rowNormaliseAVX512F64}}
+	rowSquares             = forms[runArgs]{AVX2: {rowSquaresAVX2F32, rowSquaresAVX2F64}, AVX512: {rowSquaresAVX512F32, rowSquaresAVX512F64}}
+	rowSums                = forms[runArgs]{AVX2: {rowSumsAVX2F32, rowSumsAVX2F64}, AVX512: {rowSumsAVX512F32, rowSumsAVX512F64}}
 	sgd                    = forms[runArgs]{AVX2: {sgdAVX2F32, sgdAVX2F64}, AVX512: {sgdAVX512F32, sgdAVX512F64}}
 	sigmoid                = forms[runArgs]{AVX2: {sigmoidAVX2F32, sigmoidAVX2F64}, AVX512: {sigmoidAVX512F32, sigmoidAVX512F64}}
 	sigmoidGradient        = forms[runArgs]{AVX2: {sigmoidGradientAVX2F32, sigmoidGradientAVX2F64}, AVX512: {sigmoidGradientAVX512F32, sigmoidGradientAVX512F64}}

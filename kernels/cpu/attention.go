@@ -1,0 +1,239 @@
+package cpu
+
+import (
+	"math"
+
+	"dahl/kernels/calls"
+	"dahl/kernels/simd"
+)
+
+// Attention by tiles of queries against tiles of keys, each a product of matrices whose scores stay in a cache. Keys and values
+// of a head are transposed once, so that the scores of a row lie behind each other.
+
+// Extents of a tile of scores: 32 KB of them in float32.
+const (
+	attentionQueries = 32
+	attentionKeys    = 256
+)
+
+// attentionCall is a call of one of the operations, with its workspace.
+type attentionCall[T calls.Float] struct {
+	Attention
+	level  simd.Level
+	call   *calls.Call
+	q, k   int // the operands; values are behind the keys
+	turned [2][]T
+	scores [2][]T // with attentionKeys in a row
+	most   []T    // of each query of a tile: the greatest score so far
+	sums   []T    // and the sum
+}
+
+// AttentionWorkspace is the bytes for some matrices of transposed keys, operand k, and as many tiles.
+func AttentionWorkspace(k, matrices int) func(*calls.Spec) int64 {
+	heads := calls.ParseOptions("heads=1")
+	return func(s *calls.Spec) int64 {
+		turned := s.Operands[k].Shape[1] * s.Operands[k].Shape[2] / int(heads.Value(s, "heads"))
+		return int64(matrices*(turned+attentionQueries*attentionKeys)+2*attentionQueries) * s.Type.SizeBytes()
+	}
+}
+
+func newAttentionCall[T calls.Float](l simd.Level, c *calls.Call, q, matrices int) attentionCall[T] {
+	a := attentionCall[T]{Attention: AttentionOf(c, q, q+1), level: l, call: c, q: q, k: q + 1}
+	work := c.Work
+	for i := range matrices {
+		a.turned[i], work = calls.Scratch[T](work, a.Keys*a.Width)
+		a.scores[i], work = calls.Scratch[T](work, attentionQueries*attentionKeys)
+	}
+	a.most, work = calls.Scratch[T](work, attentionQueries)
+	a.sums, _ = calls.Scratch[T](work, attentionQueries)
+	return a
+}
+
+// rest is the features of a head from a position on, and their distance from one position to the next.
+func (a *attentionCall[T]) rest(arg, n, position, head int) ([]T, int) {
+	o := &a.call.Args[arg]
+	return calls.Data[T](o)[n*o.Stride[0]+position*o.Stride[1]+head*a.Width:], o.Stride[1]
+}
+
+// turn transposes the keys, operand k, or the values of a head.
+func (a *attentionCall[T]) turn(which, n, head int) {
+	t := simd.Transpose[T]{Rows: a.Keys, Columns: a.Width, To: a.turned[which], ToRow: a.Keys}
+	t.From, t.FromRow = a.rest(a.k+which, n, 0, head)
+	t.Run(a.level)
+}
+
+// tile is queries from first and keys from lo.
+type attentionTile struct{ first, rows, lo, columns int }
+
+// product fills the scores of a tile with products of an operand of queries and the transposed keys or values.
+func (a *attentionCall[T]) product(which, arg, n, head int, t attentionTile) {
+	p := simd.Product[T]{M: t.rows, N: t.columns, K: a.Width, Batch: 1, AStep: 1, B: a.turned[which][t.lo:], BRow: a.Keys, C: a.scores[which], CRow: attentionKeys}
+	p.A, p.ARow = a.rest(arg, n, t.first, head)
+	p.Run(a.level)
+}
+
+// mix adds to an operand of queries the products of weights and features of keys.
+func (a *attentionCall[T]) mix(which, to, from, n, head int, t attentionTile, add bool) {
+	p := simd.Product[T]{M: t.rows, N: a.Width, K: t.columns, Batch: 1, AStep: 1, A: a.scores[which], ARow: attentionKeys, Accumulate: add}
+	p.B, p.BRow = a.rest(from, n, t.lo, head/a.Group)
+	p.C, p.CRow = a.rest(to, n, t.first, head)
+	p.Run(a.level)
+}
+
+// mixBack adds to an operand of keys the products of weights and features of queries.
+func (a *attentionCall[T]) mixBack(which, to, from, n, head int, t attentionTile, add bool) {
+	p := simd.Product[T]{M: t.columns, N: a.Width, K: t.rows, Batch: 1, A: a.scores[which], ARow: 1, AStep: attentionKeys, Accumulate: add}
+	p.B, p.BRow = a.rest(from, n, t.first, head)
+	p.C, p.CRow = a.rest(to, n, t.lo, head/a.Group)
+	p.Run(a.level)
+}
+
+// seen is the keys of a tile that a row's query sees, as columns.
+func (a *attentionCall[T]) seen(t attentionTile, row int) (lo, hi int) {
+	lo, hi = a.KeysOf(t.first + row)
+	lo, hi = max(0, lo-t.lo), min(t.columns, hi-t.lo)
+	return min(lo, t.columns), max(hi, min(lo, t.columns))
+}
+
+// row is the scores of a row of a tile.
+func (a *attentionCall[T]) row(which, row int) []T { return a.scores[which][row*attentionKeys:] }
+
+// hide sets to 0 the columns that a row does not see.
+func (a *attentionCall[T]) hide(which, row, lo, hi int, t attentionTile) {
+	r := a.row(which, row)
+	clear(r[:lo])
+	clear(r[hi:t.columns])
+}
+
+// eachTile visits the tiles of scores with some queries in which one sees a key, along the keys.
+func (a *attentionCall[T]) eachTile(first, rows int, visit func(t attentionTile)) {
+	lo, _ := a.KeysOf(first)
+	_, hi := a.KeysOf(first + rows - 1)
+	for at := lo / attentionKeys * attentionKeys; at < hi && lo < hi; at += attentionKeys {
+		from := max(at, lo)
+		visit(attentionTile{first, rows, from, min(at+attentionKeys, hi) - from})
+	}
+}
+
+// eachQueries visits the heads of all samples, each with its tiles of queries. turn is called before the first of a head of keys.
+func (a *attentionCall[T]) eachQueries(turn func(n, head int), visit func(n, head, first, rows int)) {
+	a.EachHead(func(n, head int) {
+		if head%a.Group == 0 {
+			turn(n, head/a.Group)
+		}
+		for first := 0; first < a.Queries; first += attentionQueries {
+			visit(n, head, first, min(attentionQueries, a.Queries-first))
+		}
+	})
+}
+
+// AttentionAt is the variant of attention at a level.
+func AttentionAt[T calls.Float](l simd.Level, c *calls.Call) {
+	a := newAttentionCall[T](l, c, 2, 1)
+	a.eachQueries(func(n, head int) { a.turn(0, n, head) }, func(n, head, first, rows int) {
+		for i := range rows {
+			a.most[i], a.sums[i] = T(math.Inf(-1)), 0
+		}
+		begun := false
+		a.eachTile(first, rows, func(t attentionTile) {
+			a.product(0, a.q, n, head, t)
+			for i := range rows {
+				a.weigh(n, head, t, i)
+			}
+			a.mix(0, 0, a.k+1, n, head, t, begun)
+			begun = true
+		})
+		logs := OfHead[T](&c.Args[1], n, head)[first:]
+		for i := range rows {
+			logs[i] = a.most[i] + T(math.Log(float64(a.sums[i])))
+			scaleRow(Features[T](&c.Args[0], n, first+i, head, a.Width), 1/a.sums[i])
+		}
+	})
+}
+
+// weigh makes weights of a row of scores, and corrects what earlier tiles have left where a score is greater than all before.
+func (a *attentionCall[T]) weigh(n, head int, t attentionTile, i int) {
+	lo, hi := a.seen(t, i)
+	a.hide(0, i, lo, hi, t)
+	if lo == hi {
+		return
+	}
+	row, scale := a.row(0, i)[lo:hi], T(a.Scale)
+	most := max(a.most[i], scale*simd.RowMaximum(a.level, row))
+	sum := simd.RowExponentials(a.level, row, row, scale, most)
+	if old := a.most[i]; old < most && a.sums[i] > 0 {
+		less := T(math.Exp(float64(old - most)))
+		a.sums[i] *= less
+		scaleRow(Features[T](&a.call.Args[0], n, t.first+i, head, a.Width), less)
+	}
+	a.most[i], a.sums[i] = most, a.sums[i]+sum
+}
+
+func scaleRow[T calls.Float](row []T, by T) {
+	for d := range row {
+		row[d] *= by
+	}
+}
+
+// AttentionDqAt is the variant of attention.dq.
+func AttentionDqAt[T calls.Float](l simd.Level, c *calls.Call) {
+	a := newAttentionCall[T](l, c, 4, 2)
+	turn := func(n, head int) {
+		a.turn(0, n, head)
+		a.turn(1, n, head)
+	}
+	a.eachQueries(turn, func(n, head, first, rows int) {
+		along, logs := OfHead[T](&c.Args[1], n, head)[first:][:rows], OfHead[T](&c.Args[7], n, head)[first:][:rows]
+		for i := range along {
+			along[i] = 0
+			y := Features[T](&c.Args[3], n, first+i, head, a.Width)
+			for d, g := range Features[T](&c.Args[2], n, first+i, head, a.Width) {
+				along[i] += T(g * y[d])
+			}
+			clear(Features[T](&c.Args[0], n, first+i, head, a.Width))
+		}
+		a.eachTile(first, rows, func(t attentionTile) {
+			a.gradient(n, head, t, 2, logs, along)
+			a.mix(1, 0, a.k, n, head, t, true)
+		})
+	})
+}
+
+// gradient fills a tile with weights and with the gradients of scores. dy is the operand of the gradient of the output.
+func (a *attentionCall[T]) gradient(n, head int, t attentionTile, dy int, logs, along []T) {
+	a.product(0, a.q, n, head, t)
+	a.product(1, dy, n, head, t)
+	for i := range t.rows {
+		lo, hi := a.seen(t, i)
+		a.hide(0, i, lo, hi, t)
+		a.hide(1, i, lo, hi, t)
+		if lo < hi {
+			simd.RowGradient(a.level, a.row(0, i)[lo:hi], a.row(1, i)[lo:hi], T(a.Scale), logs[i], along[i])
+		}
+	}
+}
+
+// AttentionDkvAt is the variant of attention.dkv. A tile of keys meets the queries in their order.
+func AttentionDkvAt[T calls.Float](l simd.Level, c *calls.Call) {
+	a := newAttentionCall[T](l, c, 3, 2)
+	for n := range a.Samples {
+		for head := range a.Heads {
+			a.turn(0, n, head)
+			a.turn(1, n, head)
+			for s := range a.Keys {
+				clear(Features[T](&c.Args[0], n, s, head, a.Width))
+				clear(Features[T](&c.Args[1], n, s, head, a.Width))
+			}
+			for g := head * a.Group; g < (head+1)*a.Group; g++ {
+				logs, along := OfHead[T](&c.Args[6], n, g), OfHead[T](&c.Args[7], n, g)
+				for first := 0; first < a.Queries; first += attentionQueries {
+					a.eachTile(first, min(attentionQueries, a.Queries-first), func(t attentionTile) {
+						a.gradient(n, g, t, 2, logs[first:], along[first:])
+						a.mixBack(1, 0, 3, n, g, t, true)
+						a.mixBack(0, 1, 2, n, g, t, true)
+					})
+				}
+			}
+		}
+	}
+}
