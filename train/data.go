@@ -52,10 +52,11 @@ func OpenDataAs(name string, opt data.Options) (d Data, err error) {
 	if d.Train, err = data.Open(name, opt); err != nil {
 		return d, asInput(err)
 	}
-	if l := d.Train.Labels; opt.Limit == 0 && opt.Offset == 0 && slices.Min(l) == slices.Max(l) {
+	if l := d.Train.Labels; opt.Limit == 0 && opt.Offset == 0 && l != nil && slices.Min(l) == slices.Max(l) {
 		return d, oneClass(d.Train)
 	}
-	d.Test, err = data.Open(name, data.Options{Split: data.Test, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3})
+	test := data.Options{Split: data.Test, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3, Positions: opt.Positions, Vocabulary: opt.Vocabulary}
+	d.Test, err = data.Open(name, test)
 	if errors.Is(err, data.ErrNoSplit) {
 		return d, nil
 	}
@@ -67,6 +68,9 @@ func OpenDataAs(name string, opt data.Options) (d Data, err error) {
 
 // oneClass is the error of data that teach nothing.
 func oneClass(d *data.Dataset) error {
+	if d.OnlyRead() {
+		return inputErrorf("data %s: %s: nothing to learn; take a text of several", d.Name, naming.Count(d.Classes, "token"))
+	}
 	return inputErrorf("data %s: all samples have the label %d, one class: nothing to learn; a directory of images has one for each class, or a labels file", d.Name, d.Labels[0])
 }
 
@@ -137,8 +141,12 @@ func DefaultData(m *nn.Model) string {
 	if slices.Equal(m.Input, []int{1, 8, 8}) && m.Classes() >= 10 {
 		return "digits"
 	}
-	if tokens := m.Vocabulary(); tokens > 0 && slices.Equal(m.Input, m.Positions()) {
-		return fmt.Sprintf("tokens:%d:2000:%d", m.Input[0], min(tokens, m.Classes()))
+	if length := Window(m); length > 0 {
+		tokens := min(m.Vocabulary(), m.Classes())
+		if tokens < data.WrittenTokens() {
+			return fmt.Sprintf("tokens:%d:2000:%d", length, tokens)
+		}
+		return fmt.Sprintf("text:%d", min(2000*length+1, data.MostWritten)) // of 2000 samples
 	}
 	shape := m.Input
 	if len(shape) == 1 {
@@ -149,6 +157,15 @@ func DefaultData(m *nn.Model) string {
 		name += ":" + naming.JoinInts(p, "x")
 	}
 	return name
+}
+
+// Window is the length of the parts of a text that a network takes as samples: tokens, with an output at each of them. 0 means
+// that it takes no text.
+func Window(m *nn.Model) int {
+	if m.Vocabulary() > 0 && slices.Equal(m.Positions(), m.Input) {
+		return m.Input[0]
+	}
+	return 0
 }
 
 // Fit adapts the first and the last layer of a network to its data. A sample becomes a vector where the network begins with features. Rows of columns become an

@@ -64,12 +64,15 @@ func (w *Workload) afford(left budget.Limit) error {
 	return asInput(err)
 }
 
-// streams reports whether data are too large to be planned for in memory: they would take more than
-// half of what is left.
+// streams reports whether data are too large to be planned for in memory, as they would take more than
+// half of what is left, or are never held.
 func (d *Data) streams(left budget.Limit) bool {
 	bytes := int64(0)
 	for _, s := range []*data.Dataset{d.Train, d.Test} {
 		if s != nil {
+			if s.OnlyRead() {
+				return true
+			}
 			bytes += s.Bytes()
 		}
 	}
@@ -108,7 +111,7 @@ func (w *Workload) needs() []budget.Need {
 		tasks += int64(g.NumTasks())
 		spans = max(spans, min(int64(g.NumTasks())*int64(min(steps, w.RecordedSteps())), maxRecordedSpans))
 		if w.Options.Stream {
-			ahead = max(ahead, aheadBytes(nn.BatchOf(g)*w.Data.Train.SampleBytes()))
+			ahead = max(ahead, aheadBytes(fedBytes(w.Data.Train, nn.BatchOf(g))))
 		}
 	}
 	return []budget.Need{

@@ -66,7 +66,7 @@ inference, predicted before and measured after, as execute does. The directory h
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&e.given.Data, "data", "", "data whose test set is predicted: digits, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]], tokens[:T[:N[:V]]], or a `path` (default: the run's)")
+	f.StringVar(&e.given.Data, "data", "", "data whose test set is predicted: digits, text, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]], tokens[:T[:N[:V]]], or a `path` (default: the run's)")
 	f.StringVar(&e.given.Resize, "resize", "", "scale pictures to `HxW` pixels (default: as the run did)")
 	f.StringVar(&e.given.Model, "model", "", "network: a `name` (see dahl graph --list), a TOML model file, or an ONNX file (default: the run's)")
 	f.StringVar(&e.given.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl (default: the run's; of a file this machine)")
@@ -209,7 +209,7 @@ func (e *evaluation) ofRun() (*flags.Options, error) {
 		}
 	}
 	o := &flags.Options{
-		Model: r.Model, Data: r.Data, Limit: r.Limit, Offset: r.Offset, Resize: r.Resize, Batch: r.Batch, DType: r.DType, Variant: r.Variant, Precision: r.Precision,
+		Tokens: m.Tokens, Vocabulary: r.Vocabulary, Model: r.Model, Data: r.Data, Limit: r.Limit, Offset: r.Offset, Resize: r.Resize, Batch: r.Batch, DType: r.DType, Variant: r.Variant, Precision: r.Precision,
 		Loss: r.Loss, LabelSmoothing: r.LabelSmoothing, Seed: r.Seed, Record: r.Record, Stream: r.Stream, Policy: r.Policy,
 		Platform: filepath.Join(e.of, rundir.PlatformFile), Init: filepath.Join(e.of, record.WeightsFile), Recorded: m.Lowering,
 	}
