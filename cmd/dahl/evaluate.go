@@ -241,6 +241,7 @@ func (t *trainer) summarizeEvaluation() *record.Summary {
 	last := &t.Epochs[len(t.Epochs)-1]
 	loss := record.Number(last.TestLoss)
 	s.TestLoss, s.TestAccuracy, s.AccuracyOf = &loss, &last.TestAccuracy, "test"
+	s.AddPerplexity(t.w.Model)
 	return s
 }
 
@@ -268,13 +269,10 @@ func (t *trainer) writeEvaluation(ctx context.Context, dir *rundir.Dir, s *recor
 
 // printEvaluated says what came out.
 func (t *trainer) printEvaluated(out io.Writer, dir *rundir.Dir, s *record.Summary) {
-	c, correct := confusion(record.Counted(t.w.Model.Classes(), t.Predictions)), 0
-	for class := range c {
-		correct += c[class][class]
-	}
+	c := newConfusion(t.w.Model, t.Predictions)
 	c.print(out)
 	t.printMeasured(out)
 	fmt.Fprintf(out, "files     %s\n", dir.Path())
 	t.w.headline(t.Measured, s).print(out, t.predictionText(s))
-	fmt.Fprintf(out, "loss      %.6g\naccuracy  %.2f %% (%s of %s)\n", float64(*s.TestLoss), 100**s.TestAccuracy, naming.Thousands(correct), naming.Thousands(len(t.Predictions)))
+	fmt.Fprintf(out, "loss      %.6g%s\naccuracy  %.2f %% (%s of %s)\n", float64(*s.TestLoss), t.w.perplexityText(float64(*s.TestLoss)), 100**s.TestAccuracy, naming.Thousands(c.correct()), naming.Thousands(len(t.Predictions)))
 }

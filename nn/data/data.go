@@ -195,7 +195,7 @@ func openDir(dir string, opt Options) (*Dataset, error) {
 	}
 	if err != nil {
 		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
-			return nil, errors.New("this is a file; give the directory that holds it")
+			return nil, errors.New("this is a file; give the directory that holds it, or a file that ends in " + naming.OneOf(Endings()))
 		}
 		return nil, err
 	}
