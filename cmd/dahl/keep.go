@@ -225,7 +225,6 @@ func (f *executeFlags) keeper(ctx context.Context, t *trainer) (*keeper, error) 
 // begins is the manifest of a training as it begins.
 func (t *trainer) begins(ctx context.Context, command string) (m *record.Manifest, err error) {
 	m = t.w.newManifest(command)
-	m.Tokens = t.w.Data.Train.Vocabulary
 	m.Data, err = record.HashData(ctx, t.w.Data.Train, t.w.Data.Test)
 	return m, err
 }

@@ -31,7 +31,7 @@ var (
 // defaultCharacters is the length of the text for the training. The text for the test has a tenth.
 const defaultCharacters = 100_000
 
-// MostWritten bounds the characters of a text that dahl writes itself, which is made in memory.
+// MostWritten bounds the characters of a text that dahl writes itself. They are made in memory.
 const MostWritten = 1 << 26
 
 // WrittenTokens is the number of its characters that differ.
