@@ -24,11 +24,12 @@ type Samples struct {
 	Train, Test int
 	Type        dag.DType
 	Divisor     float64 // of pixels
+	OnlyRead    bool    // for each step, on any machine
 }
 
 // SamplesOf says how many samples a set for training has.
 func SamplesOf(d *data.Dataset) Samples {
-	return Samples{Train: d.Len(), Type: d.Type, Divisor: d.Divisor}
+	return Samples{Train: d.Len(), Type: d.Type, Divisor: d.Divisor, OnlyRead: d.OnlyRead()}
 }
 
 // Samples says how many samples the data have.

@@ -64,15 +64,12 @@ func (w *Workload) afford(left budget.Limit) error {
 	return asInput(err)
 }
 
-// streams reports whether data are too large to be planned for in memory, as they would take more than
-// half of what is left, or are never held.
+// streams reports whether data are too large to be planned for in memory: they would take more than
+// half of what is left.
 func (d *Data) streams(left budget.Limit) bool {
 	bytes := int64(0)
 	for _, s := range []*data.Dataset{d.Train, d.Test} {
 		if s != nil {
-			if s.OnlyRead() {
-				return true
-			}
 			bytes += s.Bytes()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/must"
 	"dahl/nn/npz"
+	"dahl/rundir"
 )
 
 // sequenceNetwork says for each of 5 characters the next one, by that character alone.
@@ -57,6 +58,8 @@ func TestText(t *testing.T) {
 		t.Errorf("evaluated loss %v, of the run %v", *is.TestLoss, *was.TestLoss)
 	}
 	mustRun(t, "rerun", "whole")
+	mustRun(t, strings.Fields("simulate --platform whole/platform.toml --model pairs.toml --data a.txt --batch 7 --dtype float64 --policy heft --out sim")...)
+	sameFiles(t, rundir.GraphFile, "whole", "sim")
 
 	arrays := map[string][]float64{}
 	for _, a := range must.Get(npz.Read("whole/weights.npz", nil))(t) {
