@@ -39,10 +39,7 @@ func (t *Trainer) Generate(ctx context.Context, prompt []int32, n int, s Samplin
 		if len(tokens) > length {
 			tokens = tokens[:copy(tokens, tokens[len(tokens)-length:])]
 		}
-		clear(d.Samples)
-		for k, token := range tokens {
-			binary.LittleEndian.PutUint32(d.Samples[4*k:], uint32(token))
-		}
+		setPrompt(d, tokens)
 		if _, err := t.RunSteps(ctx, 0, 1, []int32{0}, false); err != nil {
 			return err
 		}
@@ -59,6 +56,14 @@ func (t *Trainer) Generate(ctx context.Context, prompt []int32, n int, s Samplin
 		}
 	}
 	return nil
+}
+
+// setPrompt writes tokens to the begin of the sample of [PromptData].
+func setPrompt(d *data.Dataset, tokens []int32) {
+	clear(d.Samples)
+	for k, token := range tokens {
+		binary.LittleEndian.PutUint32(d.Samples[4*k:], uint32(token))
+	}
 }
 
 // draw chooses a token by its output, with a number from 0 to 1.
