@@ -180,6 +180,10 @@ func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 		return nil, inputErrorf("data %s: sample %d has a label of -1, and the loss of network %s takes 0 to %d; write ignored_labels = true in [train] to leave such labels out",
 			d.Name, i/elements(d.Positions), m.Name, m.Classes()-1)
 	}
+	if takes := m.Vocabulary(); d.OnlyRead() && takes > 0 && takes < d.Classes {
+		return nil, inputErrorf("data %s: tokens are 0 to %d, and network %s takes 0 to %d; take a network with more tokens%s",
+			d.Name, d.Classes-1, m.Name, takes-1, map[bool]string{true: ", or --vocabulary " + data.ByBytes}[d.Vocabulary != nil && takes >= 256])
+	}
 	shape := d.Shape
 	switch {
 	case len(m.Input) == 1:

@@ -35,7 +35,7 @@ the network's outputs for the last tokens before it. The network, its weights, t
 execute. Equal weights, prompts and flags give equal text on one machine.
 
 Of a run on files of tokens, whose vocabulary dahl does not know, prompt and text are numbers with spaces between.`,
-		Example: `  dahl execute --model nn/examples/tagger.toml --data a.txt
+		Example: `  dahl execute --model gpt-tiny --data a.txt
   dahl generate dahl-execute --prompt "the " --tokens 500 --temperature 0.8 --top-k 20`,
 		Args: cli.WantArgs(1, 1, "the directory of a training on a text"),
 		RunE: func(cmd *cobra.Command, of []string) error {

@@ -57,7 +57,8 @@ func TestText(t *testing.T) {
 	if is := summaryOf(t, "dahl-evaluate"); *is.TestLoss != *was.TestLoss || *is.Perplexity != *was.Perplexity {
 		t.Errorf("evaluated loss %v, of the run %v", *is.TestLoss, *was.TestLoss)
 	}
-	mustRun(t, "rerun", "whole")
+	mustRun(t, strings.Fields("execute --model pairs.toml --data a.txt --batch 7 --workers 1 --checkpoint never --out again")...)
+	mustRun(t, "rerun", "again")
 	mustRun(t, strings.Fields("simulate --platform whole/platform.toml --model pairs.toml --data a.txt --batch 7 --dtype float64 --policy heft --out sim")...)
 	sameFiles(t, rundir.GraphFile, "whole", "sim")
 
@@ -123,9 +124,9 @@ func TestTextRefuses(t *testing.T) {
 	mustRun(t, strings.Fields(textTraining+"run")...)
 	mustRun(t, strings.Fields(tinyTraining+"--out digits")...)
 	for line, want := range map[string]string{
-		"execute --model pairs.toml --data more.txt --out x":             "the last layer has 13 outputs and the data more.txt have 16 classes; write outputs = 16",
+		"execute --model pairs.toml --data more.txt --out x":             "data more.txt: tokens are 0 to 15, and network pairs takes 0 to 12; take a network with more tokens",
 		"execute --model pairs.toml --data odd.bin --out x":              "3 bytes are no whole number of tokens of 2",
-		"execute --model pairs.toml --data big.bin --out x":              "the data big.bin have 256 classes",
+		"execute --model pairs.toml --data big.bin --out x":              "data big.bin: tokens are 0 to 255",
 		"execute --model pairs.toml --data one.txt --out x":              "1 token: nothing to learn",
 		"execute --model tiny.toml --data a.txt --out x":                 "the network has no label for each position",
 		"execute --model pairs.toml --data a.txt --vocabulary b --out x": `vocabulary "b": want characters or bytes`,
