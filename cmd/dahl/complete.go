@@ -52,7 +52,7 @@ func completions() map[string]cobra.CompletionFunc {
 // arguments has the completions of positional arguments, by command.
 func arguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
-		"compare": runDirectories, "generate": cli.One(runDirectories), "evaluate": cli.One(cli.NamesOrFiles(nil, flags.SaveEndings()...)), "report": runDirectories, "trace": cli.One(runDirectories), "verify": cli.One(runDirectories), "rerun": cli.One(runDirectories), "plot": runAndFigures,
+		"compare": runDirectories, "generate": cli.One(cli.NamesOrFiles(nil, flags.SaveEndings()...)), "evaluate": cli.One(cli.NamesOrFiles(nil, flags.SaveEndings()...)), "report": runDirectories, "trace": cli.One(runDirectories), "verify": cli.One(runDirectories), "rerun": cli.One(runDirectories), "plot": runAndFigures,
 		"kernels": cli.One(runDirectories), "import": cli.One(cli.NamesOrFiles(nil, ".stg", ".dot", ".json", ".txt")),
 		"peer": cli.One(cli.Values(peerNames()...)), "completion": cli.One(cli.Values(shellNames()...)), "experiment show": cli.One(cli.Values(experiment.Presets()...)),
 		"experiment run": cli.One(cli.NamesOrFiles(experiment.Presets(), ".toml")), "experiment verify": cli.One(experiments),

@@ -12,13 +12,16 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/naming"
 	"dahl/nn/data"
+	"dahl/nn/weights"
 	"dahl/train"
 )
 
 // generation are the arguments and flags of the command.
 type generation struct {
-	run      string // its directory
+	of       string // a run directory, or a file of weights
+	model    string // of a file
 	prompt   string
 	tokens   int
 	workers  int
@@ -28,22 +31,25 @@ type generation struct {
 func newGenerate([]string) *cobra.Command {
 	var g generation
 	cmd := &cobra.Command{
-		Use:   "generate RUN [--prompt TEXT]",
+		Use:   "generate RUN|WEIGHTS [--prompt TEXT]",
 		Short: "lets a network that was trained on a text write one",
 		Long: `generate writes a prompt and the tokens that a trained network says behind it, one after the other: each is drawn from
 the network's outputs for the last tokens before it. The network, its weights, the vocabulary and the machine are those of a run of
 execute. Equal weights, prompts and flags give equal text on one machine.
 
-Of a run on files of tokens, whose vocabulary dahl does not know, prompt and text are numbers with spaces between.`,
+Of a run on files of tokens, and of a file of weights (` + naming.OneOf(weights.Endings()) + `) with --model, whose vocabulary dahl does not know, prompt
+and text are numbers with spaces between. Weights of GPT-2 are read as Hugging Face and as nanoGPT keep them.`,
 		Example: `  dahl execute --model gpt-tiny --data a.txt
-  dahl generate dahl-execute --prompt "the " --tokens 500 --temperature 0.8 --top-k 20`,
-		Args: cli.WantArgs(1, 1, "the directory of a training on a text"),
+  dahl generate dahl-execute --prompt "the " --tokens 500 --temperature 0.8 --top-k 20
+  dahl generate gpt2/model.safetensors --model gpt2 --prompt "464 3797" --tokens 20`,
+		Args: cli.WantArgs(1, 1, "the directory of a training on a text, or a file of weights"),
 		RunE: func(cmd *cobra.Command, of []string) error {
-			g.run = of[0]
+			g.of = of[0]
 			return g.write(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
+	f.StringVar(&g.model, "model", "", "network: a `name` (see dahl graph --list), a TOML model file, or an ONNX file (default: the run's)")
 	f.StringVar(&g.prompt, "prompt", "", "`text` that is continued (default: the end of a line, or token 0 where there is none)")
 	f.IntVar(&g.tokens, "tokens", 200, "`tokens` to write")
 	f.Float64Var(&g.sampling.Temperature, "temperature", 1, "`divisor` of the outputs before the softmax: below 1 likely tokens become likelier, and 0 takes the likeliest")
@@ -64,8 +70,8 @@ Of a run on files of tokens, whose vocabulary dahl does not know, prompt and tex
 
 // write writes the prompt and the text.
 func (g *generation) write(ctx context.Context, out io.Writer) error {
-	e := evaluation{of: g.run, workers: g.workers}
-	e.given.Batch = 1
+	e := evaluation{of: g.of, workers: g.workers}
+	e.given.Batch, e.given.Model = 1, g.model
 	o, err := e.options()
 	if err != nil {
 		return err
@@ -77,7 +83,7 @@ func (g *generation) write(ctx context.Context, out io.Writer) error {
 	}
 	length, classes := train.Window(m), m.Classes()
 	if length == 0 {
-		return cli.InputErrorf("%s: network %s does not say a token at each position; name the directory of a training on a text", g.run, m.Name)
+		return cli.InputErrorf("%s: network %s does not say a token at each position; name the directory of a training on a text", g.of, m.Name)
 	}
 	if o.Tokens != nil {
 		classes = o.Tokens.Size()

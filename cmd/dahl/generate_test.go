@@ -103,10 +103,15 @@ func TestTokens(t *testing.T) {
 		writeTestFile(t, name, raw.String())
 	}
 	// After 100 epochs it has learnt that each token is the one before plus 3, modulo 13.
-	mustRun(t, strings.Fields("execute --model pairs.toml --data set --batch 11 --workers 1 --epochs 100 --out run")...)
+	mustRun(t, strings.Fields("execute --model pairs.toml --data set --batch 11 --workers 1 --epochs 100 --save w.safetensors --out run")...)
 	if got := mustRun(t, "generate", "run", "--prompt", "5 8", "--tokens", "6", "--temperature", "0"); got != "5 8 11 1 4 7 10 0\n" {
 		t.Errorf("it writes %q", got)
 	}
+	// Weights alone have no vocabulary.
+	if got := mustRun(t, strings.Fields("generate w.safetensors --model pairs.toml --prompt 8 --tokens 2 --temperature 0")...); got != "8 11 1\n" {
+		t.Errorf("of a file it writes %q", got)
+	}
+	wantRefused(t, "generate w.safetensors", "w.safetensors has weights without their network; name it with --model")
 	wantRefused(t, "generate run --prompt x", `"x" is no token; write numbers from 0 to 12`)
 	wantRefused(t, "generate run --prompt 13", `"13" is no token`)
 }
