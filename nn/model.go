@@ -315,6 +315,12 @@ func (m *Model) NumWeights() int {
 	return n
 }
 
+// Perplexity is exp of a loss: of how many tokens, all equally likely, the next one would be chosen. It is known if the model takes
+// tokens and its loss is their cross entropy.
+func (m *Model) Perplexity(loss float64) (p float64, known bool) {
+	return math.Exp(loss), m.Vocabulary() > 0 && m.Defaults.Loss.name() == crossEntropy && m.Defaults.Loss.LabelSmoothing == 0
+}
+
 // Vocabulary is the number of tokens that the model takes. Zero means that its input is numbers.
 func (m *Model) Vocabulary() (tokens int) {
 	for _, r := range m.inputReaders {

@@ -24,11 +24,12 @@ type Samples struct {
 	Train, Test int
 	Type        dag.DType
 	Divisor     float64 // of pixels
+	OnlyRead    bool    // for each step, on any machine
 }
 
 // SamplesOf says how many samples a set for training has.
 func SamplesOf(d *data.Dataset) Samples {
-	return Samples{Train: d.Len(), Type: d.Type, Divisor: d.Divisor}
+	return Samples{Train: d.Len(), Type: d.Type, Divisor: d.Divisor, OnlyRead: d.OnlyRead()}
 }
 
 // Samples says how many samples the data have.
@@ -52,10 +53,11 @@ func OpenDataAs(name string, opt data.Options) (d Data, err error) {
 	if d.Train, err = data.Open(name, opt); err != nil {
 		return d, asInput(err)
 	}
-	if l := d.Train.Labels; opt.Limit == 0 && opt.Offset == 0 && slices.Min(l) == slices.Max(l) {
+	if l := d.Train.Labels; opt.Limit == 0 && opt.Offset == 0 && l != nil && slices.Min(l) == slices.Max(l) {
 		return d, oneClass(d.Train)
 	}
-	d.Test, err = data.Open(name, data.Options{Split: data.Test, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3})
+	test := data.Options{Split: data.Test, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3, Positions: opt.Positions, Vocabulary: opt.Vocabulary}
+	d.Test, err = data.Open(name, test)
 	if errors.Is(err, data.ErrNoSplit) {
 		return d, nil
 	}
@@ -67,6 +69,9 @@ func OpenDataAs(name string, opt data.Options) (d Data, err error) {
 
 // oneClass is the error of data that teach nothing.
 func oneClass(d *data.Dataset) error {
+	if d.OnlyRead() {
+		return inputErrorf("data %s: %s: nothing to learn; take a text of several", d.Name, naming.Count(d.Classes, "token"))
+	}
 	return inputErrorf("data %s: all samples have the label %d, one class: nothing to learn; a directory of images has one for each class, or a labels file", d.Name, d.Labels[0])
 }
 
@@ -137,8 +142,12 @@ func DefaultData(m *nn.Model) string {
 	if slices.Equal(m.Input, []int{1, 8, 8}) && m.Classes() >= 10 {
 		return "digits"
 	}
-	if tokens := m.Vocabulary(); tokens > 0 && slices.Equal(m.Input, m.Positions()) {
-		return fmt.Sprintf("tokens:%d:2000:%d", m.Input[0], min(tokens, m.Classes()))
+	if length := Window(m); length > 0 {
+		tokens := min(m.Vocabulary(), m.Classes())
+		if tokens < data.WrittenTokens() {
+			return fmt.Sprintf("tokens:%d:2000:%d", length, tokens)
+		}
+		return fmt.Sprintf("text:%d", min(2000*length+1, data.MostWritten)) // of 2000 samples
 	}
 	shape := m.Input
 	if len(shape) == 1 {
@@ -151,6 +160,15 @@ func DefaultData(m *nn.Model) string {
 	return name
 }
 
+// Window is the length of the parts of a text that a network takes as samples: tokens, with an output at each of them. 0 means
+// that it takes no text.
+func Window(m *nn.Model) int {
+	if m.Vocabulary() > 0 && slices.Equal(m.Positions(), m.Input) {
+		return m.Input[0]
+	}
+	return 0
+}
+
 // Fit adapts the first and the last layer of a network to its data. A sample becomes a vector where the network begins with features. Rows of columns become an
 // image of one channel where it begins with images. A model file that has fewer outputs
 // than the data have classes is refused, and so are data of one class.
@@ -161,6 +179,10 @@ func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 	if i := slices.Index(d.Labels, -1); i >= 0 && !m.Defaults.Loss.Ignored {
 		return nil, inputErrorf("data %s: sample %d has a label of -1, and the loss of network %s takes 0 to %d; write ignored_labels = true in [train] to leave such labels out",
 			d.Name, i/elements(d.Positions), m.Name, m.Classes()-1)
+	}
+	if takes := m.Vocabulary(); d.OnlyRead() && takes > 0 && takes < d.Classes {
+		return nil, inputErrorf("data %s: tokens are 0 to %d, and network %s takes 0 to %d; take a network with more tokens%s",
+			d.Name, d.Classes-1, m.Name, takes-1, map[bool]string{true: ", or --vocabulary " + data.ByBytes}[d.Vocabulary != nil && takes >= 256])
 	}
 	shape := d.Shape
 	switch {

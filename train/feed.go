@@ -71,17 +71,14 @@ func (f *feeder) feed(step int, args []calls.Arg) error {
 // feedSamples implements the op "feed.images": the index of a batch in order, its samples and
 // labels, and the numbers of feed.
 func (f *feeder) feedSamples(step int, args []calls.Arg) error {
-	index, labels := calls.Data[int32](&args[0]), calls.Data[int32](&args[2])
+	index := calls.Data[int32](&args[0])
 	data.InOrder(index)
-	for _, sample := range data.Batch(f.order, f.batch, step) {
-		labels = labels[copy(labels, f.data.LabelsOf(int(sample))):]
-	}
 	f.feedHyper(step, args[3:])
 	if f.samples == nil || f.samples.next != f.first+step { // the first step, or again an earlier one
 		f.close()
 		f.samples = newStream(f.data, f.order, f.batch, step)
 	}
-	return f.samples.copyNext(f.ctx, unsafe.Slice((*byte)(args[1].First), len(index)*f.data.SampleBytes()))
+	return f.samples.copyNext(f.ctx, unsafe.Slice((*byte)(args[1].First), len(index)*f.data.SampleBytes()), calls.Data[int32](&args[2]))
 }
 
 func (f *feeder) feedHyper(step int, args []calls.Arg) {
@@ -102,7 +99,9 @@ func (f *feeder) fetch(step int, args []calls.Arg) error {
 	}
 	r.Correct = int(calls.Data[int32](&args[1])[0])
 	if f.said != nil {
-		f.noteOutputs(step, &args[2])
+		if err := f.noteOutputs(step, &args[2]); err != nil {
+			return err
+		}
 	}
 	f.live.step(step, r.Loss)
 	if f.stop && notFinite(r.Loss) {

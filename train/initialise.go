@@ -29,7 +29,8 @@ func Uniform(seed uint64, lo, hi float64) Initialiser {
 	}
 }
 
-// FromFile takes the parameters of a network of a type from a file of weights that holds them and nothing else.
+// FromFile takes the parameters of a network of a type from a file of weights that holds them and nothing else, as [weights.Spelling] says it
+// may.
 func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	shapes := map[string][]int{}
 	var names []string
@@ -41,7 +42,17 @@ func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	for name, of := range shared {
 		shapes[name] = shapes[of]
 	}
+	spelling, err := spellingOf(path, shapes)
+	if err != nil {
+		return nil, asInput(fmt.Errorf("reading the initial weights: %w", err))
+	}
+	turned := map[string]bool{}
 	arrays, err := weights.Read(path, func(a *npz.Array) error {
+		turn, err := spelling.Respell(a, shapes)
+		if err != nil {
+			return err
+		}
+		turned[a.Name] = turn
 		shape, known := shapes[a.Name]
 		switch {
 		case !known:
@@ -60,6 +71,9 @@ func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	}
 	given := map[string]*npz.Array{}
 	for i := range arrays {
+		if a := &arrays[i]; turned[a.Name] {
+			weights.Transpose(a)
+		}
 		given[arrays[i].Name] = &arrays[i]
 	}
 	for _, name := range slices.Sorted(maps.Keys(shared)) {
@@ -79,4 +93,14 @@ func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 		}
 		return nil
 	}, nil
+}
+
+// spellingOf reads the names and shapes of a file of weights for a network that has some.
+func spellingOf(path string, network map[string][]int) (weights.Spelling, error) {
+	file := map[string][]int{}
+	_, err := weights.Read(path, func(a *npz.Array) error {
+		file[a.Name] = a.Shape
+		return npz.ErrSkip
+	})
+	return weights.SpellingOf(file, network), err
 }

@@ -108,7 +108,7 @@ func (w *Workload) needs() []budget.Need {
 		tasks += int64(g.NumTasks())
 		spans = max(spans, min(int64(g.NumTasks())*int64(min(steps, w.RecordedSteps())), maxRecordedSpans))
 		if w.Options.Stream {
-			ahead = max(ahead, aheadBytes(nn.BatchOf(g)*w.Data.Train.SampleBytes()))
+			ahead = max(ahead, aheadBytes(fedBytes(w.Data.Train, nn.BatchOf(g))))
 		}
 	}
 	return []budget.Need{

@@ -17,16 +17,21 @@ type Prediction struct {
 }
 
 // noteOutputs takes down what the outputs of a step say of its samples.
-func (f *feeder) noteOutputs(step int, outputs *calls.Arg) {
+func (f *feeder) noteOutputs(step int, outputs *calls.Arg) error {
 	batch := data.Batch(f.order, f.batch, step)
 	if len(f.outputs) > 0 {
 		f.keepOutputs(batch, unsafe.Slice((*byte)(outputs.First), int64(outputs.Elems)*f.dtype.SizeBytes()))
 	}
-	if f.dtype == dag.Float64 {
-		noteRows(f, batch, calls.Data[float64](outputs))
-	} else {
-		noteRows(f, batch, calls.Data[float32](outputs))
+	labels := make([]int32, len(batch)*elements(f.data.Positions))
+	if err := f.data.ReadLabels(labels, batch); err != nil {
+		return err
 	}
+	if f.dtype == dag.Float64 {
+		noteRows(f, batch, labels, calls.Data[float64](outputs))
+	} else {
+		noteRows(f, batch, labels, calls.Data[float32](outputs))
+	}
+	return nil
 }
 
 // keepOutputs copies the outputs of a step into the outputs of the data set.
@@ -42,7 +47,7 @@ func (w *Workload) outputBytes() int64 {
 	if !w.Options.Outputs {
 		return 0
 	}
-	return int64(len(w.Data.Test.Labels)*w.Model.Classes()) * w.Options.Type.SizeBytes()
+	return int64(w.Data.Test.Len()*elements(w.Data.Test.Positions)*w.Model.Classes()) * w.Options.Type.SizeBytes()
 }
 
 // Outputs are the outputs of the network for all samples of an evaluation, before any softmax.
@@ -52,11 +57,11 @@ func (t *Trainer) Outputs() npz.Array {
 	return npz.Array{Name: "outputs", Type: w.Options.Type, Shape: append(shape, w.Model.Classes()), Data: t.feed.outputs}
 }
 
-func noteRows[T float32 | float64](f *feeder, batch []int32, outputs []T) {
+func noteRows[T float32 | float64](f *feeder, batch, labels []int32, outputs []T) {
 	positions := len(f.said) / f.data.Len()
 	classes := len(outputs) / (len(batch) * positions)
 	for k, sample := range batch {
-		for i, label := range f.data.LabelsOf(int(sample)) {
+		for i, label := range labels[k*positions:][:positions] {
 			row := outputs[(k*positions+i)*classes:][:classes]
 			p := &f.said[int(sample)*positions+i]
 			p.Label, p.Predicted = label, 0

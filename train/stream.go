@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -25,8 +26,11 @@ func aheadBytes(batchBytes int) int64 { return int64(ahead(batchBytes)) * int64(
 
 // StreamedText says how samples reach the steps of a batch where they are streamed.
 func (d *Data) StreamedText(batch int) string {
-	bytes := batch * d.Train.SampleBytes()
-	text := fmt.Sprintf("the samples do not fit the memory and are read while the run goes on; %d batches, %s, are read ahead", ahead(bytes), platform.ShortBytes(aheadBytes(bytes)))
+	bytes, why := fedBytes(d.Train, batch), "do not fit the memory and "
+	if d.Train.OnlyRead() {
+		why = ""
+	}
+	text := fmt.Sprintf("the samples "+why+"are read while the run goes on; %d batches, %s, are read ahead", ahead(bytes), platform.ShortBytes(aheadBytes(bytes)))
 	unzipped := d.Train.UnzippedBytes()
 	if d.Test != nil {
 		unzipped += d.Test.UnzippedBytes()
@@ -37,7 +41,12 @@ func (d *Data) StreamedText(batch int) string {
 	return text
 }
 
-// stream reads the samples of batches in their order, ahead of the steps that read them.
+// fedBytes are the samples and labels of a batch.
+func fedBytes(d *data.Dataset, batch int) int {
+	return batch * (d.SampleBytes() + 4*elements(d.Positions))
+}
+
+// stream reads the samples and labels of batches in their order, ahead of the steps that read them.
 type stream struct {
 	data  *data.Dataset
 	order []int32
@@ -50,17 +59,17 @@ type stream struct {
 
 type batchSamples struct {
 	samples []byte
+	labels  []int32
 	err     error // nothing follows it
 }
 
 // newStream begins to read the batches of an order from one on.
 func newStream(d *data.Dataset, order []int32, batch, from int) *stream {
-	bytes := batch * d.SampleBytes()
-	n := ahead(bytes)
+	n := ahead(fedBytes(d, batch))
 	s := &stream{data: d, order: order, batch: batch, next: from,
 		free: make(chan *batchSamples, n), ready: make(chan *batchSamples, n), quit: make(chan struct{})}
 	for range n {
-		s.free <- &batchSamples{samples: make([]byte, bytes)}
+		s.free <- &batchSamples{samples: make([]byte, batch*d.SampleBytes()), labels: make([]int32, batch*elements(d.Positions))}
 	}
 	go s.read(from)
 	return s
@@ -75,7 +84,8 @@ func (s *stream) read(k int) {
 		case <-s.quit:
 			return
 		}
-		b.err = s.data.Read(b.samples, data.Batch(s.order, s.batch, k))
+		next := data.Batch(s.order, s.batch, k)
+		b.err = cmp.Or(s.data.Read(b.samples, next), s.data.ReadLabels(b.labels, next))
 		s.ready <- b // never blocks: there is room for all
 		if b.err != nil {
 			return
@@ -83,15 +93,16 @@ func (s *stream) read(k int) {
 	}
 }
 
-// copyNext copies the samples of the next batch, once they have been read or ctx has ended.
-func (s *stream) copyNext(ctx context.Context, dst []byte) error {
+// copyNext copies the samples and labels of the next batch, once they have been read or ctx has ended.
+func (s *stream) copyNext(ctx context.Context, samples []byte, labels []int32) error {
 	select {
 	case b := <-s.ready:
 		if b.err != nil {
 			s.ready <- b // for whoever asks again
 			return b.err
 		}
-		copy(dst, b.samples)
+		copy(samples, b.samples)
+		copy(labels, b.labels)
 		s.free <- b
 		s.next++
 		return nil

@@ -83,7 +83,7 @@ func (w *Workload) Start() (*Trainer, error) {
 	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
 	t.feed.live = &t.live
 	if w.Options.Evaluate {
-		t.Predictions = make([]Prediction, len(w.Data.Test.Labels))
+		t.Predictions = make([]Prediction, w.Data.Test.Len()*elements(w.Data.Test.Positions))
 		t.feed.said = t.Predictions
 		t.feed.outputs = make([]byte, w.outputBytes())
 	}
@@ -232,7 +232,7 @@ func (t *Trainer) Run(ctx context.Context) error {
 	order := make([]int32, t.Workload.Data.Train.Len())
 	for ; t.at.Epoch < o.Epochs; t.at = (Progress{Epoch: t.at.Epoch + 1, Losses: t.at.Losses}) {
 		if o.Shuffle {
-			data.Shuffle(order, o.Seed, t.at.Epoch)
+			t.Workload.Data.Train.Shuffle(order, o.Seed, t.at.Epoch)
 		} else {
 			data.InOrder(order)
 		}

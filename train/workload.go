@@ -80,6 +80,7 @@ func lowered(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, e
 func (w *Workload) Lower() (err error) {
 	o := &w.Options
 	o.Batch, o.Epochs, o.Type = cmp.Or(o.Batch, w.Model.Defaults.Batch), max(1, o.Epochs), cmp.Or(o.Type, dag.Float32)
+	o.Stream = o.Stream || w.Samples.OnlyRead
 	if !o.OtherMachine {
 		left := budget.Available()
 		if err := w.least(left); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/nn"
+	"dahl/nn/data"
 	"dahl/platform"
 	"dahl/train"
 )
@@ -33,7 +34,7 @@ func network(name string, limit int) (*nn.Model, train.Data, error) {
 	if err != nil {
 		return nil, train.Data{}, err
 	}
-	d, err := train.OpenData(train.DefaultData(m), limit, 0)
+	d, err := train.OpenDataAs(train.DefaultData(m), data.Options{Limit: limit, Positions: train.Window(m)})
 	if err != nil {
 		return nil, d, err
 	}

@@ -32,7 +32,7 @@ func completions() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"batch": cli.Anything, "budget": cli.Anything, "checkpoint": cli.Values("every=", "never"), "clip-norm": cli.Anything,
 		"clock": clocks, "colour": cli.Values(plots.Colours()...), "continue-on-loss": cli.Anything,
-		"data": cli.NamesOrFiles(data.Names(), ".npz"), "deadline": cli.Anything, "devices": devices, "dump": cli.Values(dumpNames()...), "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
+		"data": cli.NamesOrFiles(data.Names(), data.Endings()...), "deadline": cli.Anything, "devices": devices, "dump": cli.Values(dumpNames()...), "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
 		"dpi": cli.Anything, "export": cli.NamesOrFiles(nil, ".json", ".dot", ".txt", ".toml"), "font-size": cli.Anything, "graph": cli.NamesOrFiles(nil, ".json", ".txt", ".stg", ".dot"),
 		"height": cli.Anything, "init": cli.NamesOrFiles([]string{flags.UniformInit}, weights.Endings()...), "joules": cli.Anything,
 		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.BestTiles, flags.DefaultTiles}, ".toml"),
@@ -40,7 +40,7 @@ func completions() map[string]cobra.CompletionFunc {
 		"optimizer": cli.Values(flags.OptimizerNames()...), "out": cli.Directories, "outputs": cli.NamesOrFiles(nil, ".npz"), "plan": cli.NamesOrFiles(nil, ".json"), "platform": platformFiles,
 		"policy": policies, "power-cap": cli.Anything, "precision": cli.Values(calls.Precisions()...), "python": cli.AnyFile, "record": cli.Anything, "resize": cli.Anything,
 		"resume": begunRuns, "samples": cli.Anything, "save": cli.NamesOrFiles(nil, flags.SaveEndings()...), "schedule": cli.Values(flags.ScheduleNames()...),
-		"seed": cli.Anything, "setting": cli.Values(peerSettings()...), "steps": cli.Anything, "tile": cli.Anything, "time": cli.Anything, "title": cli.Anything, "unit": cli.Anything, "variant": cli.Values(kernels.VariantNames()...),
+		"prompt": cli.Anything, "seed": cli.Anything, "setting": cli.Values(peerSettings()...), "steps": cli.Anything, "temperature": cli.Anything, "tile": cli.Anything, "time": cli.Anything, "tokens": cli.Anything, "top-k": cli.Anything, "title": cli.Anything, "unit": cli.Anything, "variant": cli.Values(kernels.VariantNames()...), "vocabulary": cli.Values(data.VocabularyKinds()...),
 		"weight-decay": cli.Anything, "width": cli.Anything, "workers": cli.Anything,
 
 		"calibrate.out": cli.NamesOrFiles(nil, ".toml"), "import.out": cli.NamesOrFiles(nil, ".json"), "report.out": cli.NamesOrFiles(nil, ".html"),
@@ -52,7 +52,7 @@ func completions() map[string]cobra.CompletionFunc {
 // arguments has the completions of positional arguments, by command.
 func arguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
-		"compare": runDirectories, "evaluate": cli.One(cli.NamesOrFiles(nil, flags.SaveEndings()...)), "report": runDirectories, "trace": cli.One(runDirectories), "verify": cli.One(runDirectories), "rerun": cli.One(runDirectories), "plot": runAndFigures,
+		"compare": runDirectories, "generate": cli.One(cli.NamesOrFiles(nil, flags.SaveEndings()...)), "evaluate": cli.One(cli.NamesOrFiles(nil, flags.SaveEndings()...)), "report": runDirectories, "trace": cli.One(runDirectories), "verify": cli.One(runDirectories), "rerun": cli.One(runDirectories), "plot": runAndFigures,
 		"kernels": cli.One(runDirectories), "import": cli.One(cli.NamesOrFiles(nil, ".stg", ".dot", ".json", ".txt")),
 		"peer": cli.One(cli.Values(peerNames()...)), "completion": cli.One(cli.Values(shellNames()...)), "experiment show": cli.One(cli.Values(experiment.Presets()...)),
 		"experiment run": cli.One(cli.NamesOrFiles(experiment.Presets(), ".toml")), "experiment verify": cli.One(experiments),

@@ -8,10 +8,17 @@ import (
 	"strings"
 
 	"dahl/naming"
+	"dahl/nn"
+	"dahl/train"
 )
 
-// confusion counts how often each class was predicted for each label: labels are rows.
-type confusion [][]int
+// confusion counts how often each class was predicted for each label. Of many classes few pairs ever occur.
+type confusion struct {
+	classes int
+	times   map[pairOfClasses]int
+}
+
+type pairOfClasses struct{ label, predicted int }
 
 const (
 	// mostClassesPrinted bounds a table that can be read.
@@ -20,17 +27,45 @@ const (
 	mostMistakes = 10
 )
 
+func newConfusion(m *nn.Model, said []train.Prediction) confusion {
+	c := confusion{m.Classes(), map[pairOfClasses]int{}}
+	for _, p := range said {
+		if p.Label >= 0 {
+			c.times[pairOfClasses{int(p.Label), int(p.Predicted)}]++
+		}
+	}
+	return c
+}
+
+// row is how often each class was predicted for a label.
+func (c confusion) row(label int) []int {
+	row := make([]int, c.classes)
+	for predicted := range row {
+		row[predicted] = c.times[pairOfClasses{label, predicted}]
+	}
+	return row
+}
+
+func (c confusion) correct() (n int) {
+	for p, times := range c.times {
+		if p.label == p.predicted {
+			n += times
+		}
+	}
+	return n
+}
+
 // print writes the table, or the most frequent mistakes of many classes.
 func (c confusion) print(out io.Writer) {
-	if len(c) > mostClassesPrinted {
+	if c.classes > mostClassesPrinted {
 		c.printMistakes(out)
 		return
 	}
 	wide := 1
-	for _, row := range c {
-		wide = max(wide, len(fmt.Sprint(slices.Max(row))))
+	for _, times := range c.times {
+		wide = max(wide, len(fmt.Sprint(times)))
 	}
-	wide = max(wide, len(fmt.Sprint(len(c)-1)))
+	wide = max(wide, len(fmt.Sprint(c.classes-1)))
 	line := func(head string, cells []int) {
 		fmt.Fprint(out, head)
 		for _, n := range cells {
@@ -38,32 +73,31 @@ func (c confusion) print(out io.Writer) {
 		}
 		fmt.Fprintln(out)
 	}
-	classes := make([]int, len(c))
+	classes := make([]int, c.classes)
 	for i := range classes {
 		classes[i] = i
 	}
 	line("predicted   ", classes)
-	for label, row := range c {
+	for label := range c.classes {
 		head := strings.Repeat(" ", 6)
 		if label == 0 {
 			head = "label "
 		}
-		line(fmt.Sprintf("%s%5d ", head, label), row)
+		line(fmt.Sprintf("%s%5d ", head, label), c.row(label))
 	}
 }
 
 func (c confusion) printMistakes(out io.Writer) {
-	type mistake struct{ label, predicted, times int }
-	var all []mistake
-	for label, row := range c {
-		for predicted, times := range row {
-			if label != predicted && times > 0 {
-				all = append(all, mistake{label, predicted, times})
-			}
+	var all []pairOfClasses
+	for p := range c.times {
+		if p.label != p.predicted {
+			all = append(all, p)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b mistake) int { return cmp.Compare(b.times, a.times) })
-	for _, m := range all[:min(len(all), mostMistakes)] {
-		fmt.Fprintf(out, "mistaken  label %d for %d: %s\n", m.label, m.predicted, naming.Count(m.times, "time"))
+	slices.SortFunc(all, func(a, b pairOfClasses) int {
+		return cmp.Or(cmp.Compare(c.times[b], c.times[a]), cmp.Compare(a.label, b.label), cmp.Compare(a.predicted, b.predicted))
+	})
+	for _, p := range all[:min(len(all), mostMistakes)] {
+		fmt.Fprintf(out, "mistaken  label %d for %d: %s\n", p.label, p.predicted, naming.Count(c.times[p], "time"))
 	}
 }

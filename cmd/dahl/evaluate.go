@@ -67,7 +67,7 @@ inference, predicted before and measured after, as execute does. The directory h
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&e.given.Data, "data", "", "data whose test set is predicted: digits, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]], tokens[:T[:N[:V]]], or a `path` (default: the run's)")
+	f.StringVar(&e.given.Data, "data", "", "data whose test set is predicted: digits, text, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]], tokens[:T[:N[:V]]], or a `path` (default: the run's)")
 	f.StringVar(&e.given.Resize, "resize", "", "scale pictures to `HxW` pixels (default: as the run did)")
 	f.StringVar(&e.given.Model, "model", "", "network: a `name` (see dahl graph --list), a TOML model file, or an ONNX file (default: the run's)")
 	f.StringVar(&e.given.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl (default: the run's; of a file this machine)")
@@ -210,7 +210,7 @@ func (e *evaluation) ofRun() (*flags.Options, error) {
 		}
 	}
 	o := &flags.Options{
-		Model: r.Model, Data: r.Data, Limit: r.Limit, Offset: r.Offset, Resize: r.Resize, Batch: r.Batch, DType: r.DType, Variant: r.Variant, Precision: r.Precision,
+		Tokens: m.Tokens, Vocabulary: r.Vocabulary, Model: r.Model, Data: r.Data, Limit: r.Limit, Offset: r.Offset, Resize: r.Resize, Batch: r.Batch, DType: r.DType, Variant: r.Variant, Precision: r.Precision,
 		Loss: r.Loss, LabelSmoothing: r.LabelSmoothing, Seed: r.Seed, Record: r.Record, Stream: r.Stream, Policy: r.Policy,
 		Platform: filepath.Join(e.of, rundir.PlatformFile), Init: filepath.Join(e.of, record.WeightsFile), Recorded: m.Lowering,
 	}
@@ -242,6 +242,7 @@ func (t *trainer) summarizeEvaluation() *record.Summary {
 	last := &t.Epochs[len(t.Epochs)-1]
 	loss := record.Number(last.TestLoss)
 	s.TestLoss, s.TestAccuracy, s.AccuracyOf = &loss, &last.TestAccuracy, "test"
+	s.AddPerplexity(t.w.Model)
 	return s
 }
 
@@ -272,13 +273,10 @@ func (t *trainer) writeEvaluation(ctx context.Context, dir *rundir.Dir, s *recor
 
 // printEvaluated says what came out.
 func (t *trainer) printEvaluated(out io.Writer, dir *rundir.Dir, s *record.Summary) {
-	c, correct := confusion(record.Counted(t.w.Model.Classes(), t.Predictions)), 0
-	for class := range c {
-		correct += c[class][class]
-	}
+	c := newConfusion(t.w.Model, t.Predictions)
 	c.print(out)
 	t.printMeasured(out)
 	fmt.Fprintf(out, "files     %s\n", dir.Path())
 	t.w.headline(t.Measured, s).print(out, t.predictionText(s))
-	fmt.Fprintf(out, "loss      %.6g\naccuracy  %.2f %% (%s of %s)\n", float64(*s.TestLoss), 100**s.TestAccuracy, naming.Thousands(correct), naming.Thousands(len(t.Predictions)))
+	fmt.Fprintf(out, "loss      %.6g%s\naccuracy  %.2f %% (%s of %s)\n", float64(*s.TestLoss), t.w.perplexityText(float64(*s.TestLoss)), 100**s.TestAccuracy, naming.Thousands(c.correct()), naming.Thousands(len(t.Predictions)))
 }

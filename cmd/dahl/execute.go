@@ -282,6 +282,7 @@ func (t *trainer) summarize() *record.Summary {
 	s.Provenance = &b
 	if n := len(t.Epochs); n > 0 {
 		s.AddLast(&t.Epochs[n-1])
+		s.AddPerplexity(t.w.Model)
 	}
 	samples := 0
 	for _, step := range t.Steps {

@@ -50,6 +50,7 @@ var commands = []func([]string) *cobra.Command{
 	newPlan,
 	newExecute,
 	newEvaluate,
+	newGenerate,
 	newCalibrate,
 	runs.NewCompare,
 	runs.NewPlot,

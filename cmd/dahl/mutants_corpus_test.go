@@ -47,6 +47,9 @@ var mutatedCommands = []mutated{
 	{name: "safetensors", line: "execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --init w.safetensors --save x.safetensors --out out", needs: []string{"w.safetensors", "net.toml"}, writes: []string{"out", "x.safetensors"}},
 	{name: "idx", line: "execute --model net.toml --data idx --batch 3 --workers 1 --out out", needs: []string{"idx", "net.toml"}, writes: []string{"out"}},
 	{name: "arrays", line: "execute --model net.toml --data set.npz --batch 3 --workers 1 --out out", needs: []string{"set.npz", "net.toml"}, writes: []string{"out"}},
+	{name: "characters", line: "execute --model pairs.toml --data a.txt --batch 3 --workers 1 --out out", needs: []string{"a.txt", "pairs.toml"}, writes: []string{"out"}},
+	{name: "tokens", line: "execute --model pairs.toml --data numbers --batch 3 --workers 1 --out out", needs: []string{"numbers", "pairs.toml"}, writes: []string{"out"}},
+	{name: "generate", line: "generate spoken --tokens 3", needs: []string{"spoken", "pairs.toml"}, sealed: true},
 	{name: "cifar", line: "execute --model colour.toml --data cifar --batch 3 --workers 1 --out out", needs: []string{"cifar", "colour.toml"}, writes: []string{"out"}},
 	{name: "pictures", line: "execute --model rgb.toml --data pictures --batch 3 --workers 1 --out out", needs: []string{"pictures", "rgb.toml"}, writes: []string{"out"}},
 	{name: "labels", line: "execute --model rgb.toml --data labels --batch 3 --workers 1 --out out", needs: []string{"labels", "rgb.toml"}, writes: []string{"out"}},
@@ -78,6 +81,10 @@ func makeCorpus(t *testing.T) {
 	writeTestFile(t, "node.toml", emulatedNode)
 	writeTestFile(t, "net.toml", smallNetwork)
 	writeTestFile(t, "tiny.toml", tinyNetwork)
+	writeTestFile(t, "pairs.toml", sequenceNetwork)
+	writeTestFile(t, "a.txt", someText)
+	writeTestFile(t, "numbers/train.bin", strings.Repeat("\x03\x00\x0c\x00\x00\x00", 20))
+	writeTestFile(t, "numbers/val.bin", strings.Repeat("\x03\x00\x0c\x00", 6))
 	writeTestFile(t, "colour.toml", colourNetwork("32, 32"))
 	writeTestFile(t, "rgb.toml", colourNetwork("8, 8"))
 	writeTestFile(t, "a.stg", "3\n0 1 0\n1 4 1 0\n2 2 1 0\n3 3 2 1 2\n4 0 1 3\n# the end\n")
@@ -94,6 +101,7 @@ func makeCorpus(t *testing.T) {
 		"graph --model net.toml --batch 3 --export low.toml", "graph --model net.toml --batch 3 --export net.json", "graph --model net.toml --batch 3 --export net.txt",
 		"experiment run grid.toml --out grid", "calibrate --model tiny.toml --workers 1 --batch 3 --time 1ms --variant ref --out here.toml",
 		"plan --platform node.toml --model net.toml --data digits --limit 6 --batch 3 --out planned",
+		"execute --model pairs.toml --data a.txt --limit 6 --batch 3 --workers 1 --out spoken",
 		"execute --model net.toml --data digits --limit 6 --batch 3 --workers 1 --epochs 2 --seed 7 --checkpoint every=1steps --save w.npz --out run",
 		"evaluate run --out seen", "plan --platform node.toml --graph small.json --objective energy --out best",
 	} {

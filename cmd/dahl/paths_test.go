@@ -28,7 +28,7 @@ func asInput(cmd *cobra.Command, flag, path string) []string {
 }
 
 // wanted are arguments without which a command looks at no flag.
-var wanted = map[string][]string{"peer": {"pytorch"}, "experiment run": {"schedulers"}, "report": {"other"}, "rerun": {"other"}, "evaluate": {"other"}, "import": {"other"}}
+var wanted = map[string][]string{"peer": {"pytorch"}, "experiment run": {"schedulers"}, "report": {"other"}, "rerun": {"other"}, "evaluate": {"other"}, "generate": {"other"}, "import": {"other"}}
 
 // TestNoOutputIsAnInput tries every output flag of every command with each of its inputs: the same path, one through a link,
 // one through a linked directory, and a second name of the file. Each is refused in one line, and the input stays.

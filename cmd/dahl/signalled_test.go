@@ -85,6 +85,7 @@ var signalled = map[string]struct {
 	"plan":              {"--platform laptop --model tiny.toml --steps 2 --out run", false},
 	"execute":           {"--model tiny.toml --limit 6 --batch 3 --out e", true},
 	"evaluate":          {"w.npz --model tiny.toml --out e", false},
+	"generate":          {"spoken", false},
 	"calibrate":         {"--model tiny.toml --batch 4 --time 1ms --out here.toml", true},
 	"compare":           {"run run", false},
 	"plot":              {"run gantt --format pdf", false},
@@ -113,6 +114,8 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 	writeTestFile(t, "two.stg", "2\n0 0 0\n1 3 1 0\n2 4 1 1\n3 0 1 2\n")
 	mustRun(t, strings.Fields("simulate --platform laptop --model tiny.toml --steps 2 --out run")...)
 	mustRun(t, strings.Fields("execute --model tiny.toml --limit 6 --batch 3 --save w.npz --out trained")...)
+	writeTestFile(t, "pairs.toml", sequenceNetwork)
+	mustRun(t, strings.Fields("execute --model pairs.toml --data tokens:5:7:13 --batch 7 --out spoken")...)
 	must.Do(t, os.Mkdir("tmp", 0o777))
 	t.Setenv("TMPDIR", filepath.Join(filepath.Dir(python), "tmp"))
 	mustRun(t, strings.Fields("experiment run grid.toml --out grid --allow-modified")...)

@@ -265,6 +265,9 @@ func (w *workload) newManifest(command string) *record.Manifest {
 	if w.Model != nil {
 		m.Model = w.Model.Name
 	}
+	if d := w.Data.Train; d != nil {
+		m.Tokens = d.Vocabulary
+	}
 	for _, g := range w.Program.Graphs {
 		m.Graphs = append(m.Graphs, cli.Identity{Name: g.Name, SHA256: g.Hash()})
 	}

@@ -97,11 +97,12 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, done int, spent 
 	epochs := w.opts.Epochs
 	left := time.Duration(float64(spent) / float64(done) * float64(epochs-m.Epoch))
 	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f", len(fmt.Sprint(epochs)), m.Epoch, epochs, m.Loss)
+	fmt.Fprint(out, w.perplexityText(m.Loss))
 	if !math.IsNaN(m.Accuracy) { // another program does not count correct images
 		fmt.Fprintf(out, "  accuracy %5.2f %%", 100*m.Accuracy)
 	}
 	if m.Tested {
-		fmt.Fprintf(out, "  test %5.2f %%", 100*m.TestAccuracy)
+		fmt.Fprintf(out, "  test %5.2f %%%s", 100*m.TestAccuracy, w.perplexityText(m.TestLoss))
 	}
 	if m.Steps > 0 {
 		fmt.Fprintf(out, "  %8.0f samples/s", m.SamplesPerSec())
@@ -110,6 +111,14 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, done int, spent 
 		fmt.Fprintf(out, "  %s per sample (modelled)", cli.ShortJoules(m.Joules/float64(m.Samples)))
 	}
 	fmt.Fprintf(out, "  left %s\n", left.Round(100*time.Millisecond))
+}
+
+// perplexityText is the perplexity behind a loss, of a network of tokens.
+func (w *workload) perplexityText(loss float64) string {
+	if p, known := w.Model.Perplexity(loss); known {
+		return fmt.Sprintf("  perplexity %.4g", p)
+	}
+	return ""
 }
 
 // afterLossCommand is the command in the manifest of a leg that a loss began. It cannot be

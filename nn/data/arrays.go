@@ -130,6 +130,9 @@ func wholeNumbers(a *npz.Array, least, below int) ([]int32, error) {
 
 // Tokens is one more than the largest token of the set.
 func (d *Dataset) Tokens() int {
+	if d.OnlyRead() {
+		return d.Classes
+	}
 	most := int32(0)
 	for i := 0; i < len(d.Samples); i += 4 {
 		most = max(most, int32(binary.LittleEndian.Uint32(d.Samples[i:])))

@@ -30,7 +30,7 @@ func TestArrays(t *testing.T) {
 		npz.NewArray("x_test", dag.Float64, []int{1, 2, 3}, numbers[6:]), npz.NewArray("y_test", dag.Int64, []int{1, 2}, []float64{3, 0}))
 	d := must.Get(loaded(path, Options{Offset: 1}))(t)
 	checkDataset(t, d)
-	if d.Len() != 1 || d.Classes != 5 || !slices.Equal(d.Shape, []int{2, 3}) || !slices.Equal(d.Positions, []int{2}) || !slices.Equal(d.LabelsOf(0), []int32{2, 1}) {
+	if d.Len() != 1 || d.Classes != 5 || !slices.Equal(d.Shape, []int{2, 3}) || !slices.Equal(d.Positions, []int{2}) || !slices.Equal(d.Labels, []int32{2, 1}) {
 		t.Errorf("%+v", d)
 	}
 	narrow := d.As(dag.Float32)

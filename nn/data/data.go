@@ -3,8 +3,10 @@ package data
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,7 +21,7 @@ type Dataset struct {
 	Type    dag.DType // Uint8 of pixels, Float32 or Float64 of numbers, Int32 of tokens
 	Samples []byte    // N×Shape, row-major, little-endian; nil means that Read reads them
 	Shape   []int     // of a sample; images are C×H×W
-	Labels  []int32   // N×Positions, each in [0, Classes), or -1 where a loss ignores it
+	Labels  []int32   // N×Positions, each in [0, Classes), or -1 where a loss ignores it; nil means that ReadLabels reads them
 	Classes int
 	Divisor float64  // of a pixel, whose value is byte/Divisor, from 0 to 1
 	Source  string   // origin of the bytes, for the manifest
@@ -28,16 +30,24 @@ type Dataset struct {
 	// Positions is the shape of the labels of one sample. Empty means one label.
 	Positions []int
 
+	Vocabulary *Vocabulary // of a text; nil means that the samples are none
+
 	source source // where Samples is nil
 }
 
 // Len is the number of samples.
-func (d *Dataset) Len() int { return len(d.Labels) / elements(d.Positions) }
+func (d *Dataset) Len() int {
+	if w, ok := d.source.(*windows); ok {
+		return w.n
+	}
+	return len(d.Labels) / elements(d.Positions)
+}
 
-// LabelsOf returns the labels of a sample, one for each position.
-func (d *Dataset) LabelsOf(sample int) []int32 {
-	n := elements(d.Positions)
-	return d.Labels[sample*n : (sample+1)*n]
+// OnlyRead reports whether samples and labels are read for each step, and never held: overlapping ones would need
+// far more memory than their text.
+func (d *Dataset) OnlyRead() bool {
+	_, overlap := d.source.(*windows)
+	return overlap
 }
 
 func elements(shape []int) int {
@@ -53,6 +63,11 @@ type Options struct {
 	Split  string // "train" or "test"; "" means "train"
 	Limit  int    // the most samples; zero means all
 	Offset int    // number of samples to skip
+
+	// Positions is the length of samples that are parts of a text or of tokens one after the other.
+	Positions int
+	// Vocabulary of a text. A kind alone stands for the text's own; a trained network has one with characters.
+	Vocabulary Vocabulary
 
 	// Of pictures: the rows and columns to which they are scaled, 0 for none, and whether all have three channels.
 	Resize [2]int
@@ -75,6 +90,10 @@ const MaxSamples = 1 << 26
 //	synthetic[:SHAPE[:N[:K[:P]]]] N random samples of K learnable classes, such as synthetic:3x32x32:1000:10,
 //	                              with a label for each of the positions P
 //	tokens[:T[:N[:V]]]            N random sequences of T tokens of a vocabulary of V, each with the next one as its label
+//	text[:N]                      a text of N characters, written by the program by a grammar
+//	FILE.txt                      a text, of which the last tenth is for the test
+//	FILE.bin, FILE.npy            tokens: numbers of 16 bits, or an array of one dimension; the last tenth is for the test
+//	DIR                           train.bin and val.bin of tokens (or .npy), as nanoGPT writes them
 //	FILE.npz                      arrays x_train, y_train, x_test and y_test, or x and y, of any shape
 //	DIR                           IDX files as MNIST names them, plain or gzip
 //	DIR                           CIFAR-10, binary version
@@ -98,7 +117,7 @@ func Open(name string, opt Options) (*Dataset, error) {
 }
 
 // Names are the data that need no directory.
-func Names() []string { return []string{"digits", synthetic, "tokens"} }
+func Names() []string { return []string{"digits", synthetic, "text", "tokens"} }
 
 func open(name string, opt Options) (*Dataset, error) {
 	opt, err := opt.check()
@@ -106,6 +125,9 @@ func open(name string, opt Options) (*Dataset, error) {
 		return nil, err
 	}
 	kind, spec, _ := strings.Cut(name, ":")
+	if v := opt.Vocabulary.Kind; v != "" && kind != "text" && filepath.Ext(name) != textSuffix {
+		return nil, fmt.Errorf("--vocabulary %s is for a text, FILE%s or text; these are no characters", v, textSuffix)
+	}
 	if slices.Contains(Names(), kind) {
 		if err := opt.checkResize(false, kind); err != nil {
 			return nil, err
@@ -129,15 +151,25 @@ func open(name string, opt Options) (*Dataset, error) {
 			return nil, err
 		}
 		return s.open(opt)
+	case "text":
+		return openWritten(spec, opt)
 	}
-	if strings.HasSuffix(name, arraysSuffix) {
+	if open, known := fileFormats[filepath.Ext(name)]; known {
 		if err := opt.checkResize(false, name); err != nil {
 			return nil, err
 		}
-		return openArrays(name, opt)
+		return open(name, opt)
 	}
 	return openDir(name, opt)
 }
+
+// fileFormats are the ways to keep a data set in one file, by the ending of its name.
+var fileFormats = map[string]func(path string, opt Options) (*Dataset, error){
+	arraysSuffix: openArrays, textSuffix: openText, binarySuffix: openTokensOf, arraySuffix: openTokensOf,
+}
+
+// Endings are the endings of the names of files of data.
+func Endings() []string { return slices.Sorted(maps.Keys(fileFormats)) }
 
 // A dirFormat is a way to keep a data set in a directory.
 type dirFormat struct {
@@ -153,16 +185,17 @@ var dirFormats = [...]dirFormat{
 	{"CIFAR-10 binary files", fitsCIFAR, openCIFAR, false},
 	{"directories of images", fitsImages, openImages, true},
 	{"images with a labels file", fitsLabelled, openLabelled, true},
+	{"tokens", fitsTokens, openTokensDir, false},
 }
 
 func openDir(dir string, opt Options) (*Dataset, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, errors.New("no such directory; write digits, synthetic, tokens, or the path of a directory of data or an .npz file" + naming.DidYouMean(dir, Names()))
+		return nil, errors.New("no such directory; write digits, synthetic, text, tokens, or the path of a directory of data or of a file (" + naming.OneOf(Endings()) + ")" + naming.DidYouMean(dir, Names()))
 	}
 	if err != nil {
 		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
-			return nil, errors.New("this is a file; give the directory that holds it")
+			return nil, errors.New("this is a file; give the directory that holds it, or a file that ends in " + naming.OneOf(Endings()))
 		}
 		return nil, err
 	}
@@ -182,7 +215,7 @@ func openDir(dir string, opt Options) (*Dataset, error) {
 	}
 	if found == nil {
 		return nil, errors.New("holds no data known here: IDX files (train-images-idx3-ubyte …), " +
-			"CIFAR-10 binary files (data_batch_1.bin …), a directory of images per class, or pictures in images with labels.csv beside it")
+			"CIFAR-10 binary files (data_batch_1.bin …), tokens (train.bin, val.bin), a directory of images per class, or pictures in images with labels.csv beside it")
 	}
 	if err := opt.checkResize(found.pictures, found.name); err != nil {
 		return nil, err

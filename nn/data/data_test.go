@@ -115,7 +115,7 @@ func TestOpenDataRefuses(t *testing.T) {
 	wantError(t, dir, Options{}, dir, "holds no data known here")
 	wantError(t, filepath.Join(dir, "none"), Options{}, "none", "no such directory")
 	wantError(t, "digit", Options{}, "digit", "write digits, synthetic")
-	wantError(t, writeFile(t, dir, "notes.txt", nil), Options{}, "notes.txt", "give the directory")
+	wantError(t, writeFile(t, dir, "notes.md", nil), Options{}, "notes.md", "give the directory")
 	wantError(t, dir, Options{}, "holds no data known here")
 	writeFile(t, dir, "other/notes.txt", nil) // a directory without images is no data
 	wantError(t, dir, Options{}, "holds no data known here")

@@ -1,12 +1,14 @@
 // Package data reads the labelled samples on which networks are trained and tested.
 //
-// Read first: [Dataset], then [Open]. A data set is the embedded digits, synthetic samples, or files: IDX, CIFAR's
-// binary batches, NumPy's arrays, or pictures with a table or folders of labels. [Shuffle] and [Batch] say which samples a step gets.
+// Read first: [Dataset], then [Open]. A data set is the embedded digits, synthetic samples, a text that is made by a grammar, or files: IDX, CIFAR's
+// binary batches, NumPy's arrays, pictures with a table or folders of labels, texts, or tokens. [Shuffle] and [Batch] say which samples a step gets.
 //
 // # Invariants
 //
 //   - Equal options give equal samples in an equal order, whatever the number of processors that read.
-//   - Labels are held in memory, and so are digits and arrays. Other samples stay where they are, and [Dataset.Read] reads some of them.
+//   - Labels are held in memory, and so are digits and arrays. Parts of a text are read with
+//     their labels, the next tokens. Other samples stay where they are, and
+//     [Dataset.Read] reads some of them.
 //   - A damaged file ends in one line that names it. It costs no more memory than some times its own size.
 //
 // # Units
@@ -17,6 +19,8 @@
 //
 // IDX is the format of MNIST (LeCun, Cortes, Burges), and the binary batches come from CIFAR (Krizhevsky, 2009).
 // README.md names the origin of the digits.
+//
+// Files of tokens and the split of a text are as in nanoGPT (Karpathy, 2022).
 //
 // # Limits
 //

@@ -1,6 +1,10 @@
 package data
 
-import "dahl/nn/random"
+import (
+	"math"
+
+	"dahl/nn/random"
+)
 
 // InOrder fills order with 0, 1, 2, …, the order of the data.
 func InOrder(order []int32) {
@@ -20,6 +24,18 @@ func Shuffle(order []int32, seed uint64, epoch int) {
 	for i := len(order) - 1; i > 0; i-- {
 		j := s.Below(uint64(i), uint64(i)+1)
 		order[i], order[j] = order[j], order[i]
+	}
+}
+
+// Shuffle fills order with the samples of an epoch, as the function of that name has them. Parts of a text begin at
+// other characters in each epoch.
+func (d *Dataset) Shuffle(order []int32, seed uint64, epoch int) {
+	Shuffle(order, seed, epoch)
+	if d.OnlyRead() {
+		round := int32(epoch % (math.MaxInt32 / d.Len()))
+		for i := range order {
+			order[i] += round * int32(d.Len())
+		}
 	}
 }
 

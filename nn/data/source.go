@@ -74,6 +74,21 @@ func (d *Dataset) Read(dst []byte, samples []int32) error {
 	})
 }
 
+// ReadLabels fills dst with the labels of some samples, one after the other, one for each position.
+func (d *Dataset) ReadLabels(dst, samples []int32) error {
+	n := elements(d.Positions)
+	if len(dst) != len(samples)*n {
+		panic(fmt.Sprintf("data: %d labels for %d samples of %d", len(dst), len(samples), n))
+	}
+	if w, ok := d.source.(*windows); ok {
+		return w.readLabels(dst, samples)
+	}
+	for i, sample := range samples {
+		copy(dst[i*n:], d.Labels[int(sample)*n:int(sample+1)*n])
+	}
+	return nil
+}
+
 // inParts calls do for equal parts of 0 to n-1 at once, as many as there are processors. It
 // returns the error of the first part that has one.
 func inParts(n int, do func(lo, hi int) error) error {

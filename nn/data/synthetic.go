@@ -102,6 +102,12 @@ type syntheticSamples struct {
 	pattern, noise random.Stream
 }
 
+// labelsOf are the labels of a sample, one for each position.
+func (s *syntheticSamples) labelsOf(sample int) []int32 {
+	n := elements(s.Positions)
+	return s.Labels[sample*n : (sample+1)*n]
+}
+
 func (s *syntheticSamples) open() (reader, error) { return s, nil }
 func (s *syntheticSamples) Close() error          { return nil }
 
@@ -109,7 +115,7 @@ func (s *syntheticSamples) readFrom(first int, dst []byte) error {
 	size := s.SampleBytes()
 	base := make([]byte, size)
 	for ; len(dst) > 0; first++ {
-		labels := s.LabelsOf(first)
+		labels := s.labelsOf(first)
 		for p, label := range labels {
 			from, to := size*p/len(labels), size*(p+1)/len(labels)
 			s.pattern.Fill(base[from:to], uint64(label)*uint64(size)+uint64(from))

@@ -66,6 +66,6 @@ func (g gpt) model(name string) *nn.Model {
 	list = append(list, nn.Named{Name: "lm_head", Layer: layers.Dense{Outputs: g.tokens, NoBias: true}, Shares: []string{"transformer.wte.weight"}})
 	return builtin(name, []int{g.positions}, nn.Defaults{
 		Batch: g.batch, ClipNorm: 1,
-		Optimizer: nn.Adam{LearningRate: g.rate, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, WeightDecay: 0.1, Decoupled: true},
+		Optimizer: nn.Adam{LearningRate: g.rate, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, WeightDecay: 0.1, DecayDims: 2, Decoupled: true},
 	}, list...)
 }

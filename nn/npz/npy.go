@@ -56,63 +56,87 @@ func encodeNPYHeader(a *Array) []byte {
 
 // decodeNPYHeader reads the header: an array of that type and shape, without data.
 func decodeNPYHeader(r io.Reader) (Array, error) {
-	start, err := ReadBytes(r, int64(len(npyMagic)+2))
+	h, err := ReadHeader(r)
 	if err != nil {
 		return Array{}, err
 	}
+	for _, t := range npyTypes {
+		if t.descr == h.Descr {
+			return Array{Type: t.dtype, Shape: h.Shape}, nil
+		}
+	}
+	return Array{}, fmt.Errorf("element type '%.40s'; little-endian f4, f8, i4, i8 and u1 are read: convert with astype", h.Descr)
+}
+
+// Header is the beginning of an .npy file.
+type Header struct {
+	Descr string // the type of its elements, such as <f4
+	Shape []int
+	Bytes int64 // of the header itself
+}
+
+// ReadHeader reads the header of an .npy file of any type of elements.
+func ReadHeader(r io.Reader) (Header, error) {
+	start, err := ReadBytes(r, int64(len(npyMagic)+2))
+	if err != nil {
+		return Header{}, err
+	}
 	if string(start[:len(npyMagic)]) != npyMagic {
-		return Array{}, errors.New("does not begin as an .npy array")
+		return Header{}, errors.New("does not begin as an .npy array")
 	}
 	version := start[len(npyMagic)]
 	if version != 1 && version != 2 {
-		return Array{}, fmt.Errorf("version %d of the .npy format; versions 1 and 2 are read", version)
+		return Header{}, fmt.Errorf("version %d of the .npy format; versions 1 and 2 are read", version)
 	}
 	b, err := ReadBytes(r, 2*int64(version)) // the length, of 2 or 4 bytes
 	if err != nil {
-		return Array{}, err
+		return Header{}, err
 	}
+	begin := int64(len(start) + len(b))
 	length := int64(binary.LittleEndian.Uint32(append(b, 0, 0)))
 	if length > maxNPYHeader {
-		return Array{}, fmt.Errorf("a header of %d bytes; the longest read is %d", length, maxNPYHeader)
+		return Header{}, fmt.Errorf("a header of %d bytes; the longest read is %d", length, maxNPYHeader)
 	}
 	literal, err := ReadBytes(r, length)
 	if err != nil {
-		return Array{}, err
+		return Header{}, err
 	}
-	return parseNPYLiteral(string(literal))
+	h, err := parseNPYLiteral(string(literal))
+	h.Bytes = begin + length
+	return h, err
 }
 
 // parseNPYLiteral reads the dictionary. Its three keys may come in any order.
-func parseNPYLiteral(text string) (Array, error) {
-	var a Array
+func parseNPYLiteral(text string) (Header, error) {
+	var h Header
 	body, ok := strings.CutPrefix(strings.TrimSpace(text), "{")
 	if ok {
 		body, ok = strings.CutSuffix(body, "}")
 	}
 	if !ok {
-		return a, fmt.Errorf("header %.80q is no dictionary", text)
+		return h, fmt.Errorf("header %.80q is no dictionary", text)
 	}
 	seen := map[string]bool{}
 	for body = strings.TrimSpace(body); body != ""; {
 		key, value, rest, err := cutNPYItem(body)
 		if err != nil {
-			return a, err
+			return h, err
 		}
 		if seen[key] {
-			return a, fmt.Errorf("header key %s is there twice", key)
+			return h, fmt.Errorf("header key %s is there twice", key)
 		}
 		seen[key] = true
-		if err := a.setNPYItem(key, value); err != nil {
-			return a, err
+		if err := h.setNPYItem(key, value); err != nil {
+			return h, err
 		}
 		body = strings.TrimSpace(strings.TrimPrefix(rest, ","))
 	}
 	for _, key := range []string{"descr", "fortran_order", "shape"} {
 		if !seen[key] {
-			return a, fmt.Errorf("header has no %s", key)
+			return h, fmt.Errorf("header has no %s", key)
 		}
 	}
-	return a, nil
+	return h, nil
 }
 
 // cutNPYItem splits 'key': value off; the value is a tuple, a string or a word.
@@ -133,17 +157,11 @@ func cutNPYItem(body string) (key, value, rest string, err error) {
 	return key, strings.TrimSpace(value[:end]), strings.TrimSpace(value[end:]), nil
 }
 
-func (a *Array) setNPYItem(key, value string) error {
+func (h *Header) setNPYItem(key, value string) error {
 	switch key {
 	case "descr":
-		descr := strings.Trim(value, `'"`)
-		for _, t := range npyTypes {
-			if t.descr == descr {
-				a.Type = t.dtype
-				return nil
-			}
-		}
-		return fmt.Errorf("element type %.40s; little-endian f4, f8, i4, i8 and u1 are read: convert with astype", value)
+		h.Descr = strings.Trim(value, `'"`)
+		return nil
 	case "fortran_order":
 		switch value {
 		case "False":
@@ -153,12 +171,12 @@ func (a *Array) setNPYItem(key, value string) error {
 		}
 		return fmt.Errorf("fortran_order is %.40q, not True or False", value)
 	case "shape":
-		return a.setNPYShape(value)
+		return h.setNPYShape(value)
 	}
 	return fmt.Errorf("header key %.40q is unknown", key)
 }
 
-func (a *Array) setNPYShape(tuple string) error {
+func (h *Header) setNPYShape(tuple string) error {
 	inner := strings.TrimSuffix(strings.TrimPrefix(tuple, "("), ")")
 	inner = strings.TrimSuffix(strings.TrimSpace(inner), ",")
 	if len(inner)+2 > len(tuple) {
@@ -176,7 +194,7 @@ func (a *Array) setNPYShape(tuple string) error {
 		if err != nil || n < 0 {
 			return fmt.Errorf("shape %.80q: %.40q is no extent", tuple, word)
 		}
-		a.Shape = append(a.Shape, int(n))
+		h.Shape = append(h.Shape, int(n))
 	}
 	return nil
 }

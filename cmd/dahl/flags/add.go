@@ -127,15 +127,22 @@ channels. What is transparent lies over black, and the orientation that a camera
 An archive has the samples as arrays x_train and x_test, or x of a training alone, and their classes as y_train, y_test
 or y. A sample has any shape: bytes are pixels, divided by 255, float32 and float64 are taken as they are, and
 int32 and int64 are tokens. Labels with further dimensions are of the positions of a sample, for a network whose outputs
-have these dimensions, too.`
+have these dimensions, too.
+
+A network of sequences is trained to say the token behind each of some tokens. A text (FILE.txt) has its characters as tokens, or with
+--vocabulary bytes its bytes. Numbers are tokens, too: train.bin and val.bin of 16 bits in a directory, as nanoGPT writes
+them, or an array of one dimension (train.npy, val.npy). Of a single file (also FILE.bin, FILE.npy) the last tenth is held
+out for the test. The samples of an epoch are parts of the text that touch, in a new order and from another begin on in each epoch. They
+are read while the run goes on. The text named text is written by the program itself, by a grammar with agreement over some words.`
 
 // AddDataFlags adds the flags of the training data. Size and shape of the data are part of the
 // graph.
 func AddDataFlags(cmd *cobra.Command, o *Options) {
 	f := cmd.Flags()
-	f.StringVar(&o.Data, "data", "", "training data: digits, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]] as in synthetic:3x32x32, tokens[:T[:N[:V]]], or a `path` (default: digits where the shape fits, tokens for a network that takes them, else synthetic)")
+	f.StringVar(&o.Data, "data", "", "training data: digits, text, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]] as in synthetic:3x32x32, tokens[:T[:N[:V]]], or a `path` (default: digits where the shape fits, text for a network of sequences, else synthetic)")
 	f.IntVar(&o.Limit, "limit", 0, "use at most `n` training samples (0: all)")
 	f.IntVar(&o.Offset, "offset", 0, "skip the first `n` training samples")
+	f.StringVar(&o.Vocabulary, "vocabulary", "", "tokens of a text are its `"+strings.Join(data.VocabularyKinds(), "` or ")+" (default: "+data.VocabularyKinds()[0]+")")
 	f.StringVar(&o.Resize, "resize", "", "scale pictures to `HxW` pixels, bilinear with antialias; height and width change by themselves (default: all must be of one size)")
 }
 

@@ -266,7 +266,7 @@ func FittedModel(o *Options) (*nn.Model, train.Samples, error) {
 	if o.Data == "" {
 		o.Data = train.DefaultData(m)
 	}
-	opt, err := o.dataOptions()
+	opt, err := o.dataOptionsOf(m)
 	if err != nil {
 		return nil, train.Samples{}, err
 	}
@@ -345,7 +345,7 @@ func TrainingData(o *Options) (m *nn.Model, d train.Data, err error) {
 	if o.Data == "" {
 		o.Data = train.DefaultData(m)
 	}
-	opt, err := o.dataOptions()
+	opt, err := o.dataOptionsOf(m)
 	if err != nil {
 		return nil, d, err
 	}

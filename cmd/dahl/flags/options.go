@@ -25,6 +25,7 @@ import (
 	"dahl/plan/tiling"
 	"dahl/schedule"
 	"dahl/schedule/policy"
+	"dahl/train"
 )
 
 // Options are the flags that decide the results of a run. They are kept in the manifest, so that
@@ -62,11 +63,14 @@ type Options struct {
 	Deadline   time.Duration `json:"deadline_ns,omitempty"`     // of a step
 	PowerCap   float64       `json:"power_cap_watts,omitempty"` // of the machine; 0 means the platform's
 
-	Data    string `json:"data,omitempty"`
-	Epochs  int    `json:"epochs,omitempty"`
-	Limit   int    `json:"limit,omitempty"`
-	Offset  int    `json:"offset,omitempty"`
-	Resize  string `json:"resize,omitempty"` // of pictures, "ROWSxCOLUMNS"
+	Data   string `json:"data,omitempty"`
+	Epochs int    `json:"epochs,omitempty"`
+	Limit  int    `json:"limit,omitempty"`
+	Offset int    `json:"offset,omitempty"`
+	Resize string `json:"resize,omitempty"` // of pictures, "ROWSxCOLUMNS"
+
+	Vocabulary string `json:"vocabulary,omitempty"` // kind of the tokens of a text, one of data.VocabularyKinds
+
 	Shuffle bool   `json:"shuffle,omitempty"`
 	Workers int    `json:"workers,omitempty"`
 	Init    string `json:"init,omitempty"`
@@ -115,6 +119,8 @@ type Options struct {
 
 	Tiles tiling.Tiling `json:"-"` // that a calibration measures; the zero value: by the flags
 
+	Tokens *data.Vocabulary `json:"-"` // of the text that a trained network knows; nil means by the data
+
 	Recorded *dag.Lowering `json:"-"` // of a training that goes on; nil means by the flags
 }
 
@@ -146,6 +152,16 @@ func (o *Options) dataOptions() (opt data.Options, err error) {
 		}
 	}
 	return opt, nil
+}
+
+// dataOptionsOf are the options of the training data for a network.
+func (o *Options) dataOptionsOf(m *nn.Model) (data.Options, error) {
+	opt, err := o.dataOptions()
+	opt.Positions, opt.Vocabulary = train.Window(m), data.Vocabulary{Kind: o.Vocabulary}
+	if o.Tokens != nil {
+		opt.Vocabulary = *o.Tokens
+	}
+	return opt, err
 }
 
 // model loads the network, and says what is to be known of it.

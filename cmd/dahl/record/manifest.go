@@ -40,6 +40,7 @@ type Manifest struct {
 	Variants []string            `json:"variants,omitempty"` // "device op type shape: variant", sorted
 	Inputs   []cli.Identity      `json:"inputs,omitempty"`   // files that the options name, the platform excepted
 	Data     *cli.Identity       `json:"data,omitempty"`     // what was trained and tested on
+	Tokens   *data.Vocabulary    `json:"tokens,omitempty"`   // of the text that was trained on
 	GPUs     []train.DeviceState `json:"gpus,omitempty"`     // of an executed run, as it began
 
 	Program *peer.Versions `json:"program,omitempty"` // that trained, where it is not this one
@@ -153,7 +154,17 @@ func HashData(ctx context.Context, train, test *data.Dataset) (*cli.Identity, er
 		if _, err := d.WriteTo(h); err != nil {
 			return nil, fmt.Errorf("reading the data for their hash: %w", err)
 		}
-		cli.Must(binary.Write(h.Hash, binary.LittleEndian, d.Labels))
+		labels := d.Labels
+		if d.OnlyRead() { // all tokens but the last are in samples
+			labels = make([]int32, d.Positions[0])
+			if err := d.ReadLabels(labels, []int32{int32(d.Len() - 1)}); err != nil {
+				return nil, fmt.Errorf("reading the data for their hash: %w", err)
+			}
+		}
+		if d.Vocabulary != nil {
+			h.Hash.Write([]byte(d.Vocabulary.Characters)) // never fails
+		}
+		cli.Must(binary.Write(h.Hash, binary.LittleEndian, labels))
 	}
 	return &cli.Identity{Name: train.Name, SHA256: fmt.Sprintf("%x", h.Sum(nil))}, nil
 }

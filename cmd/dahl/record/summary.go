@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -89,6 +90,7 @@ type Summary struct {
 	TestLoss     *Number    `json:"test_loss,omitempty"`
 	TestAccuracy *float64   `json:"accuracy,omitempty"`
 	AccuracyOf   string     `json:"accuracy_of,omitempty"`
+	Perplexity   *Number    `json:"perplexity,omitempty"`
 	Provenance   *cli.Build `json:"provenance,omitempty"`
 }
 
@@ -388,6 +390,14 @@ func (s *Summary) AddLast(e *nn.EpochMetrics) {
 	if e.Tested {
 		tested := Number(e.TestLoss)
 		s.TestLoss, s.TestAccuracy, s.AccuracyOf = &tested, &e.TestAccuracy, "test"
+	}
+}
+
+// AddPerplexity adds the perplexity of the test, or of the training where there is none.
+func (s *Summary) AddPerplexity(m *nn.Model) {
+	loss := cmp.Or(s.TestLoss, s.TrainingLoss)
+	if p, known := m.Perplexity(float64(*loss)); known {
+		s.Perplexity = (*Number)(&p)
 	}
 }
 

@@ -1,0 +1,72 @@
+package weights
+
+import (
+	"slices"
+	"strings"
+
+	"dahl/nn/npz"
+)
+
+// Spelling is how a file calls and lays out the parameters of a GPT-2. dahl does as nanoGPT does: transformer.h.0.attn.c_attn.weight has a row
+// for each output, as in PyTorch's Linear.
+type Spelling struct {
+	Prefix  string // in front of the file's names
+	Strip   string // that the file's names begin with
+	ByInput bool   // weights of dense layers in blocks have a row for each input, as in the Conv1D of Hugging Face's GPT-2
+}
+
+// The beginnings of names.
+const (
+	gptPrefix      = "transformer." // that the file of Hugging Face's bare model lacks
+	compiledPrefix = "_orig_mod."   // that torch.compile puts in front
+)
+
+// denseInBlocks are the ends of names of the weights that Hugging Face's GPT-2 has by input.
+var denseInBlocks = []string{".attn.c_attn.weight", ".attn.c_proj.weight", ".mlp.c_fc.weight", ".mlp.c_proj.weight"}
+
+// SpellingOf finds the spelling of a file by its shapes, for the shapes of a network, both by name.
+func SpellingOf(file, network map[string][]int) (s Spelling) {
+	for name := range network {
+		if _, there := file[compiledPrefix+name]; there {
+			s.Strip = compiledPrefix
+		}
+		if bare, ok := strings.CutPrefix(name, gptPrefix); ok && file[bare] != nil {
+			s.Prefix = gptPrefix
+		}
+	}
+	for name, shape := range file {
+		want := network[s.name(name)]
+		if strings.HasSuffix(name, denseInBlocks[0]) && len(shape) == 2 && len(want) == 2 && shape[0] == want[1] && shape[1] == want[0] {
+			s.ByInput = true // three times as many outputs as inputs: no square
+		}
+	}
+	return s
+}
+
+func (s *Spelling) name(name string) string { return s.Prefix + strings.TrimPrefix(name, s.Strip) }
+
+// Respell gives an array without its numbers its name and shape in a network. It leaves out masks, which are no parameters, and reports whether
+// the numbers are to be turned by [Transpose].
+func (s *Spelling) Respell(a *npz.Array, network map[string][]int) (turned bool, err error) {
+	a.Name = s.name(a.Name)
+	if _, known := network[a.Name]; !known && (strings.HasSuffix(a.Name, ".attn.bias") || strings.HasSuffix(a.Name, ".attn.masked_bias")) {
+		return false, npz.ErrSkip
+	}
+	if !s.ByInput || len(a.Shape) != 2 || !slices.ContainsFunc(denseInBlocks, func(end string) bool { return strings.HasSuffix(a.Name, end) }) {
+		return false, nil
+	}
+	a.Shape = []int{a.Shape[1], a.Shape[0]}
+	return true, nil
+}
+
+// Transpose turns the numbers of a matrix. Its shape is of the result.
+func Transpose(a *npz.Array) {
+	size, rows, columns := int(a.Type.SizeBytes()), a.Shape[0], a.Shape[1]
+	data := make([]byte, len(a.Data))
+	for r := range rows {
+		for c := range columns {
+			copy(data[(r*columns+c)*size:][:size], a.Data[(c*rows+r)*size:])
+		}
+	}
+	a.Data = data
+}

@@ -1,0 +1,98 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"dahl/dag"
+	"dahl/must"
+	"dahl/nn"
+	"dahl/nn/layers"
+	"dahl/nn/weights"
+	"dahl/schedule/policy"
+)
+
+// smallGPT2 is a GPT-2 of two layers, as [dahl/nn/models] has it.
+func smallGPT2(t *testing.T) *nn.Model {
+	t.Helper()
+	var list []nn.Layer
+	last := ""
+	add := func(name string, l nn.Layer, inputs ...string) {
+		list, last = append(list, nn.Named{Name: name, Layer: l, Inputs: inputs, StateName: "transformer." + name}), name
+	}
+	add("wte", layers.Embedding{Tokens: 17, Width: 21})
+	add("wpe", layers.Positions{})
+	for i := range 2 {
+		block, before := fmt.Sprintf("h.%d.", i), last
+		add(block+"ln_1", layers.LayerNorm{})
+		add(block+"attn.c_attn", layers.Dense{Outputs: 63})
+		add(block+"attn", layers.Attention{Heads: 3, Causal: true})
+		add(block+"attn.c_proj", layers.Dense{Outputs: 21})
+		add(block+"add_1", layers.Add{}, before, last)
+		before = last
+		add(block+"ln_2", layers.LayerNorm{})
+		add(block+"mlp.c_fc", layers.Dense{Outputs: 84})
+		add(block+"mlp.gelu", layers.Activation{Function: "gelu_tanh"})
+		add(block+"mlp.c_proj", layers.Dense{Outputs: 21})
+		add(block+"add_2", layers.Add{}, before, last)
+	}
+	add("ln_f", layers.LayerNorm{})
+	list = append(list, nn.Named{Name: "lm_head", Layer: layers.Dense{Outputs: 17, NoBias: true}, Shares: []string{"transformer.wte.weight"}})
+	return must.Get(nn.New("small", []int{13}, list...))(t)
+}
+
+// TestGPT2: a GPT-2 of Hugging Face, whose weights are read from its file, has the outputs that it has there, and its likeliest tokens. Outputs
+// are sums of some hundred terms, whose rounding in float64 stays far below 1e-12 of the greatest.
+func TestGPT2(t *testing.T) {
+	m := smallGPT2(t)
+	said := map[string][]float64{}
+	for _, a := range must.Get(weights.Read("../nn/weights/testdata/gpt2_outputs.safetensors", nil))(t) {
+		said[a.Name] = a.Float64s()
+	}
+	init := must.Get(FromFile("../nn/weights/testdata/gpt2.safetensors", m, dag.Float64))(t)
+	w := must.Get(New(m, PromptData(13, 17), load(t, "emulated"), Options{Type: dag.Float64, Batch: 1, Init: init, Evaluate: true, Outputs: true, Policy: policy.HEFT}))(t)
+	run := must.Get(w.Start())(t)
+	defer run.Close()
+	var tokens, greedy []int32
+	for i := range said["tokens"] {
+		tokens, greedy = append(tokens, int32(said["tokens"][i])), append(greedy, int32(said["greedy"][i]))
+	}
+	setPrompt(w.Data.Test, tokens)
+	must.Get(run.RunSteps(context.Background(), 0, 1, []int32{0}, false))(t)
+	outputs := run.Outputs()
+	heard := outputs.Float64s()
+	top := max(slices.Max(said["logits"]), -slices.Min(said["logits"]))
+	for i, want := range said["logits"] {
+		if !(math.Abs(heard[i]-want) <= 1e-12*top) {
+			t.Fatalf("output %d is %.17g, want %.17g", i, heard[i], want)
+		}
+	}
+	got := slices.Clone(greedy[:3])
+	must.Do(t, run.Generate(context.Background(), got, 10, Sampling{}, func(token int32) error { got = append(got, token); return nil }))
+	if !slices.Equal(got, greedy) {
+		t.Errorf("it says %v, want %v", got, greedy)
+	}
+}
+
+// TestDraw: of outputs 0, log 2, log 5 and the same again, probabilities are 1/13, 2/13, 5/13 and 5/13; of the top two, which tie, each
+// is a half. At a temperature of ½ outputs are doubled: 1/55, 4/55, 25/55 and 25/55.
+func TestDraw(t *testing.T) {
+	z := []float64{0, math.Log(2), math.Log(5), math.Log(5)}
+	for _, c := range []struct {
+		s    Sampling
+		at   float64
+		want int32
+	}{
+		{Sampling{Temperature: 1}, 0, 0}, {Sampling{Temperature: 1}, 0.99 / 13, 0}, {Sampling{Temperature: 1}, 1.01 / 13, 1}, {Sampling{Temperature: 1}, 3.01 / 13, 2},
+		{Sampling{Temperature: 1}, 8.01 / 13, 3}, {Sampling{Temperature: 1}, 1 - 0x1p-53, 3},
+		{Sampling{Temperature: 1, TopK: 1}, 0, 2}, {Sampling{Temperature: 1, TopK: 2}, 0.49, 2}, {Sampling{Temperature: 1, TopK: 2}, 0.51, 3}, {Sampling{Temperature: 1, TopK: 9}, 0, 0},
+		{Sampling{Temperature: 0.5}, 0.99 / 55, 0}, {Sampling{Temperature: 0.5}, 4.99 / 55, 1}, {Sampling{Temperature: 0.5}, 5.01 / 55, 2}, {Sampling{}, 0.5, 2},
+	} {
+		if got := c.s.draw(z, c.at); got != c.want {
+			t.Errorf("%+v at %v: token %d, want %d", c.s, c.at, got, c.want)
+		}
+	}
+}
