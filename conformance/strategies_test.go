@@ -56,6 +56,8 @@ func strategic(t testing.TB, m *nn.Model, p *platform.Platform, batch int, name 
 // TestStrategyFormulas: where computing takes no time, a step takes the messages of the formula, and where messages take none, the slowest share. With p devices and
 // an exchange of b bytes in time E(b) = 2(p - 1)(α + b/(pB)), in float32, 60 samples and layers without biases:
 //
+// With r replicas of n devices, and p = r·n, each replica has 60/r samples, and r devices exchange the gradients of each n-th of the weights.
+//
 //	one    weights of 120×2560: E(4·120·2560). In pairs 2⌈log₂ p⌉(α + b/B) by the formula, and (⌈log₂ p⌉ + 1)(α + b/B) here, since each device has
 //	       a link to the first one, and all get the sum at once.
 //	pairs  layers of 1030, 2050, 1030 and 10 outputs are cut along outputs, inputs, outputs, inputs. The results of the second one are summed, and so are the gradients
@@ -65,6 +67,9 @@ func strategic(t testing.TB, m *nn.Model, p *platform.Platform, batch int, name 
 //	       the pooled results and their gradients: of 4·60·30·30 bytes a device sends the p-th part but for its own share to each other one, three times.
 //	both   the dense layers have inputs of 62·8·8 and 310 values, E(4·60·62·64) + E(4·60·310), and the convolutions E(4·9·(64 + 64·62)). The sums of gradients of
 //	       62·8·8 values are complete in slices of features, and go on in parts of samples, (p - 1)(α + 4·60·62·64/(p²B)) more.
+//
+//	grid   layers of 1030, 2050 and 5 outputs are cut along outputs, inputs, outputs: 2·E(4·60/r·2050) over n devices for the results of the second one and their gradients, and
+//	       E(4·2050·1030/n) over r devices. Weights of 3·1030 and 5·2050 elements are too small for slices: the first replica gets them whole, and sends them whole to the others.
 //
 // The bytes between devices are 2(p - 1)b for an exchange of b bytes.
 func TestStrategyFormulas(t *testing.T) {
@@ -78,6 +83,7 @@ func TestStrategyFormulas(t *testing.T) {
 	}
 	one := network("one", []int{1, 1, 2560}, layers.Flatten{}, dense(120))
 	pairs := network("pairs", []int{1, 1, 3}, layers.Flatten{}, dense(1030), dense(2050), dense(1030), dense(10))
+	grid := network("grid", []int{1, 1, 3}, layers.Flatten{}, dense(1030), dense(2050), dense(5))
 	rows := network("rows", []int{1, 30, 30}, conv(64), conv(1), layers.GlobalAvgPool{}, layers.Flatten{}, dense(10))
 	both := network("both", []int{1, 8, 8}, conv(64), conv(62), layers.Flatten{}, dense(310), dense(10))
 	message := func(bytes float64) float64 { return α + bytes/bandwidth }
@@ -87,20 +93,30 @@ func TestStrategyFormulas(t *testing.T) {
 		p                float64
 		exchanged        []float64 // bytes
 		formula, besides float64   // in addition to exchanges; not in the formula
+		replicas, each   float64   // each of p devices; bytes of weights that as many devices exchange as there are replicas. 0 is one replica.
 	}{
-		{one, "data-parallel:2", 2, []float64{4 * 120 * 2560}, 0, 0}, {one, "data-parallel:3:direct", 3, []float64{4 * 120 * 2560}, 0, 0}, {one, "zero1:5", 5, []float64{4 * 120 * 2560}, 0, 0},
-		{one, "data-parallel:4:tree", 4, nil, 4 * message(4*120*2560), -message(4 * 120 * 2560)},
-		{pairs, "tensor-parallel:2", 2, []float64{4 * 60 * 2050, 4 * 60 * 2050, 4 * 60 * 10}, 0, 0}, {pairs, "tensor-parallel:5", 5, []float64{4 * 60 * 2050, 4 * 60 * 2050, 4 * 60 * 10}, 0, 0},
-		{rows, "spatial:2", 2, []float64{4 * 9 * 128, 4 * 10}, message(4*60*64*30) + 2*message(4*60*30), 3 * message(4*60*900/4)},
-		{rows, "spatial:3", 3, []float64{4 * 9 * 128, 4 * 10}, 2 * (message(4*60*64*30) + 2*message(4*60*30)), 3 * 2 * message(4*60*900/9)},
-		{both, "owt:2", 2, []float64{4 * 60 * 62 * 64, 4 * 60 * 310, 4 * 9 * (64 + 64*62)}, 0, message(4 * 60 * 62 * 64 / 4)},
-		{both, "owt:5", 5, []float64{4 * 60 * 62 * 64, 4 * 60 * 310, 4 * 9 * (64 + 64*62)}, 0, 4 * message(4*60*62*64/25)},
+		{one, "data-parallel:2", 2, []float64{4 * 120 * 2560}, 0, 0, 0, 0}, {one, "data-parallel:3:direct", 3, []float64{4 * 120 * 2560}, 0, 0, 0, 0}, {one, "zero1:5", 5, []float64{4 * 120 * 2560}, 0, 0, 0, 0},
+		{one, "data-parallel:4:tree", 4, nil, 4 * message(4*120*2560), -message(4 * 120 * 2560), 0, 0},
+		{pairs, "tensor-parallel:2", 2, []float64{4 * 60 * 2050, 4 * 60 * 2050, 4 * 60 * 10}, 0, 0, 0, 0}, {pairs, "tensor-parallel:5", 5, []float64{4 * 60 * 2050, 4 * 60 * 2050, 4 * 60 * 10}, 0, 0, 0, 0},
+		{rows, "spatial:2", 2, []float64{4 * 9 * 128, 4 * 10}, message(4*60*64*30) + 2*message(4*60*30), 3 * message(4*60*900/4), 0, 0},
+		{rows, "spatial:3", 3, []float64{4 * 9 * 128, 4 * 10}, 2 * (message(4*60*64*30) + 2*message(4*60*30)), 3 * 2 * message(4*60*900/9), 0, 0},
+		{both, "owt:2", 2, []float64{4 * 60 * 62 * 64, 4 * 60 * 310, 4 * 9 * (64 + 64*62)}, 0, message(4 * 60 * 62 * 64 / 4), 0, 0},
+		{both, "owt:5", 5, []float64{4 * 60 * 62 * 64, 4 * 60 * 310, 4 * 9 * (64 + 64*62)}, 0, 4 * message(4*60*62*64/25), 0, 0},
+		{grid, "tensor-parallel:2+data-parallel:2", 2, []float64{4 * 30 * 2050, 4 * 30 * 2050}, 0, 0, 2, 4 * (3*1030 + 1030*2050 + 5*2050) / 2},
+		{grid, "zero1:3+tensor-parallel:2", 2, []float64{4 * 20 * 2050, 4 * 20 * 2050}, 0, 0, 3, 4 * (3*1030 + 1030*2050 + 5*2050) / 2},
+		{grid, "data-parallel:2+tensor-parallel:3", 3, []float64{4 * 30 * 2050, 4 * 30 * 2050}, 0, 0, 2, 4 * (3*1030 + 1030*2050 + 5*2050) / 3},
 	} {
-		w := strategic(t, c.model, pairwise(t, int(c.p), time.Microsecond, bandwidth, 1e18), batch, c.name)
+		c.replicas = max(1, c.replicas)
+		gpus := int(c.p * c.replicas)
+		w := strategic(t, c.model, pairwise(t, gpus, time.Microsecond, bandwidth, 1e18), batch, c.name)
 		bytes := 0.0
 		for _, b := range c.exchanged {
 			c.formula += 2 * (c.p - 1) * message(b/c.p)
-			bytes += 2 * (c.p - 1) * b
+			bytes += 2 * (c.p - 1) * b * c.replicas
+		}
+		if c.each > 0 {
+			c.formula += 2 * (c.replicas - 1) * message(c.each/c.replicas)
+			bytes += 2 * (c.replicas - 1) * c.each * c.p
 		}
 		step, _ := w.StepOf()
 		if math.Abs(step.Seconds-c.formula) > 1e-6 {
@@ -121,7 +137,7 @@ func TestStrategyFormulas(t *testing.T) {
 			t.Errorf("%s: %v bytes between devices, want %v", c.name, moved, bytes)
 		}
 
-		w = strategic(t, c.model, pairwise(t, int(c.p), 0, 1e18, 1e9), batch, c.name)
+		w = strategic(t, c.model, pairwise(t, gpus, 0, 1e18, 1e9), batch, c.name)
 		step, _ = w.StepOf()
 		if seconds := simulated(t, w.Decision, 0, 1).Makespan.Seconds(); math.Abs(seconds-step.Slowest) > 1e-4*seconds {
 			t.Errorf("%s: with free messages a step takes %v s, and the slowest share %v", c.name, seconds, step.Slowest)
@@ -142,7 +158,7 @@ func TestStrategiesTrain(t *testing.T) {
 	n.lower(t, dag.Lowering{})
 	plain := n.execute(t, how{platform: machine(t, 1)})
 	for i, name := range []string{"data-parallel:2", "data-parallel:5:tree", "zero1:3", "tensor-parallel:2", "tensor-parallel:3:direct", "spatial:3", "owt:4", "gpipe:2x3", "1f1b:3x5", "interleaved:2x2x4",
-		"tensor-parallel:2+1f1b:2x5", "data-parallel:2:tree+gpipe:2x2", "1f1b:2x2+zero1:2"} {
+		"tensor-parallel:2+1f1b:2x5", "data-parallel:2+tensor-parallel:2", "data-parallel:2+spatial:2", "data-parallel:2:tree+gpipe:2x2", "1f1b:2x2+zero1:2"} {
 		if testing.Short() && i%3 > 0 {
 			continue
 		}

@@ -32,8 +32,8 @@ const SlicedBytes = 1 << 16
 // Slices are the parts of the sums in a buffer, along a dimension, each completed on a device of its own. Nil means that one device completes all.
 //
 // Devices that share samples or rows sum gradients of weights in slices of the first dimension. In a row of devices that share outputs or inputs the sums are results of layers, or
-// gradients of these, in slices of the last dimension: of channels. Over all rows, which row = -1 stands for, the sums are of the weights of each column: the slices of column j are within
-// share j.
+// gradients of these, in slices of the last dimension: of channels. Row -1 stands for all rows, over which each column sums the gradients of its share of the weights, in slices of
+// this share.
 func (s *Stage) Slices(b *Buffer, row int) (dimension int, all []Part) {
 	replicas, each := s.Grid()
 	number, sums, channels := len(s.Devices), 1, s.Along == AlongOutputs || s.Along == AlongInputs

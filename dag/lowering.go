@@ -43,7 +43,7 @@ type Stage struct {
 	Along   Dimension `json:"along,omitzero"`
 	Sum     Exchange  `json:"sum,omitzero"` // of what the devices have summed over their parts
 
-	// Replicas makes a grid of the devices: so many rows of equal length, one after the other in the list. Each row has a part of the samples, and its devices
+	// Replicas is the number of rows if the devices are a grid, one row after the other in the list. Each row has a part of the samples, and its devices
 	// share that along the dimension. 0 means one row.
 	Replicas int `json:"replicas,omitzero"`
 }

@@ -4,8 +4,8 @@
 //
 //   - Of graphs, such as "pipedream:4". The strategy is a policy. It places the tasks of a graph, and [Model] is the plan in the eyes of its paper.
 //   - Of networks, such as "data-parallel:4" or "1f1b:4x8". The strategy is a [Split], and [Split.Lowering] the network with stages: consecutive layers on a
-//     device of a pipeline, or on several that share them along a dimension. [StepOf] is the closed formula of such a step, whoever has written the stages. Two strategies
-//     have a product if one is a pipeline, as in "tensor-parallel:2+1f1b:2x8".
+//     device of a pipeline, or on several that share them along a dimension. [StepOf] is the closed formula of such a step, whoever has written the stages. A product has
+//     at most a pipeline, devices that share its stages, and replicas of these, as in "data-parallel:2+tensor-parallel:2+1f1b:2x8".
 //
 // # Two times
 //
@@ -21,8 +21,7 @@
 //
 // # Limits
 //
-// Devices share a stage along one dimension: a stage with a grid of devices, such as tensor-parallel:2 with data-parallel:2, is refused. Shares are equal, however
-// fast the devices are. Formulas know the slowest hop from each device to the next one, and no links that several hops share.
+// Devices share a stage along one dimension, or along samples and one more. Shares are equal, however fast the devices are. Formulas know the slowest hop from each device to the next one, and no links that several hops share.
 //
 // Strategies of graphs place tasks of one step. They know no copy engines, and of memories only the sizes in the model of their paper.
 package strategy

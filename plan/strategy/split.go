@@ -23,9 +23,10 @@ type Split struct {
 	MicroBatches int
 	From         []string // the first layers of all stages but the first one; nil means that the longest stage takes the least time
 
-	// Devices is how many share a stage; 0 means one. A layer whose tasks can be cut along rows is cut along the first dimension, any other one
+	// Devices is how many share a replica of a stage; 0 means one. A layer whose tasks can be cut along rows is cut along the first dimension, any other one
 	// along the second.
 	Devices          int
+	Replicas         int // 0 means one. Alone they are devices with shares of the samples.
 	Images, Features dag.Dimension
 	Pairs            bool // every other layer with weights is cut along its inputs
 	Sum              dag.Exchange
@@ -39,33 +40,49 @@ var sums = func() (all []string) {
 	return all
 }()
 
-// times is the product of two strategies: the one shares the stages of the other's pipeline.
+// replicates reports whether devices share samples and nothing else.
+func (s *Split) replicates() bool {
+	return s.Devices > 0 && s.Images == dag.AlongSamples && s.Features == dag.AlongSamples
+}
+
+// times is the product with another strategy, which is no product. One has a pipeline, one has devices that share its stages, and one has replicas of these devices.
 func (s Split) times(by Split) (Split, error) {
 	pipe, share := s, by
-	if s.Order == "" {
+	if by.Order != "" {
 		pipe, share = by, s
 	}
 	switch {
 	case share.Order != "":
 		return s, errors.New("a network has one pipeline; leave the other one out")
-	case pipe.Order == "" || pipe.Devices > 0:
-		return s, errors.New("the devices of a stage share it along one dimension; take one of these strategies, and a pipeline")
-	case share.Images != share.Features:
+	case share.Devices == 0 || pipe.Order == "" && pipe.Devices == 0:
+		return s, errors.New("in a product say how many devices each strategy has")
+	case pipe.Devices > 0 && share.replicates() == pipe.replicates() || pipe.Replicas > 0:
+		return s, errors.New("the devices of a stage share it along samples, and along one dimension more; take one of these strategies, data-parallel, and a pipeline")
+	case pipe.Devices > 0 && share.Sum != pipe.Sum:
+		return s, fmt.Errorf("the devices of a stage have one way to add; write %v behind both, or %v", share.Sum, pipe.Sum)
+	case pipe.replicates():
+		share.Replicas = pipe.Devices
+	case pipe.Devices > 0:
+		replicas := share.Devices
+		share = pipe
+		share.Replicas = replicas
+	}
+	if share.Order, share.Stages, share.Each, share.MicroBatches = pipe.Order, pipe.Stages, pipe.Each, pipe.MicroBatches; share.Order != "" && share.Images != share.Features {
 		return s, errors.New("all layers of a stage are shared along one dimension; take data-parallel or tensor-parallel with a pipeline")
 	}
-	share.Order, share.Stages, share.Each, share.MicroBatches = pipe.Order, pipe.Stages, pipe.Each, pipe.MicroBatches
 	return share, nil
 }
 
 // String is a name of a strategy of networks, as [ByName] takes it.
 func (s *Split) String() string {
 	var factors []string
+	shared, replicated := s.Devices < 2, s.Replicas < 2
 	for i := range table {
 		of := &table[i]
 		if of.split == nil {
 			continue
 		}
-		numbers, name := []int{s.Devices, 1}, of.doc.Name
+		numbers, name := []int{max(1, s.Devices), 1}, of.doc.Name
 		if name == s.Order {
 			numbers = []int{s.Stages, s.MicroBatches}
 			if len(of.Arguments) > 2 {
@@ -76,13 +93,21 @@ func (s *Split) String() string {
 		switch {
 		case like.Order != "" && like.Order == s.Order:
 			factors = append(factors, name+":"+strings.Join(naming.List(numbers, strconv.Itoa), "x"))
-		case like.Order == "" && s.Devices > 1 && like.Images == s.Images && like.Features == s.Features && like.Pairs == s.Pairs && len(factors) == 0:
-			text := name + ":" + strconv.Itoa(s.Devices)
-			if s.Sum != like.Sum {
-				text += ":" + s.Sum.String()
-			}
-			factors = append(factors, text)
+			continue
+		case like.Order != "":
+			continue
+		case !replicated && like.replicates():
+			replicated, numbers[0] = true, s.Replicas
+		case !shared && like.Images == s.Images && like.Features == s.Features && like.Pairs == s.Pairs:
+			shared = true
+		default:
+			continue
 		}
+		text := name + ":" + strconv.Itoa(numbers[0])
+		if s.Sum != like.Sum {
+			text += ":" + s.Sum.String()
+		}
+		factors = append(factors, text)
 	}
 	text := strings.Join(factors, Times)
 	if s.From != nil {
@@ -92,7 +117,10 @@ func (s *Split) String() string {
 }
 
 // Needs is the number of devices.
-func (s *Split) Needs() int { return max(1, s.Stages) * max(1, s.Devices) }
+func (s *Split) Needs() int { return max(1, s.Stages) * s.Shares() }
+
+// Shares is the number of devices of a stage.
+func (s *Split) Shares() int { return max(1, s.Devices) * max(1, s.Replicas) }
 
 // Network describes a network on a machine for strategies.
 type Network struct {
@@ -238,20 +266,20 @@ func leastCapacity(p *platform.Platform, seats []Seat) (least int64) {
 
 // stages gives consecutive layers to groups of devices in turn, so that the longest stage takes the least time.
 func (s *Split) stages(n *Network, l dag.Lowering, seats []Seat) (all []dag.Stage, err error) {
-	groups := slices.Collect(slices.Chunk(seats, max(1, s.Devices)))
+	groups := slices.Collect(slices.Chunk(seats, s.Shares()))
 	if s.Order == "" {
 		features, ok := n.firstFeatures()
 		if s.Images == s.Features || features != n.Layers[0].Name {
-			all = append(all, stageOn(n.Layers[0].Name, groups[0], s.Images, s.Sum))
+			all = append(all, s.stageOn(n.Layers[0].Name, groups[0], s.Images))
 		}
 		if ok && s.Images != s.Features {
-			all = append(all, stageOn(features, groups[0], s.Features, s.Sum))
+			all = append(all, s.stageOn(features, groups[0], s.Features))
 		}
 		return all, nil
 	}
 	if s.From != nil {
 		for i, layer := range append([]string{n.Layers[0].Name}, s.From...) {
-			all = append(all, stageOn(layer, groups[i%len(groups)], s.Images, s.Sum))
+			all = append(all, s.stageOn(layer, groups[i%len(groups)], s.Images))
 		}
 		return all, nil
 	}
@@ -262,7 +290,7 @@ func (s *Split) stages(n *Network, l dag.Lowering, seats []Seat) (all []dag.Stag
 	var times [][]float64 // by group
 	for _, seconds := range bySeat {
 		var slowest []float64
-		for group := range slices.Chunk(seconds, max(1, s.Devices)) {
+		for group := range slices.Chunk(seconds, s.Shares()) {
 			slowest = append(slowest, slices.Max(group))
 		}
 		times = append(times, slowest)
@@ -272,14 +300,18 @@ func (s *Split) stages(n *Network, l dag.Lowering, seats []Seat) (all []dag.Stag
 		return nil, fmt.Errorf("%d stages: the network has %s with tasks, the input among them", s.Stages*s.Each, naming.Count(len(layers), "layer"))
 	}
 	for i, first := range firsts {
-		all = append(all, stageOn(layers[first], groups[i%len(groups)], s.Images, s.Sum))
+		all = append(all, s.stageOn(layers[first], groups[i%len(groups)], s.Images))
 	}
 	return all, nil
 }
 
-func stageOn(from string, seats []Seat, along dag.Dimension, sum dag.Exchange) dag.Stage {
+func (s *Split) stageOn(from string, seats []Seat, along dag.Dimension) dag.Stage {
 	if len(seats) == 1 {
 		return dag.Stage{From: from, Device: seats[0].Name}
 	}
-	return dag.Stage{From: from, Devices: naming.List(seats, func(s Seat) string { return s.Name }), Along: along, Sum: sum}
+	of := dag.Stage{From: from, Devices: naming.List(seats, func(s Seat) string { return s.Name }), Along: along, Sum: s.Sum}
+	if along != dag.AlongSamples {
+		of.Replicas = s.Replicas
+	}
+	return of
 }

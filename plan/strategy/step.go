@@ -3,6 +3,7 @@ package strategy
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"dahl/dag"
@@ -122,15 +123,17 @@ func sharesOf(p *schedule.Problem, plan *schedule.Plan, l *dag.Lowering) (shares
 
 // Exchanges lists the seconds of all messages of a stage in one micro-batch, and of its gradients in a step. Devices that share samples or rows
 // exchange the sums of gradients. A stage that is shared along outputs has messages for the results of layers cut along inputs, and for the gradients of
-// the inputs of all others. Along rows these are borders, in both passes.
+// the inputs of all others. Along rows these are borders, in both passes. A replica has messages for its own samples. Where devices share outputs, only those with the
+// same part of the weights exchange gradients, in a ring of one from each replica.
 func (n *Network) Exchanges(l *dag.Lowering, stage, batches int) (messages, gradients float64) {
 	s := &l.Stages[stage]
 	if !s.Shared() {
 		return 0, 0
 	}
-	hop := n.slowestHop(s.Devices)
-	samples := float64((n.Batch + batches - 1) / batches)
-	sides := min(2, len(s.Devices)-1) // of the rows of a device
+	replicas, each := s.Grid()
+	hop := n.slowestHop(slices.Collect(slices.Chunk(s.Devices, each)))
+	samples := float64(((n.Batch+batches-1)/batches + replicas - 1) / replicas)
+	sides := min(2, each-1) // of the rows of a device
 	weights, at := 0.0, 0
 	for i := range n.Layers {
 		layer := &n.Layers[i]
@@ -147,9 +150,9 @@ func (n *Network) Exchanges(l *dag.Lowering, stage, batches int) (messages, grad
 				continue
 			}
 			if ll.Forward.Inputs > 0 {
-				messages += hop.exchange(s, samples*layer.Out)
+				messages += hop.exchange(s.Sum, each, samples*layer.Out)
 			} else if layer.Learns {
-				messages += hop.exchange(s, samples*layer.In)
+				messages += hop.exchange(s.Sum, each, samples*layer.In)
 			}
 		case dag.AlongRows:
 			if layer.BorderIn > 0 {
@@ -161,9 +164,16 @@ func (n *Network) Exchanges(l *dag.Lowering, stage, batches int) (messages, grad
 		}
 	}
 	if s.Along != dag.AlongOutputs {
-		gradients = hop.exchange(s, weights)
+		return messages, n.slowestHop([][]string{s.Devices}).exchange(s.Sum, len(s.Devices), weights)
 	}
-	return messages, gradients
+	var columns [][]string
+	for column := range each {
+		columns = append(columns, nil)
+		for row := range replicas {
+			columns[column] = append(columns[column], s.Devices[row*each+column])
+		}
+	}
+	return messages, n.slowestHop(columns).exchange(s.Sum, replicas, weights/float64(each))
 }
 
 // hop is a way between two memories.
@@ -171,25 +181,26 @@ type hop struct{ latency, bytesPerSec float64 }
 
 func (h hop) message(bytes float64) float64 { return h.latency + bytes/h.bytesPerSec }
 
-// exchange is how long it takes to sum bytes over the p devices of a stage so that all have the sum. In a ring each device sends 2(p − 1) messages of the p-th part,
+// exchange is how long it takes to sum bytes over p devices so that all have the sum. In a ring each device sends 2(p − 1) messages of the p-th part,
 // one after the other, and so it does to all others directly. A tree takes 2⌈log₂p⌉ messages of all bytes, up and down again.
-func (h hop) exchange(s *dag.Stage, bytes float64) float64 {
-	p := len(s.Devices)
-	if bytes == 0 {
+func (h hop) exchange(sum dag.Exchange, p int, bytes float64) float64 {
+	if bytes == 0 || p < 2 {
 		return 0
 	}
-	if s.Sum == dag.Tree {
+	if sum == dag.Tree {
 		return 2 * float64(bits.Len(uint(p-1))) * h.message(bytes)
 	}
 	return 2 * float64(p-1) * h.message(bytes/float64(p))
 }
 
-// slowestHop is the greatest latency and the least bandwidth from each of some devices to the next one.
-func (n *Network) slowestHop(devices []string) hop {
+// slowestHop is the greatest latency and the least bandwidth from each device of some rings to the next one.
+func (n *Network) slowestHop(rings [][]string) hop {
 	slowest := hop{0, math.Inf(1)}
-	for i, device := range devices {
-		next := hopBetween(n.Platform, n.memoryOf(device), n.memoryOf(devices[(i+1)%len(devices)]))
-		slowest = hop{max(slowest.latency, next.latency), min(slowest.bytesPerSec, next.bytesPerSec)}
+	for _, devices := range rings {
+		for i, device := range devices {
+			next := hopBetween(n.Platform, n.memoryOf(device), n.memoryOf(devices[(i+1)%len(devices)]))
+			slowest = hop{max(slowest.latency, next.latency), min(slowest.bytesPerSec, next.bytesPerSec)}
+		}
 	}
 	return slowest
 }

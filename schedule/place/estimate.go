@@ -13,8 +13,9 @@ import (
 
 // The order of the transfers on each engine comes from an estimate of three steps, and as many before them as tasks lag
 // behind others. Workers run their lists. A task
-// takes its cost, and a transfer the time of its route with nothing else on it. An engine takes the transfer that has
-// been ready longest. Of several it takes the one with the earliest reader. Of several for one reader it takes the one from the memory next to its own, around the ring of all
+// takes its cost, and a transfer the time of its route with nothing else on it. An engine takes a transfer for the earliest step, and of several
+// the one with the most urgent reader: what follows this reader takes the longest time. So a gradient that only an update reads waits for activations. Of several for one reader
+// an engine takes the one that has been ready longest, and then the one from the memory next to its own, around the ring of all
 // memories: so engines do not all begin with one memory. The name breaks ties. The order is that
 // in the middle step. All lanes can keep it together, whatever the times turn out to be, since a run that kept all
 // dependences started things in this order.
@@ -30,6 +31,7 @@ type estimate struct {
 	queueOf map[engineGroup]int
 	busy    []bool // by lane
 
+	follows  []time.Duration // by task: the longest path from its start to the end of the step
 	steps    *ready.Steps
 	released []dag.Instance
 	now      time.Duration
@@ -165,6 +167,7 @@ func newEstimate(pg *Graph) *estimate {
 	e := &estimate{Graph: pg, all: all, steady: lag + 1, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, all, nil, nil, lag),
 		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
 	e.lists = pg.listsOf(len(pg.p.Workers))
+	e.findFollows()
 	for l := len(e.lists); l < len(pg.lanes); l++ {
 		group := engineGroup{pg.lanes[l].Memory, pg.lanes[l].In}
 		if _, known := e.queueOf[group]; !known {
@@ -177,6 +180,41 @@ func newEstimate(pg *Graph) *estimate {
 	e.steps.Begin(nil)
 	e.takeReleased()
 	return e
+}
+
+// findFollows finds the longest paths through dependences and the lists of workers. Lists with lags have tasks of several steps, and do not count.
+func (e *estimate) findFollows() {
+	lists := e.lists
+	if e.MaxLag() > 0 {
+		lists = nil
+	}
+	sorted, _ := ready.Sort(e.Links, nil, lists) // a circle stops the estimate itself
+	next := slices.Repeat([]dag.TaskID{-1}, e.NumTasks())
+	for _, list := range lists {
+		for i := 1; i < len(list); i++ {
+			next[list[i-1]] = list[i]
+		}
+	}
+	e.follows = make([]time.Duration, e.NumTasks())
+	for _, t := range slices.Backward(sorted) {
+		longest := time.Duration(0)
+		if next[t] >= 0 {
+			longest = e.follows[next[t]]
+		}
+		for _, s := range e.Succs(t) {
+			longest = max(longest, e.follows[s])
+		}
+		e.follows[t] = longest + e.takes(t)
+	}
+}
+
+// takes is how long a task or a transfer takes by itself.
+func (e *estimate) takes(t dag.TaskID) time.Duration {
+	if m := e.Move(t); m != nil {
+		return e.p.RouteTime(m.From, m.To, m.Bytes)
+	}
+	of := e.TaskOf(t)
+	return e.plan.Occupies(of, e.worker[of])
 }
 
 // free notes that the task or transfer of a lane has ended.
@@ -201,10 +239,10 @@ func (e *estimate) takeReleased() {
 		}
 		group, ok := groupOf(e.p, m)
 		if !ok {
-			e.start(noLane, i, e.p.RouteTime(m.From, m.To, m.Bytes))
+			e.start(noLane, i)
 			continue
 		}
-		is := readyTransfer{estimate: e, Instance: i, since: e.now, readerStep: i.Step, readerAt: e.position[m.For]}
+		is := readyTransfer{estimate: e, Instance: i, since: e.now, readerStep: i.Step, urgency: e.follows[e.PlacedAs(m.For)]}
 		if m.NextStep {
 			is.readerStep++
 		}
@@ -224,7 +262,7 @@ func (e *estimate) dispatch() {
 			continue
 		}
 		e.at[w].Task++
-		e.start(w, i, e.plan.Occupies(e.TaskOf(i.Task), platform.WorkerID(w)))
+		e.start(w, i)
 	}
 	e.touched = e.touched[:0]
 	for k := range e.queues {
@@ -237,8 +275,7 @@ func (e *estimate) dispatch() {
 			if e.isSteady(i) {
 				e.order[l] = append(e.order[l], i.Task)
 			}
-			m := e.moves[i.Task]
-			e.start(l, i, e.p.RouteTime(m.From, m.To, m.Bytes))
+			e.start(l, i)
 		}
 	}
 }
@@ -263,14 +300,14 @@ func (e *estimate) freeEngine(q *engineQueue) int {
 // isSteady reports whether an instance belongs to the period in whose order things start.
 func (e *estimate) isSteady(i dag.Instance) bool { return i.Step+e.Lag(i.Task) == e.steady }
 
-func (e *estimate) start(lane int, i dag.Instance, takes time.Duration) {
+func (e *estimate) start(lane int, i dag.Instance) {
 	if e.isSteady(i) {
 		e.started = append(e.started, i.Task)
 	}
 	if lane != noLane {
 		e.busy[lane] = true
 	}
-	e.ends.Push(laneEnd{e.now + takes, lane, i})
+	e.ends.Push(laneEnd{e.now + e.takes(i.Task), lane, i})
 }
 
 // noLane stands for the lane of a transfer that waits for no engine.
@@ -297,15 +334,12 @@ type readyTransfer struct {
 	dag.Instance
 	since      time.Duration
 	readerStep int32
-	readerAt   int32 // position in its worker's list
+	urgency    time.Duration // of its reader
 }
 
 // Before is the order in which an engine takes transfers.
 func (a readyTransfer) Before(b readyTransfer) bool {
-	if a.since != b.since {
-		return a.since < b.since
-	}
-	c := cmp.Or(cmp.Compare(a.readerStep, b.readerStep), cmp.Compare(a.readerAt, b.readerAt), cmp.Compare(a.ahead(), b.ahead()))
+	c := cmp.Or(cmp.Compare(a.readerStep, b.readerStep), cmp.Compare(b.urgency, a.urgency), cmp.Compare(a.since, b.since), cmp.Compare(a.ahead(), b.ahead()))
 	return c < 0 || c == 0 && a.Compare(a.Task, b.Task) < 0
 }
 
