@@ -23,7 +23,7 @@ import (
 
 // TestSharedStages: a step whose samples five devices share is the step of tiles of one sample with five accumulators, to the bit, if the devices sum in
 // pairs, as accumulators do. Other dimensions and exchanges sum in other orders: their losses are near. Whatever runs a step gives the same bits: cores, or emulated
-// GPUs beside cores. The last batch has three samples, so that two devices have none.
+// GPUs beside cores. The last batch has three samples, so that two devices have none. A grid has two rows of two devices.
 func TestSharedStages(t *testing.T) {
 	cores := []string{"cpu.0", "cpu.1", "cpu.2", "cpu.3", "cpu.4"}
 	mixed := []string{"gpu", "cpu.0", "gpu1", "gpu2", "cpu.1"}
@@ -31,10 +31,11 @@ func TestSharedStages(t *testing.T) {
 		model string
 		along dag.Dimension
 		sum   dag.Exchange
+		rows  int // of a grid
 	}{
-		{"digits-cnn", dag.AlongSamples, dag.Tree}, {"digits-cnn", dag.AlongSamples, dag.Direct}, {"digits-cnn", dag.AlongOutputs, dag.Ring}, {"digits-cnn", dag.AlongRows, dag.Ring},
-		{branching, dag.AlongSamples, dag.Tree}, {branching, dag.AlongOutputs, dag.Direct}, {branching, dag.AlongRows, dag.Tree},
-		{normalised, dag.AlongSamples, dag.Tree}, {normalised, dag.AlongOutputs, dag.Direct}, {normalised, dag.AlongRows, dag.Direct},
+		{"digits-cnn", dag.AlongSamples, dag.Tree, 0}, {"digits-cnn", dag.AlongSamples, dag.Direct, 0}, {"digits-cnn", dag.AlongOutputs, dag.Ring, 0}, {"digits-cnn", dag.AlongRows, dag.Ring, 0}, {"digits-cnn", dag.AlongOutputs, dag.Ring, 2},
+		{branching, dag.AlongSamples, dag.Tree, 0}, {branching, dag.AlongOutputs, dag.Direct, 0}, {branching, dag.AlongRows, dag.Tree, 0},
+		{normalised, dag.AlongSamples, dag.Tree, 0}, {normalised, dag.AlongOutputs, dag.Direct, 0}, {normalised, dag.AlongRows, dag.Direct, 0}, {normalised, dag.AlongOutputs, dag.Tree, 2}, {branching, dag.AlongRows, dag.Direct, 2},
 	} {
 		if testing.Short() && (c.model == branching && c.along != dag.AlongSamples || c.model != branching && c.sum == dag.Direct && c.along != dag.AlongOutputs) {
 			continue
@@ -45,7 +46,10 @@ func TestSharedStages(t *testing.T) {
 		hash := ""
 		for i, devices := range [][]string{cores, mixed} {
 			what := fmt.Sprintf("%s, %v shared by %v, sums %v", c.model, c.along, devices, c.sum)
-			n.lower(t, dag.Lowering{Stages: []dag.Stage{{From: "input", Devices: devices, Along: c.along, Sum: c.sum}}})
+			if c.rows > 0 {
+				devices = devices[:4]
+			}
+			n.lower(t, dag.Lowering{Stages: []dag.Stage{{From: "input", Devices: devices, Along: c.along, Sum: c.sum, Replicas: c.rows}}})
 			on := machine(t, 5)
 			if i == 1 {
 				on = emulatedNode(t, 3)

@@ -25,6 +25,7 @@ func TestMemoryOfStrategies(t *testing.T) {
 		layers.Flatten{}, layers.Dense{Outputs: 19}, layers.ReLU{}, layers.Dense{Outputs: 17}, layers.ReLU{}, layers.Dense{Outputs: 7}))(t)
 	d := must.Get(OpenData("synthetic:2x13x11:47:7", 47, 0))(t)
 	tried := 0
+	names := []string{"data-parallel:2+tensor-parallel:2"}
 	for _, of := range strategy.All() {
 		if !of.OfNetworks() {
 			continue
@@ -33,9 +34,16 @@ func TestMemoryOfStrategies(t *testing.T) {
 		if n := len(of.Arguments); n > 1 {
 			name = of.Doc().Name + ":" + map[int]string{2: "3x4", 3: "2x2x4"}[n]
 		}
+		names = append(names, name)
+	}
+	for i, name := range names {
+		devices := 3
+		if i == 0 {
+			devices = 4
+		}
 		for what, p := range map[string]*platform.Platform{
-			"cores": testmachine.Executable(t, 3, 0),
-			"GPUs":  testmachine.Executable(t, 1, 3),
+			"cores": testmachine.Executable(t, devices, 0),
+			"GPUs":  testmachine.Executable(t, 1, devices),
 		} {
 			o := Options{Batch: 11, Epochs: 1, Seed: 11, Type: dag.Float32, Strategy: must.Get(strategy.ByName(name))(t)}
 			t.Run(name+" on "+what, func(t *testing.T) { touchesWhatIsPlanned(t, m, d, p, o) })
@@ -49,8 +57,8 @@ func TestMemoryOfStrategies(t *testing.T) {
 			t.Run(name+" with stashed weights on "+what, func(t *testing.T) { touchesWhatIsPlanned(t, m, d, p, o) })
 		}
 	}
-	if tried < 16 {
-		t.Errorf("%d trainings, want some of eight strategies", tried)
+	if tried < 18 {
+		t.Errorf("%d trainings, want some of nine strategies", tried)
 	}
 }
 
