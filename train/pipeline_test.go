@@ -53,6 +53,7 @@ func TestPipelineErrors(t *testing.T) {
 		"gpipe:0x8":         `"gpipe:0x8": write gpipe:D`,
 		"gpipe:2x100000":    `"gpipe:2x100000": write gpipe:D`,
 		"1f1b:4x8":          `1f1b:4x8: 4 devices are asked for: "emulated" has 3 units; take fewer`,
+		"data-parallel:3":   `data-parallel:3: 3 devices have equal shares, and would wait for single cores: "emulated" has 1 unit beside processors; take at most 2 devices, the last one a whole processor`,
 		"1f1b:3x33":         `lowering: micro_batches is 33; want 1 to 32`,
 		"interleaved:3x9x8": `27 stages: the network has 7 layers with tasks, the input among them`,
 	} {
@@ -72,6 +73,8 @@ func TestPipelineErrors(t *testing.T) {
 	}{
 		{dag.Lowering{Stages: stages}, `lowering: stage 2, from "fc1": device "gpu9" is not one of cpu, emulated, gpu, cpu.0, cpu.1; did you mean gpu`},
 		{dag.Lowering{Stages: []dag.Stage{{From: "conv1", Devices: []string{"cpu.0", "gpu9"}}}}, `lowering: stage 1, from "conv1": device "gpu9" is not one of cpu, emulated, gpu`},
+		{dag.Lowering{Stages: []dag.Stage{{From: "conv1", Devices: []string{"gpu", "cpu.0", "cpu.1"}, Replicas: 2}}}, `lowering: stage 1, from "conv1": replicas = 2 of 3 devices; write a number that divides them`},
+		{dag.Lowering{Stages: []dag.Stage{{From: "conv1", Devices: []string{"cpu.0", "cpu.1"}, Replicas: 2}}}, `replicas = 2, along = "samples": replicas are parts of the samples; write along = outputs or rows, or leave replicas out`},
 		{dag.Lowering{Stages: []dag.Stage{{From: "conv1", Devices: []string{"gpu", "gpu"}}}}, `lowering: stage 1, from "conv1": device "gpu" is there twice; write each once`},
 		{dag.Lowering{Stages: []dag.Stage{{From: "conv1", Devices: []string{"gpu", "cpu"}, Along: dag.AlongColumns}}}, `lowering: stage 1, from "conv1": along = "columns"; write samples, outputs or rows`},
 		{dag.Lowering{Stages: []dag.Stage{{From: "conv1", Devices: []string{"gpu", "cpu"}}}, MicroBatches: 2, Stash: true}, `lowering: stash = true: devices cannot share a stage; write device = and one of them`},

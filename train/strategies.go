@@ -22,14 +22,14 @@ const (
 	mostSizes = 8
 )
 
-// mostNamed is how many strategies by name a search plans for at most.
+// mostNamed is how many strategies by name a search plans for at most on a machine of four accelerators, and as many more for each doubling of these.
 const mostNamed = 25
 
 // named lists strategies as --policy takes them, on all devices, in groups: over all devices that are no processors first, and then over powers of two of them,
 // each with two micro-batches for a device, one and four. Processors load samples and take metrics. A machine of processors alone has their cores as the devices.
 func (c *choices) named(p *platform.Platform) (groups [][]space.Choice) {
-	number := 0
-	devices := Accelerators(p)
+	number, devices := 0, Accelerators(p)
+	most := mostNamed * max(1, bits.Len(uint(devices))-2)
 	if devices == 0 {
 		for _, d := range p.Usable() {
 			devices += d.Count
@@ -43,23 +43,43 @@ func (c *choices) named(p *platform.Platform) (groups [][]space.Choice) {
 		for _, shared := range sharing {
 			add("%s:%d", shared, n)
 		}
+		eachGrid(n, func(replicas, each int) { add("data-parallel:%d+tensor-parallel:%d", replicas, each) })
 		for _, batches := range []int{2 * n, n, 4 * n} {
 			if batches <= c.Options.Batch {
 				add("1f1b:%dx%d", n, batches)
 				add("gpipe:%dx%d", n, batches)
 				add("interleaved:%dx2x%d", n, batches)
-				if n%4 == 0 && batches == 2*n {
-					add("data-parallel:2+1f1b:%dx%d", n/2, batches)
-					add("tensor-parallel:2+1f1b:%dx%d", n/2, batches)
+				if batches == 2*n {
+					addShared(n, batches, add)
 				}
 			}
-			if number += len(group); number > mostNamed {
+			if number += len(group); number > most {
 				return groups
 			}
 			groups, group = append(groups, group), nil
 		}
 	}
 	return groups
+}
+
+// eachGrid visits the grids of at least two rows and two columns whose number of rows is a power of two.
+func eachGrid(devices int, visit func(replicas, each int)) {
+	for replicas := 2; 2*replicas <= devices; replicas *= 2 {
+		if devices%replicas == 0 {
+			visit(replicas, devices/replicas)
+		}
+	}
+}
+
+// addShared adds pipelines whose stages have several devices each: replicas, parts of the weights, or both.
+func addShared(devices, batches int, add func(format string, numbers ...any)) {
+	eachGrid(devices, func(share, stages int) {
+		add("tensor-parallel:%d+1f1b:%dx%d", share, stages, batches)
+		add("data-parallel:%d+1f1b:%dx%d", share, stages, batches)
+		eachGrid(share, func(replicas, each int) {
+			add("data-parallel:%d+tensor-parallel:%d+1f1b:%dx%d", replicas, each, stages, batches)
+		})
+	})
 }
 
 // sharing are the strategies by which all devices share each layer.
@@ -93,15 +113,15 @@ func (c *choices) strategies(p *platform.Platform) (all []space.Choice) {
 			for _, shared := range sharing {
 				add("%s:%d", shared, n)
 			}
+			eachGrid(n, func(replicas, each int) { add("data-parallel:%d+tensor-parallel:%d", replicas, each) })
 		}
 		for batches := 2; batches <= min(c.Options.Batch, mostBatches*n); batches *= 2 {
 			add("1f1b:%dx%d", n, batches)
 			for each := 2; each <= mostEach; each++ {
 				add("interleaved:%dx%dx%d", n, each, batches)
 			}
-			for share := 2; 2*share <= n && n%share == 0 && power; share *= 2 {
-				add("tensor-parallel:%d+1f1b:%dx%d", share, n/share, batches)
-				add("data-parallel:%d+1f1b:%dx%d", share, n/share, batches)
+			if power {
+				addShared(n, batches, add)
 			}
 		}
 	}
@@ -128,7 +148,7 @@ func (m *modelled) stagedBy(choice space.Choice) (s staged, err error) {
 	if w.Platform, err = m.choices.platformOf(choice.Devices); err != nil {
 		return s, err
 	}
-	if s.layers, s.idle, err = m.Layers(choice.Devices, max(1, s.MicroBatches)*max(1, s.Devices)); err != nil {
+	if s.layers, s.idle, err = m.Layers(choice.Devices, max(1, s.MicroBatches)*s.Shares()); err != nil {
 		return s, err
 	}
 	s.layers = m.choices.layersOf(s.layers)

@@ -207,6 +207,11 @@ func (s *Split) Lowering(n *Network) (l dag.Lowering, err error) {
 	}
 	l = n.Default
 	onCores := slices.ContainsFunc(seats, func(s Seat) bool { return n.Platform.Devices[s.Device].IsProcessor() })
+	single := slices.ContainsFunc(seats, func(s Seat) bool { return s.Units < n.Platform.Devices[s.Device].Count })
+	if others := n.accelerators(); onCores && single && others > 0 && s.Shares() > 1 {
+		return l, fmt.Errorf("%s have equal shares, and would wait for single cores: %q has %s beside processors; take at most %d devices, the last one a whole processor",
+			naming.Count(s.Needs(), "device"), n.Platform.Name, naming.Count(others, "unit"), others+1)
+	}
 	if !n.Fixed && !onCores {
 		l = n.Whole(leastCapacity(n.Platform, seats))
 	}

@@ -3,6 +3,7 @@ package words
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"dahl/dag"
@@ -38,5 +39,13 @@ func placesText(s *dag.Stage) string {
 	if !s.Shared() {
 		return s.Places()[0]
 	}
-	return fmt.Sprintf("%s (%s shared, sums %s)", strings.Join(s.Devices, " + "), s.Along, s.Sum)
+	if s.Replicas < 2 {
+		return fmt.Sprintf("%s (%s shared, sums %s)", strings.Join(s.Devices, " + "), s.Along, s.Sum)
+	}
+	_, each := s.Grid()
+	var rows []string
+	for row := range slices.Chunk(s.Devices, each) {
+		rows = append(rows, strings.Join(row, " + "))
+	}
+	return fmt.Sprintf("%s (samples shared by rows, %s in each, sums %s)", strings.Join(rows, " | "), s.Along, s.Sum)
 }
