@@ -26,7 +26,7 @@ func TestStages(t *testing.T) {
 		"--lowering stash.toml":                {"1f1b", "; 4 mini-batches, with 2, 1 versions of the weights\n", ": 4 times ", "; bubble 0/4\n", "tasks run up to 1 step behind others\n"},
 		"--policy Interleaved:2x2x4":           {"interleaved", "stages    from input on gpu, from ", "; 4 micro-batches\n", "; bubble 1/9\n"},
 		"--policy Data-Parallel:2:tree":        {"heft", "stages    from input on gpu + cpu (samples shared, sums tree); without", " of the slowest shares, ", " of gradients\n"},
-		"--policy owt:3":                       {"heft", "from input on gpu + cpu.0 + cpu.1 (samples shared, sums ring), from flatten1 on gpu + cpu.0 + cpu.1 (outputs shared, sums ring); ", " of messages, "},
+		"--policy owt:2":                       {"heft", "from input on gpu + cpu (samples shared, sums ring), from flatten1 on gpu + cpu (outputs shared, sums ring); ", " of messages, "},
 		"--policy tensor-parallel:2+gpipe:1x4": {"gpipe", "from input on gpu + cpu (outputs shared, sums ring); 4 micro-batches\n", " of these messages); bubble 0/4\n"},
 	} {
 		out := mustRun(t, strings.Fields(simulate+args)...)
@@ -53,7 +53,8 @@ func TestStages(t *testing.T) {
 		"--policy owt":                             `owt: "emulated" has 1 unit beside processors; say how many devices`,
 		"--policy owt:2 --lowering best":           "--lowering best and --policy owt:2 exclude each other",
 		"--policy zero1":                           `--policy: strategy "zero1": write zero1:DEVICES`,
-		"--policy zero1:2+spatial:2":               `--policy: strategy "zero1:2+spatial:2": the devices of a stage share it along one dimension`,
+		"--policy zero1:2+data-parallel:2":         `--policy: strategy "zero1:2+data-parallel:2": the devices of a stage share it along samples, and along one dimension more`,
+		"--policy owt:3":                           `owt:3: 3 devices have equal shares, and would wait for single cores: "emulated" has 1 unit beside processors; take at most 2 devices`,
 		"--policy spatial:2+1f1b:2x4":              "all layers of a stage are shared along one dimension",
 		"--policy zero:2":                          `--policy "zero:2"`,
 		"--policy heft:2":                          "--policy heft:2: heft takes no numbers",
