@@ -63,8 +63,10 @@ of each layer. From the best ones it goes on to similar choices: other samples, 
 inputs, rows or columns of the tasks of single layers in the forward pass and both gradients,
 other accumulators or micro-batches, other numbers of units. With several GPUs a layer may
 also be divided into one part for each. The first round plans for up to 25 strategies (on eight
-GPUs 50, and so on) exactly as --policy gives them, as far as the budget goes: replicas, weights or images in parts,
-pipelines with one, two or four micro-batches for each device, and their products. Further
+GPUs 50, and so on) exactly as --policy gives them, as far as the budget goes: replicas, weights or
+images in parts, pipelines with one, two or four micro-batches for each device, and their products, over all
+devices that are no processors, or else over the cores. It leaves out those that a bound of
+their time excludes, and a line names those that the budget did not suffice for. Further
 rounds plan for more. From the best pipeline it goes on to other micro-batches and other first layers of
 stages. Where the plan has a strategy, the line of the choice names it as --policy takes it, and
 the line of the stages says which layers each device has. All policies plan for the best choices. A tiling named

@@ -3,7 +3,8 @@
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own. The search begins with the first choice in the rank
 // of a model. All policies plan on all devices too, in the first round at the latest. The search goes on in rounds (rounds.go), each with twice the effort of the one before. A round
 //   - plans for strategies by name, on all devices as --policy gives them: pipelines, replicas, parts of weights and of images. Those over all devices
-//     that are no processors come first, in the order of a model. Behind the first proposals come all the others, and then strategies with other numbers.
+//     that are no processors come first, in the order of a model. Over cores alone they come last. What a bound excludes is not planned for. [Result.Untried] names the
+//     strategies that the nodes did not suffice for. Behind the first proposals come all the others, and then strategies with other numbers.
 //     Stages have places, so that all policies and local search change their order alone;
 //   - plans for the next proposals: the choices that a model ranks first, and choices far apart in the space. On the
 //     best ones all policies plan. Where a set has processors and other devices, the policy apart leaves loads to the processors, and nothing else.

@@ -249,6 +249,9 @@ func (f *finder) parts() []part {
 		return []part{look, propose, downhill, near} // a rank takes as long as many plans
 	}
 	named := func(share float64) part { return part{f.tryNamed, share} }
+	if _, others := f.whole.classes(); others == 0 { // cores share a memory, so that tiles need no transfers and leave few gaps: strategies rarely promise more
+		return []part{look, propose, near, downhill, improve, named(1)}
+	}
 	return []part{named(1.0 / 6), look, propose, named(1), {f.tryStrategies, 1.0 / 6}, near, downhill, improve}
 }
 

@@ -102,7 +102,7 @@ func (f *finder) excludes(priced *schedule.Priced) bool {
 // lowered is how many graphs with their bounds take as long as a plan.
 const lowered = 4
 
-// excludeNamed leaves out the strategies by name that the search has not come to, and that a bound excludes.
+// excludeNamed leaves out the strategies by name that a bound excludes, of those without a plan.
 func (f *finder) excludeNamed(ctx context.Context) error {
 	var kept []space.Ranked
 	for i, r := range f.named {
