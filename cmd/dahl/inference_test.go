@@ -61,6 +61,7 @@ func TestInference(t *testing.T) {
 	mustRun(t, strings.Fields("plan --policy heft --batch 7 --out training"+of)...)
 	wantRefused(t, "simulate --inference --batch 7 --plan training/plan.json --out no"+of, "it was made for another graph than")
 	wantRefused(t, "evaluate run --plan training/plan.json --out no", "it was made for another graph than")
+	wantRefused(t, "simulate --inference --model mlp --lr 0.1 --platform laptop", "--inference and --lr exclude each other")
 	wantRefused(t, "simulate --inference --graph g.json --platform laptop", "--inference and --graph exclude each other")
 }
 

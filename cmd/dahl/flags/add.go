@@ -49,7 +49,9 @@ func AddGraphFlags(cmd *cobra.Command, o *Options) {
 // AddInferenceFlag adds the flag that asks for a step without training.
 func AddInferenceFlag(cmd *cobra.Command, o *Options) {
 	cmd.Flags().BoolVar(&o.Inference, "inference", false, "a step lets the network predict a batch of the test set, as dahl evaluate does, and trains nothing")
-	Exclude(cmd, "inference", "graph")
+	for _, name := range []string{"graph", "optimizer", "lr", "momentum", "weight-decay", "nesterov", "clip-norm", "schedule"} {
+		Exclude(cmd, "inference", name)
+	}
 }
 
 // AddSimulateFlags adds the flags of what is simulated and where results go.
