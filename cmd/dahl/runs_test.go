@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -73,6 +74,23 @@ func TestSimulateByHand(t *testing.T) {
 	r := decoded[inspect.GraphReport](t, mustRun(t, "graph", "--graph", "two.json", "--platform", "laptop", "--json"))
 	if r.Tasks != 2 || r.Levels != 2 || r.Width != 1 || r.CriticalS != 7e-3 || r.CriticalTasks != 2 {
 		t.Errorf("graph says %+v, want 2 tasks on 2 levels of width 1, critical path 7 ms", r)
+	}
+}
+
+// TestStepWork: five tasks of 1 ms on two units are three waves and take 3 ms, of which one unit has 1 ms without work: a sixth of the
+// 6 ms of both. Each reads and writes 8 bytes. The other layer has less work, and one task of the larger one is a change of layout.
+func TestStepWork(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.toml", twoUnits)
+	tasks, layer := "", `"ns": {"*": 1000000}, "labels": {"layer": "a", "phase": "forward"}`
+	for i := range 5 {
+		tasks += fmt.Sprintf(`{"name": "a%d", "op": "x", "flops": 7, "bytes": 8, %s}, `, i, layer)
+	}
+	writeTestFile(t, "five.json", `{"format": "dahl-graph 1", "name": "five", "buffers": [], "tasks": [`+tasks+`{"name": "layout", "op": "y", "ns": {"*": 0}, `+layer[len(`"ns": {"*": 1000000}, `):]+`},
+ {"name": "b", "op": "x", "ns": {"*": 0}, "flops": 30, "labels": {"layer": "b", "phase": "forward"}}]}`)
+	s := decoded[record.Summary](t, mustRun(t, strings.Fields("simulate --platform two.toml --graph five.json --policy heft --json")...))
+	if w := s.Work; w == nil || w.Tasks != 7 || w.Bytes != 40 || w.Waves != 3 || math.Abs(w.Tail-1./6) > 1e-9 {
+		t.Errorf("the step is %+v in %v s", w, s.MakespanS)
 	}
 }
 

@@ -287,6 +287,7 @@ func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.
 		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
 		States: plan.StatesOf(problem, o.Main, o.Report),
 	}
+	s.Work = record.NewStepWork(problem, o.Main, s.Waits)
 	if w.Model != nil {
 		s.Network = w.Model.Name
 	}

@@ -77,6 +77,14 @@ func FillTimes(row *experiment.Row, s *record.Summary) {
 	if of := s.Strategy; of != nil {
 		row.Set(experiment.ModelTime, of.ModelS*float64(of.Minibatches))
 	}
+	if w := s.Work; w != nil {
+		row.Set(experiment.Tasks, float64(w.Tasks))
+		row.Set(experiment.TouchedBytes, float64(w.Bytes))
+		row.Set(experiment.Tail, 100*w.Tail)
+		if w.Waves > 0 {
+			row.Set(experiment.Waves, float64(w.Waves))
+		}
+	}
 	if s.Trained != nil && s.Trained.PredictedStepS > 0 {
 		row.Set(experiment.PredictedStep, s.Trained.PredictedStepS)
 	}

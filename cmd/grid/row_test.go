@@ -58,6 +58,13 @@ func TestUseRow(t *testing.T) {
 			t.Errorf("%s is %g, want %g", column, got, want)
 		}
 	}
+	s.Work = &record.StepWork{Tasks: 7, Bytes: 40, Waves: 3, Tail: 0.25}
+	FillTimes(&row, s)
+	for column, want := range map[experiment.Column]float64{experiment.Tasks: 7, experiment.TouchedBytes: 40, experiment.Waves: 3, experiment.Tail: 25} {
+		if row.Values[column] != want {
+			t.Errorf("%s is %g, want %g", column, row.Values[column], want)
+		}
+	}
 	s.LivePeakBytes = map[string]int64{"ram": 30, "vram": 0}
 	row = experiment.NewRow(nil, experiment.OK, "")
 	if fillUse(&row, s, p); row.Values[experiment.FullestDevice] != 70 {

@@ -33,6 +33,10 @@ const (
 	FullestDevice
 	BytesMoved
 	ModelTime
+	Tasks
+	TouchedBytes
+	Waves
+	Tail
 	numColumns
 )
 
@@ -67,6 +71,10 @@ func Columns() []ColumnInfo {
 		FullestDevice:   {"fullest_bytes", "fullest device", "B", false, "of a simulated run: planned in the memory with most, those of processors left out where other devices work"},
 		BytesMoved:      {"bytes_moved", "moved per step", "B", false, "of a simulated run: between memories in a step, without what is moved before the first and after the last"},
 		ModelTime:       {"model_s", "step by its formula", "s", false, "a step by the closed formula of the paper, of a plan by a published strategy or with stages"},
+		Tasks:           {"tasks", "tasks per step", "", false, "tasks of a training step: its granularity"},
+		TouchedBytes:    {"touched_bytes", "touched per step", "B", false, "that the tasks of a step read and write, a number as often as tasks have it"},
+		Waves:           {"waves", "waves", "", false, "tasks of the forward pass of the layer with most work over the units of the run, rounded up"},
+		Tail:            {"tail_percent", "tail", "%", false, "of the units' time in the shown steps, spent waiting for a predecessor or without work left, as at the end of a wave"},
 	}
 }
 

@@ -59,9 +59,9 @@ func TestCSV(t *testing.T) {
 	table.Rows[0].Set(PeakMemory, math.Inf(1))
 	var b bytes.Buffer
 	must.Do(t, table.WriteCSV(&b))
-	want := "seed,model,batch,repeat,step_s,predicted_step_s,run_s,images_per_s,joules,joules_per_epoch,joules_per_image,joules_above_idle,joules_error,training_loss,test_accuracy_percent,cpu_percent,gpu_percent,peak_bytes,other_cores,gap_percent,fullest_bytes,bytes_moved,model_s,joules_source,memory_source,status,reason,run\n" +
-		"3,mlp,1,1,0.002,0.001,,500,,,0.02,,,,,,,,,,,,,modelled,planned,ok,,\"batch=1,model=mlp,seed=3\"\n" +
-		"3,mlp,2,1,,,,,,,,,,,,,,,,,,,,,,failed,\"he said \"\"no\"\", then\",\"batch=2,model=mlp,seed=3\"\n"
+	want := "seed,model,batch,repeat,step_s,predicted_step_s,run_s,images_per_s,joules,joules_per_epoch,joules_per_image,joules_above_idle,joules_error,training_loss,test_accuracy_percent,cpu_percent,gpu_percent,peak_bytes,other_cores,gap_percent,fullest_bytes,bytes_moved,model_s,tasks,touched_bytes,waves,tail_percent,joules_source,memory_source,status,reason,run\n" +
+		"3,mlp,1,1,0.002,0.001,,500,,,0.02,,,,,,,,,,,,,,,,,modelled,planned,ok,,\"batch=1,model=mlp,seed=3\"\n" +
+		"3,mlp,2,1,,,,,,,,,,,,,,,,,,,,,,,,,,failed,\"he said \"\"no\"\", then\",\"batch=2,model=mlp,seed=3\"\n"
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}

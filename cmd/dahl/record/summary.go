@@ -64,6 +64,8 @@ type Summary struct {
 
 	Shown *ShownSteps `json:"shown"` // in schedule and figures
 
+	Work *StepWork `json:"step_work,omitempty"` // of the main schedule
+
 	Busy map[string]float64 `json:"busy"` // share of the shown steps in which a device runs kernels
 
 	EpochSamples int `json:"epoch_images,omitempty"` // that a network is trained on in an epoch
