@@ -32,9 +32,9 @@ func NewReport([]string) *cobra.Command {
 for nothing from any network: network, machine, time, joules, the error of the
 prediction and the distance to the bound; a timeline of every task, copy and gap that
 pans and zooms, each step below its prediction where a run has both; power, energy,
-clocks and memory on the same axis; energy as in energy.json, kernels, and where the run came from. A
-click on a task shows what it waited for and which of that was the cause, and leads
-from cause to cause. Several runs come with a table, and their fronts of time against
+clocks and memory on the same axis; energy as in energy.json, kernels, and where the
+run came from. A click on a task shows what it waited for and which of that was the
+cause, and leads from cause to cause. Several runs come with a table, and their fronts of time against
 energy over each other; a run without a search of plans is a point there.
 The page of one run lies in its directory, as its figures do.`,
 		Example: "  dahl report dahl-demo\n  dahl report dahl-simulate dahl-execute --out both.html",
