@@ -236,21 +236,50 @@ func TestTrainingMatchesPyTorch(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/alone=%v", f.Name, alone), func(t *testing.T) {
-				g := mustLower(t, f.model(t), nn.LowerOptions{Batch: f.Batch, Type: dag.Float64, Train: true, Samples: f.Batch, Unfused: alone, Optimizer: nn.SGD{Momentum: 0.5}})
-				in := newInterpreterOf(t, g, map[string][]uint64{}, byDefault)
-				copy(in.bytes("data.train.images"), f.Images)
-				copy(in.ints("data.train.labels"), f.Labels)
-				for name, values := range f.Params {
-					in.setFloats(name, values)
-				}
-				for step, want := range f.Trained {
-					in.step(indices(0, f.Batch), 1./64, step+1)
-					if got := in.floats("loss")[0]; !(math.Abs(got-want) <= 1e-11*want) {
-						t.Fatalf("loss %d is %.17g, want %.17g", step+1, got, want)
-					}
-				}
+				f.train(t, nn.LowerOptions{Unfused: alone})
 			})
 		}
+	}
+}
+
+// train compares the losses of the first steps under a lowering.
+func (f *layerFixture) train(t *testing.T, opt nn.LowerOptions) {
+	t.Helper()
+	opt.Batch, opt.Type, opt.Train, opt.Samples, opt.Optimizer = f.Batch, dag.Float64, true, f.Batch, nn.SGD{Momentum: 0.5}
+	in := newInterpreterOf(t, mustLower(t, f.model(t), opt), map[string][]uint64{}, byDefault)
+	copy(in.bytes("data.train.images"), f.Images)
+	copy(in.ints("data.train.labels"), f.Labels)
+	for name, values := range f.Params {
+		in.setFloats(name, values)
+	}
+	for step, want := range f.Trained {
+		in.step(indices(0, f.Batch), 1./64, step+1)
+		if got := in.floats("loss")[0]; !(math.Abs(got-want) <= 1e-11*want) {
+			t.Fatalf("%+v: loss %d is %.17g, want %.17g", opt.Lowering, step+1, got, want)
+		}
+	}
+}
+
+// TestSequencesInEveryForm: 20 steps of a GPT have PyTorch's losses in micro-batches, cut along samples, features and positions, recomputed, and shared
+// by three devices along each of these.
+func TestSequencesInEveryForm(t *testing.T) {
+	all := readFixtures(t).Layers
+	f := &all[slices.IndexFunc(all, func(f layerFixture) bool { return f.Name == "gpt" })]
+	every := func(c dag.Cut) dag.LayerLowering {
+		return dag.LayerLowering{Forward: c, InputGradient: c, WeightGradient: c}
+	}
+	lowerings := []dag.Lowering{
+		{MicroBatches: 2}, {Default: every(dag.Cut{Samples: 2})}, {Default: every(dag.Cut{Rows: 3, Accumulators: 2})},
+		{Default: every(dag.Cut{Outputs: 4, Inputs: 7})}, {Default: dag.LayerLowering{Recompute: true, Forward: dag.Cut{Rows: 4}}},
+	}
+	devices := []string{"a", "b", "c"}
+	for _, along := range []dag.Dimension{dag.AlongSamples, dag.AlongOutputs, dag.AlongRows} {
+		for sum := range dag.NumExchanges {
+			lowerings = append(lowerings, dag.Lowering{Stages: []dag.Stage{{From: "input", Devices: devices, Along: along, Sum: sum}}})
+		}
+	}
+	for _, l := range lowerings {
+		f.train(t, nn.LowerOptions{Lowering: l})
 	}
 }
 

@@ -314,6 +314,12 @@ func (l *lowerer) updated(n *Node, param int) (along dag.Dimension, of int) {
 	if of = slices.Index(n.axesOf(p), dag.AlongOutputs); of < 0 {
 		return NoAxis, 0
 	}
+	if s := l.summing(n.Name); s != nil && p.Axes != nil {
+		grad := l.b.BufferAt(n.grads[param])
+		if dimension, slices := s.Slices(&grad, -1); slices != nil {
+			return dag.AlongOutputs, dimension
+		}
+	}
 	if p.Axes == nil && param == 0 && len(p.Shape) > 1 {
 		along, of, _ = l.sharedWeight(n, n.parameter().Form)
 		return along, of

@@ -84,7 +84,9 @@ def build(name):
 
 def torch_train(name, dtype, x, y, batch, reverse=False):
     model = build(name).to(dtype)
-    optimizer, losses = torch.optim.AdamW(model.parameters(), lr=RATE, betas=BETAS, weight_decay=DECAY), []
+    matrices, vectors = [p for p in model.parameters() if p.dim() >= 2], [p for p in model.parameters() if p.dim() < 2]
+    optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": DECAY}, {"params": vectors, "weight_decay": 0.0}], lr=RATE, betas=BETAS)
+    losses = []
     for i in range(0, len(x), batch):
         tokens, labels = torch.from_numpy(x[i:i + batch]), torch.from_numpy(y[i:i + batch])
         if reverse:

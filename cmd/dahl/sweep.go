@@ -19,13 +19,14 @@ import (
 type sweepExtents map[string]int
 
 // sweepGrids are the grids of sizes for families of operations: windows over images, matrices,
-// images without windows, and the rest. A family is recognised by an extent.
+// sequences, and the rest. A family is recognised by an extent.
 var sweepGrids = []struct {
 	has  []string // any of these
 	grid func() []sweepExtents
 }{
 	{[]string{"h", "j"}, imageGrid},
 	{[]string{"f"}, matrixGrid},
+	{[]string{"t"}, sequenceGrid},
 	{nil, vectorGrid},
 }
 
@@ -49,6 +50,19 @@ func matrixGrid() []sweepExtents {
 		for _, c := range []int{64, 512, 4096} {
 			for _, f := range []int{10, 128, 512} {
 				grid = append(grid, sweepExtents{"n": n, "c": c, "f": f})
+			}
+		}
+	}
+	return grid
+}
+
+// sequenceGrid has sequences of one head, whose positions see those before them.
+func sequenceGrid() []sweepExtents {
+	var grid []sweepExtents
+	for _, n := range []int{1, 8} {
+		for _, t := range []int{64, 256} {
+			for _, d := range []int{32, 64} {
+				grid = append(grid, sweepExtents{"n": n, "t": t, "d": d, "e": d, "g": 1, "h": 1})
 			}
 		}
 	}
@@ -138,6 +152,10 @@ func addSwept(b *dag.Builder, k *kernels.Kernel, indices [][]kernels.Subscript, 
 			v = float64(e["i"] / 2)
 		case pools && p == "stride":
 			v = 2
+		case p == "window":
+			v = float64(e["t"])
+		case p == "past":
+			v = float64(e["t"] - 1)
 		}
 		task.Params = append(task.Params, dag.Param{Name: p, Value: v})
 	}
