@@ -28,7 +28,7 @@ import (
 //	dq[t] = Σ_s da[t,s]·k[s] / √D    dk[s] = Σ_t da[t,s]·q[t] / √D    dv[s] = Σ_t p[t,s]·dy[t]
 //
 // One operation has tiles of queries and writes dq and r, another one has tiles of keys. So no tile adds to a result of another one, and
-// the order of sums is that of the positions.
+// sums follow the order of the positions.
 
 const (
 	ofQueries = "n t h:e"

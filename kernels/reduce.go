@@ -108,7 +108,7 @@ var sum = Kernel{
 		gpu.ElementsOnCUDA("sum")),
 }
 
-// multiplied is its own gradient: of a product, that of each factor is dy times the other one.
+// multiplied is its own gradient: of a product, the gradient of each factor is dy times the other factor.
 var multiplied = Kernel{
 	Op: "multiply", Doc: "y = a·b, element by element",
 	Operands: []Operand{

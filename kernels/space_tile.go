@@ -44,8 +44,8 @@ func (p *Space) Cuttable(dim int) bool {
 	return true
 }
 
-// cutOf is what a cut along a dimension of an operand cuts: the loop over its blocks, if tiles have whole ones, or else the
-// index.
+// cutOf names the loop or the index that a cut along a dimension of an operand cuts: the loop over its blocks, if tiles have whole
+// blocks.
 func (p *Space) cutOf(i, dim int) string {
 	if x := p.index(i, dim); p.wholeBlocks(x) {
 		return x.Block

@@ -45,7 +45,7 @@ func (a *Attention) EachHead(visit func(sample, head int)) {
 	}
 }
 
-// Features is those of a head at a position of a sample.
+// Features is the features of a head at a position of a sample.
 func Features[T calls.Float](arg *calls.Arg, sample, position, head, width int) []T {
 	return calls.Data[T](arg)[sample*arg.Stride[0]+position*arg.Stride[1]+head*width:][:width]
 }

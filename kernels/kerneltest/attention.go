@@ -162,13 +162,13 @@ func (b *attentionBound) pair(n, h, t, s int) (score, err float64) {
 }
 
 func (b *attentionBound) forward(all [][]float64, n, h, t int) {
-	var scores, errs []float64
+	var scores []float64
 	var at []int
 	most, worst := math.Inf(-1), 0.0
 	for s := range b.keys {
 		if b.sees(t, s) {
 			score, err := b.pair(n, h, t, s)
-			scores, errs, at = append(scores, score), append(errs, err), append(at, s)
+			scores, at = append(scores, score), append(at, s)
 			most, worst = max(most, score), max(worst, err)
 		}
 	}

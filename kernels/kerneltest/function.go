@@ -25,7 +25,7 @@ import (
 // |v|-fold, in both variants; and the sigmoid. Of the slope s + x·s·(1-s)·v' the terms count by size;
 // 1 - s errs by as much as s.
 //
-// silu: the sigmoid and a product. The terms of its slope s + x·s·(1-s) count as those of gelu_tanh.
+// silu: the sigmoid and a product. The terms of its slope s + x·s·(1-s) count as in gelu_tanh.
 //
 // The others are some products and sums, and leaky_relu rounds its setting.
 var unitsOf = map[string]struct {

@@ -56,7 +56,7 @@ func rowCases() []HandCase {
 //	r by                  (e/2 + 3u)·r, as long as e is small: e is twice that here
 //	y by                  |w|·(r·(a + u|d|) + |d|·r·(e + 3u)) + 4u·(|w·d·r| + |b|)
 //
-// The sums of a gradient are of products of at most six rounded numbers that are known exactly, and err by γ of their
+// The sums of a gradient have products of at most six exactly known numbers as terms, and err by γ of their
 // number of terms and eight roundings. The reference computes in float64 and rounds once, for which all is doubled.
 func rowNormBounds(c *Case) [][]float64 {
 	u := UnitRoundoff(c.Spec.Type)

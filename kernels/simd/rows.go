@@ -10,7 +10,7 @@ import (
 // argument has lost: ln 2 is split so that n times its first part is exact, and the polynomial of degree 7 leaves out 5e-9. Below
 // e⁻⁸⁷ they are e⁻⁸⁷.
 
-// rowConstants are of float32, each as often as a vector holds. gen/rows.go knows their order.
+// rowConstants are float32 numbers, each as often as a vector holds. gen/rows.go knows their order.
 var rowConstants = func() (all [13][16]float32) {
 	for i, v := range [...]float32{-87, 1.44269504, 0x1.8p23, 0.693359375, -2.12194440e-4, 1. / 5040, 1. / 720, 1. / 120, 1. / 24, 1. / 6, 0.5, 1, 1} {
 		for j := range all[i] {

@@ -15,7 +15,7 @@ type Attention struct {
 	Heads    int
 	KeyHeads int  // of keys and values, a divisor of Heads: as many heads of queries share each. Zero means Heads.
 	Causal   bool // whether a position sees itself and those before it, or all
-	Window   int  // of a position, at most so many to each side, itself among them. Zero means all.
+	Window   int  // the number of positions that a position sees to each side, itself among them. Zero means all.
 }
 
 // Kind implements [nn.Layer].

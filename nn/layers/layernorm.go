@@ -76,7 +76,7 @@ func (l LayerNorm) Backward(n *nn.Node) { rowNorm{l.Eps, true, !l.NoBias}.backwa
 // Backward implements [nn.Layer].
 func (l RMSNorm) Backward(n *nn.Node) { rowNorm{l.Eps, false, false}.backward(n) }
 
-// rowNorm is what both have in common.
+// rowNorm is the common part of both layers.
 type rowNorm struct {
 	eps          float64
 	center, bias bool

@@ -30,7 +30,7 @@ func rows(m machine) {
 
 type rowLoop struct{ runLoop }
 
-// Field s8 has the address of the constants, and the last pointer that of the results.
+// Field s8 has the address of the constants, and the last pointer is the address of the results.
 const (
 	rowConstantsAt = "s8"
 	rowResults     = "p3"
@@ -87,7 +87,7 @@ func (l *rowLoop) only(masked bool, v reg.Register) {
 	}
 }
 
-// maximum replaces what the mask does not select by scalar 0, which is an element.
+// maximum replaces elements beyond the mask by scalar 0, an element of the row.
 func (l *rowLoop) maximum() {
 	begin := func(total reg.Register) { l.move(l.scalar(0), total) }
 	l.from(1, 1, begin, func(masked bool) {
@@ -133,7 +133,7 @@ func (l *rowLoop) exponential(v, to reg.Register) {
 // rowConstants is the register with the address of the constants.
 var rowConstants = reg.R13
 
-// exponentials are of scalar 0 times x, less scalar 1.
+// exponentials computes exp(s0·x - s1).
 func (l *rowLoop) exponentials() {
 	l.over(2, 1, func(masked bool) {
 		x, e := l.v(0), l.v(1)
@@ -171,7 +171,7 @@ func (l *rowLoop) sums() {
 	})
 }
 
-// squares are of x - s0.
+// squares adds up (x - s0)².
 func (l *rowLoop) squares() {
 	l.over(1, 1, func(masked bool) {
 		d := l.v(0)
