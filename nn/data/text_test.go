@@ -157,6 +157,21 @@ func TestWindowsOfEpochs(t *testing.T) {
 	if len(begins) < 8 { // of 13; 19 draws come to fewer once in 10^4 seeds, and this one is fixed
 		t.Errorf("only %d begins in 20 epochs", len(begins))
 	}
+	// All samples of round 0, and two that do not touch, at once.
+	var all strings.Builder
+	must.Get(d.WriteTo(&all))(t)
+	var want []byte
+	for i := range uint32(77 * 13) {
+		want = binary.LittleEndian.AppendUint32(want, i)
+	}
+	if all.String() != string(want) {
+		t.Error("all samples at once are not the tokens")
+	}
+	two := make([]byte, 2*4*13)
+	must.Do(t, d.Read(two, []int32{76, 77})) // the last one, and the first one of round 1
+	if a, b := binary.LittleEndian.Uint32(two), binary.LittleEndian.Uint32(two[4*13:]); a != 76*13 || b >= 13 {
+		t.Errorf("samples 76 and 77 begin at %d and %d", a, b)
+	}
 	// The greatest int32 is not exceeded, however many epochs there are.
 	order := make([]int32, d.Len())
 	d.Shuffle(order, 3, 1<<40)

@@ -83,12 +83,18 @@ type windowReader struct {
 }
 
 func (r *windowReader) readFrom(first int, dst []byte) error {
-	window := make([]int32, r.of.length)
-	for ; len(dst) > 0; first++ {
-		if err := r.readTokens(window, r.of.start(int32(first))); err != nil {
+	length := r.of.length
+	for len(dst) > 0 {
+		at, n := r.of.start(int32(first)), 1
+		for n < len(dst)/(4*length) && r.of.start(int32(first+n)) == at+int64(n*length) { // which touches the one before
+			n++
+		}
+		touching := make([]int32, n*length)
+		if err := r.readTokens(touching, at); err != nil {
 			return err
 		}
-		for _, token := range window {
+		first += n
+		for _, token := range touching {
 			binary.LittleEndian.PutUint32(dst, uint32(token))
 			dst = dst[4:]
 		}

@@ -59,7 +59,7 @@ func (s *Spelling) Respell(a *npz.Array, network map[string][]int) (turned bool,
 	return true, nil
 }
 
-// Transpose turns the numbers of a matrix. Its shape is of the result.
+// Transpose turns the numbers of a matrix that has its new shape already.
 func Transpose(a *npz.Array) {
 	size, rows, columns := int(a.Type.SizeBytes()), a.Shape[0], a.Shape[1]
 	data := make([]byte, len(a.Data))
