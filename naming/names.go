@@ -83,3 +83,12 @@ func OneOf(list []string) string {
 	}
 	return strings.Join(list[:last], ", ") + " or " + list[last]
 }
+
+// FirstFew lists the first few names of a list.
+func FirstFew(names []string) string {
+	const most = 4
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

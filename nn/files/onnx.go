@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/onnx"
 )
@@ -298,22 +299,13 @@ func (r *onnxReader) notes() (all []string) {
 		}
 	}
 	if slices.Sort(shared); len(shared) > 0 {
-		all = append(all, "each of these is one parameter of several layers, trained by the sum of its gradients, also where the program that wrote the file only found equal numbers: "+firstFew(shared))
+		all = append(all, "each of these is one parameter of several layers, trained by the sum of its gradients, also where the program that wrote the file only found equal numbers: "+naming.FirstFew(shared))
 	}
 	if len(r.renamed) > 0 {
-		all = append(all, "each of these has another name here, also in files of weights, since names of layers are letters, digits, '_', '-' and '.', and each layer has one: "+firstFew(r.renamed))
+		all = append(all, "each of these has another name here, also in files of weights, since names of layers are letters, digits, '_', '-' and '.', and each layer has one: "+naming.FirstFew(r.renamed))
 	}
 	if apart := slices.Sorted(maps.Keys(r.apart)); len(apart) > 0 {
-		all = append(all, "each of these is running statistics and something else, of which each layer has its own copy: "+firstFew(apart))
+		all = append(all, "each of these is running statistics and something else, of which each layer has its own copy: "+naming.FirstFew(apart))
 	}
 	return all
-}
-
-// firstFew lists the first few names.
-func firstFew(names []string) string {
-	const most = 4
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -3,7 +3,6 @@ package words
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
@@ -97,6 +96,6 @@ func PrintOptimum(out io.Writer, o *flags.Options, found *best.Result) {
 	}
 	PrintClauses(out, "optimum", fmt.Sprintf("%s %s, %s (%s)", o.Objective, Amount(found.Value, unit), boundText(found, unit), looked), allText(found, unit))
 	if len(found.Untried) > 0 {
-		PrintClauses(out, "not tried", fmt.Sprintf("%s: the budget did not suffice for these strategies, so that one of them may be better", strings.Join(found.Untried, ", ")))
+		PrintClauses(out, "not tried", naming.FirstFew(found.Untried)+": the budget did not suffice for these strategies, so that one of them may be better")
 	}
 }
