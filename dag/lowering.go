@@ -65,9 +65,6 @@ func (s *Stage) Places() []string {
 	return []string{s.Device}
 }
 
-// Share is the device among n with an element of a dimension of some extent, see [Stage].
-func Share(element, extent, n int) int { return ((element+1)*n - 1) / extent }
-
 // ShareOf is the part of device k among n in a dimension of some extent. It is empty where there are more devices than elements.
 func ShareOf(k, extent, n int) Range { return Range{k * extent / n, (k + 1) * extent / n} }
 
