@@ -9,13 +9,13 @@ import (
 
 // Llama 3 of Grattafiori et al., "The Llama 3 herd of models", 2024, arXiv:2407.21783, table 3, without Llama 3.1's scaling of the angles. Parameters
 // have the names of Hugging Face's state_dict. One dense layer, self_attn.qkv_proj, has the rows of self_attn.q_proj, k_proj and v_proj there, in
-// this order.
+// this order. Samples have 2048 of the 8192 positions with which it was trained, so that a step has a fourth of the tasks.
 
 // llamaAll are their lines of the table of models.
 func llamaAll() []Info {
 	return []Info{
-		llamaInfo("llama-8b", "Llama 3 of 8 billion weights, 8192 tokens", llama{layers: 32, heads: 32, width: 4096, hidden: 14336, rate: 3e-4}),
-		llamaInfo("llama-70b", "Llama 3 of 70 billion weights, 8192 tokens", llama{layers: 80, heads: 64, width: 8192, hidden: 28672, rate: 1.5e-4}),
+		llamaInfo("llama-8b", "Llama 3 of 8 billion weights, 2048 of its 8192 tokens", llama{layers: 32, heads: 32, width: 4096, hidden: 14336, rate: 3e-4}),
+		llamaInfo("llama-70b", "Llama 3 of 70 billion weights, 2048 of its 8192 tokens", llama{layers: 80, heads: 64, width: 8192, hidden: 28672, rate: 1.5e-4}),
 	}
 }
 
@@ -30,7 +30,7 @@ func llamaInfo(name, doc string, l llama) Info {
 }
 
 func (l llama) model(name string) *nn.Model {
-	const keyHeads, tokens, positions, deviation = 8, 128256, 8192, 0.02
+	const keyHeads, tokens, positions, deviation = 8, 128256, 2048, 0.02
 	var list []nn.Layer
 	last := ""
 	add := func(name string, l nn.Layer, inputs ...string) {
