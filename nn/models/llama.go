@@ -9,7 +9,7 @@ import (
 
 // Llama 3 of Grattafiori et al., "The Llama 3 herd of models", 2024, arXiv:2407.21783, table 3, without Llama 3.1's scaling of the angles. Parameters
 // have the names of Hugging Face's state_dict. One dense layer, self_attn.qkv_proj, has the rows of self_attn.q_proj, k_proj and v_proj there, in
-// this order. Samples have 2048 of the 8192 positions with which it was trained, so that a step has a fourth of the tasks.
+// this order. Samples have 2048 of the 8192 positions with which it was trained, so that a step has a third of the tasks.
 
 // llamaAll are their lines of the table of models.
 func llamaAll() []Info {
