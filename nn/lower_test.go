@@ -34,6 +34,10 @@ func TestModels(t *testing.T) {
 		// Hugging Face's counts of its GPT-2 models.
 		"gpt2": 124_439_808, "gpt2-medium": 354_823_168, "gpt2-large": 774_030_080, "gpt2-xl": 1_557_611_200,
 		"vgg11": 9_231_114, "vgg16": 14_728_266, "resnet18": 11_173_962, "resnet50": 23_520_842,
+		// Meta's counts of Llama 3, 8,030,261,248 and 70,553,706,496: the table of tokens and the last layer, and for each layer the dense layers around
+		// attention, with 128 numbers for each of heads + 2·8 heads, three of a SwiGLU, and two normalisations.
+		"llama-8b":  2*128256*4096 + 32*(4096*(32+16)*128+4096*4096+3*4096*14336+2*4096) + 4096,
+		"llama-70b": 2*128256*8192 + 80*(8192*(64+16)*128+8192*8192+3*8192*28672+2*8192) + 8192,
 	}
 	if n := len(models.All()); n != len(weights) {
 		t.Errorf("%d models, %d expected counts", n, len(weights))
@@ -75,7 +79,7 @@ func TestModelsLower(t *testing.T) {
 	for _, info := range models.All() {
 		m := info.New()
 		batch := m.Defaults.Batch
-		if isGPT2(m) {
+		if isLarge(m) {
 			continue // the layers of gpt-tiny
 		}
 		if nn.Elems(m.Input) > 100_000 {
@@ -119,8 +123,10 @@ func TestModelsLower(t *testing.T) {
 	}
 }
 
-// isGPT2 reports whether a model has tens of thousands of tasks, of the layers that smaller models have.
-func isGPT2(m *nn.Model) bool { return strings.HasPrefix(m.Name, "gpt2") }
+// isLarge reports whether a model has tens of thousands of tasks, of the layers that smaller models or fixtures have.
+func isLarge(m *nn.Model) bool {
+	return strings.HasPrefix(m.Name, "gpt2") || strings.HasPrefix(m.Name, "llama")
+}
 
 // usedShare is the share of a convolution's outputs that the pooling fused with it
 // reads: windows leave out a remainder of rows and columns, as in 23 = 11·2 + 1.
@@ -142,7 +148,7 @@ func usedShare(group []*nn.Stage) float64 {
 func TestDefaultLowering(t *testing.T) {
 	for _, info := range models.All() {
 		m := info.New()
-		if isGPT2(m) {
+		if isLarge(m) {
 			continue
 		}
 		for _, batch := range []int{1, 7, 64} {
@@ -171,7 +177,7 @@ func TestDefaultLowering(t *testing.T) {
 func TestWholeLowering(t *testing.T) {
 	for _, info := range models.All() {
 		m := info.New()
-		if isGPT2(m) {
+		if isLarge(m) {
 			continue
 		}
 		for _, batch := range []int{1, 7, 64} {

@@ -14,6 +14,7 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/layers"
+	"dahl/nn/models"
 )
 
 // The fixtures of testdata/torch_fixtures.py.
@@ -227,7 +228,7 @@ func (f *layerFixture) checkRunning(t *testing.T, in *interpreter, shared map[st
 	}
 }
 
-// TestTrainingMatchesPyTorch: 20 steps of networks with batch normalisations, and of a GPT, have PyTorch's losses to eleven digits in
+// TestTrainingMatchesPyTorch: 20 steps of networks with batch normalisations, of a GPT and of a Llama have PyTorch's losses to eleven digits in
 // float64, with fused layers and single ones.
 func TestTrainingMatchesPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Layers {
@@ -239,6 +240,26 @@ func TestTrainingMatchesPyTorch(t *testing.T) {
 				f.train(t, nn.LowerOptions{Unfused: alone})
 			})
 		}
+	}
+}
+
+// TestLlama: the first two layers of the built-in Llama and its ends are those of the fixture, each with the same inputs.
+func TestLlama(t *testing.T) {
+	all := readFixtures(t).Layers
+	want := all[slices.IndexFunc(all, func(f layerFixture) bool { return f.Name == "llama" })].model(t).Stages
+	got := must.Get(models.ByName("llama-8b"))(t).Stages
+	for i, s := range want {
+		g := got[i]
+		if i >= len(want)-2 { // thirty layers later
+			g = got[len(got)-len(want)+i]
+			g.Inputs = []int{g.Inputs[0] - len(got) + len(want)}
+		}
+		if g.Layer.Kind() != s.Layer.Kind() || !slices.Equal(g.Inputs, s.Inputs) || len(g.Params) != len(s.Params) {
+			t.Errorf("layer %s is %s of %v, want %s of %v", g.Name, g.Layer.Kind(), g.Inputs, s.Layer.Kind(), s.Inputs)
+		}
+	}
+	if r, a := got[3].Layer, got[4].Layer; r != (layers.Rotary{Heads: 40, Width: 128, Base: 500000}) || a != (layers.Attention{Heads: 32, KeyHeads: 8, Causal: true}) {
+		t.Errorf("positions %+v, attention %+v", r, a)
 	}
 }
 

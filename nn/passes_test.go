@@ -16,7 +16,7 @@ import (
 func TestPasses(t *testing.T) {
 	for _, info := range models.All() {
 		m := info.New()
-		if nn.Elems(m.Input) > 100_000 || isGPT2(m) || testing.Short() && len(m.Stages) > 100 {
+		if nn.Elems(m.Input) > 100_000 || isLarge(m) || testing.Short() && len(m.Stages) > 100 {
 			continue // the same layers as of smaller images
 		}
 		l := nn.DefaultLowering(m, 12, 1<<20, dag.Float32)

@@ -154,10 +154,13 @@ func (w *workload) decide() (err error) {
 	return w.hintRoom(w.Choose())
 }
 
+// maxHintedTasks bounds the graphs for which choices are tried, as trials on larger ones take minutes.
+const maxHintedTasks = 20_000
+
 // hintRoom adds to an error about missing memory a choice that needs less.
 func (w *workload) hintRoom(err error) error {
 	room := (*place.RoomError)(nil)
-	if !errors.As(err, &room) || w.opts.Plan != "" {
+	if !errors.As(err, &room) || w.opts.Plan != "" || w.Program.Graphs[0].NumTasks() > maxHintedTasks {
 		return err
 	}
 	if train.Accelerators(w.Platform) > 1 && w.Options.Policy != policy.DataParallel {
@@ -170,7 +173,7 @@ func (w *workload) hintRoom(err error) error {
 	if layers := w.Recomputable(); layers != nil {
 		return fmt.Errorf("%w; it fits with recompute = true for %s in a file for --lowering, as graph --export FILE.toml writes one", err, strings.Join(layers, ", "))
 	}
-	if room.Memory == w.Platform.Memories[w.Platform.HostMemory()].Name {
+	if room.Memory == w.Platform.Memories[w.Platform.HostMemory()].Name || w.Options.Batch == 1 {
 		return err
 	}
 	return fmt.Errorf("%w; take a smaller --batch", err)

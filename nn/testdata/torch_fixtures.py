@@ -41,6 +41,16 @@ def gpt_layer(before, number):
             {"kind": "dense", "outputs": 15}, {"kind": "add", "input": ["add%d" % (2 * number - 1), "fc%d" % (4 * number)]}]
 
 
+def llama_layer(before, number):
+    """A layer of a Llama with six heads of four features, of which three share keys and values, the number counts from 1."""
+    norm, fc, add = "rms%d" % (2 * number), 5 * number, 2 * number
+    return [{"kind": "rmsnorm"}, {"kind": "dense", "outputs": 40, "bias": 0}, {"kind": "rotary", "heads": 8, "width": 4, "base": 500000},
+            {"kind": "attention", "heads": 6, "key_heads": 2, "causal": 1}, {"kind": "dense", "outputs": 24, "bias": 0},
+            {"kind": "add", "input": [before, "fc%d" % (fc - 3)]}, {"kind": "rmsnorm"}, {"kind": "dense", "outputs": 13, "bias": 0}, {"kind": "silu"},
+            {"kind": "dense", "outputs": 13, "bias": 0, "input": [norm]}, {"kind": "multiply", "input": ["silu%d" % number, "fc%d" % (fc - 1)]},
+            {"kind": "dense", "outputs": 24, "bias": 0}, {"kind": "add", "input": ["add%d" % (add - 1), "fc%d" % fc]}]
+
+
 LAYERS = {
     "conv2d": [FIRST, {"kind": "conv2d", "filters": 19, "kernel": 3, "pad": 1, "stride": 2},
                {"kind": "conv2d", "filters": 7, "kernel": 2, "bias": 0}] + HEAD,
@@ -81,6 +91,9 @@ LAYERS = {
     # GPT of two layers with three heads of five features, whose last layer has the table of the first.
     "gpt": [{"kind": "embedding", "tokens": CLASSES, "width": 15}, {"kind": "positions"}] + gpt_layer("positions1", 1) + gpt_layer("add2", 2) +
            [{"kind": "layernorm"}, {"kind": "dense", "outputs": CLASSES, "bias": 0, "weights_of": "embed1.weight"}],
+    # Llama of two layers.
+    "llama": [{"kind": "embedding", "tokens": 19, "width": 24}] + llama_layer("embed1", 1) + llama_layer("add2", 2) +
+             [{"kind": "rmsnorm"}, {"kind": "dense", "outputs": CLASSES, "bias": 0}],
     # Pooling with padding, after a convolution with which it would be fused without.
     "padded": [FIRST, {"kind": "relu"}, {"kind": "maxpool", "size": 3, "stride": 2, "pad": 1}, {"kind": "avgpool", "size": 2, "stride": 1, "pad": 1}] + HEAD,
     # Windows and paddings that differ between rows and columns, of convolutions and poolings, and from side to side.
@@ -144,7 +157,7 @@ LAYERS = {
 }
 
 # Networks of sequences of POSITIONS tokens below a number, with a label at each position.
-TOKENS = {"embedding": 11, "positions": 11, "layernorm": 11, "rmsnorm": 11, "attention": 11, "attention of all": 11, "attention of some": 11, "rotary": 11, "transformer": 11, "gpt": CLASSES}
+TOKENS = {"embedding": 11, "positions": 11, "layernorm": 11, "rmsnorm": 11, "attention": 11, "attention of all": 11, "attention of some": 11, "rotary": 11, "transformer": 11, "gpt": CLASSES, "llama": 19}
 POSITIONS = 7
 
 STATE = ["weight", "bias", "running_mean", "running_var"]
@@ -237,7 +250,7 @@ def attention(l, x, _):
 def rotary(l, x, _):
     """Llama's: halves of a head are the parts of pairs."""
     heads, width = l["heads"], l["width"]
-    angles = torch.arange(x.shape[1], dtype=x.dtype)[:, None] * 10000.0 ** (-torch.arange(0, width, 2, dtype=x.dtype) / width)
+    angles = torch.arange(x.shape[1], dtype=x.dtype)[:, None] * float(l.get("base", 10000)) ** (-torch.arange(0, width, 2, dtype=x.dtype) / width)
     cos, sin = torch.cat([angles.cos()] * 2, -1)[:, None], torch.cat([angles.sin()] * 2, -1)[:, None]
     turned = x[..., :heads * width].unflatten(-1, (heads, width))
     half = torch.cat([-turned[..., width // 2:], turned[..., :width // 2]], -1)
@@ -376,7 +389,7 @@ def again(name, layers):
     return params
 
 
-TRAINED = ["normalised", "gpt"]  # networks that are also trained for some steps
+TRAINED = ["normalised", "gpt", "llama"]  # networks that are also trained for some steps
 RATE, MOMENTUM = 0.015625, 0.5
 
 
