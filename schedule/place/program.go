@@ -266,8 +266,10 @@ func (c *compiler) items(graph int, streamed map[string]bool) (t *traffic, items
 	returning := map[string]bool{}
 	if t.moves != nil { // else there is nothing in those memories
 		items = inOrder(t.items(), started, c.p.HostMemory())
+		// The evictions and reloads of a memory change no rows in another one.
+		rows := t.rowsUsed(len(items), func(i int) (dag.TaskID, *Move) { return items[i].task, items[i].move })
 		for _, m := range slices.Sorted(maps.Keys(limits)) {
-			if items, err = t.spillMemory(items, m, limits[m], returning); err != nil {
+			if items, err = t.spillMemory(items, m, limits[m], rows, returning); err != nil {
 				return nil, nil, nil, err
 			}
 		}

@@ -53,13 +53,13 @@ type visit struct {
 	reads, writes []int32
 }
 
-// spillMemory returns the items with the evictions and reloads of a memory. streamed collects the storages that keep
+// spillMemory returns the items with the evictions and reloads of a memory. rows are those of rowsUsed. streamed collects the storages that keep
 // their contents and come there in every step.
-func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64, streamed map[string]bool) ([]stepItem, error) {
+func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64, rows map[location]dag.Range, streamed map[string]bool) ([]stepItem, error) {
 	if err := t.routesToHost(); err != nil {
 		return nil, err
 	}
-	s := t.newSpill(items, m, limit)
+	s := t.newSpill(items, m, limit, rows)
 	if err := s.choose(); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64
 }
 
 // newSpill finds the uses of storages in a memory.
-func (t *traffic) newSpill(items []stepItem, m platform.MemoryID, limit int64) *spill {
+func (t *traffic) newSpill(items []stepItem, m platform.MemoryID, limit int64, rows map[location]dag.Range) *spill {
 	n := len(t.g.Buffers)
 	s := &spill{traffic: t, items: items, memory: m, limit: limit, touched: make([][]dag.BufferID, len(items)),
 		visits: make([][]visit, n), bytes: make([]int64, n), leaving: make([][]int32, n), needs: make([][]int32, n),
@@ -87,7 +87,6 @@ func (t *traffic) newSpill(items []stepItem, m platform.MemoryID, limit int64) *
 			s.leaving[move.Buffer] = append(s.leaving[move.Buffer], move.Atoms...)
 		}
 	}
-	rows := t.rowsUsed(len(items), func(i int) (dag.TaskID, *Move) { return items[i].task, items[i].move })
 	for b, visits := range s.visits {
 		if len(visits) == 0 {
 			continue
