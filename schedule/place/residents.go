@@ -14,7 +14,7 @@ type residents struct {
 	queue ready.Heap[residence]
 }
 
-// residence is a storage that may leave, and the item that uses it again.
+// residence is a storage in the memory, and the next item with a use of it.
 type residence struct {
 	again   int32
 	storage dag.BufferID

@@ -53,7 +53,7 @@ type visit struct {
 	reads, writes []int32
 }
 
-// spillMemory returns the items with the evictions and reloads of a memory. rows are those of rowsUsed. streamed collects the storages that keep
+// spillMemory returns the items with the evictions and reloads of a memory. rows is a result of rowsUsed. streamed collects the storages that keep
 // their contents and come there in every step.
 func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64, rows map[location]dag.Range, streamed map[string]bool) ([]stepItem, error) {
 	if err := t.routesToHost(); err != nil {
