@@ -6,7 +6,7 @@
 //   - traffic.go finds the moves, from the memory of the writer to the memories of the readers (pushes.go). A move
 //     that passes the host memory goes in parts (parts.go). graph.go derives the dependences.
 //   - estimate.go orders the transfers on each engine.
-//   - layouts.go places the buffers. Where a memory is too small, spill.go evicts contents between two uses and
+//   - layouts.go places the buffers. Where a memory is too small, spill.go and residents.go evict contents between two uses and
 //     reload.go reloads them. Then everything begins again.
 //
 // [Written] is the part of a plan file for all of this. A plan that has it is followed (follow.go).

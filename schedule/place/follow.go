@@ -131,15 +131,12 @@ func (pg *Graph) checkOutside() error {
 	return nil
 }
 
-// newSpillPlan notes the basis of evictions: the limits of memories, and an order of the tasks of the placed graph
+// newSpillPlan notes the basis of evictions: the limits of memories, and an order by name of the tasks of the placed graph
 // without evictions. The replicas that return are not known yet.
-func (pg *Graph) newSpillPlan(limits map[platform.MemoryID]int64, order []dag.TaskID) *SpillPlan {
-	plan := &SpillPlan{}
+func newSpillPlan(p *platform.Platform, limits map[platform.MemoryID]int64, order []string) *SpillPlan {
+	plan := &SpillPlan{Order: order}
 	for _, m := range slices.Sorted(maps.Keys(limits)) {
-		plan.Memories = append(plan.Memories, SpillLimit{pg.p.Memories[m].Name, limits[m]})
-	}
-	for _, t := range order {
-		plan.Order = append(plan.Order, pg.Name(t))
+		plan.Memories = append(plan.Memories, SpillLimit{p.Memories[m].Name, limits[m]})
 	}
 	return plan
 }

@@ -155,7 +155,7 @@ func (plan *Input) placement(tasks int) (workers []platform.WorkerID, position [
 //
 // Where nothing leaves the host memory the graphs are the origin's own.
 func Compile(prog *dag.Program, p *platform.Platform, plans []Input) (*Program, error) {
-	c := &compiler{prog: prog, p: p, lanes: Lanes(p), plans: plans, limits: map[platform.MemoryID]int64{}}
+	c := &compiler{prog: prog, p: p, lanes: Lanes(p), plans: plans, limits: map[platform.MemoryID]int64{}, estimated: map[int]estimatedOrder{}}
 	return c.compile()
 }
 
@@ -166,6 +166,14 @@ type compiler struct {
 	lanes  []Lane
 	plans  []Input                     // by graph
 	limits map[platform.MemoryID]int64 // bytes that may be live in a memory; absent: all
+
+	estimated map[int]estimatedOrder // by graph, once evictions were tried
+}
+
+// estimatedOrder is the order along which evictions are decided. It is the same whatever the limits.
+type estimatedOrder struct {
+	started []dag.TaskID
+	names   []string
 }
 
 // maxSpills bounds the attempts to make the contents of a memory smaller. The live bytes may fit while the layout
@@ -259,15 +267,17 @@ func (c *compiler) items(graph int, streamed map[string]bool) (t *traffic, items
 	if t, err = newTraffic(c.prog.Graphs[graph], c.p, c.lanes, &c.plans[graph], c.partsSize(&c.plans[graph])); err != nil {
 		return nil, nil, nil, err
 	}
-	limits, started, spills, err := c.spillOrder(t)
+	limits, started, spills, err := c.spillOrder(graph, t)
 	if err != nil || spills == nil {
 		return t, nil, nil, err
 	}
 	returning := map[string]bool{}
 	if t.moves != nil { // else there is nothing in those memories
 		items = inOrder(t.items(), started, c.p.HostMemory())
+		// The evictions and reloads of a memory change no rows in another one.
+		rows := t.rowsUsed(len(items), func(i int) (dag.TaskID, *Move) { return items[i].task, items[i].move })
 		for _, m := range slices.Sorted(maps.Keys(limits)) {
-			if items, err = t.spillMemory(items, m, limits[m], returning); err != nil {
+			if items, err = t.spillMemory(items, m, limits[m], rows, returning); err != nil {
 				return nil, nil, nil, err
 			}
 		}
@@ -293,20 +303,29 @@ func (c *compiler) partsSize(plan *Input) int64 {
 
 // spillOrder is the limits of live bytes in memories, and the order along which evictions are decided: the plan's, or
 // an estimate's. A plan that lists places was found to fit, and gets no lower limits.
-func (c *compiler) spillOrder(t *traffic) (limits map[platform.MemoryID]int64, started []dag.TaskID, spills *SpillPlan, err error) {
+func (c *compiler) spillOrder(graph int, t *traffic) (limits map[platform.MemoryID]int64, started []dag.TaskID, spills *SpillPlan, err error) {
 	plan := t.plan
 	if plan.Spill == nil && (len(c.limits) == 0 || plan.Places != nil) {
 		return nil, nil, nil, nil
 	}
-	pg := t.build(nil, nil)
 	if plan.Spill != nil {
 		if limits, err = plan.Spill.limits(c.p); err == nil {
-			started, err = plan.Spill.started(pg)
+			started, err = plan.Spill.started(t.build(nil, nil))
 		}
 		return limits, started, plan.Spill, err
 	}
-	started, err = pg.startOrder()
-	return c.limits, started, pg.newSpillPlan(c.limits, started), err
+	order, known := c.estimated[graph]
+	if !known {
+		pg := t.build(nil, nil)
+		if order.started, err = pg.startOrder(); err != nil {
+			return nil, nil, nil, err
+		}
+		for _, t := range order.started {
+			order.names = append(order.names, pg.Name(t))
+		}
+		c.estimated[graph] = order
+	}
+	return c.limits, order.started, newSpillPlan(c.p, c.limits, order.names), nil
 }
 
 // Lanes lists the workers and the copy engines of a platform. Every memory but the host's has engines into it and

@@ -1,9 +1,8 @@
 package place
 
 import (
-	"cmp"
 	"maps"
-	"slices"
+	"sort"
 
 	"dahl/dag"
 )
@@ -12,21 +11,22 @@ import (
 type rewriting struct {
 	*spill
 	out       []stepItem
-	at        []int32 // by old item: where it is now; -1: left out
-	replica   map[location]int32
-	visited   map[location]int
-	users     map[location][]int32 // of the present replica
-	begun     map[location]int32   // first user of the first replica
-	ended     map[location][]int32 // users of the last replica that has ended
-	freed     []int32              // users of replicas that have ended since room was taken
-	lastTaken int32                // item that took room; -1: none
+	at        []int32   // by old item: where it is now; -1: left out
+	replica   []int32   // by storage
+	visited   []int32   // by storage: its visits so far
+	users     [][]int32 // by storage: of the present replica
+	begun     []int32   // by storage: first user of the first replica
+	ended     [][]int32 // by storage: users of the last replica that has ended
+	freed     []int32   // users of replicas that have ended since room was taken
+	lastTaken int32     // item that took room; -1: none
 	writeBack map[dag.TaskID][]*Move
 }
 
 // rewrite inserts the transfers of dropped contents to the host and back.
 func (s *spill) rewrite() []stepItem {
-	r := &rewriting{spill: s, at: make([]int32, len(s.items)), replica: map[location]int32{}, visited: map[location]int{},
-		users: map[location][]int32{}, begun: map[location]int32{}, ended: map[location][]int32{}, lastTaken: -1, writeBack: s.writeBacks()}
+	n := len(s.visits)
+	r := &rewriting{spill: s, at: make([]int32, len(s.items)), replica: make([]int32, n), visited: make([]int32, n),
+		users: make([][]int32, n), begun: make([]int32, n), ended: make([][]int32, n), lastTaken: -1, writeBack: s.writeBacks()}
 	for i := range s.items {
 		r.copyItem(int32(i))
 	}
@@ -35,10 +35,10 @@ func (s *spill) rewrite() []stepItem {
 			r.out[now].afterLast = r.follow(item.afterLast)
 		}
 	}
-	for at, n := range r.replica {
+	for b, n := range r.replica {
 		if n > 1 { // else it is one buffer, and the graph orders its uses
-			first := &r.out[r.begun[at]]
-			first.afterLast = append(first.afterLast, r.ended[at]...)
+			first := &r.out[r.begun[b]]
+			first.afterLast = append(first.afterLast, r.ended[b]...)
 		}
 	}
 	return r.out
@@ -59,83 +59,63 @@ func (r *rewriting) follow(items []int32) []int32 {
 func (r *rewriting) copyItem(i int32) {
 	item := r.items[i]
 	item.after = r.follow(item.after)
-	here := r.here(i)
+	here := r.touched[i]
 	if m := item.move; m != nil && m.To == r.memory && r.pointless(here[0]) {
 		r.at[i] = -1
 		r.leaveRoom(here)
 		return
 	}
-	for _, at := range here {
-		r.bringBack(at)
+	for _, b := range here {
+		r.bringBack(b)
 	}
 	r.at[i] = r.emit(item, here)
 	for _, m := range r.writeBack[item.task] { // a move has none
-		var from []location
+		var from []dag.BufferID
 		if m.From == r.memory {
-			from = []location{{m.Buffer, m.From}}
+			from = []dag.BufferID{m.Buffer}
 		}
 		r.emit(stepItem{task: -1, move: m, itemSpill: itemSpill{uses: item.uses, again: r.evictedBefore(m)}}, from)
 	}
 	r.leaveRoom(here)
 }
 
-// here is the storages that an item uses in the memory.
-func (r *rewriting) here(i int32) []location {
-	var here []location
-	item := &r.items[i]
-	add := func(at location) {
-		if at.memory == r.memory && !slices.Contains(here, at) {
-			here = append(here, at)
-		}
-	}
-	if m := item.move; m != nil {
-		add(location{m.Buffer, m.From})
-		add(location{m.Buffer, m.To})
-		return here
-	}
-	for _, a := range r.g.Tasks[item.task].Accesses {
-		add(location{r.g.Storage(a.Buffer), r.memoryOf(item.task)})
-	}
-	return here
-}
-
 // begins reports whether the next visit of a storage is the first of a residence.
-func (r *rewriting) begins(at location) bool {
-	k := r.visited[at]
-	return !r.stays(at) && (k == 0 || r.dropped[at][k-1])
+func (r *rewriting) begins(b dag.BufferID) bool {
+	k := r.visited[b]
+	return !r.stays(b) && (k == 0 || r.dropped[b][k-1])
 }
 
 // pointless reports whether the contents of the next visit leave again unused.
-func (r *rewriting) pointless(at location) bool {
-	return r.begins(at) && r.dropped[at][r.visited[at]] && len(r.needs[at][r.visited[at]]) > 0
+func (r *rewriting) pointless(b dag.BufferID) bool {
+	return r.begins(b) && r.dropped[b][r.visited[b]] && r.needs[b][r.visited[b]] > 0
 }
 
 // bringBack adds the reload of a residence that begins: the atoms that it reads before a write.
-func (r *rewriting) bringBack(at location) {
-	if !r.begins(at) {
+func (r *rewriting) bringBack(b dag.BufferID) {
+	if !r.begins(b) {
 		return
 	}
-	visits := r.visits[at]
-	like := Move{Buffer: at.storage, From: r.p.HostMemory(), To: at.memory, Writer: -1, Reason: ReasonReload}
+	visits := r.visits[b]
+	like := Move{Buffer: b, From: r.p.HostMemory(), To: r.memory, Writer: -1, Reason: ReasonReload}
 	var moves []*Move // at most one
-	seen := map[int32]bool{}
-	for k := r.visited[at]; k < len(visits); k++ {
+	for k := int(r.visited[b]); k < len(visits); k++ {
+		like.For = r.reader(visits[k].item)
 		for _, a := range visits[k].reads {
-			if seen[a] {
-				continue
+			if !r.set.has(a) {
+				moves = r.load(moves, 0, &like, a)
 			}
-			seen[a], like.For = true, r.reader(visits[k].item)
-			moves = r.load(moves, 0, &like, a)
 		}
-		mark(seen, visits[k].writes, true)
-		if r.dropped[at][k] {
+		r.set.add(visits[k].reads)
+		r.set.add(visits[k].writes)
+		if r.dropped[b][k] {
 			break
 		}
 	}
+	r.set.clear()
 	if len(moves) == 0 {
 		return
 	}
-	r.emit(stepItem{task: -1, move: moves[0], itemSpill: itemSpill{again: r.replica[at]}}, []location{at})
+	r.emit(stepItem{task: -1, move: moves[0], itemSpill: itemSpill{again: r.replica[b]}}, []dag.BufferID{b})
 }
 
 // evictedBefore counts the evictions of a storage after the same writer, from other memories.
@@ -161,16 +141,23 @@ func (r *rewriting) reader(i int32) dag.TaskID {
 
 // emit adds an item that uses storages in the memory. The first item of a residence follows the items that left room,
 // and the last one to take some. The others follow the first.
-func (r *rewriting) emit(item stepItem, here []location) int32 {
+func (r *rewriting) emit(item stepItem, here []dag.BufferID) int32 {
 	id := int32(len(r.out))
-	uses := map[location]int32{}
-	maps.Copy(uses, item.uses)
-	for _, at := range here {
-		uses[at] = r.replica[at]
-		if r.stays(at) {
+	shared := true // with other items
+	for _, b := range here {
+		if n := r.replica[b]; n > 0 {
+			if shared {
+				item.uses, shared = maps.Clone(item.uses), false
+			}
+			if item.uses == nil {
+				item.uses = map[location]int32{}
+			}
+			item.uses[location{b, r.memory}] = n
+		}
+		if r.stays(b) {
 			continue
 		}
-		if users := r.users[at]; len(users) > 0 {
+		if users := r.users[b]; len(users) > 0 {
 			item.after = append(item.after, users[0])
 		} else {
 			item.after = append(item.after, r.freed...)
@@ -178,29 +165,28 @@ func (r *rewriting) emit(item stepItem, here []location) int32 {
 				item.after = append(item.after, r.lastTaken)
 			}
 			r.freed, r.lastTaken = nil, id
-			if r.replica[at] == 0 {
-				r.begun[at] = id
+			if r.replica[b] == 0 {
+				r.begun[b] = id
 			}
 		}
-		r.users[at] = append(r.users[at], id)
+		r.users[b] = append(r.users[b], id)
 	}
-	item.uses = uses
 	r.out = append(r.out, item)
 	return id
 }
 
 // leaveRoom ends the residences of which an item was the last visit.
-func (r *rewriting) leaveRoom(here []location) {
-	for _, at := range here {
-		k := r.visited[at]
-		r.visited[at]++
-		if r.stays(at) || !r.dropped[at][k] {
+func (r *rewriting) leaveRoom(here []dag.BufferID) {
+	for _, b := range here {
+		k := r.visited[b]
+		r.visited[b]++
+		if r.stays(b) || !r.dropped[b][k] {
 			continue
 		}
-		if len(r.users[at]) > 0 {
-			r.freed = append(r.freed, r.users[at]...)
-			r.ended[at], r.users[at] = r.users[at], nil
-			r.replica[at]++
+		if len(r.users[b]) > 0 {
+			r.freed = append(r.freed, r.users[b]...)
+			r.ended[b], r.users[b] = r.users[b], nil
+			r.replica[b]++
 		}
 	}
 }
@@ -209,20 +195,20 @@ func (r *rewriting) leaveRoom(here []location) {
 func (s *spill) writeBacks() map[dag.TaskID][]*Move {
 	writers, onHost := s.writers(), s.onHost()
 	back := map[dag.TaskID][]*Move{}
-	for _, at := range slices.SortedFunc(maps.Keys(s.visits), func(a, b location) int { return cmp.Compare(a.storage, b.storage) }) {
-		if s.stays(at) {
+	for _, b := range s.used {
+		if s.stays(b) {
 			continue
 		}
-		for k, v := range s.visits[at] {
-			if !s.dropped[at][k] {
-				continue
+		s.needed(b, func(k int, atoms []int32) {
+			if !s.dropped[b][k] {
+				return
 			}
-			for _, a := range s.needs[at][k] {
-				if w, ok := lastWriter(writers[a], v.item); ok && s.memoryOf(w) != s.p.HostMemory() && !onHost[written{w, a}] {
+			for _, a := range atoms {
+				if w, ok := lastWriter(writers[a], s.visits[b][k].item); ok && s.memoryOf(w) != s.p.HostMemory() && !onHost[written{w, a}] {
 					s.sendHome(back, w, a)
 				}
 			}
-		}
+		})
 	}
 	return back
 }
@@ -260,13 +246,11 @@ func lastWriter(writers []writing, item int32) (dag.TaskID, bool) {
 	if len(writers) == 0 {
 		return 0, false
 	}
-	last := writers[len(writers)-1].task
-	for _, w := range writers {
-		if w.item <= item {
-			last = w.task
-		}
+	after := sort.Search(len(writers), func(k int) bool { return writers[k].item > item })
+	if after == 0 {
+		after = len(writers)
 	}
-	return last, true
+	return writers[after-1].task, true
 }
 
 // written is an atom that a task wrote.

@@ -30,15 +30,21 @@ import (
 // layout must do so too. A storage of several versions is there all the time, with all of them.
 type spill struct {
 	*traffic
-	items  []stepItem
-	memory platform.MemoryID
-	limit  int64
-	rows   map[location]dag.Range
+	items   []stepItem
+	memory  platform.MemoryID
+	limit   int64
+	touched [][]dag.BufferID // by item: the storages that it uses in the memory
 
-	visits  map[location][]visit
-	needs   map[location][][]int32 // after each visit: atoms whose contents are used again
-	streams map[location]bool      // chosen to come back in every step
-	dropped map[location][]bool    // after each visit
+	used []dag.BufferID // the storages with uses in the memory, the first of the graph first
+	// By storage:
+	visits  [][]visit
+	bytes   []int64   // its size in the memory
+	leaving [][]int32 // atoms that leave for home after the last step
+	needs   [][]int32 // after each visit: how many atoms have contents that are used again
+	streams []bool    // chosen to come back in every step
+	dropped [][]bool  // after each visit
+
+	set atomSet // empty between uses
 }
 
 // visit is the use of a storage in the memory by an item: the atoms read, and written.
@@ -47,30 +53,51 @@ type visit struct {
 	reads, writes []int32
 }
 
-// spillMemory returns the items with the evictions and reloads of a memory. streamed collects the storages that keep
+// spillMemory returns the items with the evictions and reloads of a memory. rows is a result of rowsUsed. streamed collects the storages that keep
 // their contents and come there in every step.
-func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64, streamed map[string]bool) ([]stepItem, error) {
+func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64, rows map[location]dag.Range, streamed map[string]bool) ([]stepItem, error) {
 	if err := t.routesToHost(); err != nil {
 		return nil, err
 	}
-	s := &spill{traffic: t, items: items, memory: m, limit: limit, rows: t.rowsUsed(len(items), func(i int) (dag.TaskID, *Move) { return items[i].task, items[i].move }), visits: map[location][]visit{}, needs: map[location][][]int32{}, streams: map[location]bool{}}
-	for i := range items {
-		s.addVisits(int32(i))
-	}
-	for at := range s.visits {
-		s.needs[at] = s.needed(at)
-	}
+	s := t.newSpill(items, m, limit, rows)
 	if err := s.choose(); err != nil {
 		return nil, err
 	}
-	t.enter = slices.DeleteFunc(t.enter, func(m *Move) bool { return s.streams[location{m.Buffer, m.To}] })
-	t.leave = slices.DeleteFunc(t.leave, func(m *Move) bool { return s.streams[location{m.Buffer, m.From}] })
-	for at := range s.visits { // a storage with nothing to carry shares bytes anyhow
-		if s.streams[at] || s.g.Carried(at.storage) && !s.stays(at) {
-			streamed[s.replicaName(at)] = true
+	t.enter = slices.DeleteFunc(t.enter, func(m *Move) bool { return m.To == s.memory && s.streams[m.Buffer] })
+	t.leave = slices.DeleteFunc(t.leave, func(m *Move) bool { return m.From == s.memory && s.streams[m.Buffer] })
+	for _, b := range s.used { // a storage with nothing to carry shares bytes anyhow
+		if s.streams[b] || s.g.Carried(b) && !s.stays(b) {
+			streamed[s.replicaName(location{b, m})] = true
 		}
 	}
 	return s.rewrite(), nil
+}
+
+// newSpill finds the uses of storages in a memory.
+func (t *traffic) newSpill(items []stepItem, m platform.MemoryID, limit int64, rows map[location]dag.Range) *spill {
+	n := len(t.g.Buffers)
+	s := &spill{traffic: t, items: items, memory: m, limit: limit, touched: make([][]dag.BufferID, len(items)),
+		visits: make([][]visit, n), bytes: make([]int64, n), leaving: make([][]int32, n), needs: make([][]int32, n),
+		streams: make([]bool, n), dropped: make([][]bool, n), set: atomSet{at: make([]int32, t.g.NumAtoms())}}
+	for i := range items {
+		s.addVisits(int32(i))
+	}
+	for _, move := range t.leave {
+		if move.From == m {
+			s.leaving[move.Buffer] = append(s.leaving[move.Buffer], move.Atoms...)
+		}
+	}
+	for b, visits := range s.visits {
+		if len(visits) == 0 {
+			continue
+		}
+		at := location{dag.BufferID(b), m}
+		r, kept := rows[at]
+		s.used, s.bytes[b] = append(s.used, at.storage), s.bytesOf(at, r, kept)
+		s.needs[b], s.dropped[b] = make([]int32, len(visits)), make([]bool, len(visits))
+		s.needed(at.storage, func(k int, atoms []int32) { s.needs[b][k] = int32(len(atoms)) })
+	}
+	return s
 }
 
 // routesToHost refuses a platform without routes between some memory and the host memory, where evicted contents go.
@@ -92,11 +119,9 @@ func (s *spill) addVisits(i int32) {
 	g, item := s.g, &s.items[i]
 	if m := item.move; m != nil {
 		if m.From == s.memory {
-			at := location{m.Buffer, m.From}
-			s.visits[at] = append(s.visits[at], visit{item: i, reads: m.Atoms})
+			s.visit(i, m.Buffer).reads = m.Atoms
 		} else if m.To == s.memory {
-			at := location{m.Buffer, m.To}
-			s.visits[at] = append(s.visits[at], visit{item: i, writes: m.Atoms})
+			s.visit(i, m.Buffer).writes = m.Atoms
 		}
 		return
 	}
@@ -104,12 +129,7 @@ func (s *spill) addVisits(i int32) {
 		return
 	}
 	for k, a := range g.Tasks[item.task].Accesses {
-		at := location{g.Storage(a.Buffer), s.memory}
-		list := s.visits[at]
-		if n := len(list); n == 0 || list[n-1].item != i {
-			list = append(list, visit{item: i})
-		}
-		v := &list[len(list)-1]
+		v := s.visit(i, g.Storage(a.Buffer))
 		atoms := g.Atoms(item.task, k)
 		if a.Mode.Reads() {
 			v.reads = append(v.reads[:len(v.reads):len(v.reads)], atoms...)
@@ -117,58 +137,53 @@ func (s *spill) addVisits(i int32) {
 		if a.Mode.Writes() {
 			v.writes = append(v.writes[:len(v.writes):len(v.writes)], atoms...)
 		}
-		s.visits[at] = list
 	}
+}
+
+// visit is the visit of a storage by an item, the last one so far.
+func (s *spill) visit(i int32, b dag.BufferID) *visit {
+	list := s.visits[b]
+	if n := len(list); n == 0 || list[n-1].item != i {
+		list = append(list, visit{item: i})
+		s.visits[b], s.touched[i] = list, append(s.touched[i], b)
+	}
+	return &list[len(list)-1]
 }
 
 // needed finds, for each gap between the visits of a storage, the one across the end of
-// the step included, the atoms that are read next, before they are written. What leaves
-// for home after the last step counts as read at the end of the step.
-func (s *spill) needed(at location) [][]int32 {
-	visits := s.visits[at]
+// the step included, the atoms that are read next, before they are written, in any order. What leaves
+// for home after the last step counts as read at the end of the step. The last gap comes first.
+func (s *spill) needed(b dag.BufferID, gap func(after int, atoms []int32)) {
+	visits := s.visits[b]
 	n := len(visits)
-	needs := make([][]int32, n)
-	readNext := map[int32]bool{}
 	for j := 2*n - 1; j >= 0; j-- {
 		if j%n == n-1 {
-			for _, m := range s.leave {
-				if m.Buffer == at.storage && m.From == at.memory {
-					mark(readNext, m.Atoms, true)
-				}
-			}
+			s.set.add(s.leaving[b])
 		}
 		if j < n {
-			for a, read := range readNext {
-				if read {
-					needs[j] = append(needs[j], a)
-				}
-			}
-			slices.Sort(needs[j])
+			gap(j, s.set.atoms)
 		}
-		mark(readNext, visits[j%n].writes, false)
-		mark(readNext, visits[j%n].reads, true)
+		s.set.remove(visits[j%n].writes)
+		s.set.add(visits[j%n].reads)
 	}
-	return needs
-}
-
-func mark(set map[int32]bool, atoms []int32, as bool) {
-	for _, a := range atoms {
-		set[a] = as
-	}
+	s.set.clear()
 }
 
 // stays reports whether a storage is in the memory all the time. It is if it is at home here, or if the next step
 // needs its contents and it was not chosen to leave.
-func (s *spill) stays(at location) bool {
-	needs := s.needs[at]
-	return s.homes[at.storage] == s.memory || s.g.Versions(at.storage) > 1 || len(needs[len(needs)-1]) > 0 && !s.streams[at]
+func (s *spill) stays(b dag.BufferID) bool {
+	return s.homes[b] == s.memory || s.g.Versions(b) > 1 || s.kept(b) && !s.streams[b]
 }
 
-// bytes is the size of a storage in the memory.
-func (s *spill) bytes(at location) int64 {
-	buf, bytes := &s.g.Buffers[at.storage], s.g.Buffers[at.storage].Bytes()
-	if r, ok := s.rows[at]; ok {
-		bytes = bytes / int64(buf.Shape[0]) * int64(r.Len())
+// kept reports whether the next step needs contents of a storage.
+func (s *spill) kept(b dag.BufferID) bool { return s.needs[b][len(s.needs[b])-1] > 0 }
+
+// bytesOf is the size of a storage in the memory, with some rows of it kept or all.
+func (s *spill) bytesOf(at location, rows dag.Range, kept bool) int64 {
+	buf := &s.g.Buffers[at.storage]
+	bytes := buf.Bytes()
+	if kept {
+		bytes = bytes / int64(buf.Shape[0]) * int64(rows.Len())
 	}
 	return layout.Align(bytes) * int64(s.versionsIn(at))
 }
@@ -177,86 +192,11 @@ func (s *spill) bytes(at location) int64 {
 // in every step.
 func (s *spill) choose() error {
 	for {
-		known := len(s.streams)
-		if err := s.walk(); err != nil {
+		found, err := s.walk()
+		if err != nil || !found {
 			return err
 		}
-		if len(s.streams) == known {
-			return nil
-		}
 	}
-}
-
-// walk drops storages along one step.
-func (s *spill) walk() error {
-	s.dropped = map[location][]bool{}
-	next := map[location]int{} // visit
-	touched := make([][]location, len(s.items))
-	var live int64
-	resident := map[location]bool{}
-	for at, visits := range s.visits {
-		s.dropped[at] = make([]bool, len(visits))
-		for _, v := range visits {
-			touched[v.item] = append(touched[v.item], at)
-		}
-		if s.stays(at) {
-			resident[at] = true
-			live += s.bytes(at)
-		}
-	}
-	for i, here := range touched {
-		for _, at := range here {
-			if !resident[at] {
-				resident[at] = true
-				live += s.bytes(at)
-			}
-		}
-		for live > s.limit {
-			victim, ok := s.farthest(resident, next, here)
-			if !ok {
-				return s.tooLarge(i, live)
-			}
-			delete(resident, victim)
-			live -= s.bytes(victim)
-			if needs := s.needs[victim]; len(needs[len(needs)-1]) > 0 {
-				s.streams[victim] = true
-			}
-			if k := next[victim]; k > 0 {
-				s.dropped[victim][k-1] = true
-			}
-		}
-		for _, at := range here {
-			k := next[at]
-			next[at]++
-			last := k == len(s.visits[at])-1
-			if !s.stays(at) && (len(s.needs[at][k]) == 0 || last) {
-				s.dropped[at][k] = true
-				delete(resident, at)
-				live -= s.bytes(at)
-			}
-		}
-	}
-	return nil
-}
-
-// farthest is the storage that is used again last; of several the first of the graph.
-func (s *spill) farthest(resident map[location]bool, next map[location]int, here []location) (victim location, ok bool) {
-	farthest := int32(-1)
-	host := s.p.HostMemory()
-	for at := range resident {
-		if s.homes[at.storage] != host || s.g.Versions(at.storage) > 1 || slices.Contains(here, at) {
-			continue
-		}
-		visits := s.visits[at]
-		again := int32(len(s.items)) + visits[0].item
-		if k := next[at]; k < len(visits) {
-			again = visits[k].item
-		}
-		if again > farthest || again == farthest && at.storage < victim.storage {
-			victim, farthest, ok = at, again, true
-		}
-	}
-	return victim, ok
 }
 
 // tooLarge is the error of an item whose operands do not fit by themselves.
