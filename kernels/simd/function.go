@@ -57,9 +57,9 @@ func function(loop *forms[runArgs], l Level, setting uint64, n, size int, operan
 // to an integer. With the bias of the exponent it also adds that. ln 2 is split as in math.Exp, and for float32
 // as in expf of Cephes: its first part is so short that n times it is exact. Beyond most, Φ(-x) is 0.
 //
-// The polynomial for GELU is, in t = scale/(x+scale) and s = 2t-1, that of e^(x²/2)·Φ(-x)/t. For float32 its
-// largest relative error from x = 0 to 15 is the least of degree 9, found by Lawson's iteration: 0.32 units of
-// 2⁻²⁴ with the coefficients rounded.
+// The polynomial for GELU, in s = 2t-1 with t = scale/(x+scale), is e^(x²/2)·Φ(-x)/t. For float32 its largest
+// relative error from x = 0 to 15 is the least of degree 9, found by Lawson's iteration: 0.32 units of 2⁻²⁴
+// with the coefficients rounded.
 var (
 	constants = functionNumbers{-1000, 0x1.8p52, [2]float64{6.93147180369123816490e-01, 1.90821492927058770002e-10}, 1023, 45, 4.75, []float64{
 		8.02692383659546545e-11, 3.10293588197502994e-11, -9.14006904905313963e-10, -1.3400325244933275e-10,

@@ -25,10 +25,10 @@ func cube(x float64) float64 { return math.Sqrt(8/math.Pi) * (x + 0.044715*x*x*x
 
 func logistic(x float64) float64 { return math.Exp(min(x, 0)) / (1 + math.Exp(-math.Abs(x))) }
 
-// sigmoidSlope is that of x·s(v(x)).
+// sigmoidSlope is the slope of x·s(v(x)), in which 1 - s errs by as much as s.
 func sigmoidSlope(x, v, dv float64) sized {
 	s := logistic(v)
-	return sized{s + x*s*(1-s)*dv, s * (1 + math.Abs(x)*dv*(1-s))}
+	return sized{s + x*s*(1-s)*dv, s * (1 + math.Abs(x)*dv)}
 }
 
 var functionTests = []struct {

@@ -14,7 +14,7 @@ type exponential struct {
 }
 
 // Constants in simd.constants and simd.singles, each as often as 64 bytes hold. Polynomials of float32 are
-// shorter: the exponential's begins later, and that of the normal distribution ends earlier.
+// shorter: the exponential's begins later, and the normal distribution's ends earlier.
 const (
 	expFloor = iota
 	expLog2E
