@@ -12,8 +12,9 @@ import (
 
 // Function is a differentiable function that a layer applies to every element, as a line of
 // [Functions]. The operation of its name computes y = f(x), and that with ".dx" behind the name
-// computes dx = dy·f'. Values and slopes are computed in float64 and rounded once. A new function
-// is a line in the table; package nn makes a layer of each.
+// computes dx = dy·f'. The reference computes values and slopes in float64
+// and rounds once, and vectors compute in the elements' type. A new function is a line in the table; package nn
+// makes a layer of each.
 type Function struct {
 	Name, Doc string
 	Value     func(x, setting float64) float64
@@ -49,7 +50,7 @@ func FunctionByName(name string) (*Function, error) {
 }
 
 // vectorDoc is the Doc of variants with vectors. Without vectors nothing is faster than the reference.
-const vectorDoc = "in vectors of float64"
+const vectorDoc = "in vectors"
 
 // functionKernels are the operations of all functions.
 func functionKernels() (all []Kernel) {

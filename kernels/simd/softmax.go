@@ -74,7 +74,7 @@ func SoftmaxRows[T Float](l Level) int {
 func (s *Softmax[T]) run(l Level, block, rest []T, gradient bool) {
 	a := softmaxArgs{
 		block: pointer(block), rest: pointer(rest), classes: s.Classes,
-		batch: bits(s.Batch), one: bits(T(1)), keep: bits(s.Keep), share: bits(s.Share), constants: pointer(constants[0][:]),
+		batch: bits(s.Batch), one: bits(T(1)), keep: bits(s.Keep), share: bits(s.Share), constants: pointer(constants),
 	}
 	if gradient {
 		a.gradient = 1
