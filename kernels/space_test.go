@@ -146,9 +146,19 @@ func cutsOf(space *kernels.Space, s *calls.Spec, rng *rand.Rand) []cut {
 	}
 	var all []cut
 	for d, e := range s.Operands[0].Shape {
-		if space.Cuttable(d) {
-			all = append(all, cut{dim: d, parts: alongBlocks(parts(e), space.Block(d))})
+		if !space.Cuttable(d) {
+			continue
 		}
+		block := space.Block(d)
+		if !space.WholeBlocks(d) {
+			all = append(all, cut{dim: d, parts: alongBlocks(parts(e), block)})
+			continue
+		}
+		c := cut{dim: d}
+		for _, r := range parts(e / block) {
+			c.parts = append(c.parts, dag.Range{Lo: r.Lo * block, Hi: r.Hi * block})
+		}
+		all = append(all, c)
 	}
 	for _, l := range space.Reduced() {
 		all = append(all, cut{loop: l.Name, parts: parts(l.Extent)})
