@@ -65,13 +65,14 @@ func TestForeignLayer(t *testing.T) {
 	}
 }
 
-// runAsReadme types the commands of README for a module of its own in an empty folder, without a network, and returns what they print.
+// runAsReadme types the commands of README for a module of its own in an empty folder, and returns what they print. A workspace reads the go.mod
+// of all modules, also of those that only GPUs need, which go may have to fetch.
 func runAsReadme(t *testing.T) []byte {
 	t.Helper()
 	readme, root := string(must.Get(os.ReadFile("../README.md"))(t)), must.Get(filepath.Abs(".."))(t)
 	commands := regexp.MustCompile(`(?m)^    go mod init .*\n(?:    .*\n)+`).FindString(readme)
 	cmd := exec.Command("sh", "-ec", strings.ReplaceAll(commands, "/path/to/dahl", root))
-	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=")
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "GOFLAGS=", "GOWORK=")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("the commands of README\n%s: %v\n%s", commands, err, out)
