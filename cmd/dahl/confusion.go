@@ -4,21 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
+	"dahl/cmd/dahl/record"
 	"dahl/naming"
-	"dahl/nn"
 	"dahl/train"
 )
-
-// confusion counts how often each class was predicted for each label. Of many classes few pairs ever occur.
-type confusion struct {
-	classes int
-	times   map[pairOfClasses]int
-}
-
-type pairOfClasses struct{ label, predicted int }
 
 const (
 	// mostClassesPrinted bounds a table that can be read.
@@ -27,45 +20,16 @@ const (
 	mostMistakes = 10
 )
 
-func newConfusion(m *nn.Model, said []train.Prediction) confusion {
-	c := confusion{m.Classes(), map[pairOfClasses]int{}}
-	for _, p := range said {
-		if p.Label >= 0 {
-			c.times[pairOfClasses{int(p.Label), int(p.Predicted)}]++
-		}
-	}
-	return c
-}
-
-// row is how often each class was predicted for a label.
-func (c confusion) row(label int) []int {
-	row := make([]int, c.classes)
-	for predicted := range row {
-		row[predicted] = c.times[pairOfClasses{label, predicted}]
-	}
-	return row
-}
-
-func (c confusion) correct() (n int) {
-	for p, times := range c.times {
-		if p.label == p.predicted {
-			n += times
-		}
-	}
-	return n
-}
-
-// print writes the table, or the most frequent mistakes of many classes.
-func (c confusion) print(out io.Writer) {
-	if c.classes > mostClassesPrinted {
-		c.printMistakes(out)
+// printConfusion writes how often each class was predicted for each label, or the most frequent mistakes of many classes.
+func printConfusion(out io.Writer, classes int, said []train.Prediction) {
+	if classes > mostClassesPrinted {
+		printMistakes(out, said)
 		return
 	}
-	wide := 1
-	for _, times := range c.times {
-		wide = max(wide, len(fmt.Sprint(times)))
+	counts, wide := record.Counted(classes, said), len(fmt.Sprint(classes-1))
+	for _, row := range counts {
+		wide = max(wide, len(fmt.Sprint(slices.Max(row))))
 	}
-	wide = max(wide, len(fmt.Sprint(c.classes-1)))
 	line := func(head string, cells []int) {
 		fmt.Fprint(out, head)
 		for _, n := range cells {
@@ -73,31 +37,33 @@ func (c confusion) print(out io.Writer) {
 		}
 		fmt.Fprintln(out)
 	}
-	classes := make([]int, c.classes)
-	for i := range classes {
-		classes[i] = i
+	numbers := make([]int, classes)
+	for i := range numbers {
+		numbers[i] = i
 	}
-	line("predicted   ", classes)
-	for label := range c.classes {
+	line("predicted   ", numbers)
+	for label, row := range counts {
 		head := strings.Repeat(" ", 6)
 		if label == 0 {
 			head = "label "
 		}
-		line(fmt.Sprintf("%s%5d ", head, label), c.row(label))
+		line(fmt.Sprintf("%s%5d ", head, label), row)
 	}
 }
 
-func (c confusion) printMistakes(out io.Writer) {
-	var all []pairOfClasses
-	for p := range c.times {
-		if p.label != p.predicted {
-			all = append(all, p)
+// printMistakes names the most frequent mistakes. Of many classes few pairs ever occur.
+func printMistakes(out io.Writer, said []train.Prediction) {
+	type mistake struct{ label, predicted int32 }
+	times := map[mistake]int{}
+	for _, p := range said {
+		if p.Label >= 0 && p.Label != p.Predicted {
+			times[mistake{p.Label, p.Predicted}]++
 		}
 	}
-	slices.SortFunc(all, func(a, b pairOfClasses) int {
-		return cmp.Or(cmp.Compare(c.times[b], c.times[a]), cmp.Compare(a.label, b.label), cmp.Compare(a.predicted, b.predicted))
+	all := slices.SortedFunc(maps.Keys(times), func(a, b mistake) int {
+		return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(a.label, b.label), cmp.Compare(a.predicted, b.predicted))
 	})
-	for _, p := range all[:min(len(all), mostMistakes)] {
-		fmt.Fprintf(out, "mistaken  label %d for %d: %s\n", p.label, p.predicted, naming.Count(c.times[p], "time"))
+	for _, m := range all[:min(len(all), mostMistakes)] {
+		fmt.Fprintf(out, "mistaken  label %d for %d: %s\n", m.label, m.predicted, naming.Count(times[m], "time"))
 	}
 }

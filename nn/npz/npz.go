@@ -127,6 +127,11 @@ var ErrSkip = errors.New("the array is not wanted")
 // in the order of the file. Types are f4, f8, i4, i8 and u1. An array whose name, type or shape
 // check refuses is not decoded. Nil means that all are wanted.
 func Read(path string, check func(a *Array) error) ([]Array, error) {
+	return ReadAs(path, check, Decode)
+}
+
+// ReadAs reads a file of arrays in another format, which decode reads.
+func ReadAs(path string, check func(a *Array) error, decode func(r io.ReaderAt, size int64, check func(a *Array) error) ([]Array, error)) ([]Array, error) {
 	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
@@ -136,7 +141,7 @@ func Read(path string, check func(a *Array) error) ([]Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	arrays, err := Decode(f, info.Size(), check)
+	arrays, err := decode(f, info.Size(), check)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -1,13 +1,11 @@
 package weights
 
 import (
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
 
 	"dahl/nn/npz"
-	"dahl/rundir/durable"
 )
 
 // Format is a format of files of weights.
@@ -47,18 +45,5 @@ func FormatOf(path string) Format {
 
 // Read reads the arrays of a file, as [Format].Decode does.
 func Read(path string, check func(*npz.Array) error) ([]npz.Array, error) {
-	f, err := durable.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	arrays, err := FormatOf(path).Decode(f, info.Size(), check)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return arrays, nil
+	return npz.ReadAs(path, check, FormatOf(path).Decode)
 }
