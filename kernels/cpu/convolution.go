@@ -47,7 +47,8 @@ func (c *convNHWC[T]) addTo() {
 
 // Conv2dNHWCWorkspace is the bytes for the filters of pixels that share vectors, or of a panel.
 func Conv2dNHWCWorkspace(s *calls.Spec) int64 {
-	return convWorkspaceOf(s.Type.SizeBytes(), s.Operands[0].Shape[2], s.Operands[2].Shape, columnStride(s))
+	w := s.Operands[2].Shape
+	return max(convWorkspaceOf(s.Type.SizeBytes(), s.Operands[0].Shape[2], w, columnStride(s)), repeatWorkspace(s, 1, w[3]))
 }
 
 func convWorkspaceOf(elementBytes int64, pixels int, w []int, stride int) int64 {
@@ -210,7 +211,7 @@ func (c *convNHWC[T]) all(l simd.Level, work []byte) {
 
 // asItIs computes the whole map from the data as they lie in memory.
 func (c *convNHWC[T]) asItIs(l simd.Level, work []byte) {
-	if c.inPanels(l, work) {
+	if c.inPanels(l, work) || c.repeating(l, work) {
 		return
 	}
 	parts := c.split(l, work)

@@ -1,10 +1,82 @@
 package cpu
 
-import "dahl/kernels/simd"
+import (
+	"dahl/kernels/calls"
+	"dahl/kernels/simd"
+)
 
 // Where each group has one channel and one filter, a tap of the window is one number per channel. So
 // the product of a tap is one of pixels with the same channels, which lie side by side in all operands,
-// and nothing is summed over channels.
+// and nothing is summed over channels. Where a group has one channel and several filters, a copy of the channel for
+// each of them makes it so.
+
+// repeats is how many filters read each channel of x. It is 1 if a group has several channels.
+func repeats(groups, channels, filters int) int {
+	if groups == channels && groups > 1 {
+		return filters / groups
+	}
+	return 1
+}
+
+// repeatWorkspace is the bytes of a sample of x with a copy of each channel for each of its filters.
+func repeatWorkspace(s *calls.Spec, x, filters int) int64 {
+	e := s.Operands[x].Shape
+	if repeats(int(calls.Sliding.Value(s, "groups")), e[3], filters) < 2 {
+		return 0
+	}
+	return int64(e[1]*e[2]*filters) * s.Type.SizeBytes()
+}
+
+// repeated is sample n of x with some copies of each channel, in the workspace.
+func repeated[T calls.Float](x *calls.Map4[T], n, copies int, work []byte) calls.Map4[T] {
+	extent := [4]int{1, x.Extent[1], x.Extent[2], x.Extent[3] * copies}
+	to, _ := calls.Scratch[T](work, extent[1]*extent[2]*extent[3])
+	m := calls.Packed4(to, extent)
+	for h := range extent[1] {
+		for w := range extent[2] {
+			pixel := m.Elems[m.At(0, h, w, 0):][:extent[3]]
+			from := x.Elems[x.At(n, h, w, 0):][:x.Extent[3]]
+			for i := range copies {
+				for c, v := range from {
+					pixel[c*copies+i] = v
+				}
+			}
+		}
+	}
+	return m
+}
+
+// repeating computes a convolution with several filters per channel of the source, and reports whether it is one. The gradient of an input, with
+// turned filters, is none.
+func (c *convNHWC[T]) repeating(l simd.Level, work []byte) bool {
+	copies := repeats(c.groups, c.src.Extent[3], c.dst.Extent[3])
+	if copies < 2 || c.grouped != 3 || c.w.Stride[3] != 1 {
+		return false
+	}
+	for n := range c.dst.Extent[0] {
+		part := c.samples(n, 1)
+		part.src, part.groups = repeated(&c.src, n, copies, work), c.dst.Extent[3]
+		part.run(l, 0, c.rows.Pixels)
+	}
+	return true
+}
+
+// repeating is the same for the gradient.
+func (c *convDwNHWC[T]) repeating(l simd.Level, work []byte) bool {
+	copies := repeats(c.groups, c.x.Extent[3], c.dy.Extent[3])
+	if copies < 2 {
+		return false
+	}
+	if !c.add {
+		c.dw.Clear()
+	}
+	for n := range c.dy.Extent[0] {
+		part := [1]convDwNHWC[T]{*c}
+		part[0].dy, part[0].x, part[0].groups = c.dy.Samples(n, 1), repeated(&c.x, n, copies, work), c.dy.Extent[3]
+		part[0].chunks(l, part[:])
+	}
+	return true
+}
 
 // depthwise reports whether the convolution is depthwise, with filters side by side.
 func (c *convNHWC[T]) depthwise() bool {

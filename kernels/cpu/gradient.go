@@ -50,6 +50,9 @@ func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
 // asItIs adds the gradient for the data as they lie in memory. Of many filters some are computed at a time, in the
 // workspace: a panel, as in other convolutions.
 func (c *convDwNHWC[T]) asItIs(l simd.Level, work []byte) {
+	if c.repeating(l, work) {
+		return
+	}
 	filters, width := c.dw.Extent[3], panels(&c.dw, c.groups, c.dy.Extent[0]*c.rows.Pixels*c.columns.Pixels)
 	if width == filters {
 		if !c.add {

@@ -78,7 +78,7 @@ func ConvolutionDwWorkspace(with calls.Attributes) func(*calls.Spec) int64 {
 		if with.Has(calls.Pool) {
 			sums = poolWorkspaceOf(s, 1, w)
 		} else {
-			sums = convWorkspaceOf(s.Type.SizeBytes(), dy[2], w, columnStride(s))
+			sums = max(convWorkspaceOf(s.Type.SizeBytes(), dy[2], w, columnStride(s)), repeatWorkspace(s, 2, w[3]))
 		}
 		return gradientWorkspace(s, with, sums)
 	}
