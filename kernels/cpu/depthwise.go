@@ -109,8 +109,8 @@ func (c *convDwNHWC[T]) depthwise() bool {
 	return c.groups > 1 && c.groups == c.x.Extent[3] && c.groups == c.dy.Extent[3]
 }
 
-// depthwisePart is part of the gradient of a depthwise convolution. It has the form of such a convolution, whose pixels are taps, and whose
-// taps are pixels.
+// depthwisePart is part of the gradient of a depthwise convolution. It has the form of such a convolution, with taps for pixels and pixels for
+// taps.
 func (c *convDwNHWC[T]) depthwisePart(l simd.Level, u, end, v, after int, taps [4]int) {
 	row := c.rows.From + u*c.rows.Stride + taps[0]*c.rows.Dilation
 	column := c.columns.From + v*c.columns.Stride + taps[2]*c.columns.Dilation
