@@ -65,7 +65,7 @@ func (m *modelled) estimate(choice space.Choice, aim problem.Aim) (float64, bool
 		if err != nil {
 			return 0, false
 		}
-		return s.estimated(aim)
+		return s.estimated(aim, m.choices.Options.Evaluate)
 	}
 	l := *m.choices.Lowering
 	if choice.Tiles != (tiling.Tiling{}) {

@@ -91,8 +91,8 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 	}
 	if tiles[0] != (tiling.Tiling{}) {
 		s.Layers = plan.LayersByWork(w.Program.Graphs[0])
-		if !w.Options.Evaluate { // which has no micro-batches, nor strategies for trainings
-			s.Layers, s.Strategies, s.Named = append(s.Layers, ""), c.strategies(p), c.named(p)
+		if s.Strategies, s.Named = c.strategies(p), c.named(p); !w.Options.Evaluate { // which has no micro-batches
+			s.Layers = append(s.Layers, "")
 		}
 		for _, near := range []tiling.Neighbourhood{(*tiling.Network).Neighbours, (*tiling.Network).Further, (*tiling.Network).Mixed} {
 			s.Neighbourhoods = append(s.Neighbourhoods, c.neighbourhood(near, model))

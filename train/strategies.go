@@ -25,6 +25,9 @@ const (
 // mostNamed is how many strategies by name a search plans for at most on a machine of four accelerators, and as many more for each doubling of these.
 const mostNamed = 25
 
+// onePart is the number of micro-batches of an inference, whose steps follow each other through the stages.
+var onePart = []int{1}
+
 // named lists strategies as --policy takes them, on all devices, in groups: over all devices that are no processors first, and then over powers of two of them,
 // each with two micro-batches for a device, one and four. Processors load samples and take metrics. A machine of processors alone has their cores as the devices.
 func (c *choices) named(p *platform.Platform) (groups [][]space.Choice) {
@@ -44,12 +47,16 @@ func (c *choices) named(p *platform.Platform) (groups [][]space.Choice) {
 			add("%s:%d", shared, n)
 		}
 		eachGrid(n, func(replicas, each int) { add("data-parallel:%d+tensor-parallel:%d", replicas, each) })
-		for _, batches := range []int{2 * n, n, 4 * n} {
+		numbers := []int{2 * n, n, 4 * n}
+		if c.Options.Evaluate {
+			numbers = onePart
+		}
+		for i, batches := range numbers {
 			if batches <= c.Options.Batch {
 				add("1f1b:%dx%d", n, batches)
 				add("gpipe:%dx%d", n, batches)
 				add("interleaved:%dx2x%d", n, batches)
-				if batches == 2*n {
+				if i == 0 {
 					addShared(n, batches, add)
 				}
 			}
@@ -115,7 +122,7 @@ func (c *choices) strategies(p *platform.Platform) (all []space.Choice) {
 			}
 			eachGrid(n, func(replicas, each int) { add("data-parallel:%d+tensor-parallel:%d", replicas, each) })
 		}
-		for batches := 2; batches <= min(c.Options.Batch, mostBatches*n); batches *= 2 {
+		for _, batches := range c.powers(mostBatches * n) {
 			add("1f1b:%dx%d", n, batches)
 			for each := 2; each <= mostEach; each++ {
 				add("interleaved:%dx%dx%d", n, each, batches)
@@ -124,6 +131,17 @@ func (c *choices) strategies(p *platform.Platform) (all []space.Choice) {
 				addShared(n, batches, add)
 			}
 		}
+	}
+	return all
+}
+
+// powers lists the numbers of micro-batches up to one.
+func (c *choices) powers(most int) (all []int) {
+	if c.Options.Evaluate {
+		return onePart
+	}
+	for batches := 2; batches <= min(c.Options.Batch, most); batches *= 2 {
+		all = append(all, batches)
 	}
 	return all
 }
@@ -186,7 +204,7 @@ func (m *modelled) nearStrategies(choice space.Choice) (all []space.Choice, err 
 		all = append(all, space.Choice{Devices: choice.Devices, Strategy: near.String()})
 	}
 	for _, batches := range []int{s.MicroBatches - s.Stages, s.MicroBatches - 1, s.MicroBatches + 1, s.MicroBatches + s.Stages} {
-		if batches > 1 && batches <= m.choices.Options.Batch {
+		if !m.choices.Options.Evaluate && batches > 1 && batches <= m.choices.Options.Batch {
 			near := s.Split
 			near.MicroBatches = batches
 			add(near)
@@ -215,7 +233,7 @@ func (m *modelled) nearStrategies(choice space.Choice) (all []space.Choice, err 
 // estimated estimates a step with the stages of a strategy by the times of layers from the model, for comparisons of strategies. In a pipeline
 // one micro-batch passes all stages, and the others follow at the pace of the slowest stage, or of the link that is busy for the longest time. A micro-batch waits
 // for each transfer on its way forward and backward. Several units of a device count as one, since tasks of a micro-batch are few.
-func (s *staged) estimated(aim problem.Aim) (float64, bool) {
+func (s *staged) estimated(aim problem.Aim, inference bool) (float64, bool) {
 	from, stages := s.firsts(), s.lowering.Stages
 	batches, each := float64(max(1, s.MicroBatches)), float64(max(1, s.Each))
 	e, slowest, once, gradients := layerwise.Estimate{}, 0.0, 0.0, 0.0
@@ -256,7 +274,9 @@ func (s *staged) estimated(aim problem.Aim) (float64, bool) {
 	for _, seconds := range moved {
 		slowest = max(slowest, seconds/each)
 	}
-	e.Seconds = once + (batches*each-1)*slowest + gradients
+	if e.Seconds = once + (batches*each-1)*slowest + gradients; inference {
+		e.Seconds = slowest // the next step follows at once
+	}
 	e.Joules += s.idle * e.Seconds
 	return e.Value(aim), !math.IsInf(e.Seconds, 1)
 }
