@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -237,7 +238,8 @@ func (s *staged) estimated(aim problem.Aim, inference bool) (float64, bool) {
 	from, stages := s.firsts(), s.lowering.Stages
 	batches, each := float64(max(1, s.MicroBatches)), float64(max(1, s.Each))
 	e, slowest, once, gradients := layerwise.Estimate{}, 0.0, 0.0, 0.0
-	moved := map[platform.LinkID]float64{} // seconds of results of a micro-batch
+	moved := map[platform.LinkID]float64{}  // seconds of results of a micro-batch
+	busy := map[platform.DeviceID]float64{} // seconds of all stages of a device
 	before := platform.DeviceID(-1)
 	for i := range stages {
 		to := len(s.layers)
@@ -256,9 +258,13 @@ func (s *staged) estimated(aim problem.Aim, inference bool) (float64, bool) {
 		messages, exchanged := s.network.Exchanges(&s.lowering, i, max(1, s.MicroBatches))
 		meet := float64(s.meeting(at))
 		takes, gradients = takes+meet*messages, max(gradients, meet*exchanged)
+		p := s.network.Platform
+		if i > 0 && before == device && len(at) > 1 && stages[i].Along != stages[i-1].Along { // parts of samples become parts of outputs
+			takes += p.RouteTime(p.Devices[at[0]].Memory, p.Devices[at[1]].Memory, int64(s.layers[from[i]].Exchanged/batches)).Seconds()
+		}
 		slowest, once = max(slowest, takes), once+takes/each
+		busy[device] += takes
 		if before >= 0 && before != device {
-			p := s.network.Platform
 			there, back := p.Devices[before].Memory, p.Devices[device].Memory
 			way := p.RouteTime(there, back, int64(s.layers[from[i]].Exchanged/batches)).Seconds()
 			once += way
@@ -275,7 +281,7 @@ func (s *staged) estimated(aim problem.Aim, inference bool) (float64, bool) {
 		slowest = max(slowest, seconds/each)
 	}
 	if e.Seconds = once + (batches*each-1)*slowest + gradients; inference {
-		e.Seconds = slowest // the next step follows at once
+		e.Seconds = max(slowest, slices.Max(slices.Collect(maps.Values(busy)))) // the next step follows at once
 	}
 	e.Joules += s.idle * e.Seconds
 	return e.Value(aim), !math.IsInf(e.Seconds, 1)

@@ -65,6 +65,20 @@ func TestInference(t *testing.T) {
 	wantRefused(t, "simulate --inference --graph g.json --platform laptop", "--inference and --graph exclude each other")
 }
 
+// TestInferenceOnSeveralGPUs: what dahl chooses for an inference takes no longer than one GPU, and than published strategies over all of them.
+func TestInferenceOnSeveralGPUs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const of = "simulate --inference --platform nvlink --model vgg11 --batch 64 --devices "
+	mustRun(t, strings.Fields(of+"gpu --out chosen")...)
+	chosen := summaryOf(t, "chosen").StepS
+	for _, other := range []string{"gpu0 --policy heft", "gpu --policy heft", "gpu --policy data-parallel:4", "gpu --policy owt:4", "gpu --policy 1f1b:4x1"} {
+		mustRun(t, strings.Fields(of+other+" --out other")...)
+		if s := summaryOf(t, "other").StepS; chosen > s*1.0001 {
+			t.Errorf("a step takes %g s, and %g by %s", chosen, s, other)
+		}
+	}
+}
+
 // TestSaveONNX: a network that execute or evaluate has written predicts the same to the bit, with a convolution that a batch normalisation
 // follows, and keeps the names of its parameters. What has no operator is refused before anything is written.
 func TestSaveONNX(t *testing.T) {
