@@ -243,7 +243,7 @@ func (w *workers) lower(opt LowerOptions, lowering dag.Lowering) (*stepWork, err
 // tile is a tile of an operation with its work.
 func (o *noted) tile(sides []side, ranges []dag.Range) (dag.Task, error) {
 	task := o.part(sides, ranges)
-	task.Type = o.l.opt.Type
+	task.Type = o.l.arithmetic(task.Accesses)
 	if err := o.l.m.kernels.Complete(&task, o.l.b.BufferAt); err != nil {
 		return task, err
 	}

@@ -1,0 +1,37 @@
+package kernels
+
+import (
+	"dahl/dag"
+	"dahl/kernels/calls"
+)
+
+// A call in bfloat16 computes in float32. Its variants are those of float32: operands in bfloat16 are copied to the workspace as float32 before, and results
+// are rounded to the nearest bfloat16 behind. Operands that are float32 in such a call stay where they are. So every operation, also one of another
+// module, has bfloat16 by its code for float32, and takes longer than in float32 on a processor, which has no such units that dahl uses.
+
+// widened is a variant that also takes calls in bfloat16.
+func widened(v calls.Variant) calls.Variant {
+	plain := v
+	v.WorkspaceBytes = func(s *calls.Spec) (bytes int64) {
+		if s.Type == dag.BFloat16 {
+			bytes = calls.WideningBytes(s)
+			s = calls.Widened(s)
+		}
+		if plain.WorkspaceBytes != nil {
+			bytes += plain.WorkspaceBytes(s)
+		}
+		return bytes
+	}
+	if plain.Takes != nil {
+		v.Takes = func(s *calls.Spec) error { return plain.Takes(calls.Widened(s)) }
+	}
+	if run := plain.Run32; run != nil {
+		v.Run16 = func(c *calls.Call) {
+			work := c.Work
+			c.Widen()
+			run(c)
+			c.Narrow(work)
+		}
+	}
+	return v
+}
