@@ -3,6 +3,8 @@ package kernels
 import (
 	"dahl/dag"
 	"dahl/kernels/calls"
+	"dahl/kernels/gpu"
+	"dahl/kernels/offload"
 )
 
 // A call in bfloat16 computes in float32. Its variants are those of float32: operands in bfloat16 are copied to the workspace as float32 before, and results
@@ -31,6 +33,14 @@ func widened(v calls.Variant) calls.Variant {
 			c.Widen()
 			run(c)
 			c.Narrow(work)
+		}
+	}
+	if launches := plain.Launches; launches != nil && plain.Library == "" {
+		v.Launches = func(c *calls.DeviceCall) []offload.Launch {
+			if c.Type == dag.BFloat16 {
+				return gpu.InFloat32(c, launches)
+			}
+			return launches(c)
 		}
 	}
 	return v

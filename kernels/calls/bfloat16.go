@@ -28,8 +28,10 @@ func WideningBytes(s *Spec) (bytes int64) {
 	return bytes
 }
 
-// wideBytes is the room of a copy, whole cache lines.
-func wideBytes(elements int) int64 { return (4*int64(elements) + 63) &^ 63 }
+// wideBytes is the room of a copy.
+func wideBytes(elements int) int64 {
+	return (4*int64(elements) + WorkAlignment - 1) &^ (WorkAlignment - 1)
+}
 
 // Widen puts float32 copies of the operands in bfloat16 in their place, at the beginning of the workspace. The rest of the workspace is the call's.
 func (c *Call) Widen() {
@@ -76,6 +78,21 @@ func (c *Call) Narrow(work []byte) {
 	}
 	copy(c.Args, c.narrow)
 	c.Work = work
+}
+
+// Widened is the call with room in its workspace in the place of operands in bfloat16. The rest of the workspace is the call's.
+func (c *DeviceCall) Widened() *DeviceCall {
+	wide := *c
+	wide.Type, wide.Args = dag.Float32, slices.Clone(c.Args)
+	for i := range wide.Args {
+		a := &wide.Args[i]
+		if a.Type != dag.BFloat16 {
+			continue
+		}
+		*a = BindDevice(wide.Work, &dag.Buffer{Type: dag.Float32, Shape: a.Shape}, nil, a.Mode)
+		wide.Work += uint64(a.PackedBytes())
+	}
+	return &wide
 }
 
 // FromBFloat16 is the number of a bfloat16: the upper half of a float32.

@@ -27,7 +27,7 @@ func (v *Variant) TakesAll() bool { return v.Takes == nil && v.Types == nil }
 // For reports whether the variant computes in an arithmetic type.
 func (v *Variant) For(t dag.DType) bool {
 	if t == dag.BFloat16 {
-		return v.Run16 != nil
+		return v.Library == "" && v.For(dag.Float32)
 	}
 	return v.Types == nil || slices.Contains(v.Types, t)
 }
