@@ -19,6 +19,11 @@
 // updates the parameters. Whether a task reads, writes or changes an operand is in the statement of the operation.
 // conformance/testdata/module/layer has normalisations and an embedding that are written so.
 //
+// # Element types
+//
+// All numbers of a network are float32 or float64, or its activations are bfloat16 ([Types]): half the bytes to keep and to move. The rest of such
+// a network is float32, and so is the arithmetic of every task ([dag.DType.Arithmetic]). A kernel of package kernels takes operands of both types.
+//
 // # Partition
 //
 // A partition consists of regions only. [dag.LayerLowering] says how much of each dimension a task of a layer has:
