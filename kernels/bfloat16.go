@@ -7,9 +7,9 @@ import (
 	"dahl/kernels/offload"
 )
 
-// A call in bfloat16 computes in float32. Its variants are those of float32: operands in bfloat16 are copied to the workspace as float32 before, and results
-// are rounded to the nearest bfloat16 behind. Operands that are float32 in such a call stay where they are. So every operation, also one of another
-// module, has bfloat16 by its code for float32, and takes longer than in float32 on a processor, which has no such units that dahl uses.
+// A call in bfloat16 computes in float32, by the variants of float32. Operands in bfloat16 are copied to the workspace as float32 before, and results
+// are rounded to the nearest bfloat16 behind. Operands of such a call that are float32 stay where they are. So every operation has bfloat16 by its code for
+// float32, also an operation of another module. A call takes longer than in float32: dahl has no code for units that multiply bfloat16.
 
 // widened is a variant that also takes calls in bfloat16.
 func widened(v calls.Variant) calls.Variant {

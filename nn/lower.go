@@ -408,7 +408,7 @@ func (l *lowerer) completed(t dag.Task) dag.Task {
 	return t
 }
 
-// arithmetic is the type of a task. In a network of bfloat16 it is that of its activations where it touches one, and else that of the parameters.
+// arithmetic is the type of a task. A task of a network of bfloat16 is float32 where it touches no activation.
 func (l *lowerer) arithmetic(accesses []dag.Access) dag.DType {
 	touches := func(a dag.Access) bool { return l.b.BufferAt(a.Buffer).Type == l.opt.Type }
 	if l.opt.Type != dag.BFloat16 || slices.ContainsFunc(accesses, touches) {
