@@ -230,6 +230,9 @@ func (s *Split) Lowering(n *Network) (l dag.Lowering, err error) {
 		return l, err
 	}
 	l.Stash = s.Stash
+	if err := s.shareBySpeed(n, &l, seats); err != nil {
+		return l, err
+	}
 	if s.Pairs && s.Devices > 1 {
 		s.pair(n, &l)
 	}
