@@ -7,7 +7,8 @@
 //	                                  └→ mean, count → fetch (sinks: nothing waits for them)
 //
 // [NewProgram] puts the graphs of a training run together: the step, the short last batch of an
-// epoch, evaluation on a test set and its short last batch.
+// epoch, evaluation on a test set and its short last batch. A program without training is an inference, where a graph before all
+// steps does what parameters alone decide.
 //
 // # Layers
 //

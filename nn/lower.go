@@ -57,6 +57,10 @@ type LowerOptions struct {
 	// Outputs hands over the outputs of the last layer with the loss of an evaluation.
 	Outputs bool
 
+	// Prepared leaves out of an evaluation what parameters alone decide, such as weights in another layout. Another graph
+	// has it, which runs once before all steps: see [NewProgram].
+	Prepared bool
+
 	// Unfused lowers each layer by itself, as a pattern with a cut along what it sums over leaves it.
 	Unfused bool
 
@@ -75,10 +79,12 @@ type lowerer struct {
 	opt    LowerOptions
 	groups []group
 	graph  *dag.Graph // that the passes so far have made
+	once   *dag.Graph // what is left out of a prepared step; nil means nothing
 
 	stageOfLayer map[string]int                  // by name, as far as it has been asked for
 	ofDevices    map[dag.BufferID][]dag.BufferID // of a buffer that each device has for itself: the buffers of all devices
 	filled       map[dag.BufferID]bool           // those that some task writes
+	varies       map[dag.BufferID]bool           // storages of a prepared step whose contents samples decide
 
 	b     *dag.Builder
 	index dag.BufferID // step.index
@@ -99,20 +105,26 @@ type lowerer struct {
 // Lower turns one step of the model into a graph. It fails on senseless options and on lowerings
 // that name a layer the model does not have.
 func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
+	step, _, err := m.lower(opt)
+	return step, err
+}
+
+// lower returns also what a prepared step leaves out.
+func (m *Model) lower(opt LowerOptions) (step, once *dag.Graph, err error) {
 	if err := opt.complete(m); err != nil {
-		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
+		return nil, nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
 	l := &lowerer{m: m, opt: opt, hyper: none, stageOfLayer: map[string]int{},
-		ofDevices: map[dag.BufferID][]dag.BufferID{}, filled: map[dag.BufferID]bool{}}
+		ofDevices: map[dag.BufferID][]dag.BufferID{}, filled: map[dag.BufferID]bool{}, varies: map[dag.BufferID]bool{}}
 	for _, p := range passes {
 		if err := p.run(l); err != nil {
-			return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
+			return nil, nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 		}
 		if opt.After != nil {
 			opt.After(p.name, l.state())
 		}
 	}
-	return l.graph, nil
+	return l.graph, l.once, nil
 }
 
 // addMicroBatch adds the tasks of a micro-batch, and the updates behind the last one.
@@ -393,6 +405,7 @@ func (l *lowerer) rangesOf(n *Node, sides []side, pass dag.Pass, part func(dag.R
 
 // add adds a task, and returns it with its shape and its work.
 func (l *lowerer) add(t dag.Task) dag.Task {
+	l.vary(&t)
 	if t = l.completed(t); !l.opt.dry && l.b.Err() == nil {
 		l.b.Task(t)
 	}

@@ -158,6 +158,8 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		return t
 	}
 	if l.note(n, sides, cuts, part); l.opt.dry {
+		whole := part(sides, wholeOf(sides))
+		l.vary(&whole)
 		return sides
 	}
 	var before dag.Task

@@ -450,7 +450,11 @@ func (t *Trainer) account(epoch int, p plan.Piece, s *schedule.Schedule, count *
 		t.recorded[p.Graph] += p.Steps
 	}
 	count.Counted = count.Counted.Plus(t.Measured.Add(a, g, p))
-	for k, r := range t.feed.results[:p.Steps] {
+	results := t.feed.results[:p.Steps]
+	if batch == 0 { // the graph has no samples, and reports nothing
+		results = nil
+	}
+	for k, r := range results {
 		count.add(r, batch)
 		step := t.feed.stepsDone
 		if nn.IsTraining(g) {
