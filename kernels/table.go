@@ -126,7 +126,7 @@ var table = stated(slices.Concat([]Kernel{
 	rotaryTable, rotary, attention, attentionDq, attentionDkv,
 	layerNorm, layerNormDx, layerNormDw,
 	dropoutKeys, dropout,
-	embedding, embeddingDw, positions, positionsDw,
+	embedding, embeddingDw, positions, positionsDw, marks,
 	softmaxXent, softmaxXentEval,
 	mse, mseEval,
 	mean, count, counted, add, sum, multiplied, copied,
