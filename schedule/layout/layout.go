@@ -72,6 +72,7 @@ type Graph struct {
 	TaskName         func(t dag.TaskID) string
 
 	Order        [][]dag.TaskID      // lists of a plan; nil if the graph alone orders its tasks
+	Apart        bool                // no two storages share bytes
 	Memory       []platform.MemoryID // by buffer
 	Keeps        []bool              // by buffer: its contents are needed outside the graph; nil means none
 	ScratchBytes []int64             // by memory; nil means none

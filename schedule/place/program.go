@@ -193,7 +193,7 @@ func (c *compiler) compile() (*Program, error) {
 		}
 		if unlike == nil && c.layOutLater(placed) {
 			placed.Layouts = sync.OnceValue(func() [][]*layout.Layout {
-				layouts, _, err := placed.layOut()
+				layouts, _, err := placed.layOut(true)
 				if err != nil {
 					panic("place: buffers that have room cannot be laid out: " + err.Error())
 				}
@@ -201,7 +201,7 @@ func (c *compiler) compile() (*Program, error) {
 			})
 			return placed, nil
 		}
-		layouts, excess, err := placed.layOut()
+		layouts, excess, err := placed.layOut(false)
 		if excess == nil {
 			for i := range layouts {
 				placed.Graphs[i].keepOrders(layouts[i])
