@@ -49,7 +49,7 @@ func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, 
 		return nil
 	}
 	l.SavedBytes = s.total - s.end
-	l.Reuse, l.ReuseNext = lives.edges(s.extents)
+	l.orders = func() (reuse, next []dag.Edge) { return lives.edges(s.extents) }
 	return nil
 }
 

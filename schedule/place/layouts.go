@@ -3,6 +3,7 @@ package place
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -11,7 +12,7 @@ import (
 
 // layOut places the buffers of all graphs in their memories, where plans list places
 // there, and with apart beside each other. Where a memory cannot hold them it returns by how many bytes, and the error to
-// report if nothing can be done.
+// report if nothing can be done; else the layouts know their orders.
 func (placed *Program) layOut(apart bool) (layouts [][]*layout.Layout, excess map[platform.MemoryID]int64, err error) {
 	graphs := make([]*layout.Graph, len(placed.Graphs))
 	for i, pg := range placed.Graphs {
@@ -34,6 +35,11 @@ func (placed *Program) layOut(apart bool) (layouts [][]*layout.Layout, excess ma
 				excess = map[platform.MemoryID]int64{}
 			}
 			excess[platform.MemoryID(m)], err = over, tooLarge
+		}
+	}
+	if excess == nil {
+		for _, l := range slices.Concat(layouts...) {
+			l.FindOrders()
 		}
 	}
 	return layouts, excess, err

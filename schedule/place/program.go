@@ -177,13 +177,14 @@ type estimatedOrder struct {
 }
 
 // maxSpills bounds the attempts to make the contents of a memory smaller. The live bytes may fit while the layout
-// does not, since it has gaps.
+// does not, since it has gaps. Each attempt takes away what was too much, and at least a share of the memory that doubles
+// from attempt to attempt.
 const maxSpills = 16
 
 // compile lays the program out, and again with less in a memory that is too small.
 func (c *compiler) compile() (*Program, error) {
 	var tooLarge error
-	for range maxSpills {
+	for attempts := range maxSpills {
 		placed, unlike, err := c.attempt()
 		if err != nil && tooLarge != nil {
 			return nil, fmt.Errorf("%w; with less in it: %w", tooLarge, err)
@@ -218,7 +219,7 @@ func (c *compiler) compile() (*Program, error) {
 			if _, limited := c.limits[m]; !limited {
 				c.limits[m] = c.p.Memories[m].CapacityBytes - c.mostScratch(m)
 			} else {
-				c.limits[m] -= bytes
+				c.limits[m] -= max(bytes, c.limits[m]>>(maxSpills-attempts))
 			}
 			if c.limits[m] <= 0 {
 				return nil, tooLarge
