@@ -186,8 +186,7 @@
 // ("conv1.recompute[0:8,0:4]"), and their buffers like the first buffers, with ".recomputed" at the end. They
 // start when the backward pass has come to them; see recompute.go. A layer of which the backward pass reads nothing is
 // computed once, as are all in an evaluation. A chain needs least memory where about every √n-th of its n layers keeps
-// its output, and the others are recomputed. To recompute all of them saves little. Nothing is saved in steps of more than
-// 8192 tasks, of which no buffers share bytes.
+// its output, and the others are recomputed. To recompute all of them saves little.
 //
 // # Training
 //
