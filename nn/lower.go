@@ -26,11 +26,15 @@ const (
 	phaseMetrics  = "metrics"
 )
 
+// Types are the element types of networks, the default first. In a network of bfloat16 that is the type of activations, of their gradients and of copies
+// of weights in other layouts. Parameters, their gradients, what an optimiser keeps, statistics and losses are float32 there, and so is all arithmetic.
+func Types() []dag.DType { return []dag.DType{dag.Float32, dag.Float64, dag.BFloat16} }
+
 // LowerOptions say how a step of a model becomes a graph.
 type LowerOptions struct {
 	Name     string // of the graph
 	Batch    int
-	Type     dag.DType // Float32 or Float64
+	Type     dag.DType // one of Types
 	Lowering dag.Lowering
 
 	// FullBatch is the batch of the other steps, if this one has fewer samples. Zero means Batch. Micro-batches are parts of that.
@@ -148,8 +152,8 @@ func (opt *LowerOptions) complete(m *Model) error {
 		return fmt.Errorf("batch %d of %d samples; want at least 1", opt.Batch, opt.Samples)
 	}
 	opt.FullBatch = max(opt.FullBatch, opt.Batch)
-	if opt.Type != dag.Float32 && opt.Type != dag.Float64 {
-		return fmt.Errorf("element type %v; want float32 or float64", opt.Type)
+	if !slices.Contains(Types(), opt.Type) {
+		return fmt.Errorf("element type %v; want float32, float64 or bfloat16", opt.Type)
 	}
 	if opt.Optimizer == nil {
 		opt.Optimizer = m.Defaults.Optimizer
@@ -169,7 +173,7 @@ func (opt *LowerOptions) complete(m *Model) error {
 		opt.SampleType = dag.Int32 // where nobody says another type
 	}
 	switch t := opt.SampleType; {
-	case t != dag.Uint8 && t != dag.Int32 && t != opt.Type:
+	case t != dag.Uint8 && t != dag.Int32 && t != opt.Type.Arithmetic():
 		return fmt.Errorf("samples of type %v for a network of %v", t, opt.Type)
 	case t != dag.Int32 && m.Vocabulary() > 0:
 		return fmt.Errorf("samples of type %v for a network that takes tokens", t)
@@ -410,11 +414,20 @@ func (l *lowerer) add(t dag.Task) dag.Task {
 
 // completed gives a task its shape and its work.
 func (l *lowerer) completed(t dag.Task) dag.Task {
-	t.Type, t.Labels.MicroBatch = l.opt.Type, l.now.label
+	t.Type, t.Labels.MicroBatch = l.arithmetic(t.Accesses), l.now.label
 	if !l.opt.dry && l.b.Err() == nil {
 		l.b.Fail(l.m.kernels.Complete(&t, l.b.BufferAt))
 	}
 	return t
+}
+
+// arithmetic is the type of a task. A task of a network of bfloat16 is float32 where it touches no activation.
+func (l *lowerer) arithmetic(accesses []dag.Access) dag.DType {
+	touches := func(a dag.Access) bool { return l.b.BufferAt(a.Buffer).Type == l.opt.Type }
+	if l.opt.Type != dag.BFloat16 || slices.ContainsFunc(accesses, touches) {
+		return l.opt.Type
+	}
+	return l.opt.Type.Arithmetic()
 }
 
 // newName is a name for a buffer of a layer. If another layer has that buffer of the same value, the name ends with the

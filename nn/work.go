@@ -266,7 +266,7 @@ func (l *lowerer) runsOnce(t *dag.Task) bool {
 // tile is a tile of an operation with its work.
 func (o *noted) tile(sides []side, ranges []dag.Range) (dag.Task, error) {
 	task := o.part(sides, ranges)
-	task.Type = o.l.opt.Type
+	task.Type = o.l.arithmetic(task.Accesses)
 	if err := o.l.m.kernels.Complete(&task, o.l.b.BufferAt); err != nil {
 		return task, err
 	}

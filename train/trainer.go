@@ -80,7 +80,7 @@ func (w *Workload) Start() (*Trainer, error) {
 	if err := cmp.Or(method.Schedule.Check(), w.checkTokens()); err != nil {
 		return nil, asInput(err)
 	}
-	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
+	t := &Trainer{feed: feeder{dtype: w.Options.Type.Arithmetic(), rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
 	t.feed.live = &t.live
 	if w.Options.Evaluate {
 		t.Predictions = make([]Prediction, w.Data.Test.Len()*elements(w.Data.Test.Positions))
