@@ -91,6 +91,11 @@ func (e *evaluation) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return e.runWith(ctx, stdout, progress, o)
+}
+
+// runWith evaluates with options.
+func (e *evaluation) runWith(ctx context.Context, stdout, progress io.Writer, o *flags.Options) error {
 	m, d, err := flags.TrainingData(o)
 	if err != nil {
 		return err

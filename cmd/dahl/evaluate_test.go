@@ -23,13 +23,32 @@ func summaryOf(t *testing.T, dir string) *record.Summary {
 	return must.Get(cli.ReadJSON[record.Summary](filepath.Join(dir, record.SummaryFile)))(t)
 }
 
-// TestEvaluateRun: loss and accuracy are the last ones of the training to the bit, on one core and on a core with an emulated GPU, where the
-// last batch is short, and with other data they are other ones. Predictions and the printed matrix agree with them.
+// another is a GPU beside the one of emulatedNode.
+const another = `[[memory]]
+name = "more"
+capacity = "64 MB"
+bandwidth = "50 GB/s"
+[[device]]
+name = "g1"
+kind = "emulated"
+memory = "more"
+speed = { float32 = "10 GF/s" }
+copy_engines = { in = 1, out = 1 }
+power = { idle = "3 W", busy = "7 W" }
+[[route]]
+from = "ram"
+to = "more"
+links = ["bus"]
+`
+
+// TestEvaluateRun: loss and accuracy are the last ones of the training to the bit, on one core, on a core with an emulated GPU and on two such GPUs that share the
+// samples, where the last batch is short. With other data they are other ones. Predictions and the printed matrix agree with them, and all repeats.
 func TestEvaluateRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "node.toml", emulatedNode)
+	writeTestFile(t, "two.toml", emulatedNode+another)
 	const trained = "execute --model digits-cnn --data synthetic:1x8x8:79:10 --batch 7 --epochs 2 --policy heft "
-	for dir, flags := range map[string]string{"cores": "--workers 1", "both": "--platform node.toml", "chosen": "--platform node.toml --policy best", "float64": "--workers 1 --dtype float64"} {
+	for dir, flags := range map[string]string{"cores": "--workers 1", "both": "--platform node.toml", "shared": "--platform two.toml --policy data-parallel:2", "chosen": "--platform node.toml --policy best", "float64": "--workers 1 --dtype float64"} {
 		mustRun(t, strings.Fields(trained+flags+" --out "+dir)...)
 		text := mustRun(t, "evaluate", dir)
 		was, is := summaryOf(t, dir), summaryOf(t, "dahl-evaluate")
@@ -56,6 +75,7 @@ func TestEvaluateRun(t *testing.T) {
 			t.Errorf("%s: the sheet has %d of %d mistakes", dir, n, 79-correct)
 		}
 		wantVerified(t, "dahl-evaluate")
+		mustRun(t, "rerun", "dahl-evaluate")
 	}
 	mustRun(t, strings.Fields("evaluate cores --data synthetic:1x8x8:50:10 --out other")...)
 	if *summaryOf(t, "other").TestLoss == *summaryOf(t, "cores").TestLoss {

@@ -28,8 +28,8 @@ func newRerun([]string) *cobra.Command {
 		Short: "repeat a run and compare what must come out equal",
 		Long: `rerun repeats the run that a directory's manifest describes, on the platform kept
 there, and compares. A simulated run must give the same files; an executed one the
-same loss in every step, the same weights, the same plan and the same prediction; one
-by another program the same losses in the first steps, but for rounding, by the same version.
+same loss in every step, the same weights, the same plan and the same prediction; an evaluation the same classes with the
+same probabilities; one by another program the same losses in the first steps, but for rounding, by the same version.
 Times are shown, never compared, so that it sets no clocks. It refuses when an input file has changed, and
 exits with 1 when something came out different. File names are taken as they were
 given: start it in the directory where the run was started.`,
@@ -115,7 +115,7 @@ func repeatable(ctx context.Context, m *record.Manifest, dir string) error {
 		return cli.InputErrorf("%s was given %s to search, and need not come out the same again; give a number of nodes with --budget", dir, cli.ShortTime(m.Options.BudgetTime))
 	}
 	switch m.Command {
-	case "simulate", "plan", "execute", "demo", record.PeerCommand:
+	case "simulate", "plan", "execute", "demo", evaluateCommand, record.PeerCommand:
 	default:
 		return cli.InputErrorf("%s: a run of %q cannot be repeated", dir, m.Command)
 	}
@@ -134,6 +134,7 @@ func repeatable(ctx context.Context, m *record.Manifest, dir string) error {
 		return nil
 	}
 	o := m.Options
+	o.Tokens = m.Tokens
 	_, d, err := flags.TrainingData(&o)
 	if err != nil {
 		return err
@@ -164,6 +165,9 @@ func repeat(ctx context.Context, m *record.Manifest, dir, out, python string) er
 		return runSimulate(ctx, io.Discard, &o, &flags.Output{Dir: out})
 	case "plan":
 		return runPlan(ctx, io.Discard, &o, &flags.Output{Dir: out})
+	case evaluateCommand:
+		o.Recorded, o.Tokens = m.Lowering, m.Tokens
+		return (&evaluation{out: flags.Output{Dir: out}}).runWith(ctx, io.Discard, io.Discard, &o)
 	case record.PeerCommand:
 		o.Python = python
 		return runPeer(ctx, io.Discard, io.Discard, &o, &flags.Output{Dir: out})
@@ -190,6 +194,9 @@ func compareRuns(old, now *record.Manifest, dir, out string) ([]repeatRow, error
 		{what: "kernel variants", same: slices.Equal(old.Variants, now.Variants)},
 	}
 	files := []string{rundir.GraphFile, rundir.PlanFile, rundir.ScheduleFile, rundir.EnergyFile, record.SummaryFile}
+	if old.Command == evaluateCommand {
+		files = []string{rundir.GraphFile, rundir.PlanFile, rundir.PredictedFile, record.PredictionsFile}
+	}
 	if old.Command == "execute" || old.Command == "demo" {
 		rows = append(rows,
 			repeatRow{what: "weights", same: old.WeightsHash == now.WeightsHash, note: fmt.Sprintf("%.12s, then %.12s", old.WeightsHash, now.WeightsHash)},
