@@ -10,7 +10,7 @@ import (
 // BERT of Devlin et al., "BERT: Pre-training of deep bidirectional transformers", 2018, arXiv:1810.04805, with its head that finds hidden tokens. It
 // is bert-base-uncased of Hugging Face, BertForMaskedLM, with the names of its state_dict. One dense layer, attention.self.qkv, has the rows of
 // query, key and value there, in this order. Token 0 fills short samples up and is not seen, token 102 ends each part of a sample, and token 103
-// stands for what is hidden. There is no dropout of scores.
+// stands for what is hidden. Nothing is dropped out.
 
 // bertAll are their lines of the table of models.
 func bertAll() []Info {
@@ -19,7 +19,7 @@ func bertAll() []Info {
 
 func bertBase() *nn.Model {
 	const blocks, heads, width, tokens, positions, deviation = 12, 12, 768, 30522, 512, 0.02
-	const padding, separator, mask, dropped = 0, 102, 103, 0.1
+	const padding, separator, mask = 0, 102, 103
 	var list []nn.Layer
 	add := func(name string, l nn.Layer, inputs ...string) {
 		list = append(list, nn.Named{Name: name, Layer: l, Inputs: inputs, StateName: "bert." + name})
@@ -29,8 +29,7 @@ func bertBase() *nn.Model {
 	// toSum is what stands behind each part of a block.
 	toSum := func(part, from string) string {
 		add(part+".dense", dense(width))
-		add(part+".dropout", layers.Dropout{P: dropped})
-		add(part+".add", layers.Add{}, part+".dropout", from)
+		add(part+".add", layers.Add{}, part+".dense", from)
 		add(part+".LayerNorm", norm)
 		return part + ".LayerNorm"
 	}
@@ -42,8 +41,7 @@ func bertBase() *nn.Model {
 	add(of+"add", layers.Add{}, of+"word_embeddings", of+"token_type_embeddings")
 	add(of+"position_embeddings", layers.Positions{Deviation: deviation})
 	add(of+"LayerNorm", norm)
-	add(of+"dropout", layers.Dropout{P: dropped})
-	last := of + "dropout"
+	last := of + "LayerNorm"
 	for i := range blocks {
 		block := fmt.Sprintf("encoder.layer.%d.", i)
 		add(block+"attention.self.qkv", dense(3*width))
