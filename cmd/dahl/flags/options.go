@@ -157,7 +157,7 @@ func (o *Options) dataOptions() (opt data.Options, err error) {
 // dataOptionsOf are the options of the training data for a network.
 func (o *Options) dataOptionsOf(m *nn.Model) (data.Options, error) {
 	opt, err := o.dataOptions()
-	opt.Positions, opt.Vocabulary = train.Window(m), data.Vocabulary{Kind: o.Vocabulary}
+	opt.Positions, opt.MaskToken, opt.Vocabulary = train.Window(m), m.Defaults.MaskToken, data.Vocabulary{Kind: o.Vocabulary}
 	if o.Tokens != nil {
 		opt.Vocabulary = *o.Tokens
 	}
