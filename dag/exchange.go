@@ -1,6 +1,9 @@
 package dag
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Exchange says how the sums of several devices become one.
 type Exchange int
@@ -88,6 +91,71 @@ func (e *expansion) deviceOf(t TaskID) (*Stage, int) {
 		return s, 0
 	}
 	return s, max(0, slices.Index(s.Devices, task.Placement.Device))
+}
+
+// bucket is adjacent regions of a buffer that go in one exchange.
+type bucket struct {
+	box  Box    // nil means all of the buffer
+	last TaskID // of all contributors
+	used TaskID // the first task that uses a region; -1: none
+	done bool   // its exchange has been added
+}
+
+// findBuckets joins adjacent regions of one-dimensional buffers, each in a bucket of its own at first.
+func (e *expansion) findBuckets() {
+	var flat []*reduction
+	for i := range e.reductions {
+		r := &e.reductions[i]
+		to := e.regionOf(r)
+		r.bucket = &bucket{box: to.Box, last: r.last, used: r.used}
+		if b := &e.from.Buffers[to.Buffer]; len(r.groups) > 1 && len(b.Shape) == 1 && b.ViewOf == None && to.Box != nil {
+			flat = append(flat, r)
+		}
+	}
+	slices.SortFunc(flat, func(a, b *reduction) int {
+		x, y := e.regionOf(a), e.regionOf(b)
+		return cmp.Or(int(x.Buffer-y.Buffer), x.Box[0].Lo-y.Box[0].Lo)
+	})
+	for i := 1; i < len(flat); i++ {
+		if before, r := flat[i-1], flat[i]; e.joins(before, r) {
+			of := before.bucket
+			of.box = Box{{of.box[0].Lo, r.bucket.box[0].Hi}}
+			of.last, of.used = max(of.last, r.last), firstOf(of.used, r.used)
+			r.bucket = of
+		}
+	}
+}
+
+// regionOf is the region of a reduction.
+func (e *expansion) regionOf(r *reduction) Region {
+	return e.from.Tasks[r.first].Accesses[r.access].Region
+}
+
+// joins reports whether a region goes in one exchange with the regions of a bucket before it.
+func (e *expansion) joins(before, r *reduction) bool {
+	x, y := before.bucket, r.bucket
+	used := firstOf(x.used, y.used)
+	a, _ := e.deviceOf(before.last)
+	b, _ := e.deviceOf(r.last)
+	return e.regionOf(before).Buffer == e.regionOf(r).Buffer && x.box[0].Hi == y.box[0].Lo && (used < 0 || used > max(x.last, y.last)) && a.From == b.From && a.Along == b.Along &&
+		slices.EqualFunc(before.groups, r.groups, func(g, h group) bool { return g.device == h.device && g.first == h.first })
+}
+
+// firstOf is the first of two tasks, of which -1 is none.
+func firstOf(a, b TaskID) TaskID {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// exchange adds the tasks of the bucket of a reduction, its last one.
+func (e *expansion) exchange(r *reduction) {
+	m := e.merging(r)
+	if m.to.Box = r.bucket.box; m.to.Box.IsWhole(e.from.Buffers[m.to.Buffer].Shape) {
+		m.to.Box = nil
+	}
+	m.exchange()
 }
 
 // exchange adds the tasks that add up the sums of the groups.

@@ -26,6 +26,9 @@ import (
 // In a stage that several devices share, the contributors on each device have accumulators of their own, as many as the buffer says, and a tree on
 // the device. Then the devices exchange their sums, see [Exchange].
 //
+// Adjacent regions of a one-dimensional buffer, as of the gradients of several layers in a bucket, go in one exchange behind the last contributor of all, if the same devices contribute and nobody
+// uses one of them before.
+//
 // Everything is fixed by program order, the number of accumulators and the placement of contributors, so the
 // sums are the same bits whatever runs them.
 //
@@ -56,7 +59,9 @@ type reduction struct {
 	first, last TaskID // contributors
 	access      int    // of first: how the region is named
 	atoms       int
+	used        TaskID  // by a task that does not contribute, at first; -1: by none
 	groups      []group // by device
+	bucket      *bucket // with whose other regions the devices exchange it
 }
 
 type expansion struct {
@@ -95,7 +100,7 @@ func (e *expansion) join(t TaskID, i int) error {
 	}
 	if id < 0 {
 		id = int32(len(e.reductions))
-		e.reductions = append(e.reductions, reduction{first: t, access: i, atoms: len(atoms)})
+		e.reductions = append(e.reductions, reduction{first: t, access: i, atoms: len(atoms), used: -1})
 		for _, a := range atoms {
 			e.ofAtom[a] = id
 		}
@@ -126,10 +131,16 @@ func (e *expansion) checkOrder() error {
 			}
 			for _, atom := range g.Atoms(TaskID(t), i) {
 				id := e.ofAtom[atom]
-				if id < 0 || e.reductions[id].last < TaskID(t) {
+				if id < 0 {
 					continue
 				}
 				r := &e.reductions[id]
+				if r.last < TaskID(t) {
+					if r.used < 0 {
+						r.used = TaskID(t)
+					}
+					continue
+				}
 				return fmt.Errorf("task %q has %s access to %s before its last contributor, task %q; the sum exists only after that",
 					g.Tasks[t].Name, a.Mode, g.regionName(r.first, r.access), g.Tasks[r.last].Name)
 			}
@@ -145,6 +156,7 @@ func (e *expansion) rewrite() {
 	for i := range e.reductions {
 		merges += e.numberAccumulators(&e.reductions[i]) - 1
 	}
+	e.findBuckets()
 	e.to.Grow(len(g.Tasks) + merges)
 	for _, buf := range g.Buffers {
 		buf.Accumulators = 0
@@ -160,8 +172,13 @@ func (e *expansion) rewrite() {
 			if a.Mode != Reduce {
 				continue
 			}
-			if r := &e.reductions[e.ofAtom[g.Atoms(TaskID(t), i)[0]]]; r.last == TaskID(t) {
+			r := &e.reductions[e.ofAtom[g.Atoms(TaskID(t), i)[0]]]
+			if r.last == TaskID(t) {
 				e.merge(r)
+			}
+			if b := r.bucket; len(r.groups) > 1 && b.last == TaskID(t) && !b.done {
+				b.done = true
+				e.exchange(r)
 			}
 		}
 	}
@@ -252,20 +269,23 @@ func (e *expansion) accumulator(b BufferID, k int) BufferID {
 	return e.to.Buffer(Buffer{Name: name, Shape: buf.Shape, Type: buf.Type, Role: Workspace, Layout: buf.Layout, Versions: buf.Versions})
 }
 
-// merge adds the tasks that fold the accumulators of a reduction into its region.
-func (e *expansion) merge(r *reduction) {
+// merging are the tasks of a reduction, behind its last contributor.
+func (e *expansion) merging(r *reduction) merging {
 	last := &e.from.Tasks[r.last]
 	m := merging{e: e, r: r, to: e.from.Tasks[r.first].Accesses[r.access].Region, labels: Labels{Layer: last.Labels.Layer, Phase: "reduce"}, priority: last.Priority}
 	m.stage, _ = e.deviceOf(r.last)
 	if micro := last.Labels.MicroBatch; micro == e.from.Tasks[r.first].Labels.MicroBatch {
 		m.labels.MicroBatch = micro
 	}
+	return m
+}
+
+// merge adds the tasks that fold the accumulators on each device.
+func (e *expansion) merge(r *reduction) {
+	m := e.merging(r)
 	for i := range r.groups {
 		g := &r.groups[i]
 		m.tree(e.accumulators(r, g), func(i int) (accumulator, device int) { return g.first + i, g.device })
-	}
-	if len(r.groups) > 1 {
-		m.exchange()
 	}
 }
 

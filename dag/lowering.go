@@ -47,6 +47,9 @@ type Stage struct {
 	// share that along the dimension. 0 means one row.
 	Replicas int `json:"replicas,omitzero"`
 
+	// BucketBytes is how many bytes of small gradients one exchange has at least, where layers have as many; 0 means as many as begin to take slices.
+	BucketBytes int64 `json:"bucket_bytes,omitzero"`
+
 	// Shares are proportions of samples, one for each device: the first k devices have the part from 0 to ⌊e·s/t⌋ of e samples if the first k numbers
 	// add up to s, and all to t. Nil means equal parts.
 	Shares []int `json:"shares,omitempty"`

@@ -35,7 +35,7 @@ func (l *lowerer) clippedUpdates(learning []*Node) {
 			return dag.Task{
 				Name: fmt.Sprintf("%s.squares.%s[%s]", n.Name, n.shortName(of), rangeText(r)), Op: "squares",
 				Labels:   labelsOf(n.Name, phaseUpdate),
-				Accesses: []dag.Access{writes(squares, boxOf([]int{places}, at)), reads(n.grads[grad], boxAt(of.Shape, dim, r))},
+				Accesses: []dag.Access{writes(squares, boxOf([]int{places}, at)), n.readsGradient(grad, boxAt(of.Shape, dim, r))},
 			}
 		})
 	})

@@ -90,9 +90,10 @@ type lowerer struct {
 	index dag.BufferID // step.index
 	hyper dag.BufferID // step.hyper, none in an evaluation
 
-	fed     [2]dag.BufferID // samples and labels among which step.index chooses
-	learned []*learned      // by group
-	alone   bool            // the micro-batch is a mini-batch by itself
+	fed     [2]dag.BufferID    // samples and labels among which step.index chooses
+	learned []*learned         // by group
+	buckets map[string]*bucket // of gradients, by parameter
+	alone   bool               // the micro-batch is a mini-batch by itself
 	results lossBuffers
 
 	// of the micro-batch

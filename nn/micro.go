@@ -82,11 +82,12 @@ func (l *lowerer) view(name string, of dag.BufferID, shape []int) dag.BufferID {
 
 // learned holds the buffers that the nodes of a group share in all micro-batches.
 type learned struct {
-	weights, grads []dag.BufferID // as Stage.Params
-	running        []dag.BufferID // as Stage.Running
-	sums           dag.BufferID   // in which weight gradients are summed
-	packing        *packing       // of the weight, nil means the parameter itself
-	turned         *weight        // in which the input gradient reads the weight; nil until it exists
+	weights []dag.BufferID // as Stage.Params
+	grads   []dag.Region   // of the gradients of these
+	running []dag.BufferID // as Stage.Running
+	sums    dag.BufferID   // in which weight gradients are summed
+	packing *packing       // of the weight, nil means the parameter itself
+	turned  *weight        // in which the input gradient reads the weight; nil until it exists
 }
 
 // MicroBatchesOf is the number of micro-batches in a graph, 0 where the batch is not cut.

@@ -72,11 +72,11 @@ func (n *Node) ParamGrad(param int) Operand {
 	if n.grads == nil {
 		n.sums = n.l.gradients(n)
 	}
-	id := n.grads[param]
-	if param == 0 {
-		id = n.sums
+	of := n.grads[param]
+	if param == 0 && of.Box == nil {
+		of = whole(n.sums).Region
 	}
-	return Operand{Region: whole(id).Region, axes: n.paramAxes(param), parameter: true}
+	return Operand{Region: of, axes: n.paramAxes(param), parameter: true}
 }
 
 // paramAxes maps each dimension of a parameter to a dimension of the layer.

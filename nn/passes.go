@@ -88,6 +88,7 @@ func (l *lowerer) tile() (err error) {
 	for range l.groups {
 		l.learned = append(l.learned, &learned{})
 	}
+	l.fillBuckets()
 	for _, l.now = range l.opt.microBatches() {
 		l.addMicroBatch()
 	}

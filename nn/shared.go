@@ -105,7 +105,7 @@ func (l *lowerer) sumShared(n *Node) {
 		p := &n.Params[i]
 		_, of := l.updated(n, i)
 		for _, later := range slices.Backward(l.nodes) {
-			for j, part := range later.grads {
+			for j := range later.grads {
 				if later.Params[j].Of != p.Name {
 					continue
 				}
@@ -113,7 +113,7 @@ func (l *lowerer) sumShared(n *Node) {
 					box := boxAt(p.Shape, of, r)
 					return dag.Task{
 						Name: fmt.Sprintf("%s.%s.add.%s.%s[%s]", n.Name, phaseBackward, later.Name, later.shortName(&later.Params[j]), rangeText(r)), Op: "add",
-						Labels: labelsOf(n.Name, phaseBackward), Accesses: []dag.Access{updates(grad, box), reads(part, box)},
+						Labels: labelsOf(n.Name, phaseBackward), Accesses: []dag.Access{updates(grad.Buffer, box), later.readsGradient(j, box)},
 					}
 				})
 			}

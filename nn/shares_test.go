@@ -67,32 +67,53 @@ func TestSharesOfTiles(t *testing.T) {
 	}
 }
 
-// TestUpdatesWaitForTheirGradient: the update of a weight on several devices follows the backward passes of its own layer and of the layers behind it, and of no layer before it.
+// TestUpdatesWaitForTheirGradient: the update of a weight on several devices follows the backward passes of its own layer and of the layers behind it, and of no layer before it. Biases of 10, 512 and 512
+// numbers, from the last layer on, go in buckets: of 4 bytes each alone, of 41 the first two and then the last one, and of 64 KiB all in one. The bias of a layer follows the backward passes of all layers of its
+// bucket. Three devices add to a bucket in two tasks, and to the slices of a weight in two each, where ring and direct have slices.
 func TestUpdatesWaitForTheirGradient(t *testing.T) {
 	m := must.Get(models.ByName("mlp"))(t)
-	for sum := range dag.NumExchanges {
-		g := must.Get(m.Lower(nn.LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, SampleType: dag.Uint8,
-			Lowering: dag.Lowering{MicroBatches: 2, Stages: []dag.Stage{{From: "input", Devices: []string{"a", "b", "c"}, Sum: sum}}}}))(t)
-		before := make([]map[string]bool, len(g.Tasks)) // layers with backward passes that a task follows
-		devices := map[string]bool{}
-		for i := range g.Tasks {
-			task := &g.Tasks[i]
-			before[i] = map[string]bool{}
-			for _, p := range g.Preds(dag.TaskID(i)) {
-				maps.Copy(before[i], before[p])
-			}
-			switch of := task.Labels; of.Phase {
-			case "backward":
-				before[i][of.Layer] = true
-			case "update":
-				if want := map[string]map[string]bool{"fc1": {"fc1": true, "relu1": true, "fc2": true, "relu2": true, "fc3": true}, "fc2": {"fc2": true, "relu2": true, "fc3": true}, "fc3": {"fc3": true}}[of.Layer]; len(before[i]) > len(want) || !before[i][of.Layer] {
-					t.Errorf("%v: %s follows the backward passes of %v", sum, task.Name, before[i])
+	all := map[string]bool{"fc1": true, "fc2": true, "fc3": true}
+	behind := map[string]map[string]bool{"fc1": all, "fc2": {"fc2": true, "fc3": true}, "fc3": {"fc3": true}}
+	for _, c := range []struct {
+		bytes   int64
+		buckets int
+		bias    map[string]map[string]bool
+	}{{4, 3, behind}, {41, 2, map[string]map[string]bool{"fc3": behind["fc2"], "fc2": behind["fc2"], "fc1": all}}, {0, 1, map[string]map[string]bool{"fc3": all, "fc2": all, "fc1": all}}} {
+		for sum := range dag.NumExchanges {
+			g := must.Get(m.Lower(nn.LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, SampleType: dag.Uint8,
+				Lowering: dag.Lowering{MicroBatches: 2, Stages: []dag.Stage{{From: "input", Devices: []string{"a", "b", "c"}, Sum: sum, BucketBytes: c.bytes}}}}))(t)
+			before := make([]map[string]bool, len(g.Tasks)) // layers with backward passes that a task follows
+			devices, sums := map[string]bool{}, 0
+			for i := range g.Tasks {
+				task := &g.Tasks[i]
+				before[i] = map[string]bool{}
+				for _, p := range g.Preds(dag.TaskID(i)) {
+					maps.Copy(before[i], before[p])
 				}
-				devices[task.Placement.Device] = true
+				switch of := task.Labels; of.Phase {
+				case "backward":
+					before[i][of.Layer] = true
+				case "reduce":
+					if g.Buffers[task.Accesses[0].Buffer].Shape[0] == int(g.Buffers[task.Accesses[0].Buffer].Elems()) {
+						sums++
+					}
+				case "update":
+					want := behind[of.Layer]
+					if strings.Contains(task.Name, ".bias") {
+						want = c.bias[of.Layer]
+					}
+					if !maps.Equal(before[i], want) {
+						t.Errorf("%v, %d bytes: %s follows the backward passes of %v", sum, c.bytes, task.Name, before[i])
+					}
+					devices[task.Placement.Device] = true
+				}
 			}
-		}
-		if want := 3; sum != dag.Tree && len(devices) != want || sum == dag.Tree && len(devices) != 1 {
-			t.Errorf("%v: updates on %v", sum, devices)
+			if want := 3; sum != dag.Tree && len(devices) != want || sum == dag.Tree && len(devices) != 1 {
+				t.Errorf("%v: updates on %v", sum, devices)
+			}
+			if sums != 2*c.buckets {
+				t.Errorf("%v, %d bytes: %d tasks add biases, want %d", sum, c.bytes, sums, 2*c.buckets)
+			}
 		}
 	}
 }

@@ -212,7 +212,7 @@ func (n *Node) weightGradients(op string, params dag.Params, dy ...Operand) {
 // unpack copies the sum of a weight's gradient to its usual layout.
 func (l *lowerer) unpack(n *Node, p *packing) {
 	name := "grad." + n.Params[0].Name
-	to := l.viewed(n.grads[0], name+"."+nchw, n.Params[0].Shape, p.From)
+	to := l.viewed(n.grads[0].Buffer, name+"."+nchw, n.Params[0].Shape, p.From)
 	copied, _ := l.b.BufferNamed(name + "." + p.Layout)
 	along, of, at := l.sharedWeight(n, p.Form)
 	l.ranges(n, along, p.From[of], dag.WeightGradientPass, func(r dag.Range) dag.Task {
@@ -223,16 +223,16 @@ func (l *lowerer) unpack(n *Node, p *packing) {
 // gradients adds the buffers of the gradients. It returns the buffer in which weight gradients
 // are summed: the gradient itself, or its packed copy.
 func (l *lowerer) gradients(n *Node) dag.BufferID {
-	for i, p := range n.Params {
-		buf := dag.Buffer{Name: "grad." + p.Name, Shape: p.Shape, Type: l.opt.Type.Arithmetic(), Role: dag.Gradient, Accumulators: n.tiles.WeightGradient.Accumulators}
-		if i == 0 && n.packing != nil {
-			buf.Accumulators = 0
-		}
-		n.grads = append(n.grads, l.b.Buffer(buf))
-	}
 	p := n.packing
+	for i := range n.Params {
+		accumulators := n.tiles.WeightGradient.Accumulators
+		if i == 0 && p != nil {
+			accumulators = 0
+		}
+		n.grads = append(n.grads, l.gradient(n, i, accumulators))
+	}
 	if p == nil {
-		return n.grads[0]
+		return n.grads[0].Buffer
 	}
 	name := "grad." + n.Params[0].Name + "." + p.Layout
 	sums := l.onEach(n, l.b.Buffer(dag.Buffer{
@@ -255,26 +255,42 @@ func (l *lowerer) states(p *Parameter) []dag.BufferID {
 // updates adds the optimiser's tasks for a layer's parameters whose gradient is in memory. A
 // weight is split like its gradient. A bias is small and updated at once.
 func (l *lowerer) updates(n *Node) {
-	o := l.opt.Optimizer
-	for i, grad := range n.grads {
-		p := &n.Params[i]
-		if p.Of != "" {
-			continue // the layer that has it first updates it
+	for i := range n.grads {
+		if b, _ := l.inBucket(n, i); b == nil && n.Params[i].Of == "" { // else the layer that has it first updates it
+			l.update(n, i)
 		}
-		states, params := l.states(p), o.params(len(p.Shape))
-		_, of := l.updated(n, i)
-		l.updateTasks(n, i, func(r dag.Range) dag.Task {
-			box := boxAt(p.Shape, of, r)
-			accesses := []dag.Access{updates(n.weights[i], box), reads(grad, box), reads(l.hyper, nil)}
-			for _, s := range states {
-				accesses = append(accesses, updates(s, box))
-			}
-			return dag.Task{
-				Name: n.Name + ".update." + n.shortName(p) + "[" + rangeText(r) + "]", Op: o.operation(), Params: params,
-				Labels: labelsOf(n.Name, phaseUpdate), Accesses: accesses,
-			}
-		})
 	}
+	l.updatesOfBuckets(n)
+}
+
+// update adds the optimiser's tasks for a parameter.
+func (l *lowerer) update(n *Node, param int) {
+	o, p := l.opt.Optimizer, &n.Params[param]
+	states, params := l.states(p), o.params(len(p.Shape))
+	_, of := l.updated(n, param)
+	l.updateTasks(n, param, func(r dag.Range) dag.Task {
+		box := boxAt(p.Shape, of, r)
+		accesses := []dag.Access{updates(n.weights[param], box), n.readsGradient(param, box), reads(l.hyper, nil)}
+		for _, s := range states {
+			accesses = append(accesses, updates(s, box))
+		}
+		return dag.Task{
+			Name: n.Name + ".update." + n.shortName(p) + "[" + rangeText(r) + "]", Op: o.operation(), Params: params,
+			Labels: labelsOf(n.Name, phaseUpdate), Accesses: accesses,
+		}
+	})
+}
+
+// readsGradient is the access to a box of the gradient of a parameter.
+func (n *Node) readsGradient(param int, box dag.Box) dag.Access {
+	grad := n.grads[param]
+	switch {
+	case grad.Box == nil:
+		return reads(grad.Buffer, box)
+	case box == nil:
+		return reads(grad.Buffer, grad.Box)
+	}
+	return reads(grad.Buffer, n.l.within(grad, slices.Clone(box)))
 }
 
 // updateTasks adds tasks for a parameter, one for the rows of each task that updates it.
@@ -296,8 +312,7 @@ func (l *lowerer) updateSides(n *Node, param int) []side {
 	}
 	sides := l.rangeSides(n, along, shape[of], dag.WeightGradientPass)
 	if s != nil {
-		grad := l.b.BufferAt(n.grads[param])
-		if _, slices := s.Slices(&grad, -1); slices != nil {
+		if _, slices := l.slices(n, param, s); slices != nil {
 			sides[0].shares = slices
 			sides[0].resize(n.tiles.Cut(dag.WeightGradientPass))
 		}
@@ -315,8 +330,7 @@ func (l *lowerer) updated(n *Node, param int) (along dag.Dimension, of int) {
 		return NoAxis, 0
 	}
 	if s := l.summing(n.Name); s != nil && p.Axes != nil {
-		grad := l.b.BufferAt(n.grads[param])
-		if dimension, slices := s.Slices(&grad, -1); slices != nil {
+		if dimension, slices := l.slices(n, param, s); slices != nil {
 			return dag.AlongOutputs, dimension
 		}
 	}
@@ -325,6 +339,23 @@ func (l *lowerer) updated(n *Node, param int) (along dag.Dimension, of int) {
 		return along, of
 	}
 	return dag.AlongOutputs, of
+}
+
+// slices are the parts of a parameter whose gradients the devices of its stage complete, along a dimension. Nil means that one device completes all.
+func (l *lowerer) slices(n *Node, param int, s *dag.Stage) (dimension int, parts []dag.Part) {
+	grad := n.grads[param]
+	buffer := l.b.BufferAt(grad.Buffer)
+	dimension, all := s.Slices(&buffer, -1)
+	if grad.Box == nil {
+		return dimension, all
+	}
+	in := grad.Box[dimension]
+	for _, p := range all {
+		if p.Lo, p.Hi = max(p.Lo, in.Lo)-in.Lo, min(p.Hi, in.Hi)-in.Lo; p.Lo < p.Hi {
+			parts = append(parts, p)
+		}
+	}
+	return dimension, parts
 }
 
 // updatesOf is the number of tasks that update a parameter.
