@@ -21,17 +21,19 @@ const None BufferID = -1
 // DType is the element type of a buffer or the arithmetic type of a task.
 type DType uint8
 
-// The element types. Masks are Uint8, labels and indices Int32.
+// The element types. Masks are Uint8, labels and indices Int32. Bfloat16 has the exponents of Float32 and 8 bits of significand.
+// Graphs of it are priced and planned, and no kernel has it.
 const (
 	Uint8 DType = iota
 	Int32
 	Int64
 	Float32
 	Float64
+	Bfloat16
 )
 
-var dtypeNames = [...]string{"uint8", "int32", "int64", "float32", "float64"}
-var dtypeSizes = [...]int64{1, 4, 8, 4, 8}
+var dtypeNames = [...]string{"uint8", "int32", "int64", "float32", "float64", "bfloat16"}
+var dtypeSizes = [...]int64{1, 4, 8, 4, 8, 2}
 
 func (t DType) String() string { return nameOf(dtypeNames[:], int(t)) }
 

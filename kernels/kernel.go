@@ -171,8 +171,8 @@ func (k *Kernel) validSpace(s *calls.Spec) (*Space, error) {
 
 // checkOperands checks all but shapes and the values of parameters.
 func (k *Kernel) checkOperands(s *calls.Spec) error {
-	if s.Type != dag.Float32 && s.Type != dag.Float64 {
-		return fmt.Errorf("type %v; float32 and float64 are supported", s.Type)
+	if s.Type != dag.Float32 && s.Type != dag.Float64 && s.Type != dag.Bfloat16 {
+		return fmt.Errorf("type %v; float32, float64 and bfloat16 are supported", s.Type)
 	}
 	if n := len(s.Operands); n != len(k.Operands) && n != k.required() {
 		return fmt.Errorf("%d operands, want %s", n, k.signature())

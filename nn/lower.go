@@ -30,7 +30,7 @@ const (
 type LowerOptions struct {
 	Name     string // of the graph
 	Batch    int
-	Type     dag.DType // Float32 or Float64
+	Type     dag.DType // Float32, Float64 or Bfloat16
 	Lowering dag.Lowering
 
 	// FullBatch is the batch of the other steps, if this one has fewer samples. Zero means Batch. Micro-batches are parts of that.
@@ -136,8 +136,8 @@ func (opt *LowerOptions) complete(m *Model) error {
 		return fmt.Errorf("batch %d of %d samples; want at least 1", opt.Batch, opt.Samples)
 	}
 	opt.FullBatch = max(opt.FullBatch, opt.Batch)
-	if opt.Type != dag.Float32 && opt.Type != dag.Float64 {
-		return fmt.Errorf("element type %v; want float32 or float64", opt.Type)
+	if opt.Type != dag.Float32 && opt.Type != dag.Float64 && opt.Type != dag.Bfloat16 {
+		return fmt.Errorf("element type %v; want float32, float64 or bfloat16", opt.Type)
 	}
 	if opt.Optimizer == nil {
 		opt.Optimizer = m.Defaults.Optimizer

@@ -82,6 +82,9 @@ func (w *Workload) Lower() (err error) {
 	o.Batch, o.Epochs, o.Type = cmp.Or(o.Batch, w.Model.Defaults.Batch), max(1, o.Epochs), cmp.Or(o.Type, dag.Float32)
 	o.Stream = o.Stream || w.Samples.OnlyRead
 	if !o.OtherMachine {
+		if o.Type == dag.Bfloat16 {
+			return inputErrorf("element type %v: no kernel has it, so that it can only be predicted and planned for; want float32 or float64", o.Type)
+		}
 		left := budget.Available()
 		if err := w.least(left); err != nil {
 			return err

@@ -59,9 +59,12 @@ func CheckName(flag, name string, known []string) error {
 // RealTypes are the element types of networks.
 func RealTypes() []string { return []string{dag.Float32.String(), dag.Float64.String()} }
 
-// RealType reads an element type of networks.
-func RealType(name string) (dag.DType, error) {
-	if err := CheckName("dtype", name, RealTypes()); err != nil {
+// PredictedTypes are the element types of networks that can be priced and planned: those with kernels, and bfloat16.
+func PredictedTypes() []string { return append(RealTypes(), dag.Bfloat16.String()) }
+
+// RealType reads an element type of networks, one of some names.
+func RealType(name string, known []string) (dag.DType, error) {
+	if err := CheckName("dtype", name, known); err != nil {
 		return 0, err
 	}
 	return dag.ParseDType(name)

@@ -66,7 +66,7 @@ func (v *Variant) Run(t dag.DType) func(c *Call) {
 // Spec is a call without data. Shape checks, work and workspace depend on it.
 type Spec struct {
 	Op       string
-	Type     dag.DType // arithmetic type: Float32 or Float64
+	Type     dag.DType // arithmetic type: Float32 or Float64, or Bfloat16, which has no variant
 	Operands []OperandSpec
 	Params   dag.Params
 }
