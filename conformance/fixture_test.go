@@ -85,12 +85,17 @@ func newNetwork(t testing.TB, model string, dtype dag.DType, epochs int) *networ
 		m, err = branchingNetwork()
 	case normalised:
 		m, err = normalisedNetwork()
+	case sentences:
+		m, err = sentencesNetwork()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	source := "digits"
-	if !slices.Equal(m.Input, []int{1, 8, 8}) {
+	switch {
+	case model == sentences:
+		source = "tokens:7:97:13"
+	case !slices.Equal(m.Input, []int{1, 8, 8}):
 		source = "synthetic:1x28x28:13:10"
 	}
 	n := &network{model: m, dtype: dtype, epochs: epochs}
@@ -103,6 +108,20 @@ func newNetwork(t testing.TB, model string, dtype dag.DType, epochs int) *networ
 	}
 	n.lower(t, fixtureLowering())
 	return n
+}
+
+// sentences is a GPT with one block for 7 tokens.
+const sentences = "sentences"
+
+func sentencesNetwork() (*nn.Model, error) {
+	m, err := nn.New(sentences, []int{7},
+		layers.Embedding{Tokens: 13, Width: 10}, layers.Positions{}, layers.LayerNorm{}, layers.Dense{Outputs: 30}, nn.Named{Name: "attention", Layer: layers.Attention{Heads: 5, Causal: true}},
+		layers.Dense{Outputs: 10}, nn.Of(layers.Add{}, "positions1", "fc2"), layers.LayerNorm{}, layers.Dense{Outputs: 17}, layers.Activation{Function: "gelu_tanh"},
+		layers.Dense{Outputs: 10}, nn.Of(layers.Add{}, "add1", "fc4"), layers.LayerNorm{}, layers.Dense{Outputs: 13})
+	if err == nil {
+		m.Defaults.Optimizer, m.Defaults.ClipNorm = nn.DefaultAdam(), 1
+	}
+	return m, err
 }
 
 // branching is a network with two residual blocks and a concatenation, with values that two and

@@ -21,10 +21,19 @@ import (
 // that), and what the measured schedule keeps live never exceeds the layout.
 func TestReplayIsExact(t *testing.T) {
 	var scratch int64
-	for _, model := range []string{"digits-cnn", "lenet5", branching} {
+	for _, model := range []string{"digits-cnn", "lenet5", branching, sentences, "recomputed"} {
+		recomputed := model == "recomputed"
+		if recomputed {
+			model = sentences
+		}
 		n := newNetwork(t, model, dag.Float32, 2)
 		if model == branching { // layers are recomputed
 			n.lower(t, n.mixedLowering())
+		}
+		if recomputed {
+			l := fixtureLowering()
+			l.Recompute = []string{"attention", "ge*"}
+			n.lower(t, l)
 		}
 		for workers := 1; workers <= 3; workers++ {
 			p := machine(t, workers)

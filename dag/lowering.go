@@ -3,6 +3,7 @@ package dag
 import (
 	"bytes"
 	"encoding/json"
+	"path"
 	"slices"
 )
 
@@ -30,6 +31,26 @@ type Lowering struct {
 	VerticalSync bool `json:",omitzero"`
 	// Order is the name of the policy that orders the micro-batches of the stages. Empty means that no policy is named.
 	Order string `json:",omitzero"`
+	// Recompute has patterns of layers that are recomputed, beside those whose granularity says so. They are as [path.Match] has them, so that
+	// "h.*.attn" is the attention of every block.
+	Recompute []string `json:",omitempty"`
+}
+
+// Recomputes reports whether a layer is recomputed.
+func (l *Lowering) Recomputes(layer string) bool {
+	return l.Of(layer).Recompute || slices.ContainsFunc(l.Recompute, func(pattern string) bool {
+		match, _ := path.Match(pattern, layer)
+		return match
+	})
+}
+
+// RecomputesAny reports whether the lowering asks for recomputation at all.
+func (l *Lowering) RecomputesAny() bool {
+	any := l.Default.Recompute || len(l.Recompute) > 0
+	for _, ll := range l.Layers {
+		any = any || ll.Recompute
+	}
+	return any
 }
 
 // Stage is a part of a network that runs on one device, or is shared by several.

@@ -181,7 +181,7 @@
 //
 // # Recomputation
 //
-// If [dag.LayerLowering] says so, the results of the forward pass of a layer are dropped, and computed again for the
+// If [dag.LayerLowering] says so, or a pattern of names in [dag.Lowering], the results of the forward pass of a layer are dropped, and computed again for the
 // backward pass. The second tasks are in phase "recompute". They are named like the first tasks, but with this phase
 // ("conv1.recompute[0:8,0:4]"), and their buffers like the first buffers, with ".recomputed" at the end. They
 // start when the backward pass has come to them; see recompute.go. A layer of which the backward pass reads nothing is

@@ -319,6 +319,11 @@ func (m *Model) checkLowering(l *dag.Lowering, batch int) error {
 	if err := cmp.Or(m.checkStages(l.Stages), checkGranularity("default", l.Default)); err != nil {
 		return err
 	}
+	for _, pattern := range l.Recompute {
+		if alone := (&dag.Lowering{Recompute: []string{pattern}}); !slices.ContainsFunc(names, alone.Recomputes) {
+			return fmt.Errorf("lowering: recompute: no layer of the model is like %q; it has %v", pattern, names)
+		}
+	}
 	known := map[string]bool{}
 	for _, name := range names {
 		known[name] = true

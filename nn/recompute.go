@@ -64,11 +64,7 @@ type recomputing struct {
 
 // recompute adds to a graph with expanded reductions the tasks that a lowering asks to run twice.
 func recompute(g *dag.Graph, l *dag.Lowering) (*dag.Graph, error) {
-	chosen := l.Default.Recompute
-	for _, ll := range l.Layers {
-		chosen = chosen || ll.Recompute
-	}
-	if !chosen {
+	if !l.RecomputesAny() {
 		return g, nil
 	}
 	r := &recomputing{from: g, newID: make([]dag.TaskID, len(g.Tasks)), copied: make([]bool, len(g.Tasks)),
@@ -152,7 +148,7 @@ func (r *recomputing) runsTwice(t dag.TaskID, l *dag.Lowering) bool {
 		ofParameters = ofParameters && (a.Mode == dag.Write || r.from.Buffers[storage].Role == dag.Parameter)
 	}
 	again := slices.Contains([]string{phaseLoad, phaseForward, phaseReduce}, task.Labels.Phase)
-	return again && !ofParameters && l.Of(task.Labels.Layer).Recompute
+	return again && !ofParameters && l.Recomputes(task.Labels.Layer)
 }
 
 // keepResults keeps what a task writes. It reports whether that was to be dropped.

@@ -33,10 +33,6 @@ const phaseStash = "stash"
 func (m *Model) checkStash(opt *LowerOptions) error {
 	l := &opt.Lowering
 	_, sgd := opt.Optimizer.(SGD)
-	recomputes := l.Default.Recompute
-	for _, ll := range l.Layers {
-		recomputes = recomputes || ll.Recompute
-	}
 	shares := slices.ContainsFunc(m.Stages, func(s Stage) bool { return s.shared })
 	for _, no := range []struct {
 		has  bool
@@ -47,7 +43,7 @@ func (m *Model) checkStash(opt *LowerOptions) error {
 		{!sgd, "an optimiser that counts its steps has no count of mini-batches; take sgd"},
 		{m.Defaults.ClipNorm > 0, "the norm of all gradients would stop the pipeline; take no clip_norm"},
 		{m.Defaults.Loss.Ignored, "the labels that count are those of the whole batch; take a loss without ignored labels"},
-		{recomputes, "layers cannot be recomputed with older weights; leave recompute out"},
+		{l.RecomputesAny(), "layers cannot be recomputed with older weights; leave recompute out"},
 		{shares, "layers of several stages cannot share weights; leave weights_of out"},
 	} {
 		if no.has {

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"dahl/dag"
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/plan"
@@ -13,14 +14,40 @@ import (
 	"dahl/train/budget"
 )
 
-// AffordPlan refuses graphs whose plan and schedule would take more memory than there is left, before any is made.
+// AffordPlan refuses graphs whose plan and schedule would take more memory than there is left, before any is made, and graphs that no plan
+// lets the platform hold.
 func (w *Workload) AffordPlan() error {
+	if err := w.holds(); err != nil {
+		return err
+	}
 	needs := w.planNeeds()
 	if budget.Check(needs, budget.Available()) == nil {
 		return nil
 	}
 	debug.FreeOSMemory() // what making the graphs left behind
 	return asInput(budget.Check(needs, budget.Available()))
+}
+
+// holds refuses a program whose parameters and optimiser state have more bytes than all memories of the platform. Any plan has a
+// place for each.
+func (w *Workload) holds() error {
+	var room, kept int64
+	for m := range w.Platform.Memories {
+		if w.Platform.Memories[m].CapacityBytes == 0 {
+			return nil
+		}
+		room += w.Platform.Memories[m].CapacityBytes
+	}
+	g := w.Program.Graphs[0]
+	for i := range g.Buffers {
+		if b := &g.Buffers[i]; b.ViewOf == dag.None && (b.Role == dag.Parameter || b.Role == dag.State) {
+			kept += b.Bytes()
+		}
+	}
+	if kept <= room {
+		return nil
+	}
+	return inputErrorf("graph %q needs %s for its parameters and the optimiser's state; all memories of platform %q together have %s", g.Name, platform.ShortBytes(kept), w.Platform.Name, platform.ShortBytes(room))
 }
 
 // planNeeds lists the memory of planning without the graphs: a schedule of the longest segment, its energy and its figures.

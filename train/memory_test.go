@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/must"
+	"dahl/platform"
 	"dahl/train/budget"
 )
 
@@ -19,7 +21,7 @@ func TestPlanNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Workload{Program: &dag.Program{Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 5}}}}
+	w := &Workload{Platform: &platform.Platform{}, Program: &dag.Program{Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 5}}}}
 	if err := budget.Check(w.planNeeds(), budget.Limit{Bytes: 33_564_932, Of: "the machine"}); err != nil {
 		t.Error(err)
 	}
@@ -33,5 +35,22 @@ func TestPlanNeeds(t *testing.T) {
 	w.Program.Order[0].Steps = 1_000_000
 	if got, want := budget.Sum(w.planNeeds()), int64(3*666_666*700+33_554_432); got != want {
 		t.Errorf("%d bytes, want %d", got, want)
+	}
+}
+
+// TestNoMemoryHoldsIt: with 12 bytes for a parameter of 5 and a state of 7, memories of 6 bytes and of 6 are enough, and of 6 and of 5 are not. One without
+// a limit holds anything.
+func TestNoMemoryHoldsIt(t *testing.T) {
+	b := dag.NewBuilder("g")
+	b.Buffer(dag.Buffer{Name: "w", Shape: []int{5}, Type: dag.Uint8, Role: dag.Parameter})
+	b.Buffer(dag.Buffer{Name: "v", Shape: []int{7}, Type: dag.Uint8, Role: dag.State})
+	b.Buffer(dag.Buffer{Name: "x", Shape: []int{1000}, Type: dag.Uint8})
+	g := must.Get(b.Build())(t)
+	for second, fits := range map[int64]bool{6: true, 5: false, 0: true} {
+		p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "a", CapacityBytes: 6}, {Name: "b", CapacityBytes: second}}}
+		w := &Workload{Platform: p, Program: &dag.Program{Graphs: []*dag.Graph{g}}}
+		if err := w.holds(); (err == nil) != fits || err != nil && !strings.Contains(err.Error(), "needs 12 B for its parameters and the optimiser's state; all memories of platform \"p\" together have 11 B") {
+			t.Errorf("%d bytes: %v", second, err)
+		}
 	}
 }

@@ -234,7 +234,7 @@ func training(t *tomlfile.Table) *nn.Defaults {
 
 // Keys of a lowering file.
 const (
-	recomputeKey    = "recompute"     // in addition to the cuts of a layer
+	recomputeKey    = "recompute"     // in addition to the cuts of a layer, or patterns of the names of layers
 	microBatchesKey = "micro_batches" // of the network
 	orderKey        = "order"         // of its micro-batches
 	stageKey        = "stage"         // of its pipeline
@@ -243,8 +243,8 @@ const (
 )
 
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml:
-// micro_batches, order, stash, vertical_sync, one [[stage]] per stage of a pipeline, [default] and [layer.NAME]. A stage has the keys from, its first
-// layer, and device, or devices with along, sum, replicas, shares and bucket_bytes. Each other table has the cut of the forward pass (see [dag.Cut]), tables
+// micro_batches, order, stash, vertical_sync, recompute with patterns of layers, one [[stage]] per stage of a pipeline, [default] and [layer.NAME]. A stage has
+// the keys from, its first layer, and device, or devices with along, sum, replicas, shares and bucket_bytes. Each other table has the cut of the forward pass (see [dag.Cut]), tables
 // input_gradient and weight_gradient with the cuts of the gradients, and recompute. Whether the layers exist is checked when a model is lowered, and whether
 // devices and orders do, when it is planned for.
 func ParseLowering(src []byte, file string) (dag.Lowering, error) {
@@ -255,6 +255,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	l := dag.Lowering{Default: granularityOf(root.Table("default"))}
 	l.MicroBatches = root.Count(microBatchesKey, 0, layers.MaxExtent, 0)
 	l.Order, l.Stash, l.VerticalSync = root.Text(orderKey), root.Flag(stashKey, false), root.Flag(verticalSyncKey, false)
+	l.Recompute = root.Texts(recomputeKey)
 	for _, t := range root.Tables(stageKey) {
 		t.Need("from", "the name of its first layer")
 		l.Stages = append(l.Stages, stageOf(t))
@@ -279,7 +280,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 			l.Layers[name] = granularityOf(layers.Table(name))
 		}
 	}
-	root.Done(microBatchesKey + ", " + orderKey + ", " + stashKey + ", " + verticalSyncKey + ", [[" + stageKey + "]], default, layer")
+	root.Done(microBatchesKey + ", " + orderKey + ", " + stashKey + ", " + verticalSyncKey + ", " + recomputeKey + ", [[" + stageKey + "]], default, layer")
 	return l, f.Err
 }
 
@@ -359,6 +360,9 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 	}
 	if l.VerticalSync {
 		fmt.Fprintf(&b, "%s = true\n\n", verticalSyncKey)
+	}
+	if l.Recompute != nil {
+		fmt.Fprintf(&b, "%s = [%s]\n\n", recomputeKey, strings.Join(naming.List(l.Recompute, strconv.Quote), ", "))
 	}
 	for _, s := range l.Stages {
 		fmt.Fprintf(&b, "[[%s]]\nfrom = %q\n", stageKey, s.From)

@@ -72,6 +72,8 @@ type GraphPart struct {
 	Flops float64 `json:"flops"`
 	Bytes int64   `json:"bytes"`
 	BestS float64 `json:"best_s,omitempty"` // sum of the best costs
+	// KeptBytes are activations of the layer that the forward pass leaves to the backward pass, in a network of tokens.
+	KeptBytes int64 `json:"kept_bytes,omitempty"`
 
 	Operations []string `json:"operations,omitempty"`
 }
@@ -124,8 +126,12 @@ func Graph(w *train.Workload, machine *platform.Platform) (*GraphReport, error) 
 	if m := w.Model; m != nil && m.Vocabulary() > 0 && nn.IsTraining(g) {
 		s := &Sequences{Weights: m.NumWeights(), Tokens: nn.BatchOf(g) * nn.Elems(m.Input)}
 		s.FlopsPerToken = g.TotalFlops() / float64(s.Tokens)
-		for _, bytes := range nn.KeptBytes(g) {
-			s.KeptBytes += bytes
+		kept := nn.KeptBytes(g)
+		for i := range r.Parts {
+			if p := &r.Parts[i]; p.Phase == "forward" || p.Phase == "load" {
+				p.KeptBytes = kept[p.Layer]
+				s.KeptBytes += p.KeptBytes
+			}
 		}
 		r.Sequences = s
 	}
@@ -219,13 +225,19 @@ func (r *GraphReport) Print(out io.Writer) {
 	for _, p := range r.Parts {
 		wide = max(wide, len(p.Layer))
 	}
-	fmt.Fprintf(out, "%-*s %-10s %6s %10s %10s %10s  %s\n", wide, "layer", "phase", "tasks", "flop", "bytes", "best time", "operations")
+	kept := func(column string) string { // of networks of tokens alone
+		if r.Sequences == nil {
+			return ""
+		}
+		return fmt.Sprintf(" %10s", column)
+	}
+	fmt.Fprintf(out, "%-*s %-10s %6s %10s %10s%s %10s  %s\n", wide, "layer", "phase", "tasks", "flop", "bytes", kept("kept"), "best time", "operations")
 	for _, p := range r.Parts {
 		best := "-"
 		if r.Platform != "" {
 			best = cli.ShortTime(cli.Seconds(p.BestS))
 		}
-		fmt.Fprintf(out, "%-*s %-10s %6d %10s %10s %10s  %s\n", wide,
-			cmp.Or(p.Layer, "-"), cmp.Or(p.Phase, "-"), p.Tasks, cli.ShortCount(p.Flops), cli.ShortBytes(p.Bytes), best, strings.Join(p.Operations, ", "))
+		fmt.Fprintf(out, "%-*s %-10s %6d %10s %10s%s %10s  %s\n", wide,
+			cmp.Or(p.Layer, "-"), cmp.Or(p.Phase, "-"), p.Tasks, cli.ShortCount(p.Flops), cli.ShortBytes(p.Bytes), kept(cli.ShortBytes(p.KeptBytes)), best, strings.Join(p.Operations, ", "))
 	}
 }
