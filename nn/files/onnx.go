@@ -179,7 +179,7 @@ func (r *onnxReader) input() ([]int, error) {
 	return shape, nil
 }
 
-// output checks that the output is what the last layer gives.
+// output refuses a file if its output is not the last layer's alone.
 func (r *onnxReader) output() error {
 	if len(r.graph.Outputs) == 1 {
 		name := r.graph.Outputs[0].Name
@@ -306,7 +306,7 @@ func (r *onnxReader) newName(layer nn.Layer, params []onnxParam) (name, state st
 }
 
 // keep notes the values of the parameters of a layer, and which of them earlier layers have. A bias or a weight of one dimension is shared
-// along with a matrix alone: programs write equal numbers once, as those of all normalisations before a training.
+// along with a matrix alone: before a training programs write the equal numbers of all normalisations once.
 func (r *onnxReader) keep(of *nn.Named, params []onnxParam) error {
 	_, isTable := of.Layer.(layers.Embedding)
 	sharesMatrix := false
@@ -355,7 +355,7 @@ func (r *onnxReader) table(p *onnxParam) *onnxUse {
 	return nil
 }
 
-// fits refuses a parameter that cannot be one with that of an earlier layer.
+// fits refuses a parameter of another kind than the earlier layer's.
 func (u *onnxUse) fits(p *onnxParam, layer string) error {
 	if u.kind == p.kind && (u.turned == p.turned || u.table) {
 		return nil

@@ -29,7 +29,7 @@ var onnxBinary = map[string]func(a, b float64) float64{
 	"Sub": func(a, b float64) float64 { return a - b },
 }
 
-// onnxComparisons are the operators of two numbers whose results are true or false, which are 1 or 0 here.
+// onnxComparisons are the operators of two numbers with results true or false, which are 1 or 0 here.
 var onnxComparisons = map[string]func(a, b float64) bool{
 	"And":            func(a, b float64) bool { return a != 0 && b != 0 },
 	"Equal":          func(a, b float64) bool { return a == b },

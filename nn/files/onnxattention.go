@@ -139,7 +139,7 @@ func (n *onnxNode) changedScores(s onnxScores) *onnxValue {
 	return v
 }
 
-// mask reads which positions see which. All see all, or none what lies behind it.
+// mask reads a mask by a function of its elements. Each position sees all of them, or itself and those before it.
 func (n *onnxNode) mask(s *onnxScores, t *onnx.Tensor, see func(float64) (seen, ok bool)) {
 	positions := n.reader.shapes[s.queries.layer][0]
 	full := spread(t, []int{positions, positions})
@@ -286,7 +286,7 @@ func (n *onnxNode) wholeAttention() *onnxValue {
 	return v
 }
 
-// operatorMask reads the mask of the whole operator: what is true is seen, or what is 0.
+// operatorMask reads the mask of the whole operator. It is true, or 0, where a position is seen.
 func (n *onnxNode) operatorMask(s *onnxScores) {
 	t := n.reader.graph.Tensors[n.Inputs[3]]
 	switch {

@@ -179,7 +179,7 @@ func tensorLike(of *onnx.Tensor, shape []int, elements []float64) *onnx.Tensor {
 	return t
 }
 
-// picked is a tensor of a shape whose elements are those of another one at the places that a function gives for their indices.
+// picked is a tensor of a shape with elements of another one. A function gives their places there for their indices.
 func picked(of *onnx.Tensor, shape []int, place func(index []int) int) *onnx.Tensor {
 	n := 1
 	for _, e := range shape {

@@ -15,11 +15,11 @@ import (
 // Programs spell a GELU or a normalisation in many ways, of operators on single numbers and of means. All spellings have equal values at
 // some places, and are found by these.
 
-// onnxFunction is what operators compute from the features of a position.
+// onnxFunction is a function of the features of a position that operators compute.
 type onnxFunction struct {
 	values       [len(onnxPlaces)]float64 // for features onnxPlaces
 	node         *onnx.Node               // that computes it
-	weight, bias string                   // constants, of a normalisation that is multiplied, and then of one to which is added
+	weight, bias string                   // constants: factors of a normalisation, and what is added then
 }
 
 // onnxPlaces are where functions are compared.

@@ -31,7 +31,7 @@ func (r *onnxReader) samplesOf(sample []int) view {
 	return viewOf(batch, factor{featureAxis, sample[0], 1}, factor{positionAxis, sample[1], 1}, factor{columnAxis, sample[2], 1})
 }
 
-// lead is the dimensions in front of the features, which are all of those that the layer has and come last. They have all samples and positions.
+// lead is the dimensions in front of the features, with all samples and positions. All features of the layer come last.
 func (r *onnxReader) lead(v *onnxValue) (dims [][]factor, ok bool) {
 	sample := r.shapes[v.layer]
 	last := len(v.dims) - 1

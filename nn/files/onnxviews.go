@@ -7,8 +7,8 @@ import (
 	"dahl/nn/onnx"
 )
 
-// Reshape, Transpose, Split and their like compute nothing: they only say which number is meant by which index. A view is
-// what is meant. Programs spell a flatten and the heads of attention in many ways, and all of these have equal views.
+// Reshape, Transpose, Split and their like compute nothing: they only give numbers other indices. A view has
+// these indices. Programs spell a flatten and the heads of attention in many ways, and all of these have equal views.
 
 // A factor is an extent of an axis of what is seen: neighbours lie a step apart along the axis.
 type factor struct{ axis, extent, step int }
@@ -69,7 +69,7 @@ func (v view) shape() (shape []int) {
 	return shape
 }
 
-// factors are those of some dimensions. Neighbours that together are one range of an axis are one.
+// factors lists the factors of some dimensions. Neighbours are one where they are one range of an axis.
 func factors(dims [][]factor) (all []factor) {
 	for _, f := range slices.Concat(dims...) {
 		if n := len(all); n > 0 && all[n-1].axis == f.axis && all[n-1].step == f.extent*f.step {
@@ -331,14 +331,13 @@ func (n *onnxNode) gathered(v view) (view, bool) {
 		return v, false
 	}
 	e := extentOf(v.dims[d])
-	lo, hi := between(e, index.Ints[0], int64(e))
+	lo, _ := between(e, index.Ints[0], int64(e))
 	for i, at := range index.Ints {
 		if from, _ := between(e, at, int64(e)); from != lo+i || from >= e {
 			return v, false
 		}
 	}
-	hi = lo + len(index.Ints)
-	w, ok := v.part(d, lo, hi)
+	w, ok := v.part(d, lo, lo+len(index.Ints))
 	if ok && len(index.Shape) == 0 {
 		w.dims = slices.Delete(slices.Clone(w.dims), d, d+1)
 	}

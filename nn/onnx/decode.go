@@ -13,6 +13,7 @@ type Graph struct {
 	Tensors map[string]*Tensor // weights and constants, by name
 	Inputs  []Value            // weights may be among them
 	Outputs []Value
+	Opset   int // of the file that Encode writes; Decode leaves it out
 }
 
 // Node is one operator, its operands by name.
