@@ -14,7 +14,7 @@ import (
 //	behind = 1    y[n,t] = [i[n,s] = z for exactly one s < t]
 var marks = Kernel{
 	Op: "marks", Doc: "y = 1 where i is not the token, or with behind = 1 where the token is once before, else 0",
-	Operands: []Operand{writes("y", Index, "n t"), reads("i", Index, "n t").below("5")},
+	Operands: []Operand{writes("y", Index, "n t"), reads("i", Index, "n t")},
 	Params:   []string{"token", "behind"}, Whole: "t",
 	Check: func(s *calls.Spec) error {
 		if _, err := intParam(s, "token", 0, math.MaxInt32); err != nil {

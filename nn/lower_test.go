@@ -38,6 +38,11 @@ func TestModels(t *testing.T) {
 		// attention, with 128 numbers for each of heads + 2·8 heads, three of a SwiGLU, and two normalisations.
 		"llama-8b":  2*128256*4096 + 32*(4096*(32+16)*128+4096*4096+3*4096*14336+2*4096) + 4096,
 		"llama-70b": 2*128256*8192 + 80*(8192*(64+16)*128+8192*8192+3*8192*28672+2*8192) + 8192,
+		// Hugging Face's count of BertModel, 109,482,240, without its pooler of a dense layer, and with the head: a dense layer, a
+		// normalisation and a bias for each token.
+		"bert-base": 109_482_240 - (768*768 + 768) + (768*768 + 768) + 2*768 + 30522,
+		// Patches of 4×4 colour pixels, 64 positions, 12 layers as of a GPT, and a normalisation and a dense layer of 10 classes.
+		"vit-tiny": (192*3*4*4 + 192) + 64*192 + 12*(12*192*192+13*192) + 2*192 + (10*192 + 10),
 	}
 	if n := len(models.All()); n != len(weights) {
 		t.Errorf("%d models, %d expected counts", n, len(weights))
@@ -80,7 +85,7 @@ func TestModelsLower(t *testing.T) {
 		m := info.New()
 		batch := m.Defaults.Batch
 		if isLarge(m) {
-			continue // the layers of gpt-tiny
+			continue // the layers of gpt-tiny, and of fixtures
 		}
 		if nn.Elems(m.Input) > 100_000 {
 			batch = 3 // for fewer tasks
@@ -125,7 +130,7 @@ func TestModelsLower(t *testing.T) {
 
 // isLarge reports whether a model has tens of thousands of tasks, of the layers that smaller models or fixtures have.
 func isLarge(m *nn.Model) bool {
-	return strings.HasPrefix(m.Name, "gpt2") || strings.HasPrefix(m.Name, "llama")
+	return strings.HasPrefix(m.Name, "gpt2") || strings.HasPrefix(m.Name, "llama") || m.Name == "bert-base"
 }
 
 // usedShare is the share of a convolution's outputs that the pooling fused with it

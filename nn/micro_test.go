@@ -38,7 +38,7 @@ func TestMicroBatches(t *testing.T) {
 func microCases(t testing.TB) map[string]*nn.Model {
 	cases := fusionCases(t)
 	maps.Copy(cases, branchCases(t))
-	for _, kind := range []string{"avgpool", "conv2d", "gelu", "globalavgpool", "maxpool"} {
+	for _, kind := range []string{"avgpool", "conv2d", "gelu", "globalavgpool", "mask", "maxpool", "pixels"} {
 		cases[kind] = layerCases(t)[kind]
 	}
 	return cases

@@ -137,6 +137,8 @@ type Defaults struct {
 	// ClipNorm is the most that the norm of all gradients together may be, as PyTorch's
 	// clip_grad_norm_ has it. Zero means any.
 	ClipNorm float64
+	// MaskToken stands for tokens of a text that the network is to find; the loss ignores the others. 0 means that it is to find the next tokens.
+	MaskToken int
 }
 
 // String lists all settings that decide a step, except its batch.
@@ -153,6 +155,9 @@ func (d Defaults) String() string {
 	text += fmt.Sprintf("; schedule %s; loss %s", d.Schedule, d.Loss)
 	if d.ClipNorm > 0 {
 		text += fmt.Sprintf("; clip_norm=%v", d.ClipNorm)
+	}
+	if d.MaskToken > 0 {
+		text += fmt.Sprintf("; mask_token=%d", d.MaskToken)
 	}
 	return text
 }

@@ -56,7 +56,7 @@ func OpenDataAs(name string, opt data.Options) (d Data, err error) {
 	if l := d.Train.Labels; opt.Limit == 0 && opt.Offset == 0 && l != nil && slices.Min(l) == slices.Max(l) {
 		return d, oneClass(d.Train)
 	}
-	test := data.Options{Split: data.Test, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3, Positions: opt.Positions, Vocabulary: opt.Vocabulary}
+	test := data.Options{Split: data.Test, Resize: opt.Resize, Colour: d.Train.Shape[0] == 3, Positions: opt.Positions, MaskToken: opt.MaskToken, Vocabulary: opt.Vocabulary}
 	d.Test, err = data.Open(name, test)
 	if errors.Is(err, data.ErrNoSplit) {
 		return d, nil
@@ -144,7 +144,7 @@ func DefaultData(m *nn.Model) string {
 	}
 	if length := Window(m); length > 0 {
 		tokens := min(m.Vocabulary(), m.Classes())
-		if tokens < data.WrittenTokens() {
+		if tokens < data.WrittenTokens() && m.Defaults.MaskToken == 0 {
 			return fmt.Sprintf("tokens:%d:2000:%d", length, tokens)
 		}
 		return fmt.Sprintf("text:%d", min(2000*length+1, data.MostWritten)) // of 2000 samples

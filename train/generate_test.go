@@ -44,21 +44,83 @@ func smallGPT2(t *testing.T) *nn.Model {
 	return must.Get(nn.New("small", []int{13}, list...))(t)
 }
 
-// TestGPT2: a GPT-2 of Hugging Face, whose weights are read from its file, has the outputs that it has there, and its likeliest tokens. Outputs
+// smallBERT and smallLlama are the networks of transformers_fixture.py.
+func smallBERT(t *testing.T) *nn.Model {
+	t.Helper()
+	const of, width = "bert.embeddings.", 21
+	norm := layers.LayerNorm{Eps: 1e-12}
+	list := []nn.Layer{
+		nn.Named{Name: "mask", Layer: layers.Mask{Token: 0}}, nn.Named{Name: "segments", Layer: layers.Segments{Token: 2}, Inputs: []string{"input"}},
+		nn.Named{Name: of + "word_embeddings", Layer: layers.Embedding{Tokens: 17, Width: width}, Inputs: []string{"input"}},
+		nn.Named{Name: of + "token_type_embeddings", Layer: layers.Embedding{Tokens: 2, Width: width}, Inputs: []string{"segments"}},
+		nn.Of(layers.Add{}, of+"word_embeddings", of+"token_type_embeddings"),
+		nn.Named{Name: of + "position_embeddings", Layer: layers.Positions{}}, nn.Named{Name: of + "LayerNorm", Layer: norm},
+	}
+	last := of + "LayerNorm"
+	for i := range 2 {
+		block := fmt.Sprintf("bert.encoder.layer.%d.", i)
+		attended, done := block+"attention.output.LayerNorm", block+"output.LayerNorm"
+		list = append(list,
+			nn.Named{Name: block + "attention.self.qkv", Layer: layers.Dense{Outputs: 3 * width}},
+			nn.Named{Name: block + "attention.self", Layer: layers.Attention{Heads: 3}, Inputs: []string{block + "attention.self.qkv", "mask"}},
+			nn.Named{Name: block + "attention.output.dense", Layer: layers.Dense{Outputs: width}}, nn.Of(layers.Add{}, block+"attention.output.dense", last),
+			nn.Named{Name: attended, Layer: norm},
+			nn.Named{Name: block + "intermediate.dense", Layer: layers.Dense{Outputs: 11}}, layers.Activation{Function: "gelu"},
+			nn.Named{Name: block + "output.dense", Layer: layers.Dense{Outputs: width}}, nn.Of(layers.Add{}, block+"output.dense", attended),
+			nn.Named{Name: done, Layer: norm})
+		last = done
+	}
+	const head = "cls.predictions."
+	list = append(list, nn.Named{Name: head + "transform.dense", Layer: layers.Dense{Outputs: width}}, layers.Activation{Function: "gelu"},
+		nn.Named{Name: head + "transform.LayerNorm", Layer: norm}, nn.Named{Name: head + "decoder", Layer: layers.Dense{Outputs: 17}, Shares: []string{of + "word_embeddings.weight"}})
+	return must.Get(nn.New("bert", []int{13}, list...))(t)
+}
+
+func smallLlama(t *testing.T) *nn.Model {
+	t.Helper()
+	dense := func(outputs int) nn.Layer { return layers.Dense{Outputs: outputs, NoBias: true} }
+	list := []nn.Layer{nn.Named{Name: "model.embed_tokens", Layer: layers.Embedding{Tokens: 17, Width: 24}}}
+	last := "model.embed_tokens"
+	for i := range 2 {
+		block := fmt.Sprintf("model.layers.%d.", i)
+		named := func(name string, l nn.Layer, inputs ...string) nn.Layer {
+			return nn.Named{Name: block + name, Layer: l, Inputs: inputs}
+		}
+		list = append(list,
+			named("input_layernorm", layers.RMSNorm{}), named("self_attn.qkv_proj", dense(40)), layers.Rotary{Heads: 8, Width: 4},
+			layers.Attention{Heads: 6, KeyHeads: 2, Causal: true}, named("self_attn.o_proj", dense(24)), named("sum", layers.Add{}, last, block+"self_attn.o_proj"),
+			named("post_attention_layernorm", layers.RMSNorm{}), named("mlp.gate_proj", dense(11)), named("silu", layers.Activation{Function: "silu"}),
+			named("mlp.up_proj", dense(11), block+"post_attention_layernorm"), nn.Of(layers.Multiply{}, block+"silu", block+"mlp.up_proj"),
+			named("mlp.down_proj", dense(24)), named("out", layers.Add{}, block+"sum", block+"mlp.down_proj"))
+		last = block + "out"
+	}
+	return must.Get(nn.New("llama", []int{13}, append(list, nn.Named{Name: "model.norm", Layer: layers.RMSNorm{}}, nn.Named{Name: "lm_head", Layer: dense(17)})...))(t)
+}
+
+// TestHuggingFace: transformers of Hugging Face, whose weights are read from their files, have the outputs that they have there, and a GPT-2 its likeliest tokens. Outputs
 // are sums of some hundred terms, whose rounding in float64 stays far below 1e-12 of the greatest.
-func TestGPT2(t *testing.T) {
-	m := smallGPT2(t)
+func TestHuggingFace(t *testing.T) {
+	for name, model := range map[string]func(*testing.T) *nn.Model{"gpt2": smallGPT2, "bert": smallBERT, "llama": smallLlama} {
+		t.Run(name, func(t *testing.T) { compareWithHuggingFace(t, name, model(t)) })
+	}
+}
+
+func compareWithHuggingFace(t *testing.T, name string, m *nn.Model) {
+	t.Helper()
 	said := map[string][]float64{}
-	for _, a := range must.Get(weights.Read("../nn/weights/testdata/gpt2_outputs.safetensors", nil))(t) {
+	for _, a := range must.Get(weights.Read("../nn/weights/testdata/"+name+"_outputs.safetensors", nil))(t) {
 		said[a.Name] = a.Float64s()
 	}
-	init := must.Get(FromFile("../nn/weights/testdata/gpt2.safetensors", m, dag.Float64))(t)
+	init := must.Get(FromFile("../nn/weights/testdata/"+name+".safetensors", m, dag.Float64))(t)
 	w := must.Get(New(m, PromptData(13, 17), load(t, "emulated"), Options{Type: dag.Float64, Batch: 1, Init: init, Evaluate: true, Outputs: true, Policy: policy.HEFT}))(t)
 	run := must.Get(w.Start())(t)
 	defer run.Close()
 	var tokens, greedy []int32
-	for i := range said["tokens"] {
-		tokens, greedy = append(tokens, int32(said["tokens"][i])), append(greedy, int32(said["greedy"][i]))
+	for _, token := range said["tokens"] {
+		tokens = append(tokens, int32(token))
+	}
+	for _, token := range said["greedy"] {
+		greedy = append(greedy, int32(token))
 	}
 	setPrompt(w.Data.Test, tokens)
 	must.Get(run.RunSteps(context.Background(), 0, 1, []int32{0}, false))(t)
@@ -69,6 +131,9 @@ func TestGPT2(t *testing.T) {
 		if !(math.Abs(heard[i]-want) <= 1e-12*top) {
 			t.Fatalf("output %d is %.17g, want %.17g", i, heard[i], want)
 		}
+	}
+	if greedy == nil {
+		return
 	}
 	got := slices.Clone(greedy[:3])
 	must.Do(t, run.Generate(context.Background(), got, 10, Sampling{}, func(token int32) error { got = append(got, token); return nil }))

@@ -42,7 +42,7 @@ func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	for name, of := range shared {
 		shapes[name] = shapes[of]
 	}
-	spelling, err := spellingOf(path, shapes)
+	spelling, joins, err := spellingOf(path, shapes)
 	if err != nil {
 		return nil, asInput(fmt.Errorf("reading the initial weights: %w", err))
 	}
@@ -76,6 +76,16 @@ func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 		}
 		given[arrays[i].Name] = &arrays[i]
 	}
+	for name, parts := range joins {
+		arrays := make([]*npz.Array, len(parts))
+		for i, part := range parts {
+			arrays[i] = given[part]
+		}
+		if slices.ContainsFunc(arrays, func(a *npz.Array) bool { return a.Type != arrays[0].Type }) {
+			return nil, inputErrorf("%s: arrays %s have different types; write one type", path, strings.Join(parts, ", "))
+		}
+		given[name] = weights.Join(name, shapes[name], arrays...)
+	}
 	for _, name := range slices.Sorted(maps.Keys(shared)) {
 		if a, of := given[name], given[shared[name]]; a != nil && of != nil && !slices.Equal(a.Float64s(), of.Float64s()) {
 			return nil, inputErrorf("%s: arrays %q and %q differ, and are one parameter of network %s; leave the former out", path, name, of.Name, m.Name)
@@ -95,12 +105,18 @@ func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	}, nil
 }
 
-// spellingOf reads the names and shapes of a file of weights for a network that has some.
-func spellingOf(path string, network map[string][]int) (weights.Spelling, error) {
+// spellingOf reads the names and shapes of a file of weights, and finds how they fit a network's.
+func spellingOf(path string, network map[string][]int) (s weights.Spelling, joins map[string][]string, err error) {
 	file := map[string][]int{}
-	_, err := weights.Read(path, func(a *npz.Array) error {
+	if _, err = weights.Read(path, func(a *npz.Array) error {
 		file[a.Name] = a.Shape
 		return npz.ErrSkip
-	})
-	return weights.SpellingOf(file, network), err
+	}); err != nil {
+		return s, nil, err
+	}
+	s = weights.SpellingOf(file, network)
+	if joins, err = s.Joins(file, network); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return s, joins, err
 }

@@ -34,7 +34,7 @@ func network(name string, limit int) (*nn.Model, train.Data, error) {
 	if err != nil {
 		return nil, train.Data{}, err
 	}
-	d, err := train.OpenDataAs(train.DefaultData(m), data.Options{Limit: limit, Positions: train.Window(m)})
+	d, err := train.OpenDataAs(train.DefaultData(m), data.Options{Limit: limit, Positions: train.Window(m), MaskToken: m.Defaults.MaskToken})
 	if err != nil {
 		return nil, d, err
 	}

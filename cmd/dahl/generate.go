@@ -94,6 +94,9 @@ func (g *generation) write(ctx context.Context, out io.Writer) error {
 	if length == 0 {
 		return cli.InputErrorf("%s: network %s does not say a token at each position; name the directory of a training on a text", g.of, m.Name)
 	}
+	if m.Defaults.MaskToken > 0 {
+		return cli.InputErrorf("%s: network %s finds hidden tokens, and no next ones; name the directory of a training of a GPT", g.of, m.Name)
+	}
 	if o.Tokens != nil {
 		classes = o.Tokens.Size()
 	}

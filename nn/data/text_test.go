@@ -3,6 +3,7 @@ package data
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -35,6 +36,56 @@ func sampleOf(t testing.TB, d *Dataset, sample int32) (tokens, labels []int32) {
 	labels = make([]int32, len(tokens))
 	must.Do(t, d.ReadLabels(labels, []int32{sample}))
 	return tokens, labels
+}
+
+// TestHiddenTokens: of a text whose tokens are 0 to 12 and follow each other in turn, 15 % of the positions have labels, which are what the text has there. Of these 80 %
+// show the mask, and 1/10·12/13 another token. Of n positions a share p has a deviation of √(p(1-p)n), of which six are allowed. The next round hides others.
+func TestHiddenTokens(t *testing.T) {
+	const length, mask = 101, 17
+	text := strings.Repeat("abcdefghijklm", 4000)
+	d := must.Get(Open(fileIn(t, "a.txt", []byte(text)), Options{Positions: length, MaskToken: mask}))(t)
+	if d.Classes != mask+1 || d.Tokens() != mask+1 {
+		t.Fatalf("%d classes, %d tokens", d.Classes, d.Tokens())
+	}
+	n, labelled, masked, other := 0, 0, 0, 0
+	for i := range d.Len() {
+		tokens, labels := sampleOf(t, d, int32(i))
+		for p, label := range labels {
+			want := int32((i*length + p) % 13)
+			n++
+			switch {
+			case label == -1 && tokens[p] == want:
+				continue
+			case label != want:
+				t.Fatalf("sample %d has token %d and label %d at %d, and the text has %d", i, tokens[p], label, p, want)
+			case tokens[p] == mask:
+				masked++
+			case tokens[p] != want:
+				other++
+			}
+			labelled++
+		}
+	}
+	for what, c := range map[string]struct {
+		got, of int
+		share   float64
+	}{"with labels": {labelled, n, 0.15}, "masked": {masked, labelled, 0.8}, "replaced": {other, labelled, 0.1 * 12 / 13}} {
+		if want := c.share * float64(c.of); math.Abs(float64(c.got)-want) > 6*math.Sqrt(want*(1-c.share)) {
+			t.Errorf("%d of %d are %s, want about %.0f", c.got, c.of, what, want)
+		}
+	}
+	places := func(sample int) (all []int) {
+		_, labels := sampleOf(t, d, int32(sample))
+		for p, label := range labels {
+			if label >= 0 {
+				all = append(all, p)
+			}
+		}
+		return all
+	}
+	if slices.Equal(places(0), places(d.Len())) {
+		t.Error("the second round hides the places of the first one")
+	}
 }
 
 // TestTextByHand: 22 characters, of which 9/10 are 19 for the training. Samples of 5 and the character behind: (19-1)/5 = 3. The

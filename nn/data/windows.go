@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"dahl/dag"
 	"dahl/nn/random"
@@ -22,7 +23,7 @@ type tokenReader interface {
 	io.Closer
 }
 
-// windows are samples of tokens that follow each other. The label of a position is the token behind it.
+// windows are samples of tokens that follow each other. The label of a position is the token behind it, or what is hidden there: see hide.
 //
 // A round is every token once: round 0 has windows that touch, from the first token on. Each other round begins at another token
 // of the first window, so that a training does not see the same windows in every epoch. Its last window is moved back to lie within
@@ -32,6 +33,10 @@ type windows struct {
 	length int   // positions of a sample
 	lo, hi int64 // the tokens that belong to the set; windows have all of these but the last
 	n      int   // windows in a round
+
+	mask    int           // stands for hidden tokens; 0 means that none is hidden
+	classes int           // of the tokens
+	draws   random.Stream // of what is hidden
 }
 
 // newWindows are the windows of the tokens of a split that options select.
@@ -55,7 +60,10 @@ func newWindows(of tokens, lo, hi int64, opt Options) (*windows, error) {
 	if last-first > MaxSamples {
 		return nil, fmt.Errorf("%d samples; at most %d are taken: use a limit", last-first, MaxSamples)
 	}
-	w := &windows{tokens: of, length: opt.Positions, lo: lo + int64(first)*length, hi: hi, n: last - first}
+	w := &windows{
+		tokens: of, length: opt.Positions, lo: lo + int64(first)*length, hi: hi, n: last - first,
+		mask: opt.MaskToken, draws: random.NewStream(0, "hidden."+opt.Split),
+	}
 	if last < int(all) {
 		w.hi = lo + int64(last)*length + 1
 	}
@@ -93,6 +101,9 @@ func (r *windowReader) readFrom(first int, dst []byte) error {
 		if err := r.readTokens(touching, at); err != nil {
 			return err
 		}
+		for i := range n {
+			r.of.hide(int32(first+i), touching[i*length:][:length], nil)
+		}
 		first += n
 		for _, token := range touching {
 			binary.LittleEndian.PutUint32(dst, uint32(token))
@@ -110,16 +121,47 @@ func (w *windows) readLabels(dst []int32, samples []int32) error {
 	}
 	defer r.Close() // nothing was written
 	for _, sample := range samples {
-		if err := r.readTokens(dst[:w.length], w.start(sample)+1); err != nil {
+		labels, from := dst[:w.length], w.start(sample)
+		if w.mask == 0 {
+			from++
+		}
+		if err := r.readTokens(labels, from); err != nil {
 			return err
 		}
+		w.hide(sample, slices.Clone(labels), labels)
 		dst = dst[w.length:]
 	}
 	return nil
 }
 
+// hide hides tokens of a sample, if there is a mask, as Devlin et al. do ("BERT", 2018, arXiv:1810.04805, section 3.1): 15 % are to be found, of
+// which 80 % are masked, 10 % become any token, and 10 % stay. Labels, if there are some, become -1 where nothing is to be found. What is drawn
+// depends on the number of the sample and the place alone, so that each round hides others.
+func (w *windows) hide(sample int32, tokens, labels []int32) {
+	if w.mask == 0 {
+		return
+	}
+	for t := range tokens {
+		at := 2 * (uint64(sample)*uint64(w.length) + uint64(t))
+		switch drawn := w.draws.Below(at, 1000); {
+		case drawn >= 150:
+			if labels != nil {
+				labels[t] = -1
+			}
+		case drawn < 120:
+			tokens[t] = int32(w.mask)
+		case drawn < 135:
+			tokens[t] = int32(w.draws.Below(at+1, uint64(w.classes)))
+		}
+	}
+}
+
 // dataset is the data set of the windows, without a name and a source.
 func (w *windows) dataset(classes int) *Dataset {
+	w.classes = classes
+	if w.mask > 0 {
+		classes = max(classes, w.mask+1)
+	}
 	return &Dataset{Type: dag.Int32, Shape: []int{w.length}, Positions: []int{w.length}, Classes: classes, source: w}
 }
 

@@ -42,7 +42,7 @@ func LoadLowering(path string) (dag.Lowering, error) {
 
 // ParseModel reads a model in TOML, as in examples/model.toml: name, input, one
 // [[layer]] per layer with its kind, name, input, weights_of and the keys that [layers.All] lists, or for the layers of a [[block]] as in examples/resnet18.toml, and
-// optionally [train] with batch, optimizer and its numbers, schedule, loss, label_smoothing, ignored_labels and
+// optionally [train] with batch, optimizer and its numbers, schedule, loss, label_smoothing, ignored_labels, mask_token and
 // clip_norm. The file's name is for errors: they say file, line, key, value and what to write.
 func ParseModel(src []byte, file string) (*nn.Model, error) {
 	f, root, err := tomlfile.Parse(src, file)
@@ -204,12 +204,13 @@ func training(t *tomlfile.Table) *nn.Defaults {
 			t.Fail("schedule", text, err.Error())
 		}
 	}
-	d.Loss = nn.Loss{Name: t.Text("loss"), LabelSmoothing: number("label_smoothing", 0), Ignored: t.Flag("ignored_labels", false)}
+	d.MaskToken = t.Count("mask_token", 0, layers.MaxExtent, 0)
+	d.Loss = nn.Loss{Name: t.Text("loss"), LabelSmoothing: number("label_smoothing", 0), Ignored: t.Flag("ignored_labels", false) || d.MaskToken > 0}
 	if err := d.Loss.Check(); err != nil {
 		t.File.FailAt(t.Path, t.Owner, err.Error())
 	}
 	d.ClipNorm = number("clip_norm", 0)
-	known := "batch, optimizer, schedule, loss, label_smoothing, ignored_labels, clip_norm, lr, weight_decay, "
+	known := "batch, optimizer, schedule, loss, label_smoothing, ignored_labels, mask_token, clip_norm, lr, weight_decay, "
 	switch o := info.New().(type) {
 	case nn.SGD:
 		d.Optimizer = nn.SGD{

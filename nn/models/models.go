@@ -28,7 +28,7 @@ func All() []Info {
 		{"mlp", "three dense layers on 28×28 images", mlp},
 		{"lenet5", "LeNet-5 with ReLU and max-pooling, 28×28 images", lenet5},
 		{"cifar-cnn", "four convolutions and two dense layers on 32×32 colour images", cifarCNN},
-	}, slices.Concat(deepAll(), gptAll(), llamaAll())...)
+	}, slices.Concat(deepAll(), gptAll(), llamaAll(), bertAll(), vitAll())...)
 }
 
 // ByName builds a built-in model.

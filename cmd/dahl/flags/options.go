@@ -157,7 +157,7 @@ func (o *Options) dataOptions() (opt data.Options, err error) {
 // dataOptionsOf are the options of the training data for a network.
 func (o *Options) dataOptionsOf(m *nn.Model) (data.Options, error) {
 	opt, err := o.dataOptions()
-	opt.Positions = train.Window(m)
+	opt.Positions, opt.MaskToken = train.Window(m), m.Defaults.MaskToken
 	switch {
 	case err != nil:
 	case o.Tokens != nil:

@@ -7,19 +7,28 @@ import (
 	"dahl/nn/npz"
 )
 
-// Spelling is how a file calls and lays out the parameters of a GPT-2. dahl does as nanoGPT does: transformer.h.0.attn.c_attn.weight has a row
-// for each output, as in PyTorch's Linear.
+// Spelling is how a file calls and lays out the parameters of a transformer. Of a GPT-2 dahl does as nanoGPT does: transformer.h.0.attn.c_attn.weight has a row
+// for each output, as in PyTorch's Linear. Of others it does as Hugging Face's models do, but for dense layers that [Joins] lists.
 type Spelling struct {
 	Prefix  string // in front of the file's names
 	Strip   string // that the file's names begin with
 	ByInput bool   // weights of dense layers in blocks have a row for each input, as in the Conv1D of Hugging Face's GPT-2
 }
 
-// The beginnings of names.
-const (
-	gptPrefix      = "transformer." // that the file of Hugging Face's bare model lacks
-	compiledPrefix = "_orig_mod."   // that torch.compile puts in front
-)
+// compiledPrefix begins all names of a compiled model, see torch.compile.
+const compiledPrefix = "_orig_mod."
+
+// barePrefixes are beginnings of names that the files of Hugging Face's models without a head lack.
+var barePrefixes = []string{gptPrefix, "model.", "bert."}
+
+const gptPrefix = "transformer."
+
+// renamed are names of Hugging Face's, each with the name that dahl has instead.
+var renamed = map[string]string{"cls.predictions.bias": "cls.predictions.decoder.bias"}
+
+// leftOut are parts of names of arrays that no network of dahl has: masks, numbers that follow from the positions, and heads of other tasks. A name that begins or ends with
+// one is skipped if the network does not know it.
+var leftOut = []string{".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq", "embeddings.position_ids", "bert.pooler.", "cls.seq_relationship."}
 
 // denseInBlocks are the ends of names of the weights that Hugging Face's GPT-2 has by input.
 var denseInBlocks = []string{".attn.c_attn.weight", ".attn.c_proj.weight", ".mlp.c_fc.weight", ".mlp.c_proj.weight"}
@@ -30,8 +39,10 @@ func SpellingOf(file, network map[string][]int) (s Spelling) {
 		if _, there := file[compiledPrefix+name]; there {
 			s.Strip = compiledPrefix
 		}
-		if bare, ok := strings.CutPrefix(name, gptPrefix); ok && file[bare] != nil {
-			s.Prefix = gptPrefix
+		for _, prefix := range barePrefixes {
+			if bare, ok := strings.CutPrefix(name, prefix); ok && file[bare] != nil {
+				s.Prefix = prefix
+			}
 		}
 	}
 	for name, shape := range file {
@@ -43,13 +54,20 @@ func SpellingOf(file, network map[string][]int) (s Spelling) {
 	return s
 }
 
-func (s *Spelling) name(name string) string { return s.Prefix + strings.TrimPrefix(name, s.Strip) }
+func (s *Spelling) name(name string) string {
+	name = s.Prefix + strings.TrimPrefix(name, s.Strip)
+	if other, ok := renamed[name]; ok {
+		return other
+	}
+	return name
+}
 
-// Respell gives an array without its numbers its name and shape in a network. It leaves out masks, which are no parameters, and reports whether
+// Respell gives an array without its numbers its name and shape in a network. It leaves out what is no parameter, and reports whether
 // the numbers are to be turned by [Transpose].
 func (s *Spelling) Respell(a *npz.Array, network map[string][]int) (turned bool, err error) {
 	a.Name = s.name(a.Name)
-	if _, known := network[a.Name]; !known && (strings.HasSuffix(a.Name, ".attn.bias") || strings.HasSuffix(a.Name, ".attn.masked_bias")) {
+	_, known := network[a.Name]
+	if !known && slices.ContainsFunc(leftOut, func(part string) bool { return strings.HasSuffix(a.Name, part) || strings.HasPrefix(a.Name, part) }) {
 		return false, npz.ErrSkip
 	}
 	if !s.ByInput || len(a.Shape) != 2 || !slices.ContainsFunc(denseInBlocks, func(end string) bool { return strings.HasSuffix(a.Name, end) }) {

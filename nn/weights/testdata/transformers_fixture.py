@@ -1,0 +1,49 @@
+#!/usr/bin/python3
+"""Writes bert.safetensors and llama.safetensors, a BERT and a Llama of two layers as Hugging Face saves them, and what they say: bert_outputs.safetensors
+and llama_outputs.safetensors. For TestHuggingFace of package train, with packages torch, transformers and safetensors. Extents are pairwise different primes where they can be.
+"""
+import torch
+from safetensors.torch import save_file
+from torch.nn import functional as F
+from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM
+from transformers.models.llama import modeling_llama
+
+POSITIONS, TOKENS, SEPARATOR = 13, 17, 2
+
+
+def write(name, model, shared, tokens, **inputs):
+    with torch.no_grad():
+        for p in model.parameters():  # biases and norms are constant at first
+            if p.dim() == 1:
+                p += 0.25 * torch.randn_like(p)
+    state = {k: v.clone().contiguous() for k, v in model.state_dict().items() if k not in shared}  # which save_pretrained leaves out
+    save_file(state, name + ".safetensors", metadata={"format": "pt"})
+    with torch.no_grad():
+        logits = model.eval().to(torch.float64)(tokens[None], **inputs).logits[0]
+    save_file({"tokens": tokens, "logits": logits.contiguous()}, name + "_outputs.safetensors")
+
+
+torch.manual_seed(7)
+bert = BertForMaskedLM(BertConfig(
+    num_hidden_layers=2, num_attention_heads=3, hidden_size=3 * 7, intermediate_size=11, max_position_embeddings=POSITIONS, vocab_size=TOKENS, initializer_range=0.5,
+    hidden_dropout_prob=0, attention_probs_dropout_prob=0, attn_implementation="eager"))
+tokens = torch.tensor([5, 3, 16, 4, SEPARATOR, 7, 9, 3, SEPARATOR, 0, 0, 0, 0])
+kinds = torch.tensor([0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0])
+write("bert", bert, ["cls.predictions.decoder.weight", "cls.predictions.decoder.bias"], tokens, attention_mask=(tokens != 0).long()[None], token_type_ids=kinds[None])
+
+
+class Rotary(torch.nn.Module):
+    """Llama's angles in float64."""
+
+    def forward(self, x, position_ids):
+        angles = position_ids[..., None] * 10000.0 ** (-torch.arange(0, 4, 2, dtype=torch.float64) / 4)
+        return torch.cat([angles.cos()] * 2, -1), torch.cat([angles.sin()] * 2, -1)
+
+
+# Hugging Face's Llama computes norms and angles in float32 whatever its type.
+modeling_llama.LlamaRMSNorm.forward = lambda self, x: F.rms_norm(x, x.shape[-1:], self.weight, self.variance_epsilon)
+llama = LlamaForCausalLM(LlamaConfig(
+    num_hidden_layers=2, num_attention_heads=6, num_key_value_heads=2, hidden_size=6 * 4, intermediate_size=11, max_position_embeddings=POSITIONS, vocab_size=TOKENS,
+    initializer_range=0.5, rms_norm_eps=1e-5, rope_theta=10000.0))
+llama.model.rotary_emb = Rotary()
+write("llama", llama, [], torch.randint(0, TOKENS, [POSITIONS]))
