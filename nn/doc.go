@@ -115,7 +115,8 @@
 // whole samples, or some positions of one. So where positions are cut, a tile has one sample. Other operations state their positions, as attention does.
 //
 // A network that begins with an embedding takes tokens, as its [Model.Vocabulary] says. A sample then has the dimension T alone. Rows of the gradient of a table
-// are sums in the order of the positions, whatever is cut.
+// are sums in the order of the positions, whatever is cut. What else follows from the tokens, such as a mask of padding, is whole numbers of a layer that reads them, too.
+// [Defaults.MaskToken] makes a network find tokens that its data hide, instead of the next ones.
 //
 // # Samples and positions
 //

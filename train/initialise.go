@@ -105,7 +105,7 @@ func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	}, nil
 }
 
-// spellingOf reads the names and shapes of a file of weights for a network that has some, and what the network joins of it.
+// spellingOf reads the names and shapes of a file of weights, and finds how they fit a network's.
 func spellingOf(path string, network map[string][]int) (s weights.Spelling, joins map[string][]string, err error) {
 	file := map[string][]int{}
 	if _, err = weights.Read(path, func(a *npz.Array) error {

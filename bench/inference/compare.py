@@ -28,8 +28,10 @@ import onnxruntime
 
 TOLERANCE = 2e-5
 THREADS = len(os.sched_getaffinity(0))
-NETWORKS = {"lenet5": ("lenet5", "mnist"), "resnet18": ("resnet18", "colour"), "depthwise": ("nn/examples/depthwise.toml", "mnist")}
-TRAINED = {"mnist": ["--epochs", "3", "--optimizer", "adamw", "--lr", "0.002"], "colour": ["--limit", "512", "--epochs", "2", "--batch", "32", "--optimizer", "adamw", "--lr", "0.001"]}
+NETWORKS = {"lenet5": ("lenet5", "mnist"), "resnet18": ("resnet18", "colour"), "depthwise": ("nn/examples/depthwise.toml", "mnist"),
+            "gpt-tiny": ("gpt-tiny", "tokens")}
+TRAINED = {"mnist": ["--epochs", "3", "--optimizer", "adamw", "--lr", "0.002"], "colour": ["--limit", "512", "--epochs", "2", "--batch", "32", "--optimizer", "adamw", "--lr", "0.001"],
+           "tokens": ["--epochs", "2"]}
 
 
 def dahl(program, *arguments):
@@ -51,10 +53,24 @@ def made_up(path, shape, classes=10, samples=(2000, 1024)):
     numpy.savez(path, **arrays)
 
 
+def made_up_tokens(path, tokens=256, positions=64, samples=(600, 64)):
+    """An archive of sequences in which each token has a successor, which follows it seven times of eight."""
+    random = numpy.random.default_rng(35)
+    successor, arrays = random.permutation(tokens), {}
+    for split, n in zip(("train", "test"), samples):
+        x = random.integers(0, tokens, (n, positions + 1), dtype=numpy.int32)
+        for t in range(positions):
+            x[:, t + 1] = numpy.where(random.integers(0, 8, n) == 0, x[:, t + 1], successor[x[:, t]])
+        arrays[f"x_{split}"], arrays[f"y_{split}"] = x[:, :-1], x[:, 1:]
+    numpy.savez(path, **arrays)
+
+
 def test_images(data):
-    """The test set as a network reads it: pixels divided by 255."""
+    """The test set as a network reads it: tokens, or pixels divided by 255."""
     if data.endswith(".npz"):
         pixels = numpy.load(data)["x_test"]
+        if pixels.dtype == numpy.int32:
+            return pixels.astype(numpy.int64)
     else:
         name = os.path.join(data, "t10k-images-idx3-ubyte")
         with (open(name, "rb") if os.path.exists(name) else gzip.open(name + ".gz")) as file:
@@ -74,6 +90,7 @@ def compared(args, name, path, data, images, directory):
     out, outputs = os.path.join(directory, "said"), os.path.join(directory, "said.npz")
     dahl(args.dahl, "evaluate", path, "--data", data, "--batch", "64", "--outputs", outputs, "--out", out)
     ours, theirs = numpy.load(outputs)["outputs"], session(path).run(None, {"input": images})[0]
+    ours, theirs = ours.reshape(-1, ours.shape[-1]), theirs.reshape(-1, theirs.shape[-1])  # positions of sequences as rows
     with open(os.path.join(out, "predictions.csv")) as file:
         labels, predicted = numpy.array([(int(row["label"]), int(row["predicted"])) for row in csv.DictReader(file)]).T
     bound = TOLERANCE * max(1, numpy.abs(theirs).max())
@@ -246,6 +263,8 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         data = {"mnist": args.mnist or os.path.join(directory, "grey.npz"), "colour": os.path.join(directory, "colour.npz")}
         made_up(data["colour"], (3, 32, 32))
+        data["tokens"] = os.path.join(directory, "tokens.npz")
+        made_up_tokens(data["tokens"])
         if not args.mnist:
             made_up(data["mnist"], (1, 28, 28))
         version = subprocess.run([args.dahl, "--version"], capture_output=True, text=True).stdout.strip()

@@ -22,6 +22,7 @@ import (
 type generation struct {
 	of       string // a run directory, or a file of weights
 	model    string // of a file
+	pieces   string // the directory of its vocabulary
 	prompt   string
 	tokens   int
 	workers  int
@@ -38,10 +39,10 @@ the network's outputs for the last tokens before it. The network, its weights, t
 execute. Equal weights, prompts and flags give equal text on one machine.
 
 Of a run on files of tokens, and of a file of weights (` + naming.OneOf(weights.Endings()) + `) with --model, whose vocabulary dahl does not know, prompt
-and text are numbers with spaces between. Weights of GPT-2 are read as Hugging Face and as nanoGPT keep them.`,
+and text are numbers with spaces between, but for --vocabulary DIR with GPT-2's files vocab.json and merges.txt. Weights of GPT-2 are read as Hugging Face and as nanoGPT keep them.`,
 		Example: `  dahl execute --model gpt-tiny --data a.txt
   dahl generate dahl-execute --prompt "the " --tokens 500 --temperature 0.8 --top-k 20
-  dahl generate gpt2/model.safetensors --model gpt2 --prompt "464 3797" --tokens 20`,
+  dahl generate gpt2/model.safetensors --model gpt2 --vocabulary gpt2/ --prompt "The cat" --tokens 20`,
 		Args: cli.WantArgs(1, 1, "the directory of a training on a text, or a file of weights"),
 		RunE: func(cmd *cobra.Command, of []string) error {
 			g.of = of[0]
@@ -50,6 +51,7 @@ and text are numbers with spaces between. Weights of GPT-2 are read as Hugging F
 	}
 	f := cmd.Flags()
 	f.StringVar(&g.model, "model", "", "network: a `name` (see dahl graph --list), a TOML model file, or an ONNX file (default: the run's)")
+	f.StringVar(&g.pieces, "vocabulary", "", "`directory` of GPT-2's vocab.json and merges.txt, of a file of weights, or of a run on files of tokens")
 	f.StringVar(&g.prompt, "prompt", "", "`text` that is continued (default: the end of a line, or token 0 where there is none)")
 	f.IntVar(&g.tokens, "tokens", 200, "`tokens` to write")
 	f.Float64Var(&g.sampling.Temperature, "temperature", 1, "`divisor` of the outputs before the softmax: below 1 likely tokens become likelier, and 0 takes the likeliest")
@@ -77,6 +79,13 @@ func (g *generation) write(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	o.Outputs = true
+	if g.pieces != "" {
+		v, err := data.ReadMerges(g.pieces)
+		if err != nil {
+			return cli.InputErrorf("--vocabulary: %w", err)
+		}
+		o.Tokens = v
+	}
 	m, err := cli.LoadModel(o.Model)
 	if err != nil {
 		return err

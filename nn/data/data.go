@@ -66,7 +66,7 @@ type Options struct {
 
 	// Positions is the length of samples that are parts of a text or of tokens one after the other.
 	Positions int
-	// MaskToken stands for tokens of these that are hidden, which then are the labels. 0 means that none is, and that each label is the next token.
+	// MaskToken stands for tokens of a sample that are hidden. Labels are then the hidden tokens. 0 means that the label of a position is the next token.
 	MaskToken int
 	// Vocabulary of a text. A kind alone stands for the text's own; a trained network has one with characters.
 	Vocabulary Vocabulary

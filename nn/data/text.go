@@ -35,6 +35,12 @@ func openText(path string, opt Options) (*Dataset, error) {
 			return nil, err
 		}
 		of, n = f, f.n
+	case ByMerges:
+		all, err := encodeFile(path, &v)
+		if err != nil {
+			return nil, err
+		}
+		of, n = all, int64(len(all))
 	default:
 		return nil, v.Check()
 	}
@@ -46,6 +52,11 @@ func openText(path string, opt Options) (*Dataset, error) {
 	d := w.dataset(v.Size())
 	d.Name, d.Source, d.Vocabulary = filepath.Base(path), path, &v
 	return d, nil
+}
+
+// noCharacter refuses a text that is not in UTF-8.
+func noCharacter(at int64) error {
+	return fmt.Errorf("byte %d is no character in UTF-8; write the text in UTF-8, or take --vocabulary %s", at, ByBytes)
 }
 
 // partOf is the tokens of a split of a file that has both.
@@ -87,7 +98,7 @@ func openCharacters(path string, v *Vocabulary) (*characterFile, error) {
 		case err != nil:
 			return nil, err
 		case char == utf8.RuneError && size == 1:
-			return nil, fmt.Errorf("byte %d is no character in UTF-8; write the text in UTF-8, or take --vocabulary %s", c.bytes, ByBytes)
+			return nil, noCharacter(c.bytes)
 		}
 		if c.n%charactersApart == 0 {
 			c.places = append(c.places, c.bytes)

@@ -140,7 +140,7 @@ func TestTextErrors(t *testing.T) {
 		{"a.txt", "abc", Options{Positions: 5}, "the train split has 2 tokens; a sample of 5 positions and the token behind it are 6"},
 		{"a.txt", "", Options{Positions: 5}, "the train split has 0 tokens"},
 		{"a.txt", "ab\xffcd", Options{Positions: 1}, "byte 2 is no character in UTF-8; write the text in UTF-8, or take --vocabulary bytes"},
-		{"a.txt", "abcd", Options{Positions: 1, Vocabulary: Vocabulary{Kind: "character"}}, `vocabulary "character": want characters or bytes; did you mean characters`},
+		{"a.txt", "abcd", Options{Positions: 1, Vocabulary: Vocabulary{Kind: "character"}}, `vocabulary "character": want characters or bytes, or a directory with vocab.json and merges.txt; did you mean characters`},
 		{"a.txt", "abcd", Options{Positions: 1, Vocabulary: Vocabulary{Kind: ByCharacters, Characters: "abc"}}, `character 'd' at byte 3 is not in the vocabulary "abc"`},
 		{"a.txt", "abcd", Options{Positions: 1, Offset: 2}, "offset 2 leaves none of the 2 train samples"},
 		{"a.txt", "abcd", Options{Positions: 1, Resize: [2]int{8, 8}}, "cannot be resized"},

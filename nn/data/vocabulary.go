@@ -13,23 +13,51 @@ import (
 const (
 	ByBytes      = "bytes"
 	ByCharacters = "characters"
+	ByMerges     = "merges" // of the files of a directory
 )
 
-// VocabularyKinds lists them, the default first.
+// VocabularyKinds lists those that need no files, the default first.
 func VocabularyKinds() []string { return []string{ByCharacters, ByBytes} }
 
 // Vocabulary is the pieces of a text that are tokens.
 type Vocabulary struct {
-	Kind       string `json:"kind"`                 // of [VocabularyKinds]
+	Kind       string `json:"kind"`                 // of [VocabularyKinds], or [ByMerges]
 	Characters string `json:"characters,omitempty"` // of tokens that are characters: in the order of their numbers, which is Unicode's
+
+	// Pieces of a vocabulary by merges, in the order of their numbers, and its merges, the first one first: see [ReadMerges].
+	Pieces []string `json:"pieces,omitempty"`
+	Merges []string `json:"merges,omitempty"`
+}
+
+// VocabularyOf is a kind of vocabulary by its name, or the vocabulary that a directory has the merges of.
+func VocabularyOf(name string) (Vocabulary, error) {
+	if slices.Contains(VocabularyKinds(), name) || name == "" {
+		return Vocabulary{Kind: name}, nil
+	}
+	if !hasMerges(name) {
+		v := Vocabulary{Kind: name}
+		return v, v.unknown()
+	}
+	v, err := ReadMerges(name)
+	if err != nil {
+		return Vocabulary{}, err
+	}
+	return *v, nil
+}
+
+// unknown refuses the kind.
+func (v *Vocabulary) unknown() error {
+	return fmt.Errorf("vocabulary %q: want %s, or a directory with %s and %s%s", v.Kind, naming.OneOf(VocabularyKinds()), piecesFile, mergesFile, naming.DidYouMean(v.Kind, VocabularyKinds()))
 }
 
 // Check reports a vocabulary that no text has.
 func (v *Vocabulary) Check() error {
 	list := []rune(v.Characters)
 	switch {
+	case v.Kind == ByMerges:
+		return v.checkMerges()
 	case !slices.Contains(VocabularyKinds(), v.Kind):
-		return fmt.Errorf("vocabulary %q: want %s%s", v.Kind, naming.OneOf(VocabularyKinds()), naming.DidYouMean(v.Kind, VocabularyKinds()))
+		return v.unknown()
 	case v.Kind == ByCharacters && (len(list) == 0 || !utf8.ValidString(v.Characters)) || v.Kind == ByBytes && len(list) > 0:
 		return fmt.Errorf("vocabulary of %s: characters %.20q", v.Kind, v.Characters)
 	}
@@ -43,15 +71,25 @@ func (v *Vocabulary) Check() error {
 
 // Size is the number of tokens.
 func (v *Vocabulary) Size() int {
-	if v.Kind == ByBytes {
+	switch v.Kind {
+	case ByBytes:
 		return 256
+	case ByMerges:
+		return len(v.Pieces)
 	}
 	return utf8.RuneCountInString(v.Characters)
 }
 
 // Encode is the tokens of a text.
 func (v *Vocabulary) Encode(text string) (tokens []int32, err error) {
-	if v.Kind == ByBytes {
+	switch v.Kind {
+	case ByMerges:
+		m, err := v.merging()
+		if err != nil {
+			return nil, err
+		}
+		return m.encode(text)
+	case ByBytes:
 		for _, b := range []byte(text) {
 			tokens = append(tokens, int32(b))
 		}
@@ -87,6 +125,8 @@ func (v *Vocabulary) Decode(tokens []int32) string {
 			text.WriteRune(utf8.RuneError)
 		case v.Kind == ByBytes:
 			text.WriteByte(byte(token))
+		case v.Kind == ByMerges:
+			text.Write(bytesOfPiece(v.Pieces[token]))
 		default:
 			text.WriteRune(list[token])
 		}

@@ -11,6 +11,7 @@ import (
 
 	"dahl/naming"
 	"dahl/nn"
+	"dahl/nn/layers"
 	"dahl/nn/onnx"
 )
 
@@ -56,11 +57,14 @@ func modelOfONNX(g *onnx.Graph, file string) (*nn.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if len(g.Outputs) != 1 || r.layerOf[g.Outputs[0].Name] != r.last {
-		return nil, fmt.Errorf("%s: the output is not that of the last operator alone", file)
+	if err := r.output(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	name := strings.TrimSuffix(file[strings.LastIndexAny(file, `/\`)+1:], ".onnx")
 	m, err := nn.New(name, input, r.layers...)
+	if err == nil && r.tokens != (m.Vocabulary() > 0) {
+		err = fmt.Errorf("input %q is of tokens where an embedding reads it, and nowhere else", r.inputName)
+	}
 	if err == nil {
 		err = setWeights(m, r.weights)
 	}
@@ -112,17 +116,17 @@ func setWeight(p *nn.Parameter, t *onnx.Tensor) error {
 type onnxReader struct {
 	graph     *onnx.Graph
 	inputName string
-	batch     int // that the file's input has. Zero means any.
+	batch     int  // that the file's input has. Zero means any.
+	tokens    bool // whether the input is whole numbers
 	layers    []nn.Layer
 	last      string                  // name of the last layer
-	layerOf   map[string]string       // by name of an operand: the layer that makes it, or "input"
+	values    map[string]*onnxValue   // by name of an operand that depends on samples
 	shapes    map[string][]int        // of the samples that layers give; nil where a layer is wrong, as New then says
 	taken     map[string]bool         // names of layers, and of their parameters
 	weights   map[string]*onnx.Tensor // by name of the parameter
 
 	readers map[string][]*onnx.Node // by operand
 	biases  map[*onnx.Node]bool     // sums that are the bias of the layer before them
-	vectors map[string][]int64      // shapes that operators compute
 
 	trained map[*onnx.Tensor]*onnxUse // initializers that are trained parameters
 	kept    map[*onnx.Tensor]bool     // those that are running statistics
@@ -136,12 +140,13 @@ type onnxUse struct {
 	param  string // the name of the parameter in the first layer
 	kind   string // "weight" or "bias"
 	turned bool
+	table  bool // of an embedding
 	layers []string
 }
 
 func newONNXReader(g *onnx.Graph) *onnxReader {
-	r := &onnxReader{graph: g, layerOf: map[string]string{}, shapes: map[string][]int{}, taken: map[string]bool{}, weights: map[string]*onnx.Tensor{},
-		readers: map[string][]*onnx.Node{}, biases: map[*onnx.Node]bool{}, vectors: map[string][]int64{},
+	r := &onnxReader{graph: g, values: map[string]*onnxValue{}, shapes: map[string][]int{}, taken: map[string]bool{}, weights: map[string]*onnx.Tensor{},
+		readers: map[string][]*onnx.Node{}, biases: map[*onnx.Node]bool{},
 		trained: map[*onnx.Tensor]*onnxUse{}, kept: map[*onnx.Tensor]bool{}, apart: map[string]bool{}, widened: map[string]bool{}}
 	for i := range g.Nodes {
 		for _, operand := range g.Nodes[i].Inputs {
@@ -159,13 +164,14 @@ func (r *onnxReader) input() ([]int, error) {
 			continue
 		}
 		if shape != nil {
-			return nil, fmt.Errorf("it has several inputs; want one, images or features")
+			return nil, fmt.Errorf("it has several inputs; want one, images, features or tokens")
 		}
-		if len(v.Shape) != 2 && len(v.Shape) != 4 || slices.Contains(v.Shape[1:], 0) {
-			return nil, fmt.Errorf("input %q has shape %v; want a batch of C×H×W or of features, whose extents are known", v.Name, v.Shape)
+		if len(v.Shape) < 2 || len(v.Shape) > 4 || slices.Contains(v.Shape[1:], 0) {
+			return nil, fmt.Errorf("input %q has shape %v; want a batch of C×H×W, of T×C, of features or of tokens, whose extents are known", v.Name, v.Shape)
 		}
-		shape, r.layerOf[v.Name] = v.Shape[1:], nn.InputName
-		r.inputName, r.batch, r.shapes[nn.InputName] = v.Name, v.Shape[0], shape
+		shape = v.Shape[1:]
+		r.inputName, r.batch, r.tokens, r.shapes[nn.InputName] = v.Name, v.Shape[0], v.Type == "int64" || v.Type == "int32", shape
+		r.values[v.Name] = &onnxValue{layer: nn.InputName, view: r.samplesOf(shape)}
 	}
 	if shape == nil {
 		return nil, fmt.Errorf("it has no input")
@@ -173,56 +179,104 @@ func (r *onnxReader) input() ([]int, error) {
 	return shape, nil
 }
 
-// node makes a layer of an operator.
+// output refuses a file if its output is not the last layer's alone.
+func (r *onnxReader) output() error {
+	if len(r.graph.Outputs) == 1 {
+		name := r.graph.Outputs[0].Name
+		if r.values[name] != nil || r.graph.Tensors[name] != nil {
+			last, lead, err := r.layerOf(name)
+			if err != nil {
+				return err
+			}
+			if shape := r.shapes[last]; last == r.last && (len(shape) != 2 || sameDims(lead, r.samplesOf(shape).dims[:2])) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("the output is not that of the last operator alone")
+}
+
+// node reads an operator: as a constant, as a part of attention, as a view, as a part of a function, or as a layer.
 func (r *onnxReader) node(n *onnx.Node) error {
 	if done, err := r.withoutLayer(n); done || err != nil {
 		return err
+	}
+	if len(n.Inputs) == 0 || len(n.Outputs) == 0 {
+		return fmt.Errorf("%d operands and %d results; want at least one", len(n.Inputs), len(n.Outputs))
+	}
+	for _, read := range []func(*onnx.Node) (bool, error){r.attention, r.move, r.function} {
+		if done, err := read(n); done || err != nil {
+			return err
+		}
 	}
 	layerOf, known := onnxOperators()[n.Op]
 	if !known {
 		return fmt.Errorf("dahl has no layer for it; it reads %s", strings.Join(slices.Sorted(maps.Keys(onnxOperators())), ", "))
 	}
 	if n.Op == "BatchNormalization" || n.Op == "Dropout" {
-		n.Outputs = n.Outputs[:min(len(n.Outputs), 1)] // others are statistics and a mask, which no layer reads
+		n.Outputs = n.Outputs[:1] // others are statistics and a mask, which no layer reads
 	}
-	if len(n.Inputs) == 0 || len(n.Outputs) != 1 {
-		return fmt.Errorf("%d operands and %d results; want one result", len(n.Inputs), len(n.Outputs))
+	if len(n.Outputs) != 1 {
+		return fmt.Errorf("%d results; want one", len(n.Outputs))
 	}
 	o := onnxNode{Node: n, reader: r, operands: n.Inputs}
-	layer := layerOf(&o)
-	for _, name := range slices.Sorted(maps.Keys(n.Attributes)) {
-		o.fail("attribute %s: dahl does not know it", name)
+	v, err := r.layer(&o, layerOf(&o))
+	r.values[n.Outputs[0]] = v
+	return err
+}
+
+// layer adds the layer of an operator.
+func (r *onnxReader) layer(o *onnxNode, layer nn.Layer) (*onnxValue, error) {
+	if o.finish(); o.err != nil {
+		return nil, o.err
 	}
+	var in []*onnxValue
+	for _, operand := range o.operands {
+		if _, _, err := r.layerOf(operand); err != nil {
+			return nil, err
+		}
+		in = append(in, r.values[operand])
+	}
+	return r.layerBehind(o, layer, in)
+}
+
+// layerBehind adds a layer with parameters behind layers. A layer of sequences has their dimensions in the order of its operands.
+func (r *onnxReader) layerBehind(o *onnxNode, layer nn.Layer, from []*onnxValue) (*onnxValue, error) {
 	if o.err != nil {
-		return o.err
+		return nil, o.err
 	}
 	of := nn.Named{Layer: layer}
 	var in [][]int
-	for _, operand := range o.operands {
-		from, made := r.layerOf[operand]
-		if !made && r.graph.Tensors[operand] != nil {
-			return fmt.Errorf("operand %q is a constant of the file; dahl reads a constant only as a weight, or in a sum as the bias of a Conv, Gemm or MatMul that has none and whose result nothing else reads", operand)
+	for _, v := range from {
+		if len(r.shapes[v.layer]) == 2 && !sameDims(v.lead(), from[0].lead()) {
+			return nil, fmt.Errorf("its operands have samples and positions in different order")
 		}
-		if !made {
-			return fmt.Errorf("operand %q is not the output of an operator before it", operand)
-		}
-		of.Inputs, in = append(of.Inputs, from), append(in, r.shapes[from])
-	}
-	if layer == nil { // the operator changes nothing
-		r.layerOf[n.Outputs[0]] = of.Inputs[0]
-		return nil
+		of.Inputs, in = append(of.Inputs, v.layer), append(in, r.shapes[v.layer])
 	}
 	of.Name, of.StateName = r.newName(layer, o.params)
 	if err := r.keep(&of, o.params); err != nil {
-		return err
+		return nil, err
 	}
-	r.layers, r.last, r.layerOf[n.Outputs[0]] = append(r.layers, of), of.Name, of.Name
+	v := r.add(of, in)
+	if out := r.shapes[v.layer]; len(out) == 2 && len(in) > 0 && len(in[0]) == 2 {
+		v.dims = append(slices.Clone(from[0].lead()), dimension(factor{featureAxis, out[1], 1}))
+	}
+	return v, nil
+}
+
+// add adds a layer with inputs of shapes.
+func (r *onnxReader) add(of nn.Named, in [][]int) *onnxValue {
+	if of.Name == "" {
+		of.Name, of.StateName = r.newName(of.Layer, nil)
+	}
+	r.layers, r.last = append(r.layers, of), of.Name
+	v := &onnxValue{layer: of.Name}
 	if !slices.ContainsFunc(in, func(shape []int) bool { return shape == nil }) {
-		if shape, err := layer.Output(in); err == nil {
-			r.shapes[of.Name] = shape
+		if shape, err := of.Output(in); err == nil {
+			r.shapes[of.Name], v.view = shape, r.samplesOf(shape)
 		}
 	}
-	return nil
+	return v
 }
 
 // newName names a layer after its weight or its bias, or else by an automatic name that no weight has. The second is how the names
@@ -251,33 +305,37 @@ func (r *onnxReader) newName(layer nn.Layer, params []onnxParam) (name, state st
 	return name, state
 }
 
-// keep notes the values of the parameters of a layer, and which of them earlier layers have.
+// keep notes the values of the parameters of a layer, and which of them earlier layers have. A bias or a weight of one dimension is shared
+// along with a matrix alone: before a training programs write the equal numbers of all normalisations once.
 func (r *onnxReader) keep(of *nn.Named, params []onnxParam) error {
+	_, isTable := of.Layer.(layers.Embedding)
+	sharesMatrix := false
 	for _, p := range params {
 		name := cmp.Or(of.StateName, of.Name) + "." + p.kind
 		if slices.Contains([]string{"float16", "bfloat16"}, p.t.Type) {
 			r.widened[p.t.Type] = true
 		}
-		before := r.trained[p.from]
-		switch isRunning := strings.HasPrefix(p.kind, "running"); {
-		case isRunning && (before != nil || r.kept[p.from]):
-			r.apart[p.from.Name] = true
-			r.kept[p.from] = true
-		case isRunning:
-			r.kept[p.from] = true
-		case before == nil:
-			if r.kept[p.from] {
-				r.apart[p.from.Name] = true
+		before, isRunning := r.trained[p.from], strings.HasPrefix(p.kind, "running")
+		if before == nil {
+			before = r.table(&p)
+		}
+		isMatrix := len(p.t.Shape) > 1
+		if before != nil && !isRunning && (isMatrix || sharesMatrix) {
+			if err := before.fits(&p, of.Name); err != nil {
+				return err
 			}
-			r.trained[p.from] = &onnxUse{param: name, kind: p.kind, turned: p.turned, layers: []string{of.Name}}
-		case before.kind != p.kind || before.turned != p.turned:
-			how := map[bool]string{true: ", turned"}
-			return fmt.Errorf("initializer %q is the %s of layer %s%s and the %s of layer %s%s, which dahl does not train as one parameter; write it twice, under two names",
-				p.from.Name, before.kind, before.layers[0], how[before.turned], p.kind, of.Name, how[p.turned])
-		default:
+			sharesMatrix = sharesMatrix || isMatrix
 			before.layers = append(before.layers, of.Name)
 			of.Shares = append(of.Shares, before.param)
 			continue // it has its values
+		}
+		if before != nil || r.kept[p.from] {
+			r.apart[p.from.Name] = true
+		}
+		if isRunning {
+			r.kept[p.from] = true
+		} else if before == nil {
+			r.trained[p.from] = &onnxUse{param: name, kind: p.kind, turned: p.turned, table: isTable, layers: []string{of.Name}}
 		}
 		r.weights[name] = p.t
 		if p.name != name && strings.HasSuffix(p.name, "."+p.kind) {
@@ -285,6 +343,26 @@ func (r *onnxReader) keep(of *nn.Named, params []onnxParam) error {
 		}
 	}
 	return nil
+}
+
+// table is the table of an embedding with the numbers of the weight of a dense layer: programs turn a weight that both have, and write it twice.
+func (r *onnxReader) table(p *onnxParam) *onnxUse {
+	for from, use := range r.trained {
+		if use.table && p.turned && slices.Equal(from.Shape, p.t.Shape) && slices.Equal(from.Floats, p.t.Floats) {
+			return use
+		}
+	}
+	return nil
+}
+
+// fits refuses a parameter of another kind than the earlier layer's.
+func (u *onnxUse) fits(p *onnxParam, layer string) error {
+	if u.kind == p.kind && (u.turned == p.turned || u.table) {
+		return nil
+	}
+	how := map[bool]string{true: ", turned"}
+	return fmt.Errorf("initializer %q is the %s of layer %s%s and the %s of layer %s%s, which dahl does not train as one parameter; write it twice, under two names",
+		p.from.Name, u.kind, u.layers[0], how[u.turned], p.kind, layer, how[p.turned])
 }
 
 // notes tell users what differs from the file when they train the network.
@@ -305,7 +383,7 @@ func (r *onnxReader) notes() (all []string) {
 		all = append(all, "each of these has another name here, also in files of weights, since names of layers are letters, digits, '_', '-' and '.', and each layer has one: "+naming.FirstFew(r.renamed))
 	}
 	if apart := slices.Sorted(maps.Keys(r.apart)); len(apart) > 0 {
-		all = append(all, "each of these is running statistics and something else, of which each layer has its own copy: "+naming.FirstFew(apart))
+		all = append(all, "each of these is in several layers, each of which has its own copy: "+naming.FirstFew(apart))
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package files
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -11,18 +12,13 @@ import (
 )
 
 // onnxOperators is the table of operators. Each function takes the settings of its layer from a node.
-// A nil layer means that the operator gives its operand unchanged.
+// Operators of single elements are in onnxUnary and onnxBinary, and those that compute nothing in onnxMoves.
 func onnxOperators() map[string]func(*onnxNode) nn.Layer {
-	function := func(name string) func(*onnxNode) nn.Layer {
-		return func(*onnxNode) nn.Layer { return layers.Activation{Function: name} }
-	}
 	return map[string]func(*onnxNode) nn.Layer{
-		"Conv":    (*onnxNode).conv,
-		"Gemm":    (*onnxNode).gemm,
-		"MatMul":  (*onnxNode).gemm,
-		"Relu":    func(*onnxNode) nn.Layer { return layers.ReLU{} },
-		"Tanh":    function("tanh"),
-		"Sigmoid": function("sigmoid"),
+		"Conv":   (*onnxNode).conv,
+		"Gemm":   (*onnxNode).gemm,
+		"MatMul": (*onnxNode).gemm,
+		"Relu":   func(*onnxNode) nn.Layer { return layers.ReLU{} },
 		"Gelu": func(n *onnxNode) nn.Layer {
 			switch how := n.text("approximate", "none"); how {
 			case "tanh":
@@ -47,22 +43,15 @@ func onnxOperators() map[string]func(*onnxNode) nn.Layer {
 		"BatchNormalization": (*onnxNode).batchNorm,
 		"Dropout":            (*onnxNode).dropout,
 		"GlobalAveragePool":  func(*onnxNode) nn.Layer { return layers.GlobalAvgPool{} },
-		"Flatten": func(n *onnxNode) nn.Layer {
-			n.channels(1)
-			return layers.Flatten{}
-		},
-		"Reshape": (*onnxNode).reshape,
-		"Squeeze": (*onnxNode).squeeze,
-		"Add":     func(*onnxNode) nn.Layer { return layers.Add{} },
-		"Sum":     func(*onnxNode) nn.Layer { return layers.Add{} },
+		"Gather":             (*onnxNode).embedding,
+		"LayerNormalization": (*onnxNode).layerNorm,
+		"RMSNormalization":   (*onnxNode).layerNorm,
+		"Add":                (*onnxNode).sum,
+		"Mul":                func(*onnxNode) nn.Layer { return layers.Multiply{} },
+		"Sum":                func(*onnxNode) nn.Layer { return layers.Add{} },
 		"Concat": func(n *onnxNode) nn.Layer {
 			n.channels(0)
 			return layers.Concat{}
-		},
-		"Identity": func(*onnxNode) nn.Layer { return nil },
-		"Cast": func(n *onnxNode) nn.Layer {
-			n.floats()
-			return nil
 		},
 	}
 }
@@ -90,6 +79,13 @@ func (n *onnxNode) fail(format string, args ...any) {
 	}
 }
 
+// finish refuses what no one has used.
+func (n *onnxNode) finish() {
+	for _, name := range slices.Sorted(maps.Keys(n.Attributes)) {
+		n.fail("attribute %s: dahl does not know it", name)
+	}
+}
+
 // useAttribute uses an attribute up.
 func (n *onnxNode) useAttribute(name string, otherwise onnx.Attribute) onnx.Attribute {
 	a, given := n.Attributes[name]
@@ -113,11 +109,16 @@ func (n *onnxNode) want(name string, got, want int64) {
 
 // channels takes the attribute axis, and refuses all but the axis of channels or features. A negative one counts from the last.
 func (n *onnxNode) channels(otherwise int64) {
-	axis := n.useAttribute("axis", onnx.Attribute{Int: otherwise}).Int
-	if shape := n.shape(); axis < 0 && shape != nil {
-		axis += int64(len(shape) + 1)
+	axis, want := n.useAttribute("axis", onnx.Attribute{Int: otherwise}).Int, int64(1)
+	if shape := n.shape(); shape != nil {
+		if axis < 0 {
+			axis += int64(len(shape) + 1)
+		}
+		if len(shape) == 2 {
+			want = 2
+		}
 	}
-	n.want("axis", axis, 1)
+	n.want("axis", axis, want)
 }
 
 // floats takes the type of a cast, which has to be one of floating point.
@@ -129,7 +130,12 @@ func (n *onnxNode) floats() {
 }
 
 // shape is the shape of the samples of the first operand. Nil means that it is not known.
-func (n *onnxNode) shape() []int { return n.reader.shapes[n.reader.layerOf[n.Inputs[0]]] }
+func (n *onnxNode) shape() []int {
+	if v := n.reader.values[n.Inputs[0]]; v != nil {
+		return n.reader.shapes[v.layer]
+	}
+	return nil
+}
 
 // numbers is an attribute with as many numbers as its default.
 func (n *onnxNode) numbers(name string, otherwise ...int64) []int {
@@ -196,4 +202,69 @@ func (n *onnxNode) dropout() nn.Layer {
 	}
 	n.operands = n.Inputs[:min(len(n.Inputs), 1)]
 	return layers.Dropout{P: decimal(p)}
+}
+
+// embedding takes rows of a table that is a constant.
+func (n *onnxNode) embedding() nn.Layer {
+	if len(n.Inputs) != 2 {
+		n.fail("%d operands; want two", len(n.Inputs))
+		return layers.Embedding{}
+	}
+	n.want("axis", n.useAttribute("axis", onnx.Attribute{}).Int, 0)
+	table := n.param(n.Inputs[0], "weight", 2)
+	n.operands = n.Inputs[1:]
+	return layers.Embedding{Tokens: table.Shape[0], Width: table.Shape[1]}
+}
+
+// layerNorm normalises the last dimension.
+func (n *onnxNode) layerNorm() nn.Layer {
+	n.operands = n.Inputs[:1]
+	rank := int64(len(n.shape()))
+	if axis := n.useAttribute("axis", onnx.Attribute{Int: -1}).Int; axis != -1 && axis != rank {
+		n.fail("axis is %d; dahl normalises the last dimension", axis)
+	}
+	n.useAttribute("stash_type", onnx.Attribute{})
+	eps := decimal(n.useAttribute("epsilon", onnx.Attribute{Float: 1e-5}).Float)
+	if len(n.Inputs) < 2 || len(n.Inputs) > 3 || n.Op == "RMSNormalization" && len(n.Inputs) > 2 {
+		n.fail("%d operands; dahl has a weight, and a bias in a LayerNormalization", len(n.Inputs))
+		return layers.LayerNorm{}
+	}
+	n.param(n.Inputs[1], "weight", 1)
+	if n.Op == "RMSNormalization" {
+		return layers.RMSNorm{Eps: eps}
+	}
+	noBias := len(n.Inputs) < 3 || n.Inputs[2] == ""
+	if !noBias {
+		n.param(n.Inputs[2], "bias", 1)
+	}
+	return layers.LayerNorm{Eps: eps, NoBias: noBias}
+}
+
+// sum is a sum of layers, or adds a constant to each position.
+func (n *onnxNode) sum() nn.Layer {
+	for i, operand := range n.Inputs[:min(len(n.Inputs), 2)] {
+		v, t := n.reader.values[n.Inputs[len(n.Inputs)-1-i]], n.reader.graph.Tensors[operand]
+		if v == nil || t == nil || len(n.Inputs) != 2 {
+			continue
+		}
+		sample, lead := n.reader.shapes[v.layer], v.shape()
+		for d, dim := range v.dims {
+			if len(dim) == 1 && dim[0].axis == batchAxis {
+				lead[d] = 1
+			}
+		}
+		if n.reader.batch == 1 && len(lead) > 0 {
+			lead[0] = 1
+		}
+		if len(sample) != 2 || nn.Elems(t.Shape) != nn.Elems(sample) || !slices.Equal(broadcast(t.Shape, lead), lead) {
+			return layers.Add{}
+		}
+		n.operands = []string{n.Inputs[len(n.Inputs)-1-i]}
+		if n.param(operand, "weight", len(t.Shape)); n.err == nil {
+			p := &n.params[0]
+			p.t = &onnx.Tensor{Name: t.Name, Type: t.Type, Shape: sample, Floats: t.Floats}
+		}
+		return layers.Positions{}
+	}
+	return layers.Add{}
 }

@@ -46,7 +46,7 @@ type onnxWriter struct {
 
 // newONNXWriter makes a graph that lacks the numbers of the parameters.
 func newONNXWriter(m *nn.Model, t dag.DType) (*onnxWriter, error) {
-	w := &onnxWriter{graph: &onnx.Graph{Tensors: map[string]*onnx.Tensor{}}, dtype: t}
+	w := &onnxWriter{graph: &onnx.Graph{Tensors: map[string]*onnx.Tensor{}, Opset: onnx.GeluOpset}, dtype: t}
 	last := len(m.Stages) - 1
 	operandOf := func(stage int) string {
 		switch stage {
@@ -57,10 +57,14 @@ func newONNXWriter(m *nn.Model, t dag.DType) (*onnxWriter, error) {
 		}
 		return m.Stages[stage].Name + "/output" // which is no name of a layer or a parameter
 	}
-	value := func(name string, sample []int) []onnx.Value {
-		return []onnx.Value{{Name: name, Type: t.String(), Shape: append([]int{0}, sample...)}}
+	value := func(name, kind string, sample []int) []onnx.Value {
+		return []onnx.Value{{Name: name, Type: kind, Shape: append([]int{0}, sample...)}}
 	}
-	w.graph.Inputs, w.graph.Outputs = value(nn.InputName, m.Input), value(operandOf(last), m.Stages[last].Out)
+	input := t.String()
+	if m.Vocabulary() > 0 {
+		input = "int64"
+	}
+	w.graph.Inputs, w.graph.Outputs = value(nn.InputName, input, m.Input), value(operandOf(last), t.String(), m.Stages[last].Out)
 	for i := range m.Stages {
 		s := &m.Stages[i]
 		n := onnx.Node{Name: s.Name, Outputs: []string{operandOf(i)}}
@@ -71,14 +75,14 @@ func newONNXWriter(m *nn.Model, t dag.DType) (*onnxWriter, error) {
 			n.Inputs = append(n.Inputs, w.parameter(&p))
 		}
 		for _, shape := range append(slices.Clone(s.In), s.Out) {
-			if len(shape) != 1 && len(shape) != 3 {
-				w.fail("samples of %s; dahl writes ONNX files for images C×H×W and for features", naming.ShapeText(shape))
+			if _, flattens := s.Layer.(layers.Flatten); len(shape) > 3 || len(shape) == 2 && flattens {
+				w.fail("samples of %s; dahl writes ONNX files for images C×H×W, for sequences T×C without a flatten, and for features", naming.ShapeText(shape))
 			}
 		}
-		if n.Op, n.Attributes = w.operator(s, &n); w.err != nil {
+		n.Op, n.Attributes = w.operator(s, &n)
+		if w.graph.Nodes = append(w.graph.Nodes, w.operators(s, n)...); w.err != nil {
 			return nil, fmt.Errorf("model %q: layer %q (%s): %w", m.Name, s.Name, s.Layer.Kind(), w.err)
 		}
-		w.graph.Nodes = append(w.graph.Nodes, n)
 	}
 	return w, nil
 }
@@ -133,11 +137,37 @@ func (w *onnxWriter) operator(s *nn.Stage, n *onnx.Node) (op string, attributes 
 		}
 		return "Add", nil
 	case layers.Concat:
-		return "Concat", map[string]onnx.Attribute{"axis": {Int: 1}}
+		axis := int64(1)
+		if len(s.Out) == 2 {
+			axis = 2
+		}
+		return "Concat", map[string]onnx.Attribute{"axis": {Int: axis}}
+	case layers.Multiply:
+		return "Mul", nil
+	case layers.Embedding:
+		slices.Reverse(n.Inputs)
+		return "Gather", map[string]onnx.Attribute{"axis": {}}
+	case layers.Positions:
+		return "Add", nil
+	case layers.LayerNorm:
+		return "LayerNormalization", w.normAttributes(l.Eps)
+	case layers.RMSNorm:
+		w.graph.Opset = onnx.AttentionOpset
+		return "RMSNormalization", w.normAttributes(l.Eps)
+	case layers.Attention:
+		w.graph.Opset = onnx.AttentionOpset
+		if l.Window > 0 {
+			w.fail("a window of %d positions; dahl writes attention to all positions, or to all before", l.Window)
+		}
+		return "Attention", map[string]onnx.Attribute{
+			"q_num_heads": {Int: int64(l.Heads)}, "kv_num_heads": {Int: int64(cmp.Or(l.KeyHeads, l.Heads))}, "is_causal": {Int: map[bool]int64{true: 1}[l.Causal]},
+		}
 	case layers.Activation:
 		switch op = onnxFunctions[l.Function]; l.Function {
 		case "gelu_tanh":
 			attributes = map[string]onnx.Attribute{"approximate": {Text: "tanh"}}
+		case "silu":
+			op = "Mul" // with a Sigmoid
 		case "leaky_relu":
 			attributes = map[string]onnx.Attribute{"alpha": w.number("slope", l.Setting)}
 		}
@@ -146,6 +176,48 @@ func (w *onnxWriter) operator(s *nn.Stage, n *onnx.Node) (op string, attributes 
 		w.fail("dahl writes no ONNX operator for it; save the weights as an .npz file")
 	}
 	return op, attributes
+}
+
+// operators are the operators of a layer, around its main one: a Gemm has no sequences, Attention has three operands, and there is none for SiLU.
+func (w *onnxWriter) operators(s *nn.Stage, n onnx.Node) []onnx.Node {
+	own := func(part string) string { return s.Name + "/" + part }
+	switch l := s.Layer.(type) {
+	case layers.Dense:
+		if len(s.Out) != 2 {
+			break
+		}
+		rows := onnx.Node{Name: own("in"), Op: "Reshape", Inputs: []string{n.Inputs[0], w.integers(own("rows"), -1, s.In[0][1])}, Outputs: []string{own("in")}}
+		back := onnx.Node{Name: own("out"), Op: "Reshape", Inputs: []string{own("product"), w.integers(own("shape"), -1, s.Out[0], s.Out[1])}, Outputs: n.Outputs}
+		n.Inputs[0], n.Outputs = own("in"), []string{own("product")}
+		return []onnx.Node{rows, n, back}
+	case layers.Attention:
+		width := s.Out[1] / l.Heads * cmp.Or(l.KeyHeads, l.Heads)
+		parts := []string{own("queries"), own("keys"), own("values")}
+		split := onnx.Node{Name: own("split"), Op: "Split", Inputs: []string{n.Inputs[0], w.integers(own("widths"), s.Out[1], width, width)}, Outputs: parts, Attributes: map[string]onnx.Attribute{"axis": {Int: 2}}}
+		n.Inputs = parts
+		return []onnx.Node{split, n}
+	case layers.Activation:
+		if l.Function == "silu" {
+			gate := onnx.Node{Name: own("gate"), Op: "Sigmoid", Inputs: n.Inputs, Outputs: []string{own("gate")}}
+			n.Inputs = []string{n.Inputs[0], own("gate")}
+			return []onnx.Node{gate, n}
+		}
+	}
+	return []onnx.Node{n}
+}
+
+// integers adds a constant of whole numbers.
+func (w *onnxWriter) integers(name string, values ...int) string {
+	t := &onnx.Tensor{Name: name, Type: "int64", Shape: []int{len(values)}}
+	for _, v := range values {
+		t.Raw = binary.LittleEndian.AppendUint64(t.Raw, uint64(v))
+	}
+	w.graph.Tensors[name] = t
+	return name
+}
+
+func (w *onnxWriter) normAttributes(eps float64) map[string]onnx.Attribute {
+	return map[string]onnx.Attribute{"axis": {Int: -1}, "epsilon": w.number("eps", cmp.Or(eps, 1e-5))}
 }
 
 // number is a setting, which the format keeps as a float32.

@@ -43,6 +43,11 @@ func writtenNetworks(t *testing.T) (all []*nn.Model) {
 	features = append(features, layers.Activation{Function: "leaky_relu", Setting: 0.07}, nn.Named{Name: "tied", StateName: "tied", Layer: layers.Dense{Outputs: 11, NoBias: true}}, layers.Dense{Outputs: 3})
 	add("features", []int{13}, features...)
 	add("shared", []int{13}, layers.Dense{Outputs: 13}, layers.ReLU{}, nn.Named{Name: "fc2", Layer: layers.Dense{Outputs: 13}, Shares: []string{"fc1"}}, layers.Dense{Outputs: 2})
+	add("sequences", []int{7}, layers.Embedding{Tokens: 11, Width: 6}, layers.Positions{}, layers.LayerNorm{Eps: 1e-3}, layers.Dense{Outputs: 30}, layers.Attention{Heads: 6, KeyHeads: 2, Causal: true},
+		layers.Dense{Outputs: 6}, named("add1", layers.Add{}, "positions1", "fc2"), layers.RMSNorm{},
+		named("fc3", layers.Dense{Outputs: 13, NoBias: true}), named("fc4", layers.Dense{Outputs: 13}, "rms1"),
+		named("silu1", layers.Activation{Function: "silu"}, "fc3"), named("multiply1", layers.Multiply{}, "silu1", "fc4"),
+		layers.Dense{Outputs: 18}, layers.Attention{Heads: 3}, layers.LayerNorm{NoBias: true}, nn.Named{Name: "last", Layer: layers.Dense{Outputs: 11, NoBias: true}, Shares: []string{"embed1.weight"}})
 	for _, path := range []string{"../examples/residual.toml", "../examples/depthwise.toml"} {
 		all = append(all, must.Get(files.LoadModel(path))(t))
 	}
@@ -133,9 +138,9 @@ func unnamed(g *dag.Graph) (all []string) {
 // TestWriteONNXRefuses: what has no place in a file is refused in one line.
 func TestWriteONNXRefuses(t *testing.T) {
 	for want, m := range map[string]*nn.Model{
-		`model "m": layer "flatten1" (flatten): samples of 3×5; dahl writes`: must.Get(nn.New("m", []int{3, 5}, layers.Flatten{}, layers.Dense{Outputs: 2}))(t),
-		`model "m": layer "bn1" (batchnorm): eps is 1.23456789e-05, and`:     must.Get(nn.New("m", []int{3, 5, 5}, layers.BatchNorm{Eps: 1.23456789e-5}))(t),
-		`model "m": layer "fc1" (odd): dahl writes no ONNX operator for it;`: must.Get(nn.New("m", []int{3}, nn.Named{Name: "fc1", Layer: odd{}}))(t),
+		`model "m": layer "flatten1" (flatten): samples of 3×5; dahl writes ONNX files for images C×H×W, for sequences T×C without a flatten`: must.Get(nn.New("m", []int{3, 5}, layers.Flatten{}, layers.Dense{Outputs: 2}))(t),
+		`model "m": layer "bn1" (batchnorm): eps is 1.23456789e-05, and`:                                                                      must.Get(nn.New("m", []int{3, 5, 5}, layers.BatchNorm{Eps: 1.23456789e-5}))(t),
+		`model "m": layer "fc1" (odd): dahl writes no ONNX operator for it;`:                                                                  must.Get(nn.New("m", []int{3}, nn.Named{Name: "fc1", Layer: odd{}}))(t),
 	} {
 		if err := files.CheckONNX(m, dag.Float32); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

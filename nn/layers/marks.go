@@ -7,8 +7,8 @@ import (
 	"dahl/nn"
 )
 
-// Mask has a number for each token: 0 where it is Token, which fills short samples up, else 1. It is the second input of an [Attention], in which
-// no position then sees what is 0.
+// Mask has a number for each token: 0 where it is Token, which fills short samples up, else 1. As the second input of an
+// [Attention] it hides these positions.
 type Mask struct{ Token int }
 
 // Segments tells the two parts of a sample: 1 behind the first Token and up to the second one, else 0. Padding behind both parts is 0, as in
@@ -21,7 +21,7 @@ func (Mask) Kind() string { return "mask" }
 // Kind implements [nn.Layer].
 func (Segments) Kind() string { return "segments" }
 
-// Traits says that the output is whole numbers, and that tasks have all positions of a sample.
+// Traits says that the output is whole numbers. Tasks have all positions of a sample.
 func (Mask) Traits() nn.Traits { return nn.Traits{Integers: true, WholeSample: true} }
 
 // Traits says the same.

@@ -26,7 +26,7 @@ func bertBase() *nn.Model {
 	}
 	dense := func(outputs int) nn.Layer { return layers.Dense{Outputs: outputs, Deviation: deviation} }
 	norm := layers.LayerNorm{Eps: 1e-12}
-	// toSum is what stands behind each part of a block.
+	// toSum adds what ends each part of a block.
 	toSum := func(part, from string) string {
 		add(part+".dense", dense(width))
 		add(part+".add", layers.Add{}, part+".dense", from)

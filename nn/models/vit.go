@@ -8,8 +8,8 @@ import (
 )
 
 // Vision transformers of Dosovitskiy et al., "An image is worth 16×16 words", 2020, arXiv:2010.11929, with the extents that Touvron et al., 2021,
-// arXiv:2012.12877, call tiny. As in Beyer et al., "Better plain ViT baselines", 2022, arXiv:2205.01580, the mean of all positions stands in place of a class token. Names are those
-// of Hugging Face's ViT; attention.attention.qkv has the rows of query, key and value, in this order.
+// arXiv:2012.12877, call tiny. As in Beyer et al., "Better plain ViT baselines", 2022, arXiv:2205.01580, the mean of all positions stands in place of a class token. Names are as
+// in Hugging Face's ViT; attention.attention.qkv has the rows of query, key and value, in this order.
 
 // vitAll are their lines of the table of models.
 func vitAll() []Info {

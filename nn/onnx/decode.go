@@ -13,6 +13,7 @@ type Graph struct {
 	Tensors map[string]*Tensor // weights and constants, by name
 	Inputs  []Value            // weights may be among them
 	Outputs []Value
+	Opset   int // of the file that Encode writes; Decode leaves it out
 }
 
 // Node is one operator, its operands by name.
@@ -168,6 +169,8 @@ var attributeFields = map[uint64]uint64{1: floatValue, 2: intValue, 3: textValue
 var namedFields = map[string]uint64{
 	"alpha": floatValue, "beta": floatValue, "epsilon": floatValue, "momentum": floatValue, "ratio": floatValue,
 	"allowzero": intValue, "axis": intValue, "ceil_mode": intValue, "count_include_pad": intValue, "end": intValue, "group": intValue, "spatial": intValue,
+	"is_causal": intValue, "keepdims": intValue, "noop_with_empty_axes": intValue, "kv_num_heads": intValue, "num_outputs": intValue, "q_num_heads": intValue, "qk_matmul_output_mode": intValue, "softmax_precision": intValue, "stash_type": intValue, "upper": intValue,
+	"scale": floatValue, "softcap": floatValue, "perm": intsValue, "split": intsValue,
 	"start": intValue, "storage_order": intValue, "to": intValue, "training_mode": intValue, "transA": intValue, "transB": intValue,
 	"approximate": textValue, "auto_pad": textValue, "value": tensorValue,
 	"axes": intsValue, "dilations": intsValue, "ends": intsValue, "kernel_shape": intsValue, "pads": intsValue, "starts": intsValue, "strides": intsValue,

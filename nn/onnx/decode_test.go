@@ -89,7 +89,7 @@ func TestDecode(t *testing.T) {
 			"hi":  {Name: "hi", Type: "float16", Shape: []int{1}, Floats: []float64{1}},
 			"b":   {Name: "b", Type: "bfloat16", Shape: []int{2}, Floats: []float64{1, -3.140625}},
 			"n":   {Name: "n", Type: "int32", Shape: []int{2}, Ints: []int64{5, -1}},
-			"yes": {Name: "yes", Type: "bool", Shape: []int{1}},
+			"yes": {Name: "yes", Type: "bool", Shape: []int{1}, Ints: []int64{1}},
 			"w":   {Name: "w", Type: "float32", Shape: []int{2, 1}, Floats: []float64{1.5, -2}},
 			"v":   {Name: "v", Type: "float32", Shape: []int{3}, Floats: []float64{1, 2, 3}},
 			"d":   {Name: "d", Type: "float64", Shape: []int{1}, Floats: []float64{0.1}},

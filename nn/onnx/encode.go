@@ -9,11 +9,14 @@ import (
 	"slices"
 )
 
-// Opset is the version of the operators in files that Encode writes: the first one with Gelu. It came with version irVersion of the format.
+// Versions of the operators in files that Encode writes: the first one with Gelu, and the first one with attention.
 const (
-	Opset     = 20
-	irVersion = 9
+	GeluOpset      = 20
+	AttentionOpset = 23
 )
+
+// irVersions are the versions of the format that they came with.
+var irVersions = map[int]uint64{GeluOpset: 9, AttentionOpset: 11}
 
 // message is a message in pieces, so that numbers of tensors are written from where they lie.
 type message [][]byte
@@ -40,7 +43,7 @@ func messageField(id uint64, parts ...message) message {
 func textField(id uint64, s string) message { return messageField(id, message{[]byte(s)}) }
 
 // Encode writes a graph as a file. Its nodes have attributes that Decode knows. Its tensors have Raw numbers, and are written in the order of
-// their names. An extent of 0 is written as the number of samples.
+// their names. An extent of 0 is written as the number of samples. Its Opset is GeluOpset or AttentionOpset.
 func Encode(out io.Writer, g *Graph, name string) error {
 	var graph []message
 	for i := range g.Nodes {
@@ -56,7 +59,7 @@ func Encode(out io.Writer, g *Graph, name string) error {
 	for _, v := range g.Outputs {
 		graph = append(graph, v.encode(12))
 	}
-	for _, piece := range slices.Concat(wholeField(1, irVersion), textField(2, "dahl"), messageField(7, graph...), messageField(8, textField(1, ""), wholeField(2, Opset))) {
+	for _, piece := range slices.Concat(wholeField(1, irVersions[g.Opset]), textField(2, "dahl"), messageField(7, graph...), messageField(8, textField(1, ""), wholeField(2, uint64(g.Opset)))) {
 		if _, err := out.Write(piece); err != nil {
 			return fmt.Errorf("write ONNX: %w", err)
 		}

@@ -36,13 +36,14 @@ var elementTypes = map[uint64]elementType{
 	1:  {name: "float32", field: floatData, size: 4, float: func(b uint64) float64 { return float64(math.Float32frombits(uint32(b))) }},
 	6:  {name: "int32", field: int32Data, size: 4, whole: func(b uint64) int64 { return int64(int32(b)) }},
 	7:  {name: "int64", field: int64Data, size: 8, whole: func(b uint64) int64 { return int64(b) }},
+	9:  {name: "bool", field: int32Data, size: 1, whole: func(b uint64) int64 { return int64(b & 1) }},
 	10: {name: "float16", field: int32Data, size: 2, float: func(b uint64) float64 { return float16(uint16(b)) }},
 	11: {name: "float64", field: doubleData, size: 8, float: math.Float64frombits},
 	16: {name: "bfloat16", field: int32Data, size: 2, float: func(b uint64) float64 { return float64(math.Float32frombits(uint32(b) << 16)) }},
 }
 
 // otherTypes are the names of those whose numbers are left out.
-var otherTypes = map[uint64]string{2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 8: "string", 9: "bool", 12: "uint32", 13: "uint64", 14: "complex64", 15: "complex128"}
+var otherTypes = map[uint64]string{2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 8: "string", 12: "uint32", 13: "uint64", 14: "complex64", 15: "complex128"}
 
 // float16 is a number of 1 sign bit, 5 bits of exponent and 10 of fraction (IEEE 754 binary16).
 func float16(bits uint16) float64 {

@@ -15,7 +15,7 @@ var joined = map[string][3]string{
 	".self_attn.qkv_proj.": {".self_attn.q_proj.", ".self_attn.k_proj.", ".self_attn.v_proj."},
 }
 
-// Joins lists the parameters of a network that a file has in parts, with the names of these. Both have shapes by name, and the parts get theirs among those of the network.
+// Joins lists the parameters of a network that a file has in parts, with the names of these. Both have shapes by name. The shapes of the parts are added to the network's.
 func (s *Spelling) Joins(file, network map[string][]int) (map[string][]string, error) {
 	inFile := map[string][]int{}
 	for name, shape := range file {

@@ -15,7 +15,7 @@ type Spelling struct {
 	ByInput bool   // weights of dense layers in blocks have a row for each input, as in the Conv1D of Hugging Face's GPT-2
 }
 
-// compiledPrefix is what torch.compile puts in front of names.
+// compiledPrefix begins all names of a compiled model, see torch.compile.
 const compiledPrefix = "_orig_mod."
 
 // barePrefixes are beginnings of names that the files of Hugging Face's models without a head lack.

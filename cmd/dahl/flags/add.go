@@ -132,7 +132,7 @@ int32 and int64 are tokens. Labels with further dimensions are of the positions 
 have these dimensions, too.
 
 A network of sequences is trained to say the token behind each of some tokens. A text (FILE.txt) has its characters as tokens, or with
---vocabulary bytes its bytes. Numbers are tokens, too: train.bin and val.bin of 16 bits in a directory, as nanoGPT writes
+--vocabulary bytes its bytes, or with --vocabulary DIR the pieces that the vocab.json and merges.txt in a directory make of it, as GPT-2's. Numbers are tokens, too: train.bin and val.bin of 16 bits in a directory, as nanoGPT writes
 them, or an array of one dimension (train.npy, val.npy). Of a single file (also FILE.bin, FILE.npy) the last tenth is held
 out for the test. The samples of an epoch are parts of the text that touch, in a new order and from another begin on in each epoch. They
 are read while the run goes on. The text named text is written by the program itself, by a grammar with agreement over some words.`
@@ -144,7 +144,7 @@ func AddDataFlags(cmd *cobra.Command, o *Options) {
 	f.StringVar(&o.Data, "data", "", "training data: digits, text, synthetic[:SHAPE[:N[:CLASSES[:POSITIONS]]]] as in synthetic:3x32x32, tokens[:T[:N[:V]]], or a `path` (default: digits where the shape fits, text for a network of sequences, else synthetic)")
 	f.IntVar(&o.Limit, "limit", 0, "use at most `n` training samples (0: all)")
 	f.IntVar(&o.Offset, "offset", 0, "skip the first `n` training samples")
-	f.StringVar(&o.Vocabulary, "vocabulary", "", "tokens of a text are its `"+strings.Join(data.VocabularyKinds(), "` or ")+" (default: "+data.VocabularyKinds()[0]+")")
+	f.StringVar(&o.Vocabulary, "vocabulary", "", "tokens of a text are its `"+strings.Join(data.VocabularyKinds(), "` or ")+", or the pieces of a directory with GPT-2's vocab.json and merges.txt (default: "+data.VocabularyKinds()[0]+")")
 	f.StringVar(&o.Resize, "resize", "", "scale pictures to `HxW` pixels, bilinear with antialias; height and width change by themselves (default: all must be of one size)")
 }
 

@@ -69,7 +69,7 @@ type Options struct {
 	Offset int    `json:"offset,omitempty"`
 	Resize string `json:"resize,omitempty"` // of pictures, "ROWSxCOLUMNS"
 
-	Vocabulary string `json:"vocabulary,omitempty"` // kind of the tokens of a text, one of data.VocabularyKinds
+	Vocabulary string `json:"vocabulary,omitempty"` // kind of the tokens of a text, one of data.VocabularyKinds, or a directory with merges
 
 	Shuffle bool   `json:"shuffle,omitempty"`
 	Workers int    `json:"workers,omitempty"`
@@ -157,9 +157,15 @@ func (o *Options) dataOptions() (opt data.Options, err error) {
 // dataOptionsOf are the options of the training data for a network.
 func (o *Options) dataOptionsOf(m *nn.Model) (data.Options, error) {
 	opt, err := o.dataOptions()
-	opt.Positions, opt.MaskToken, opt.Vocabulary = train.Window(m), m.Defaults.MaskToken, data.Vocabulary{Kind: o.Vocabulary}
-	if o.Tokens != nil {
+	opt.Positions, opt.MaskToken = train.Window(m), m.Defaults.MaskToken
+	switch {
+	case err != nil:
+	case o.Tokens != nil:
 		opt.Vocabulary = *o.Tokens
+	default:
+		if opt.Vocabulary, err = data.VocabularyOf(o.Vocabulary); err != nil {
+			err = cli.InputErrorf("--vocabulary: %w", err)
+		}
 	}
 	return opt, err
 }

@@ -162,7 +162,7 @@ func HashData(ctx context.Context, train, test *data.Dataset) (*cli.Identity, er
 			}
 		}
 		if d.Vocabulary != nil {
-			h.Hash.Write([]byte(d.Vocabulary.Characters)) // never fails
+			h.Hash.Write([]byte(d.Vocabulary.Characters + strings.Join(d.Vocabulary.Pieces, " ") + strings.Join(d.Vocabulary.Merges, " "))) // never fails
 		}
 		cli.Must(binary.Write(h.Hash, binary.LittleEndian, labels))
 	}
