@@ -207,8 +207,8 @@ func (h *history) laterEnd(a, b int32) bool {
 		cmp.Compare(h.p.Graph.Rank(y.Task), h.p.Graph.Rank(x.Task))) > 0
 }
 
-// lastArrival returns the transfer into span i's memory that ended last of those between two times that brought one
-// of its operands; -1 if there is none.
+// lastArrival returns the transfer of an operand into span i's memory that ended last, after one time and up to another; -1 if
+// there is none.
 func (h *history) lastArrival(i int32, after, by time.Duration) int32 {
 	if len(h.s.Transfers) == 0 {
 		return -1
