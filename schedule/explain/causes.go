@@ -79,7 +79,7 @@ func (h *history) explain(idles []Idle, i int32, from time.Duration) []Idle {
 	if pred := h.lastPred(i, span.Start); pred >= 0 {
 		part(WaitPredecessor, h.s.Spans[pred].End, -1)
 	}
-	if transfer := h.lastArrival(i, span.Start); transfer >= 0 {
+	if transfer := h.lastArrival(i, from, span.Start); transfer >= 0 {
 		part(WaitTransfer, h.s.Transfers[transfer].End, transfer)
 	}
 	for _, k := range h.changesSince(span.Worker, from) {
@@ -207,9 +207,9 @@ func (h *history) laterEnd(a, b int32) bool {
 		cmp.Compare(h.p.Graph.Rank(y.Task), h.p.Graph.Rank(x.Task))) > 0
 }
 
-// lastArrival returns the transfer into span i's memory that ended last by a time and brought one
-// of its operands; -1 if there is none.
-func (h *history) lastArrival(i int32, by time.Duration) int32 {
+// lastArrival returns the transfer of an operand into span i's memory that ended last, after one time and up to another; -1 if
+// there is none.
+func (h *history) lastArrival(i int32, after, by time.Duration) int32 {
 	if len(h.s.Transfers) == 0 {
 		return -1
 	}
@@ -219,13 +219,14 @@ func (h *history) lastArrival(i int32, by time.Duration) int32 {
 	consider := func(list []int32) {
 		for _, k := range slices.Backward(h.endedBy(list, by)) {
 			t := &h.s.Transfers[k]
+			if t.End <= after {
+				return
+			}
 			if t.Step > span.Step && h.p.Graph.Versions(t.Buffer) > 1 {
 				continue // into another version of the buffer
 			}
 			if t.To == memory {
-				if last < 0 || t.End > h.s.Transfers[last].End {
-					last = k
-				}
+				last, after = k, t.End
 				return
 			}
 		}

@@ -168,7 +168,7 @@ func (w *pathWalk) boundsOfSpan(step *PathStep, start time.Duration, consider fu
 		}
 	}
 	span(w.h.lastPred(i, start), BoundPredecessor)
-	if k := w.h.lastArrival(i, start); k >= 0 && !w.transSeen[k] {
+	if k := w.h.lastArrival(i, -1, start); k >= 0 && !w.transSeen[k] {
 		consider(transferStep(k), BoundTransfer)
 	}
 	w.lastChange(w.h.unitChanges[on], start, consider)
