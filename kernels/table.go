@@ -120,7 +120,7 @@ var table = stated(slices.Concat([]Kernel{
 	globalavgpool, globalavgpoolDx,
 	moments, batchNorm, batchNormSums, batchNormGate, batchNormDx,
 	batchNormStats, batchNormRunning, batchNormFold, batchNormDw,
-	rotaryTable, rotary, attention, attentionDq, attentionDkv,
+	rotaryTable, rotary, attention, attentionMerge, attentionAlong, attentionDq, attentionDkv,
 	layerNorm, layerNormDx, layerNormDw,
 	dropoutKeys, dropout,
 	embedding, embeddingDw, positions, positionsDw,
