@@ -244,8 +244,18 @@ func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
 		}
 		tile.Boxes = append(tile.Boxes, box)
 	}
+	t.begin()
 	tile.Params, tile.Outside = t.params(), t.outside
 	return tile
+}
+
+// begin shifts the parameter that says where a loop begins.
+func (t *tiling) begin() {
+	if param, loop, has := strings.Cut(t.kernel.Begins, "="); has {
+		if lo := t.loop(loop).Lo; lo > 0 {
+			t.shifts = append(t.shifts, dag.Param{Name: param, Value: float64(lo)})
+		}
+	}
 }
 
 // params are the parameters of the tile. Where nothing differs, the call's own are shared.
@@ -404,10 +414,10 @@ func (t *tiling) shift(x *Subscript, r dag.Range, nothing bool) {
 }
 
 // keeps reports whether the tile has an operand. An optional one enters a sum once if it is read,
-// and gets its value once if it is written.
+// and gets its value once if it is written. One without loops is a factor of all terms.
 func (t *tiling) keeps(i int) bool {
 	o := &t.kernel.Operands[i]
-	if !o.Optional {
+	if !o.Optional || !slices.ContainsFunc(t.extents, func(e extent) bool { return t.has(i, e.name) }) {
 		return true
 	}
 	for _, e := range t.extents {

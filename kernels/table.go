@@ -125,6 +125,7 @@ var table = stated(slices.Concat([]Kernel{
 	dropoutKeys, dropout,
 	embedding, embeddingDw, positions, positionsDw,
 	softmaxXent, softmaxXentEval,
+	xentSums, xentMerge, xent, xentDx, xentDw,
 	mse, mseEval,
 	mean, count, counted, add, sum, multiplied, copied,
 	squares, clipNorm, sgd, adam,

@@ -173,6 +173,12 @@
 // for a dense layer with a packed weight. These tasks come behind the gradient of
 // the input, which reads the weight before.
 //
+// # The last layer with its loss
+//
+// With [dag.Lowering.JoinLoss] the outputs of the last layer, a dense one without a bias, are never in memory. Its tasks are
+// "head.forward.sums[0:8,0:4096]", with some classes each, and write three numbers of each position, "head.sums". Tasks "loss.xent[0:8]" make
+// the losses of these. The gradients of weight and input compute the logits again. Nothing else changes, but the bits: sums have another order.
+//
 // # Recomputation
 //
 // If [dag.LayerLowering] says so, the results of the forward pass of a layer are dropped, and computed again for the

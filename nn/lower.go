@@ -122,6 +122,9 @@ func (l *lowerer) addMicroBatch() {
 		}
 	}
 	l.load()
+	if l.joinsLoss() {
+		l.beginLoss()
+	}
 	for _, n := range l.nodes {
 		l.forward(n)
 	}
@@ -333,7 +336,9 @@ func (l *lowerer) backward() {
 		if !n.last().learns {
 			continue
 		}
-		l.sumGradients(n)
+		if !n.JoinsLoss() {
+			l.sumGradients(n)
+		}
 		n.passGradient()
 		needed := len(n.Params) > 0
 		for i := range n.ins {

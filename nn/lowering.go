@@ -312,6 +312,11 @@ func (m *Model) checkLowering(l *dag.Lowering, batch int) error {
 	if err := cmp.Or(m.checkStages(l.Stages), checkGranularity("default", l.Default)); err != nil {
 		return err
 	}
+	if l.JoinLoss {
+		if err := m.checkJoinLoss(); err != nil {
+			return err
+		}
+	}
 	known := map[string]bool{}
 	for _, name := range names {
 		known[name] = true
