@@ -62,13 +62,13 @@ DEVICE void xent_sums(const XentParams& p) {
   if (n >= p.rows) return;  // with all its warp
   const int32_t y = global<const int32_t>(p.y)[n];
   Sums<T> all = {};
-  if (p.adds) all = sums_at<T>(p.to, n);
   for (int32_t f = 0; f < p.classes; f++) {
     const T z = logit<T>(p, n, f);
     const Sums<T> one = {z, T(1), y >= 0 && y == f + p.first ? z : T(0)};
-    all = f > 0 || p.adds ? merged(all, one) : one;
+    all = f > 0 ? merged(all, one) : one;
   }
-  if (lane() == 0) put(p.to, n, all);
+  if (lane() != 0) return;
+  put(p.to, n, p.adds ? merged(sums_at<T>(p.to, n), all) : all);
 }
 
 ENTRY(xent_sums_f32, XentParams, 256) { xent_sums<float>(p); }
