@@ -86,6 +86,7 @@ DEVICE void attention(const AttentionParams& p) {
   const T *q = features<const T>(p, p.q, t.sample, t.position, t.head), scale = T(p.scale);
   T *y = features<T>(p, p.y, t.sample, t.position, t.head), &l = by_query<T>(p.l, t.sample, t.head, t.position);
   const T none = -T(__builtin_huge_valf()), before = p.adds ? l : none;
+  sync_warp();  // all have read l
   if (before == none && lo >= hi) {  // it sees no key
     for (int32_t d = lane(); d < p.width; d += kLanes) y[d] = 0;
     if (lane() == 0) l = none;
@@ -185,6 +186,7 @@ DEVICE void attention_merge(const AttentionParams& p) {
   const T mine = l, others = by_query<const T>(p.r, t.sample, t.head, t.position), most = mine > others ? mine : others;
   if (most == -T(__builtin_huge_valf())) return;
   const T a = exp(mine - most), b = exp(others - most);
+  sync_warp();  // all have read l
   const T* other = features<const T>(p, p.dy, t.sample, t.position, t.head);
   for (int32_t d = lane(); d < p.width; d += kLanes) y[d] = a / (a + b) * y[d] + b / (a + b) * other[d];
   if (lane() == 0) l = most + log(a + b);
