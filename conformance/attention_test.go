@@ -2,15 +2,19 @@ package conformance
 
 import (
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/layers"
+	"dahl/schedule/layout"
 )
 
 // sequences is a network of one block of a transformer on random tokens: 22 of them, 14 positions, three heads of five features. The table of tokens is also the weight of
@@ -75,6 +79,54 @@ func TestSequencesOverDevices(t *testing.T) {
 			if got, want := movedFor(executed, g, step), movedFor(predicted, g, step); !maps.Equal(got, want) || len(want) == 0 && c.what != "keys" {
 				t.Errorf("%s, step %d: moved %v, predicted %v", c.what, step, got, want)
 			}
+		}
+	}
+}
+
+// TestRing spreads a sequence of T = 840 positions over p GPUs. With keys and values of C = 15 features each a device receives, of each of p - 1 other parts of T/p positions, the keys and values
+// forward, again for the gradients of the queries, and for those of the keys and values the queries, the gradients of the output and two numbers for each of H = 3 heads: 6C + 2H numbers of
+// a position. (In the paper's order the gradients of keys and values go around instead: 6C.)
+//
+// A device holds its part of all that one GPU holds. Of others it holds at most two pairs that it reads, and two that it passes on. Whole it holds the two numbers of each head for all positions, its gradients of weights,
+// and others' that it adds.
+func TestRing(t *testing.T) {
+	const positions, width, heads = 840, 15, 3
+	alone := int64(0)
+	for _, p := range []int{1, 2, 4, 8} {
+		m := must.Get(nn.New("long", []int{positions}, layers.Embedding{Tokens: 22, Width: width}, layers.Dense{Outputs: 3 * width}, layers.Attention{Heads: heads}, layers.Dense{Outputs: 22}))(t)
+		l := dag.Lowering{Stages: []dag.Stage{{From: "input", Device: "gpu0"}}}
+		if p > 1 {
+			stage := dag.Stage{From: "input", Along: dag.AlongRows, Sum: dag.Ring}
+			for k := range p {
+				stage.Devices = append(stage.Devices, fmt.Sprint("gpu", k))
+			}
+			cut := dag.Cut{Samples: 1, Rows: positions / p, Columns: positions / p}
+			l = dag.Lowering{Stages: []dag.Stage{stage}, Layers: map[string]dag.LayerLowering{"attn1": {Forward: cut}}}
+		}
+		prog := must.Get(nn.NewProgram(m, nn.ProgramOptions{Batch: 1, TrainSamples: 1, TestSamples: 1, Epochs: 1, Type: dag.Float32, Lowering: l, Optimizer: nn.SGD{LearningRate: 1}}))(t)
+		d := decided(t, prog, how{platform: pairwise(t, p, time.Microsecond, 1e9, 1e12)})
+		s := simulated(t, d, 0, 3)
+		weights := int64(0)
+		for _, w := range m.Parameters() {
+			weights += layout.Align(4 * int64(w.Elems()))
+		}
+		received := make([]int, p)
+		for _, move := range s.Transfers {
+			if strings.HasPrefix(prog.Graphs[0].Buffers[move.Buffer].Name, "attn1.") && move.Step == 1 && move.From > 0 {
+				received[move.To-1] += int(move.Bytes)
+			}
+		}
+		part := 4 * positions / p
+		for k, got := range received {
+			if want := (p - 1) * part * (6*width + 2*heads); got != want {
+				t.Errorf("%d GPUs: GPU %d receives %d bytes of attention, want %d", p, k, got, want)
+			}
+		}
+		held := d.Layouts(0)[p].ArenaBytes[layout.StepArena] // of the last GPU, which has no loss
+		if p == 1 {
+			alone = held
+		} else if most := alone/int64(p) + int64(8*part*width+2*4*heads*positions)+2*weights; held > most {
+			t.Errorf("%d GPUs: the last one holds %d bytes in a step, want at most %d; one alone holds %d", p, held, most, alone)
 		}
 	}
 }

@@ -75,6 +75,7 @@ type lowerer struct {
 	stageOfLayer map[string]int                  // by name, as far as it has been asked for
 	ofDevices    map[dag.BufferID][]dag.BufferID // of a buffer that each device has for itself: the buffers of all devices
 	filled       map[dag.BufferID]bool           // those that some task writes
+	latest       map[int]dag.TaskID              // by device that shares rows: its latest task
 
 	b     *dag.Builder
 	index dag.BufferID // step.index
@@ -98,7 +99,7 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	if err := opt.complete(m); err != nil {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
-	l := &lowerer{m: m, opt: opt, hyper: none, stageOfLayer: map[string]int{},
+	l := &lowerer{m: m, opt: opt, hyper: none, stageOfLayer: map[string]int{}, latest: map[int]dag.TaskID{},
 		ofDevices: map[dag.BufferID][]dag.BufferID{}, filled: map[dag.BufferID]bool{}}
 	for _, p := range passes {
 		if err := p.run(l); err != nil {

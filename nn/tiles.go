@@ -163,6 +163,18 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 	if l.note(n, sides, cuts, part); l.opt.dry {
 		return sides
 	}
+	if r := l.ringOf(n, step, k, sides); r != nil {
+		var parts [][]dag.Range
+		eachPart(sides, func(ranges []dag.Range) { parts = append(parts, slices.Clone(ranges)) })
+		r.order(parts)
+		for _, ranges := range parts {
+			if t := part(sides, ranges); len(t.Accesses) > 0 {
+				device, _ := l.seat(sides, ranges)
+				r.add(l.onDevice(t, device), device, operands)
+			}
+		}
+		return sides
+	}
 	var before dag.Task
 	eachPart(sides, func(ranges []dag.Range) {
 		t := part(sides, ranges)
@@ -178,6 +190,13 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		}
 		before = l.add(t)
 	})
+	if s := l.sharing(n.Name); s != nil && s.Along == dag.AlongRows {
+		eachPart(sides, func(ranges []dag.Range) {
+			if device, _ := l.seat(sides, ranges); device >= 0 {
+				l.latest[device], _ = l.b.TaskNamed(part(sides, ranges).Name)
+			}
+		})
+	}
 	return sides
 }
 

@@ -59,6 +59,12 @@ DEVICE T dot(const T* a, const T* b, int32_t width) {
   return sum<kLanes>(s);
 }
 
+// read_once is a number for all lanes. The first lane reads it, since it changes the number afterwards.
+template <class T>
+DEVICE T read_once(const T& at) {
+  return shuffle(lane() == 0 ? at : T(0), 0);
+}
+
 // add_chunk adds a multiple of the features from first on that fall to the lane.
 template <class T>
 DEVICE void add_chunk(T (&to)[kParts], T by, const T* of, int32_t first, int32_t width) {
@@ -85,8 +91,7 @@ DEVICE void attention(const AttentionParams& p) {
   const int32_t lo = max(0, t.position - p.past), hi = min(p.keys, t.position - p.past + p.window), head = t.head / p.group;
   const T *q = features<const T>(p, p.q, t.sample, t.position, t.head), scale = T(p.scale);
   T *y = features<T>(p, p.y, t.sample, t.position, t.head), &l = by_query<T>(p.l, t.sample, t.head, t.position);
-  const T none = -T(__builtin_huge_valf()), before = p.adds ? l : none;
-  sync_warp();  // all have read l
+  const T none = -T(__builtin_huge_valf()), before = p.adds ? read_once(l) : none;
   if (before == none && lo >= hi) {  // it sees no key
     for (int32_t d = lane(); d < p.width; d += kLanes) y[d] = 0;
     if (lane() == 0) l = none;
@@ -183,10 +188,9 @@ DEVICE void attention_merge(const AttentionParams& p) {
   if (is_beyond(p)) return;
   const Task t = task_of_warp(p.heads, p.queries);
   T *y = features<T>(p, p.y, t.sample, t.position, t.head), &l = by_query<T>(p.l, t.sample, t.head, t.position);
-  const T mine = l, others = by_query<const T>(p.r, t.sample, t.head, t.position), most = mine > others ? mine : others;
+  const T mine = read_once(l), others = by_query<const T>(p.r, t.sample, t.head, t.position), most = mine > others ? mine : others;
   if (most == -T(__builtin_huge_valf())) return;
   const T a = exp(mine - most), b = exp(others - most);
-  sync_warp();  // all have read l
   const T* other = features<const T>(p, p.dy, t.sample, t.position, t.head);
   for (int32_t d = lane(); d < p.width; d += kLanes) y[d] = a / (a + b) * y[d] + b / (a + b) * other[d];
   if (lane() == 0) l = most + log(a + b);
