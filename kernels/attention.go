@@ -18,6 +18,8 @@ import (
 // window = T and past = T-1, one in both directions window = 2T-1 and past = T-1, and a sliding one of w keys window = w and
 // past = w-1. So a tile of queries reads the keys under its windows as a tile of a convolution does, and past says where the tile begins.
 //
+// With a mask m, which has a number for each key of a sample, no query sees a key of 0. If a query sees none, its y is 0 and its l is -∞.
+//
 // Keys and values have heads h, and each of them a group g of heads of queries (Ainslie et al., "GQA", 2023, arXiv:2305.13245). Features of
 // queries are h·G·D + g·D + d. Tiles have whole groups.
 //
@@ -41,8 +43,12 @@ const (
 	ofQueries = "n t h:e"
 	ofKeys    = "n " + ofKey + " h:d"
 	byQuery   = "n h:g t"
+	byKey     = "n " + ofKey
 	ofKey     = "t+i-past"
 )
+
+// masked is whether queries see a key at all.
+func masked() Operand { return optional(reads("m", Index, byKey).below("2")) }
 
 const attentionDoc = "tiles of queries against tiles of keys, with the greatest score so far"
 
@@ -58,7 +64,7 @@ var attention = attentionWith(Kernel{
 	Op: "attention", Doc: "y = softmax(q·kᵀ/√D)·v over the windows of the queries, l = logarithms of the sums",
 	Operands: []Operand{
 		sums("y", ofQueries), sums("l", byQuery),
-		reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
+		reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys), masked(),
 	},
 	Sums: ofKey, Merge: "attention.merge",
 	Check: func(s *calls.Spec) error {
@@ -78,7 +84,7 @@ var attentionDq = attentionWith(Kernel{
 	Operands: []Operand{
 		sums("dq", ofQueries),
 		reads("dy", Real, ofQueries), reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
-		reads("l", Real, byQuery), reads("r", Real, byQuery),
+		reads("l", Real, byQuery), reads("r", Real, byQuery), masked(),
 	},
 	Sums:  ofKey,
 	Check: func(s *calls.Spec) error { return checkHeads(s, 2, 3) },
@@ -93,7 +99,7 @@ var attentionDkv = attentionWith(Kernel{
 	Operands: []Operand{
 		sums("dk", ofKeys), sums("dv", ofKeys),
 		reads("dy", Real, ofQueries), reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
-		reads("l", Real, byQuery), reads("r", Real, byQuery),
+		reads("l", Real, byQuery), reads("r", Real, byQuery), masked(),
 	},
 	Sums:  "t",
 	Check: func(s *calls.Spec) error { return checkHeads(s, 3, 4) },
@@ -184,7 +190,7 @@ func put[T calls.Float](to []T, adds bool, factor float64, sums []float64) {
 }
 
 func attentionRef[T calls.Float](c *calls.Call) {
-	a := cpu.AttentionOf(c, 2, 3)
+	a := cpu.AttentionOf(c, 2, 5)
 	sums, _ := calls.Scratch[float64](c.Work, a.Width)
 	a.EachHead(func(n, h int) {
 		l := cpu.OfHead[T](&c.Args[1], n, h)
@@ -194,8 +200,7 @@ func attentionRef[T calls.Float](c *calls.Call) {
 				return a.Scale * product(q, cpu.Features[T](&c.Args[3], n, s, h/a.Group, a.Width))
 			}
 			y, most, sum := cpu.Features[T](&c.Args[0], n, t, h, a.Width), math.Inf(-1), 0.0
-			lo, hi := a.KeysOf(t)
-			for s := lo; s < hi; s++ {
+			for s := range a.Seen(n, t) {
 				most = max(most, score(s))
 			}
 			add := func(score float64, v []T) {
@@ -208,7 +213,7 @@ func attentionRef[T calls.Float](c *calls.Call) {
 				most = max(most, before)
 				add(before, y)
 			}
-			for s := lo; s < hi; s++ {
+			for s := range a.Seen(n, t) {
 				add(score(s), cpu.Features[T](&c.Args[4], n, s, h/a.Group, a.Width))
 			}
 			l[t] = T(most + math.Log(sum))
@@ -218,7 +223,7 @@ func attentionRef[T calls.Float](c *calls.Call) {
 }
 
 func attentionDqRef[T calls.Float](c *calls.Call) {
-	a := cpu.AttentionOf(c, 2, 3)
+	a := cpu.AttentionOf(c, 2, 7)
 	sums, _ := calls.Scratch[float64](c.Work, a.Width)
 	a.EachHead(func(n, h int) {
 		l, r := cpu.OfHead[T](&c.Args[5], n, h), cpu.OfHead[T](&c.Args[6], n, h)
@@ -226,8 +231,7 @@ func attentionDqRef[T calls.Float](c *calls.Call) {
 			of := func(arg int) []T { return cpu.Features[T](&c.Args[arg], n, t, h, a.Width) }
 			dy, q := of(1), of(2)
 			clear(sums)
-			lo, hi := a.KeysOf(t)
-			for s := lo; s < hi; s++ {
+			for s := range a.Seen(n, t) {
 				k := cpu.Features[T](&c.Args[3], n, s, h/a.Group, a.Width)
 				p := math.Exp(float64(a.Scale*product(q, k)) - float64(l[t]))
 				mix(sums, p*(product(dy, cpu.Features[T](&c.Args[4], n, s, h/a.Group, a.Width))-float64(r[t])), k)
@@ -238,7 +242,7 @@ func attentionDqRef[T calls.Float](c *calls.Call) {
 }
 
 func attentionDkvRef[T calls.Float](c *calls.Call) {
-	a := cpu.AttentionOf(c, 3, 4)
+	a := cpu.AttentionOf(c, 3, 8)
 	keys, rest := calls.Scratch[float64](c.Work, a.Width)
 	values, _ := calls.Scratch[float64](rest, a.Width)
 	for n := range a.Samples {
@@ -249,6 +253,9 @@ func attentionDkvRef[T calls.Float](c *calls.Call) {
 				clear(keys)
 				clear(values)
 				lo, hi := a.QueriesOf(s)
+				if !a.ShowsKey(n, s) {
+					hi = lo
+				}
 				for g := h * a.Group; g < (h+1)*a.Group; g++ {
 					l, r := cpu.OfHead[T](&c.Args[6], n, g), cpu.OfHead[T](&c.Args[7], n, g)
 					for t := lo; t < hi; t++ {

@@ -7,7 +7,8 @@
 //	                                  └→ mean, count → fetch (sinks: nothing waits for them)
 //
 // [NewProgram] puts the graphs of a training run together: the step, the short last batch of an
-// epoch, evaluation on a test set and its short last batch.
+// epoch, evaluation on a test set and its short last batch. A program without training is an inference, where a graph before all
+// steps does what parameters alone decide.
 //
 // # Layers
 //
@@ -18,6 +19,11 @@
 // whatever else the lowering says, sums gradients of parameters over tasks, micro-batches and layers that share them, and
 // updates the parameters. Whether a task reads, writes or changes an operand is in the statement of the operation.
 // conformance/testdata/module/layer has normalisations and an embedding that are written so.
+//
+// # Element types
+//
+// All numbers of a network are float32 or float64, or its activations are bfloat16 ([Types]): half the bytes to keep and to move. The rest of such
+// a network is float32, and so is the arithmetic of every task ([dag.DType.Arithmetic]). A kernel of package kernels takes operands of both types.
 //
 // # Partition
 //
@@ -65,7 +71,8 @@
 // parts. These are cuts with a place: no layer has code for them, and halos, parts of activations and updated weights are transfers as any. Sums over the devices are tasks "add" and "sum" in a fixed
 // order, with names like the sums of accumulators: see shares.go and [dag.Exchange]. Devices that share samples and sum in pairs give the bits of a step without stages of the same tiles, with an accumulator for
 // each device. Buffers of a device, such as its copy of a weight in another layout, have
-// its number behind their names, from 2 on: "conv1.weight.hwio.device2". A batch normalisation takes its statistics over the samples of all devices.
+// its number behind their names, from 2 on: "conv1.weight.hwio.device2". Devices that share the rows of a sequence may cut the keys of an attention, too. Then they pass parts of these around a ring:
+// see ring.go. A batch normalisation takes its statistics over the samples of all devices.
 //
 // # Branches
 //
@@ -107,6 +114,8 @@
 // image, so that lowerings cut them as "rows", and stages share them so. A layer that takes each position by itself has no code for them. Its operation
 // is one of rows, as of a dense layer, and gets the positions of all samples as rows, by views ("ln1.out.positions"). A tile is then a range of these:
 // whole samples, or some positions of one. So where positions are cut, a tile has one sample. Other operations state their positions, as attention does.
+// Its rows are queries, and its columns are keys: of an input gradient also the queries over which a tile of keys sums. A part in which no query sees a key is no task.
+// Partial results merge in the order of the keys, or by accumulators, with tasks "attention.merge".
 //
 // A network that begins with an embedding takes tokens, as its [Model.Vocabulary] says. A sample then has the dimension T alone. Rows of the gradient of a table
 // are sums in the order of the positions, whatever is cut.
@@ -186,8 +195,7 @@
 // ("conv1.recompute[0:8,0:4]"), and their buffers like the first buffers, with ".recomputed" at the end. They
 // start when the backward pass has come to them; see recompute.go. A layer of which the backward pass reads nothing is
 // computed once, as are all in an evaluation. A chain needs least memory where about every √n-th of its n layers keeps
-// its output, and the others are recomputed. To recompute all of them saves little. Nothing is saved in steps of more than
-// 8192 tasks, of which no buffers share bytes.
+// its output, and the others are recomputed. To recompute all of them saves little.
 //
 // # Training
 //

@@ -108,7 +108,7 @@ type cutOf func(dag.LayerLowering) dag.Cut
 // add to the first operand; [dag.Expand] gives their sums an order. tiles returns along which
 // sides the operation is or may be cut.
 func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf, operands ...Operand) []side {
-	whole := dag.Task{Op: op, Type: l.opt.Type, Params: params}
+	whole := dag.Task{Op: op, Params: params}
 	k, known := l.m.kernels.Lookup(op)
 	if known {
 		operands = slices.Clone(operands)
@@ -119,6 +119,7 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 			whole.Accesses = append(whole.Accesses, operands[i].access(k, i))
 		}
 	}
+	whole.Type = l.arithmetic(whole.Accesses)
 	space, err := l.m.kernels.SpaceOf(calls.SpecOf(&whole, l.b.BufferAt))
 	if err != nil {
 		n.Fail(fmt.Errorf("operation %s: %w", op, err))
@@ -161,6 +162,20 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		return t
 	}
 	if l.note(n, sides, cuts, part); l.opt.dry {
+		whole := part(sides, wholeOf(sides))
+		l.vary(&whole)
+		return sides
+	}
+	if r := l.ringOf(n, step, k, sides); r != nil {
+		var parts [][]dag.Range
+		eachPart(sides, func(ranges []dag.Range) { parts = append(parts, slices.Clone(ranges)) })
+		r.order(parts)
+		for _, ranges := range parts {
+			if t := part(sides, ranges); len(t.Accesses) > 0 {
+				device, _ := l.seat(sides, ranges)
+				r.add(l.onDevice(t, device), device, operands)
+			}
+		}
 		return sides
 	}
 	var before dag.Task
@@ -178,6 +193,13 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		}
 		before = l.add(t)
 	})
+	if s := l.sharing(n.Name); s != nil && s.Along == dag.AlongRows {
+		eachPart(sides, func(ranges []dag.Range) {
+			if device, _ := l.seat(sides, ranges); device >= 0 {
+				l.latest[device], _ = l.b.TaskNamed(part(sides, ranges).Name)
+			}
+		})
+	}
 	return sides
 }
 

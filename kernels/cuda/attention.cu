@@ -17,10 +17,17 @@ struct ByQuery {
   int64_t sample, head;
 };
 
+// ByKey is an operand of a number for each key of a sample, or of none. It is mirrored by gpu.byKeyParams.
+struct ByKey {
+  uint64_t first;
+  int64_t sample;
+};
+
 // AttentionParams is mirrored by gpu.attentionParams. What an operation does not have is 0.
 struct AttentionParams {
   Features q, k, v, y, dy, dk, dv;  // y is that of the forward pass, or dq is dk
   ByQuery l, r;
+  ByKey m;  // 0 where no query sees a key
   double scale;
   int32_t heads, group, width;  // heads of keys, heads of queries for each of them, features of a head
   int32_t queries, keys, window, past;
@@ -52,11 +59,19 @@ DEVICE T& by_query(const ByQuery& b, int32_t sample, int32_t head, int32_t query
   return global<T>(b.first)[b.sample * sample + b.head * head + query];
 }
 
+DEVICE bool is_hidden(const ByKey& m, int32_t sample, int32_t key) { return m.first && !global<const int32_t>(m.first)[m.sample * sample + key]; }
+
 template <class T>
 DEVICE T dot(const T* a, const T* b, int32_t width) {
   T s = 0;
   for (int32_t d = lane(); d < width; d += kLanes) s += a[d] * b[d];
   return sum<kLanes>(s);
+}
+
+// read_once is a number for all lanes. The first lane reads it, since it changes the number afterwards.
+template <class T>
+DEVICE T read_once(const T& at) {
+  return shuffle(lane() == 0 ? at : T(0), 0);
 }
 
 // add_chunk adds a multiple of the features from first on that fall to the lane.
@@ -85,12 +100,7 @@ DEVICE void attention(const AttentionParams& p) {
   const int32_t lo = max(0, t.position - p.past), hi = min(p.keys, t.position - p.past + p.window), head = t.head / p.group;
   const T *q = features<const T>(p, p.q, t.sample, t.position, t.head), scale = T(p.scale);
   T *y = features<T>(p, p.y, t.sample, t.position, t.head), &l = by_query<T>(p.l, t.sample, t.head, t.position);
-  const T none = -T(__builtin_huge_valf()), before = p.adds ? l : none;
-  if (before == none && lo >= hi) {  // it sees no key
-    for (int32_t d = lane(); d < p.width; d += kLanes) y[d] = 0;
-    if (lane() == 0) l = none;
-    return;
-  }
+  const T none = -T(__builtin_huge_valf()), before = p.adds ? read_once(l) : none;
   T most = before, all = 0;
   for (int32_t first = 0; first < p.width; first += kChunk) {
     T mix[kParts] = {};
@@ -99,9 +109,10 @@ DEVICE void attention(const AttentionParams& p) {
       add_chunk(mix, T(1), y, first, p.width);
     }
     for (int32_t s = lo; s < hi; s++) {
+      if (is_hidden(p.m, t.sample, s)) continue;
       const T a = scale * dot(q, features<const T>(p, p.k, t.sample, s, head), p.width);
       if (a > most) {
-        const T less = exp(most - a);
+        const T less = all > 0 ? exp(most - a) : T(0);
         all *= less;
 #pragma unroll
         for (int i = 0; i < kParts; i++) mix[i] *= less;
@@ -111,9 +122,9 @@ DEVICE void attention(const AttentionParams& p) {
       all += e;
       add_chunk(mix, e, features<const T>(p, p.v, t.sample, s, head), first, p.width);
     }
-    put_chunk(y, false, T(1) / all, mix, first, p.width);
+    put_chunk(y, false, all > 0 ? T(1) / all : T(0), mix, first, p.width);
   }
-  if (lane() == 0) l = most + log(all);
+  if (lane() == 0) l = all > 0 ? most + log(all) : none;
 }
 
 ENTRY(attention_f32, AttentionParams, 128) { attention<float>(p); }
@@ -130,6 +141,7 @@ DEVICE void attention_dq(const AttentionParams& p) {
   for (int32_t first = 0; first < p.width; first += kChunk) {
     T mix[kParts] = {};
     for (int32_t s = lo; s < hi; s++) {
+      if (is_hidden(p.m, t.sample, s)) continue;
       const T* k = features<const T>(p, p.k, t.sample, s, head);
       const T weight = exp(scale * dot(q, k, p.width) - l);
       add_chunk(mix, weight * (dot(dy, features<const T>(p, p.v, t.sample, s, head), p.width) - along), k, first, p.width);
@@ -145,7 +157,8 @@ template <class T>
 DEVICE void attention_dkv(const AttentionParams& p) {
   if (is_beyond(p)) return;
   const Task t = task_of_warp(p.heads, p.keys);
-  const int32_t lo = max(0, t.position + p.past - p.window + 1), hi = min(p.queries, t.position + p.past + 1);
+  const int32_t lo = max(0, t.position + p.past - p.window + 1);
+  const int32_t hi = is_hidden(p.m, t.sample, t.position) ? lo : min(p.queries, t.position + p.past + 1);
   const T *k = features<const T>(p, p.k, t.sample, t.position, t.head), *v = features<const T>(p, p.v, t.sample, t.position, t.head);
   const T scale = T(p.scale);
   for (int32_t first = 0; first < p.width; first += kChunk) {
@@ -182,7 +195,7 @@ DEVICE void attention_merge(const AttentionParams& p) {
   if (is_beyond(p)) return;
   const Task t = task_of_warp(p.heads, p.queries);
   T *y = features<T>(p, p.y, t.sample, t.position, t.head), &l = by_query<T>(p.l, t.sample, t.head, t.position);
-  const T mine = l, others = by_query<const T>(p.r, t.sample, t.head, t.position), most = mine > others ? mine : others;
+  const T mine = read_once(l), others = by_query<const T>(p.r, t.sample, t.head, t.position), most = mine > others ? mine : others;
   if (most == -T(__builtin_huge_valf())) return;
   const T a = exp(mine - most), b = exp(others - most);
   const T* other = features<const T>(p, p.dy, t.sample, t.position, t.head);

@@ -21,10 +21,17 @@ type byQueryParams struct {
 	Sample, Head int64
 }
 
+// byKeyParams mirrors ByKey of cuda/attention.cu.
+type byKeyParams struct {
+	First  uint64
+	Sample int64
+}
+
 // attentionParams mirrors AttentionParams of cuda/attention.cu.
 type attentionParams struct {
 	Q, K, V, Y, Dy, Dk, Dv featuresParams
 	L, R                   byQueryParams
+	M                      byKeyParams
 	Scale                  float64
 
 	Heads, Group, Width         int32
@@ -56,7 +63,7 @@ func (p *attentionParams) dv() (*featuresParams, *byQueryParams) { return &p.Dv,
 func (p *attentionParams) l() (*featuresParams, *byQueryParams)  { return nil, &p.L }
 func (p *attentionParams) r() (*featuresParams, *byQueryParams)  { return nil, &p.R }
 
-// attentionOnCUDA is the variant with a warp for each query, or byKey for each key. q is the operand of the queries, and the keys are behind it.
+// attentionOnCUDA is the variant with a warp for each query, or byKey for each key. q is the operand of the queries, and the keys are behind it. A mask is behind all.
 func attentionOnCUDA(symbol string, q int, byKey bool, operands ...operandOf) []calls.Variant {
 	return headsOnCUDA("a warp per query or per key", symbol, operands, func(c *calls.DeviceCall) (p attentionParams, warps int) {
 		queries, keys := &c.Args[q], &c.Args[q+1]
@@ -96,6 +103,10 @@ func headsOnCUDA(doc, symbol string, operands []operandOf, paramsOf func(c *call
 				} else {
 					*b = byQueryParams{a.Sample(n), int64(a.Stride[0]), int64(a.Stride[1])}
 				}
+			}
+			if len(c.Args) > len(operands) {
+				m := &c.Args[len(operands)]
+				p.M = byKeyParams{m.Sample(n), int64(m.Stride[0])}
 			}
 			p.Total = int32(min(step, samples-n) * warps)
 			all = append(all, offload.Launch{

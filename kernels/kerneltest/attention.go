@@ -35,6 +35,13 @@ func attentionCases() []HandCase {
 			Want:   [][]float64{{4, 4, 20, 20, 4, 4, 20, 20}, nil, nil, nil, nil},
 		},
 		{
+			// The second sample's keys are hidden but for the last one, and the third sample's are all.
+			Name: "keys that are masked", Op: "attention", Params: AttentionParams(2, 0),
+			Shapes: [][]int{{3, 1, 1}, {3, 1, 1}, {3, 1, 1}, {3, 2, 1}, {3, 2, 1}, {3, 2}},
+			In:     [][]float64{nil, nil, {0, 0, 0}, {5, 7, 1, 3, 2, 9}, {2, 6, 3, 8, 4, 1}, {1, 1, 0, 1, 0, 0}},
+			Want:   [][]float64{{4, 8, 0}, nil, nil, nil, nil, nil},
+		},
+		{
 			// At position 0 nothing is turned.
 			Name: "position 0", Op: "rotary.table", Params: dag.Params{{Name: "base", Value: 100}},
 			Shapes: [][]int{{1, 4}}, In: [][]float64{nil}, Want: [][]float64{{1, 1, 0, 0}},
@@ -102,7 +109,7 @@ func attentionBounds(c *Case) [][]float64 {
 	heads, group := c.Value("heads"), c.Value("group")
 	b := &attentionBound{
 		call: c, u: UnitRoundoff(c.Spec.Type), q: c.Values(q), k: c.Values(k), v: c.Values(k + 1),
-		queries: c.Spec.Operands[q].Shape[1], keys: c.Spec.Operands[k].Shape[1], heads: heads, group: group, width: c.Spec.Operands[k].Shape[2] / heads,
+		mask: c.mask(), queries: c.Spec.Operands[q].Shape[1], keys: c.Spec.Operands[k].Shape[1], heads: heads, group: group, width: c.Spec.Operands[k].Shape[2] / heads,
 	}
 	all := make([][]float64, len(c.Buffers))
 	for _, i := range c.Written() {
@@ -178,11 +185,20 @@ func tableBounds(c *Case) [][]float64 {
 	return [][]float64{all}
 }
 
+// mask is the last operand where it says which keys are seen.
+func (c *Case) mask() []float64 {
+	if last := len(c.Buffers) - 1; c.Kernel.Operands[last].Optional {
+		return c.Values(last)
+	}
+	return nil
+}
+
 type attentionBound struct {
 	call                               *Case
 	u                                  float64
 	q, k, v                            []float64
 	y, l                               []float64 // that a forward pass changes; else nil
+	mask                               []float64 // nil means that all keys are seen
 	queries, keys, heads, group, width int
 }
 
@@ -195,10 +211,10 @@ func (b *attentionBound) ofKey(n, h, s int) int {
 }
 func (b *attentionBound) stat(n, h, t int) int { return (n*b.heads*b.group+h)*b.queries + t }
 
-// sees reports whether a query sees a key.
-func (b *attentionBound) sees(t, s int) bool {
+// sees reports whether a query of a sample sees a key.
+func (b *attentionBound) sees(n, t, s int) bool {
 	first := t - b.call.Value("past")
-	return s >= first && s < first+b.call.Value("window")
+	return s >= first && s < first+b.call.Value("window") && (b.mask == nil || b.mask[n*b.keys+s] != 0)
 }
 
 // pair is a score and by how much it errs.
@@ -222,7 +238,7 @@ func (b *attentionBound) forward(all [][]float64, n, h, t int) {
 		most, worst = max(most, score), max(worst, err)
 	}
 	for s := range b.keys {
-		if b.sees(t, s) {
+		if b.sees(n, t, s) {
 			score, err := b.pair(n, h, t, s)
 			add(score, err, b.v[b.ofKey(n, h, s):][:b.width])
 		}
@@ -230,6 +246,9 @@ func (b *attentionBound) forward(all [][]float64, n, h, t int) {
 	from, at := b.ofQuery(n, h, t), b.stat(n, h, t)
 	if b.l != nil {
 		add(b.l[at], b.u*math.Abs(b.l[at]), b.y[from:][:b.width])
+	}
+	if scores == nil {
+		return // y and l are exact
 	}
 	sum, count := 0.0, float64(len(scores))
 	for _, v := range scores {
@@ -250,7 +269,7 @@ func (b *attentionBound) backward(all [][]float64, n, h, t int, dy, l, r []float
 	from, at := b.ofQuery(n, h, t), b.stat(n, h, t)
 	root := math.Sqrt(float64(b.width))
 	for s := range b.keys {
-		if !b.sees(t, s) {
+		if !b.sees(n, t, s) {
 			continue
 		}
 		score, err := b.pair(n, h, t, s)
