@@ -78,7 +78,7 @@ func TestJoinLossRefuses(t *testing.T) {
 	smoothed.Defaults.Loss.LabelSmoothing = 0.1
 	for want, m := range map[string]*nn.Model{
 		`lower model "tokens": lowering: join_loss is for cross_entropy without label smoothing; the loss is cross_entropy label_smoothing=0.1`: smoothed,
-		`lower model "biased": lowering: join_loss needs a dense layer without a bias at the end; the last layer "fc1" is another one`:       mustNew(t, "biased", []int{5}, layers.Dense{Outputs: 3}),
+		`lower model "biased": lowering: join_loss needs a dense layer without a bias at the end; the last layer "fc1" is another one`:          mustNew(t, "biased", []int{5}, layers.Dense{Outputs: 3}),
 	} {
 		_, err := m.Lower(nn.LowerOptions{Batch: 2, Samples: 2, Type: dag.Float64, Train: true, Lowering: dag.Lowering{JoinLoss: true}})
 		if got := fmt.Sprint(err); got != want {
