@@ -167,7 +167,7 @@ func (m *merging) exchange() {
 		row = -1
 	}
 	dimension, all := m.stage.Slices(buf, row)
-	if all == nil {
+	if all == nil || m.with != nil {
 		m.tree(len(m.r.groups), func(i int) (accumulator, device int) { return m.r.groups[i].first, m.r.groups[i].device })
 		return
 	}

@@ -22,6 +22,8 @@ import (
 //
 // The trees stand in program order right after the last contributor. Their tasks
 // are named "<buffer>.merge[box].<i>+<j>", without the box for a whole buffer.
+// Contributors with [Task.Merge] have accumulators of several regions, which the named operation
+// folds together in place of "add", as many of each region as the first one has.
 //
 // In a stage that several devices share, the contributors on each device have accumulators of their own, as many as the buffer says, and a tree on
 // the device. Then the devices exchange their sums, see [Exchange].
@@ -168,13 +170,16 @@ func (e *expansion) rewrite() {
 	e.newID = make([]TaskID, len(g.Tasks))
 	for t := range g.Tasks {
 		e.newID[t] = e.to.Task(e.rewriteTask(TaskID(t)))
+		last := 0
 		for i, a := range g.Tasks[t].Accesses {
 			if a.Mode != Reduce {
 				continue
 			}
-			r := &e.reductions[e.ofAtom[g.Atoms(TaskID(t), i)[0]]]
+			r := e.reductionOf(TaskID(t), i)
 			if r.last == TaskID(t) {
-				e.merge(r)
+				if last++; last == 1 || g.Tasks[t].Merge == "" {
+					e.merge(r)
+				}
 			}
 			if b := r.bucket; len(r.groups) > 1 && b.last == TaskID(t) && !b.done {
 				b.done = true
@@ -184,9 +189,14 @@ func (e *expansion) rewrite() {
 	}
 }
 
+func (e *expansion) reductionOf(t TaskID, access int) *reduction {
+	return &e.reductions[e.ofAtom[e.from.Atoms(t, access)[0]]]
+}
+
 func (e *expansion) rewriteTask(t TaskID) Task {
 	g := e.from
 	task := g.Tasks[t]
+	task.Merge = ""
 	if len(task.After) > 0 {
 		after := make([]TaskID, len(task.After))
 		for k, p := range task.After {
@@ -218,7 +228,7 @@ func (e *expansion) rewriteTask(t TaskID) Task {
 // contribute returns the access that replaces the next Reduce of a reduction.
 func (e *expansion) contribute(t TaskID, i int) Access {
 	a := e.from.Tasks[t].Accesses[i]
-	r := &e.reductions[e.ofAtom[e.from.Atoms(t, i)[0]]]
+	r := e.reductionOf(t, i)
 	_, device := e.deviceOf(t)
 	g := r.groupOf(device)
 	accs := e.accumulators(r, g)
@@ -234,7 +244,11 @@ func (e *expansion) contribute(t TaskID, i int) Access {
 
 // accumulators is the number of accumulators of a group.
 func (e *expansion) accumulators(r *reduction, g *group) int {
-	b := e.from.Tasks[r.first].Accesses[r.access].Buffer
+	first := &e.from.Tasks[r.first]
+	b := first.Accesses[r.access].Buffer
+	if first.Merge != "" {
+		b = first.Merged()[0][0].Buffer
+	}
 	return max(1, min(e.from.Buffers[e.from.Storage(b)].Accumulators, g.members))
 }
 
@@ -272,7 +286,10 @@ func (e *expansion) accumulator(b BufferID, k int) BufferID {
 // merging are the tasks of a reduction, behind its last contributor.
 func (e *expansion) merging(r *reduction) merging {
 	last := &e.from.Tasks[r.last]
-	m := merging{e: e, r: r, to: e.from.Tasks[r.first].Accesses[r.access].Region, labels: Labels{Layer: last.Labels.Layer, Phase: "reduce"}, priority: last.Priority}
+	m := merging{e: e, r: r, op: "add", to: e.from.Tasks[r.first].Accesses[r.access].Region, labels: Labels{Layer: last.Labels.Layer, Phase: "reduce"}, priority: last.Priority}
+	if last.Merge != "" {
+		m.op, m.with = last.Merge, last.Merged()[0][1:]
+	}
 	m.stage, _ = e.deviceOf(r.last)
 	if micro := last.Labels.MicroBatch; micro == e.from.Tasks[r.first].Labels.MicroBatch {
 		m.labels.MicroBatch = micro
@@ -293,8 +310,10 @@ func (e *expansion) merge(r *reduction) {
 type merging struct {
 	e        *expansion
 	r        *reduction
+	op       string
 	to       Region
-	stage    *Stage // whose devices have the accumulators. Nil means that these have no place.
+	with     []Region // that the operation merges, too
+	stage    *Stage   // whose devices have the accumulators. Nil means that these have no place.
 	labels   Labels
 	priority int32
 }
@@ -310,9 +329,19 @@ func (m *merging) tree(n int, at func(i int) (accumulator, device int)) {
 	}
 }
 
-// add adds one accumulator to another one in a box.
+// add adds one accumulator to another one in a box, or merges them.
 func (m *merging) add(box Box, to, from, device int) {
-	m.task("add", box, to, from, device, Access{m.accumulator(to, box), ReadWrite}, Access{m.accumulator(from, box), Read})
+	var accesses []Access
+	for _, a := range []struct {
+		of   int
+		mode Mode
+	}{{to, ReadWrite}, {from, Read}} {
+		accesses = append(accesses, Access{m.accumulator(a.of, box), a.mode})
+		for _, r := range m.with {
+			accesses = append(accesses, Access{Region{m.e.accumulator(r.Buffer, a.of), r.Box}, a.mode})
+		}
+	}
+	m.task(m.op, box, to, from, device, accesses...)
 }
 
 // sum writes the sum of two accumulators to the region of the reduction in a box.
@@ -327,19 +356,28 @@ func (m *merging) accumulator(i int, box Box) Region {
 func (m *merging) task(op string, box Box, to, from, device int, accesses ...Access) {
 	buf := &m.e.from.Buffers[m.to.Buffer]
 	name := string(appendBox([]byte(buf.Name+".merge"), buf.Shape, box))
-	elems := buf.Elems()
-	if box != nil {
-		elems = box.Elems()
-	}
+	elems := elemsIn(box, buf)
 	task := Task{
 		Name: fmt.Sprintf("%s.%d+%d", name, to, from), Op: op, Type: buf.Type, Labels: m.labels, Priority: m.priority, Accesses: accesses,
 		Flops: float64(elems), MovedBytes: 3 * elems * buf.Type.SizeBytes(),
+	}
+	for _, r := range m.with {
+		of := &m.e.from.Buffers[r.Buffer]
+		task.MovedBytes += 3 * elemsIn(r.Box, of) * of.Type.SizeBytes()
 	}
 	if m.stage != nil {
 		task.Placement = &Placement{Device: m.stage.Devices[device]}
 	}
 	task.Shape = shapeKey(&task, m.e.to.graph.Buffers)
 	m.e.to.Task(task)
+}
+
+// elemsIn is the number of elements in a box of a buffer.
+func elemsIn(box Box, of *Buffer) int64 {
+	if box == nil {
+		return of.Elems()
+	}
+	return box.Elems()
 }
 
 // shapeKey is the [ShapeKey] of a task.

@@ -29,6 +29,8 @@ type Lowering struct {
 	Stash bool `json:",omitzero"`
 	// VerticalSync lets a mini-batch have weights behind equally many updates in all stages.
 	VerticalSync bool `json:",omitzero"`
+	// JoinLoss lets the operations of the last layer compute its loss, too, so that its outputs are never in memory. The gradients compute them again.
+	JoinLoss bool `json:",omitzero"`
 	// Order is the name of the policy that orders the micro-batches of the stages. Empty means that no policy is named.
 	Order string `json:",omitzero"`
 	// Recompute has patterns of layers that are recomputed, beside those whose granularity says so. They are as [path.Match] has them, so that

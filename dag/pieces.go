@@ -43,12 +43,13 @@ func (g *Graph) PieceShape(storage BufferID) []int {
 	return fine
 }
 
-// AtomRows is the range of rows, along the first dimension of a storage, between the first
+// AtomRows is the range of rows, along the first dimension of a storage with several elements, between the first
 // and the last of some ascending atoms. No view of the storage cuts that dimension otherwise.
 func (g *Graph) AtomRows(atoms []int32) Range {
 	gr := g.pieces()[g.AtomStorage(AtomID(atoms[0]))]
 	first, last := gr.boxOf(AtomID(atoms[0])), gr.boxOf(AtomID(atoms[len(atoms)-1]))
-	return Range{first[0].Lo, last[0].Hi}
+	rows := slices.IndexFunc(gr.fine, func(extent int) bool { return extent > 1 })
+	return Range{first[rows].Lo, last[rows].Hi}
 }
 
 // recutStorages finds the cuts of Build again. Few graphs need them, so Build does not keep them.

@@ -288,6 +288,24 @@ type Task struct {
 	After     []TaskID   // tasks it follows without data
 	Costs     []Cost     // durations given by the graph, by key; nil means the platform's models
 	Placement *Placement // nil means anywhere
+
+	// Merge is an operation on the accumulators of all regions with [Reduce]. It changes one accumulator of each, and reads another one of each.
+	// Empty means that accumulators of each region are added. No task has it behind [Expand].
+	Merge string
+}
+
+// Merged lists the regions with [Reduce]. One operation merges the accumulators of each group.
+func (t *Task) Merged() (all [][]Region) {
+	for _, a := range t.Accesses {
+		switch {
+		case a.Mode != Reduce:
+		case t.Merge != "" && all != nil:
+			all[0] = append(all[0], a.Region)
+		default:
+			all = append(all, []Region{a.Region})
+		}
+	}
+	return all
 }
 
 // Instance is one execution of a task: the task and its step.

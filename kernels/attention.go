@@ -29,14 +29,22 @@ import (
 //	da[t,s] = p[t,s]·(dy[t]·v[s] - r[t])
 //	dq[t] = Σ_s da[t,s]·k[s] / √D    dk[s] = Σ_t da[t,s]·q[t] / √D    dv[s] = Σ_t p[t,s]·dy[t]
 //
-// One operation has tiles of queries and writes dq and r, another one has tiles of keys. So no tile adds to a result of another one, and
+// One operation has tiles of queries and writes dq, another one has tiles of keys. So whole tiles add to no result of another one, and
 // sums follow the order of the positions.
+//
+// Tiles may have some of the keys of their queries, and of the queries of their keys. dq, dk and dv are then sums over tiles. From results y1 and l1 of some keys and y2 and l2
+// of others attention.merge makes the results of all these keys:
+//
+//	l = log(exp(l1) + exp(l2))    y = exp(l1 - l)·y1 + exp(l2 - l)·y2
+//
+// An attention that changes y and l merges its results with the earlier ones. A query that sees no key has l = -∞ and y = 0.
 
 const (
 	ofQueries = "n t h:e"
-	ofKeys    = "n t+i-past h:d"
+	ofKeys    = "n " + ofKey + " h:d"
 	byQuery   = "n h:g t"
-	byKey     = "n t+i-past"
+	byKey     = "n " + ofKey
+	ofKey     = "t+i-past"
 )
 
 // masked is whether queries see a key at all.
@@ -55,18 +63,15 @@ func attentionWith(k Kernel) Kernel {
 var attention = attentionWith(Kernel{
 	Op: "attention", Doc: "y = softmax(q·kᵀ/√D)·v over the windows of the queries, l = logarithms of the sums",
 	Operands: []Operand{
-		writes("y", Real, ofQueries), writes("l", Real, byQuery),
+		sums("y", ofQueries), sums("l", byQuery),
 		reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys), masked(),
 	},
+	Sums: ofKey, Merge: "attention.merge",
 	Check: func(s *calls.Spec) error {
-		if err := checkHeads(s, 2, 3); err != nil {
-			return err
+		if s.Operands[0].Mode != s.Operands[1].Mode {
+			return fmt.Errorf("y has mode %v and l has mode %v, want the same", s.Operands[0].Mode, s.Operands[1].Mode)
 		}
-		queries, keys, window, past := s.Operands[2].Shape[1], s.Operands[3].Shape[1], int(s.Param("window")), int(s.Param("past"))
-		if past >= window || queries-past > keys {
-			return fmt.Errorf("a query sees none of %d keys: queries are %d, window %d and past %d", keys, queries, window, past)
-		}
-		return nil
+		return checkHeads(s, 2, 3)
 	},
 	Flops: attentionFlops(2, 3, 2),
 	Variants: withRef("query by query, in float64", attentionRef[float32], attentionRef[float64],
@@ -75,32 +80,63 @@ var attention = attentionWith(Kernel{
 })
 
 var attentionDq = attentionWith(Kernel{
-	Op: "attention.dq", Doc: "dq of attention, r = rows of dy·y",
+	Op: "attention.dq", Doc: "dq of attention",
 	Operands: []Operand{
-		writes("dq", Real, ofQueries), writes("r", Real, byQuery),
-		reads("dy", Real, ofQueries), reads("y", Real, ofQueries), reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
-		reads("l", Real, byQuery), masked(),
+		sums("dq", ofQueries),
+		reads("dy", Real, ofQueries), reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
+		reads("l", Real, byQuery), reads("r", Real, byQuery), masked(),
 	},
-	Check: func(s *calls.Spec) error { return checkHeads(s, 4, 5) },
-	Flops: attentionFlops(4, 5, 3),
+	Sums:  ofKey,
+	Check: func(s *calls.Spec) error { return checkHeads(s, 2, 3) },
+	Flops: attentionFlops(2, 3, 3),
 	Variants: withRef("query by query, in float64", attentionDqRef[float32], attentionDqRef[float64],
-		atLevels(attentionDoc, cpu.AttentionDqAt[float32], cpu.AttentionDqAt[float64], cpu.AttentionWorkspace(5, 2)),
+		atLevels(attentionDoc, cpu.AttentionDqAt[float32], cpu.AttentionDqAt[float64], cpu.AttentionWorkspace(3, 2)),
 		gpu.AttentionDq),
 })
 
 var attentionDkv = attentionWith(Kernel{
 	Op: "attention.dkv", Doc: "dk and dv of attention",
 	Operands: []Operand{
-		writes("dk", Real, ofKeys), writes("dv", Real, ofKeys),
+		sums("dk", ofKeys), sums("dv", ofKeys),
 		reads("dy", Real, ofQueries), reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
 		reads("l", Real, byQuery), reads("r", Real, byQuery), masked(),
 	},
+	Sums:  "t",
 	Check: func(s *calls.Spec) error { return checkHeads(s, 3, 4) },
 	Flops: attentionFlops(3, 4, 4),
 	Variants: withRef("key by key, in float64", attentionDkvRef[float32], attentionDkvRef[float64],
 		atLevels(attentionDoc, cpu.AttentionDkvAt[float32], cpu.AttentionDkvAt[float64], cpu.AttentionWorkspace(4, 2)),
 		gpu.AttentionDkv),
 })
+
+var attentionAlong = Kernel{
+	Op: "attention.along", Doc: "r = Σ dy·y over the features of each head",
+	Operands: []Operand{writes("r", Real, byQuery), reads("dy", Real, ofQueries), reads("y", Real, ofQueries)},
+	Options:  "heads=1 group=1", Sizes: "h=heads g=group", Whole: "e g",
+	Check: func(s *calls.Spec) error {
+		if heads, features := s.Operands[0].Shape[1], s.Operands[1].Shape[2]; features%heads > 0 {
+			return fmt.Errorf("%d features, want a multiple of %d heads", features, heads)
+		}
+		return nil
+	},
+	Flops: perElement(2, 1),
+	Variants: withRef("query by query, in float64", attentionAlongRef[float32], attentionAlongRef[float64],
+		atLevels("vectors along the features", cpu.AttentionAlongAt[float32], cpu.AttentionAlongAt[float64], nil), gpu.AttentionAlong),
+}
+
+var attentionMerge = Kernel{
+	Op: "attention.merge", Doc: "y and l of the keys of two calls of attention",
+	Operands: []Operand{updates("y", "n t e"), updates("l", "n h t"), reads("y2", Real, "n t e"), reads("l2", Real, "n h t")},
+	Whole:    "e h",
+	Check: func(s *calls.Spec) error {
+		if heads, features := s.Operands[1].Shape[1], s.Operands[0].Shape[2]; features%heads > 0 {
+			return fmt.Errorf("%d features, want a multiple of %d heads", features, heads)
+		}
+		return nil
+	},
+	Flops:    perElement(1, 0),
+	Variants: withRef("query by query, in float64", attentionMergeRef[float32], attentionMergeRef[float64], gpu.AttentionMerge),
+}
 
 // checkHeads compares the features of queries and keys.
 func checkHeads(s *calls.Spec, q, k int) error {
@@ -143,10 +179,13 @@ func mix[T calls.Float](sums []float64, by float64, features []T) {
 	}
 }
 
-// put rounds sums times a factor.
-func put[T calls.Float](to []T, factor float64, sums []float64) {
+// put rounds sums times a factor, and adds them to what was there where a call does.
+func put[T calls.Float](to []T, adds bool, factor float64, sums []float64) {
 	for d, v := range sums {
-		to[d] = T(factor * v)
+		if v = float64(T(factor * v)); adds {
+			v += float64(to[d])
+		}
+		to[d] = T(v)
 	}
 }
 
@@ -160,42 +199,44 @@ func attentionRef[T calls.Float](c *calls.Call) {
 			score := func(s int) float64 {
 				return a.Scale * product(q, cpu.Features[T](&c.Args[3], n, s, h/a.Group, a.Width))
 			}
-			most, sum := math.Inf(-1), 0.0
+			y, most, sum := cpu.Features[T](&c.Args[0], n, t, h, a.Width), math.Inf(-1), 0.0
 			for s := range a.Seen(n, t) {
 				most = max(most, score(s))
 			}
-			clear(sums)
-			for s := range a.Seen(n, t) {
-				e := math.Exp(score(s) - most)
+			add := func(score float64, v []T) {
+				e := math.Exp(score - most)
 				sum += e
-				mix(sums, e, cpu.Features[T](&c.Args[4], n, s, h/a.Group, a.Width))
+				mix(sums, e, v)
+			}
+			clear(sums)
+			if before := float64(l[t]); c.Args[0].Accumulates() && before > math.Inf(-1) {
+				most = max(most, before)
+				add(before, y)
+			}
+			for s := range a.Seen(n, t) {
+				add(score(s), cpu.Features[T](&c.Args[4], n, s, h/a.Group, a.Width))
 			}
 			l[t] = T(most + math.Log(sum))
-			if sum == 0 {
-				sum = 1
-			}
-			put(cpu.Features[T](&c.Args[0], n, t, h, a.Width), 1/sum, sums)
+			put(y, false, 1/max(sum, 1), sums)
 		}
 	})
 }
 
 func attentionDqRef[T calls.Float](c *calls.Call) {
-	a := cpu.AttentionOf(c, 4, 8)
+	a := cpu.AttentionOf(c, 2, 7)
 	sums, _ := calls.Scratch[float64](c.Work, a.Width)
 	a.EachHead(func(n, h int) {
-		r, l := cpu.OfHead[T](&c.Args[1], n, h), cpu.OfHead[T](&c.Args[7], n, h)
+		l, r := cpu.OfHead[T](&c.Args[5], n, h), cpu.OfHead[T](&c.Args[6], n, h)
 		for t := range a.Queries {
 			of := func(arg int) []T { return cpu.Features[T](&c.Args[arg], n, t, h, a.Width) }
-			dy, q := of(2), of(4)
-			along := product(dy, of(3))
-			r[t] = T(along)
+			dy, q := of(1), of(2)
 			clear(sums)
 			for s := range a.Seen(n, t) {
-				k := cpu.Features[T](&c.Args[5], n, s, h/a.Group, a.Width)
+				k := cpu.Features[T](&c.Args[3], n, s, h/a.Group, a.Width)
 				p := math.Exp(float64(a.Scale*product(q, k)) - float64(l[t]))
-				mix(sums, p*(product(dy, cpu.Features[T](&c.Args[6], n, s, h/a.Group, a.Width))-along), k)
+				mix(sums, p*(product(dy, cpu.Features[T](&c.Args[4], n, s, h/a.Group, a.Width))-float64(r[t])), k)
 			}
-			put(of(0), a.Scale, sums)
+			put(of(0), c.Args[0].Accumulates(), a.Scale, sums)
 		}
 	})
 }
@@ -224,8 +265,35 @@ func attentionDkvRef[T calls.Float](c *calls.Call) {
 						mix(values, p, dy)
 					}
 				}
-				put(of(0), a.Scale, keys)
-				put(of(1), 1, values)
+				put(of(0), c.Args[0].Accumulates(), a.Scale, keys)
+				put(of(1), c.Args[1].Accumulates(), 1, values)
+			}
+		}
+	}
+}
+
+func attentionAlongRef[T calls.Float](c *calls.Call) {
+	cpu.EachRowOfHeads(c, func(r []T, t int, dy, y []T) { r[t] = T(product(dy, y)) })
+}
+
+func attentionMergeRef[T calls.Float](c *calls.Call) {
+	y, heads := &c.Args[0], c.Args[1].Shape[1]
+	width := y.Shape[2] / heads
+	for n := range y.Shape[0] {
+		for h := range heads {
+			l, other := cpu.OfHead[T](&c.Args[1], n, h), cpu.OfHead[T](&c.Args[3], n, h)
+			for t := range l {
+				most := max(float64(l[t]), float64(other[t]))
+				if math.IsInf(most, -1) {
+					continue
+				}
+				a, b := math.Exp(float64(l[t])-most), math.Exp(float64(other[t])-most)
+				l[t] = T(most + math.Log(a+b))
+				to, from := cpu.Features[T](y, n, t, h, width), cpu.Features[T](&c.Args[2], n, t, h, width)
+				a, b = a/(a+b), b/(a+b)
+				for d, v := range from {
+					to[d] = T(float64(a*float64(to[d])) + float64(b*float64(v)))
+				}
 			}
 		}
 	}

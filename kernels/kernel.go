@@ -32,6 +32,13 @@ type Kernel struct {
 	// Whole names loops that tiles must not cut, although the statement would allow it. "..." stands for
 	// the loops of further dimensions.
 	Whole string
+	// Sums names loops, and indices of operands that are read. Results may be sums along them, although windows connect them with the written operand. A tile has a
+	// range of each, and windows that end there.
+	Sums string
+	// Begins names a parameter that says where a tile's range of a loop begins, as in "first=f".
+	Begins string
+	// Merge is the operation for results of tiles that differ along Sums. Empty means that they are added.
+	Merge string
 
 	// Check reports further mistakes in shapes and parameters. Counts, types, modes, extents and
 	// windows have been checked before. May be nil.

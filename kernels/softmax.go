@@ -63,9 +63,12 @@ var softmaxXentEval = Kernel{
 }
 
 // checkBatch refuses a batch smaller than the samples of this call.
-func checkBatch(s *calls.Spec) error {
+func checkBatch(s *calls.Spec) error { return checkBatchOf(s, 0) }
+
+// checkBatchOf counts the samples by an operand.
+func checkBatchOf(s *calls.Spec, operand int) error {
 	batch, err := intParam(s, "batch", 1, math.MaxInt32)
-	if n := s.Operands[0].Shape[0]; err == nil && batch < n {
+	if n := s.Operands[operand].Shape[0]; err == nil && batch < n {
 		return fmt.Errorf("parameter batch is %d, less than the %d samples of the call", batch, n)
 	}
 	return err

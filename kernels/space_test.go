@@ -410,7 +410,8 @@ func (p *points) touched(x *kernels.Subscript, extent int) []int {
 			return
 		}
 		if p.inTile(loops, at) {
-			if v := p.value(x, at); v >= 0 && v < extent {
+			limit, summed := p.reduced[x.Text]
+			if v := p.value(x, at); v >= 0 && v < extent && (!summed || limit.Lo <= v && v < limit.Hi) {
 				seen[v] = true
 			}
 		}

@@ -20,6 +20,8 @@ type Tile struct {
 	// First says that the tile has the first index of every reduced loop. It may write
 	// its results; the other tiles add theirs.
 	First bool
+	// Outside says that no window of the tile touches the tile's range of some dimension. The tile then adds nothing.
+	Outside bool
 }
 
 // Loop is a dimension of the iteration space.
@@ -68,7 +70,15 @@ func (p *Space) Summed() []Loop {
 			all = append(all, Loop{e.name, e.value})
 		}
 	}
+	for _, name := range strings.Fields(p.kernel.Sums) {
+		all = append(all, Loop{name, p.extent(name)})
+	}
 	return all
+}
+
+// Meets reports whether a summed loop meets a dimension of the written operand in windows: of a sum over such a loop, tiles may lie outside.
+func (p *Space) Meets(loop string) bool {
+	return slices.Contains(strings.Fields(p.kernel.Sums), loop)
 }
 
 // Reduced lists the summed loops along which the operation may be cut: the results of such tiles can be
@@ -77,7 +87,11 @@ func (p *Space) Summed() []Loop {
 func (p *Space) Reduced() []Loop {
 	added := *p.spec
 	added.Operands = slices.Clone(added.Operands)
-	added.Operands[0].Mode = dag.ReadWrite
+	for i := range added.Operands {
+		if len(p.kernel.Operands[i].Modes) > 1 {
+			added.Operands[i].Mode = dag.ReadWrite
+		}
+	}
 	if len(p.kernel.Operands[0].Modes) < 2 || p.kernel.Validate(&added) != nil {
 		return nil
 	}
@@ -157,8 +171,10 @@ func (p *Space) has(i int, loop string) bool {
 // indices by text.
 type tiling struct {
 	*Space
-	ranges []namedRange
-	shifts dag.Params // what is added to the offsets of the call
+	ranges  []namedRange
+	reduced map[string]dag.Range
+	shifts  dag.Params // what is added to the offsets of the call
+	outside bool
 }
 
 // namedRange is the range of a loop or an index. A tile has so few that a list finds them sooner than a map.
@@ -191,9 +207,11 @@ func (t *tiling) set(name string, r dag.Range) {
 // Tile writes a box of the first operand (nil means all of it) from ranges of loops
 // that are reduced. A loop without a range is whole.
 func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
-	t := tiling{Space: p, ranges: make([]namedRange, 0, 16)}
+	t := tiling{Space: p, ranges: make([]namedRange, 0, 16), reduced: reduced}
 	for loop, r := range reduced {
-		t.set(loop, r)
+		if e := p.bound(loop); e == nil || e.index == nil { // of an index see image
+			t.set(loop, r)
+		}
 	}
 	if written == nil {
 		written = dag.Whole(p.spec.Operands[0].Shape)
@@ -202,6 +220,9 @@ func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
 		t.write(d, r)
 	}
 	tile := &Tile{First: true, Boxes: make([]dag.Box, 0, len(p.spec.Operands))}
+	for loop, r := range reduced {
+		tile.First = tile.First && (r.Lo == 0 || !p.Meets(loop))
+	}
 	for _, e := range p.extents {
 		if e.index == nil && !p.has(0, e.name) && e.name != restText && t.loop(e.name).Lo > 0 {
 			tile.First = false
@@ -223,8 +244,18 @@ func (p *Space) Tile(written dag.Box, reduced map[string]dag.Range) *Tile {
 		}
 		tile.Boxes = append(tile.Boxes, box)
 	}
-	tile.Params = t.params()
+	t.begin()
+	tile.Params, tile.Outside = t.params(), t.outside
 	return tile
+}
+
+// begin shifts the parameter that says where a loop begins.
+func (t *tiling) begin() {
+	if param, loop, has := strings.Cut(t.kernel.Begins, "="); has {
+		if lo := t.loop(loop).Lo; lo > 0 {
+			t.shifts = append(t.shifts, dag.Param{Name: param, Value: float64(lo)})
+		}
+	}
 }
 
 // params are the parameters of the tile. Where nothing differs, the call's own are shared.
@@ -333,10 +364,13 @@ func (t *tiling) preimage(x *Subscript, r dag.Range) dag.Range {
 	return within(lo, hi, t.loop(x.Terms[0].Loop))
 }
 
-// image is the range of a dimension that windows touch. Windows outside the dimension are left out first, since
+// image is the range of a dimension that windows touch, within the tile's own range of a sum. Windows outside the dimension are left out first, since
 // there may be gaps between windows.
 func (t *tiling) image(x *Subscript, extent int) dag.Range {
-	whole := dag.Range{Lo: 0, Hi: extent}
+	whole, summed := t.reduced[x.Text]
+	if !summed {
+		whole = dag.Range{Lo: 0, Hi: extent}
+	}
 	r, stride, before := t.preimage(x, whole), t.factor(&x.Terms[0]), t.offset(x)
 	if r.Len() == 0 {
 		return r
@@ -372,7 +406,7 @@ func (t *tiling) shift(x *Subscript, r dag.Range, nothing bool) {
 			span += f * (l.Len() - 1)
 		}
 	}
-	if nothing {
+	if t.outside = t.outside || nothing; nothing {
 		n, stride := t.loop(x.Terms[0].Loop).Len(), t.factor(&x.Terms[0])
 		by = max(n*stride+1, (n-1)*stride+span) - t.offset(x)
 	}
@@ -380,10 +414,10 @@ func (t *tiling) shift(x *Subscript, r dag.Range, nothing bool) {
 }
 
 // keeps reports whether the tile has an operand. An optional one enters a sum once if it is read,
-// and gets its value once if it is written.
+// and gets its value once if it is written. One without loops is a factor of all terms.
 func (t *tiling) keeps(i int) bool {
 	o := &t.kernel.Operands[i]
-	if !o.Optional {
+	if !o.Optional || !slices.ContainsFunc(t.extents, func(e extent) bool { return t.has(i, e.name) }) {
 		return true
 	}
 	for _, e := range t.extents {

@@ -81,8 +81,12 @@ func TestBlocks(t *testing.T) {
 		// Two tiles of keys and some of queries: causal, to both sides, and a window that a tile of queries leaves behind.
 		{"attention", [][]int{{2, 263, 34}, {2, 2, 263}, {2, 263, 34}, {2, 263, 17}, {2, 263, 17}}, kerneltest.HeadParams(1, 2, 263, 262)},
 		{"attention", [][]int{{1, 67, 10}, {1, 2, 67}, {1, 67, 10}, {1, 523, 10}, {1, 523, 10}}, kerneltest.HeadParams(2, 1, 600, 40)},
-		{"attention.dq", [][]int{{1, 263, 14}, {1, 2, 263}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 2, 263}}, kerneltest.HeadParams(2, 1, 23, 22)},
+		{"attention.dq", [][]int{{1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 2, 263}, {1, 2, 263}}, kerneltest.HeadParams(2, 1, 23, 22)},
 		{"attention.dkv", [][]int{{2, 263, 17}, {2, 263, 17}, {2, 263, 34}, {2, 263, 34}, {2, 263, 17}, {2, 263, 17}, {2, 2, 263}, {2, 2, 263}}, kerneltest.HeadParams(1, 2, 263, 262)},
+		// Blocks of 128 classes, and of 256 rows; labels are among them.
+		{"xent.sums", [][]int{{263, 3}, {263, 13}, {131, 13}, {263}}, dag.Params{{Name: "first", Value: 7}}},
+		{"xent.dx", [][]int{{263, 13}, {263, 13}, {131, 13}, {263}, {263, 3}, {1}}, kerneltest.LogitParams(263, 7)},
+		{"xent.dw", [][]int{{131, 13}, {263, 13}, {131, 13}, {263}, {263, 3}}, kerneltest.LogitParams(269, 0)},
 	} {
 		k, _ := kernels.KernelByName(c.op)
 		for _, real := range typesOf(i) {
@@ -102,9 +106,9 @@ func typesOf(i int) []dag.DType {
 	return []dag.DType{dag.Float32, dag.Float64}
 }
 
-// addTermsInTurn are operations whose references add each term to what was there, so that no sum needs a place of its own.
+// addTermsInTurn are operations whose references add each term to what was there, so that no sum needs a place of its own, or merge it with what was there.
 // TestTilesMakeTheWhole holds them to the bound of such sums.
-var addTermsInTurn = []string{"embedding.dw", "positions.dw"}
+var addTermsInTurn = []string{"embedding.dw", "positions.dw", "attention", "xent.sums"}
 
 // TestAccumulation checks that ReadWrite is Write plus what was there before. In other
 // references this is one addition, so it is exact; variants are compared with the

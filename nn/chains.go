@@ -81,13 +81,16 @@ func sameForm(f, g dag.Form) bool {
 	return reflect.DeepEqual(f, g)
 }
 
-// on reports whether the paths of some steps all have an operation, and whether it is drawn uniformly in all of them.
+// on reports whether the paths of some steps all have an operation, and whether it is drawn uniformly in all of them. Of an attention the tile of a
+// position with itself is drawn, and so no tile of other pairs.
 func (w *workers) on(paths []path, name string, some func(*stepWork) bool) (on, uniform bool) {
 	on, uniform = true, true
 	for i, s := range w.steps {
 		if p := &paths[i]; some(s) {
 			on = on && slices.Contains(p.names, name)
-			uniform = uniform && on && p.rest && (p.windows || !slices.ContainsFunc(s.noted[name].sides, func(s side) bool { return s.cuttable && s.isWindow() }))
+			uniform = uniform && on && p.rest && !slices.ContainsFunc(s.noted[name].sides, func(s side) bool {
+				return s.cuttable && (s.isWindow() && !p.windows || s.meets && s.extent > 1)
+			})
 		}
 	}
 	return on, uniform

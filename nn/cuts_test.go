@@ -153,6 +153,9 @@ func (c *cutCase) cuts(m *nn.Model, among func(*nn.Stage) bool) (all [][]singleC
 			if pass == dag.InputGradientPass {
 				image = in
 			}
+			if s.Layer.Kind() == "attention" { // columns are keys of queries, or queries of keys
+				image[2] = image[1]
+			}
 			for along, extent := range [dag.NumDimensions]int{c.batch, out[0], in[0], image[1], image[2]} {
 				var sizes []singleCut
 				for _, tile := range []int{1, 3, extent/2 + 1} {

@@ -71,7 +71,8 @@
 // parts. These are cuts with a place: no layer has code for them, and halos, parts of activations and updated weights are transfers as any. Sums over the devices are tasks "add" and "sum" in a fixed
 // order, with names like the sums of accumulators: see shares.go and [dag.Exchange]. Devices that share samples and sum in pairs give the bits of a step without stages of the same tiles, with an accumulator for
 // each device. Buffers of a device, such as its copy of a weight in another layout, have
-// its number behind their names, from 2 on: "conv1.weight.hwio.device2". A batch normalisation takes its statistics over the samples of all devices.
+// its number behind their names, from 2 on: "conv1.weight.hwio.device2". Devices that share the rows of a sequence may cut the keys of an attention, too. Then they pass parts of these around a ring:
+// see ring.go. A batch normalisation takes its statistics over the samples of all devices.
 //
 // # Branches
 //
@@ -113,6 +114,8 @@
 // image, so that lowerings cut them as "rows", and stages share them so. A layer that takes each position by itself has no code for them. Its operation
 // is one of rows, as of a dense layer, and gets the positions of all samples as rows, by views ("ln1.out.positions"). A tile is then a range of these:
 // whole samples, or some positions of one. So where positions are cut, a tile has one sample. Other operations state their positions, as attention does.
+// Its rows are queries, and its columns are keys: of an input gradient also the queries over which a tile of keys sums. A part in which no query sees a key is no task.
+// Partial results merge in the order of the keys, or by accumulators, with tasks "attention.merge".
 //
 // A network that begins with an embedding takes tokens, as its [Model.Vocabulary] says. A sample then has the dimension T alone. Rows of the gradient of a table
 // are sums in the order of the positions, whatever is cut. What else follows from the tokens, such as a mask of padding, is whole numbers of a layer that reads them, too.
@@ -179,6 +182,12 @@
 // "grad.fc1.weight" then. The result is bit for bit the result of separate tasks for gradient and update, except on a GPU
 // for a dense layer with a packed weight. These tasks come behind the gradient of
 // the input, which reads the weight before.
+//
+// # The last layer with its loss
+//
+// With [dag.Lowering.JoinLoss] the outputs of the last layer, a dense one without a bias, are never in memory. Its tasks are
+// "head.forward.sums[0:8,0:4096]", with some classes each, and write three numbers of each position, "head.sums". Tasks "loss.xent[0:8]" make
+// the losses of these. The gradients of weight and input compute the logits again. Nothing else changes, but the bits: sums have another order.
 //
 // # Recomputation
 //

@@ -22,7 +22,7 @@ func (l *lowerer) place(n *Node) {
 	}
 	n.out.rectified = n.relu != nil && n.pool == nil && n.Traits.Weight
 	n.out.stopped = n.add != nil
-	if n.isView() || l.normalisesLater(n) {
+	if n.isView() || l.normalisesLater(n) || n.JoinsLoss() {
 		return
 	}
 	if to, input := l.concatenation(n); to != nil {
@@ -113,7 +113,7 @@ func (n *Node) writer(l *lowerer) reader {
 // gradient of its only reader.
 func (l *lowerer) giveGradient(n *Node) {
 	readers := n.last().readers
-	if !l.opt.Train || !n.last().learns || n.out.grad != none || len(readers) == 1 && l.passes(n, readers[0]) {
+	if !l.opt.Train || !n.last().learns || n.out.grad != none || n.JoinsLoss() || len(readers) == 1 && l.passes(n, readers[0]) {
 		return
 	}
 	name := n.out.name

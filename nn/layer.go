@@ -56,6 +56,8 @@ type Traits struct {
 	Integers bool
 	// Rectifies says that the output is 0 exactly where no gradient passes.
 	Rectifies bool
+	// JoinsLoss says that there are operations for the layer together with a loss behind it, see [Node.SumLogits].
+	JoinsLoss bool
 	// Stops says that the layer, if [Node.Stops] asks for it, writes 0 into the gradient of its input where the input is
 	// 0.
 	Stops bool

@@ -80,9 +80,11 @@ func (o Loss) String() string {
 // Either loss is one operation, which computes gradients, too, where they are needed.
 func (l *lowerer) loss(z tensor) {
 	of, f := l.m.Defaults.Loss, &l.results
-	if l.isFirst() {
-		l.ofBatch(func() { *f = l.batchLoss() })
+	if l.joinsLoss() {
+		l.lossTasks(func(_ []side, r []dag.Range) dag.Task { return l.joinedLoss(f, r[0]) })
+		return
 	}
+	l.beginLoss()
 	f.z = z
 	f.z.value = l.rows(z.value, l.size(), l.m.Classes())
 	if z.grad != none {
@@ -92,12 +94,23 @@ func (l *lowerer) loss(z tensor) {
 	if of.name() == squaredError {
 		op, params = "mse", nil
 	}
-	part := func(_ []side, r []dag.Range) dag.Task { return l.lossOf(f, r[0], op, params) }
+	l.lossTasks(func(_ []side, r []dag.Range) dag.Task { return l.lossOf(f, r[0], op, params) })
+}
+
+// beginLoss adds what all micro-batches share.
+func (l *lowerer) beginLoss() {
+	if l.isFirst() {
+		l.ofBatch(func() { l.results = l.batchLoss() })
+	}
+}
+
+// lossTasks adds the tasks of the losses of some samples each, and behind the last micro-batch the results.
+func (l *lowerer) lossTasks(part func([]side, []dag.Range) dag.Task) {
 	sides := l.bySamples("loss")
 	eachPart(sides, func(r []dag.Range) { l.addPart(part(sides, r), sides, r) })
 	l.note(nil, sides, forwardCut, part)
 	if l.isLast() {
-		l.ofBatch(func() { l.metrics(f) })
+		l.ofBatch(func() { l.metrics(&l.results) })
 	}
 }
 
@@ -151,8 +164,7 @@ type lossBuffers struct {
 // lossOf is a task for the losses of some samples. If gradients are needed, op computes them, too, and else the form of
 // op for evaluations.
 func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Params) dag.Task {
-	positions := func(r dag.Range) dag.Range { return dag.Range{Lo: r.Lo * f.each, Hi: r.Hi * f.each} }
-	z, row := boxOf([]int{l.size() * f.each, l.m.Classes()}, positions(r)), boxOf(f.rows, positions(l.inBatch(r)))
+	z, row := boxOf([]int{l.size() * f.each, l.m.Classes()}, f.positions(r)), boxOf(f.rows, f.positions(l.inBatch(r)))
 	accesses := []dag.Access{writes(f.sample, row), writes(f.correct, row), reads(f.z.value, z), reads(f.y, row)}
 	if f.weight != none {
 		accesses = append(accesses, reads(f.weight, nil))
@@ -160,17 +172,26 @@ func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Para
 	if f.z.grad == none {
 		op += ".eval"
 	} else {
-		averaged := l.opt.Batch
-		if l.alone {
-			averaged = l.size()
-		}
-		divisor := dag.Params{{Name: "batch", Value: float64(averaged * f.each)}}
-		params, accesses = slices.Concat(divisor, params), append([]dag.Access{writes(f.z.grad, z)}, accesses...)
+		params, accesses = slices.Concat(l.averaged(), params), append([]dag.Access{writes(f.z.grad, z)}, accesses...)
 	}
 	return dag.Task{
 		Name: "loss." + op + "[" + rangeText(l.inBatch(r)) + "]", Op: op, Params: params,
 		Labels: labelsOf("loss", phaseLoss), Accesses: accesses,
 	}
+}
+
+// positions is the range of the positions of some samples.
+func (f *lossBuffers) positions(samples dag.Range) dag.Range {
+	return dag.Range{Lo: samples.Lo * f.each, Hi: samples.Hi * f.each}
+}
+
+// averaged is the number of positions of which a gradient is the mean.
+func (l *lowerer) averaged() dag.Params {
+	samples := l.opt.Batch
+	if l.alone {
+		samples = l.size()
+	}
+	return dag.Params{{Name: "batch", Value: float64(samples * l.results.each)}}
 }
 
 // metrics reduces the losses of the samples to the step's results and hands them over.

@@ -84,6 +84,7 @@ type lowerer struct {
 	stageOfLayer map[string]int                  // by name, as far as it has been asked for
 	ofDevices    map[dag.BufferID][]dag.BufferID // of a buffer that each device has for itself: the buffers of all devices
 	filled       map[dag.BufferID]bool           // those that some task writes
+	latest       map[int]dag.TaskID              // by device that shares rows: its latest task
 	varies       map[dag.BufferID]bool           // storages of a prepared step whose contents samples decide
 
 	b     *dag.Builder
@@ -115,7 +116,7 @@ func (m *Model) lower(opt LowerOptions) (step, once *dag.Graph, err error) {
 	if err := opt.complete(m); err != nil {
 		return nil, nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
-	l := &lowerer{m: m, opt: opt, hyper: none, stageOfLayer: map[string]int{},
+	l := &lowerer{m: m, opt: opt, hyper: none, stageOfLayer: map[string]int{}, latest: map[int]dag.TaskID{},
 		ofDevices: map[dag.BufferID][]dag.BufferID{}, filled: map[dag.BufferID]bool{}, varies: map[dag.BufferID]bool{}}
 	for _, p := range passes {
 		if err := p.run(l); err != nil {
@@ -139,6 +140,9 @@ func (l *lowerer) addMicroBatch() {
 		}
 	}
 	l.load()
+	if l.joinsLoss() {
+		l.beginLoss()
+	}
 	for _, n := range l.nodes {
 		l.forward(n)
 	}
@@ -350,7 +354,9 @@ func (l *lowerer) backward() {
 		if !n.last().learns {
 			continue
 		}
-		l.sumGradients(n)
+		if !n.JoinsLoss() {
+			l.sumGradients(n)
+		}
 		n.passGradient()
 		needed := len(n.Params) > 0
 		for i := range n.ins {

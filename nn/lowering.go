@@ -324,6 +324,11 @@ func (m *Model) checkLowering(l *dag.Lowering, batch int) error {
 			return fmt.Errorf("lowering: recompute: no layer of the model is like %q; it has %v", pattern, names)
 		}
 	}
+	if l.JoinLoss {
+		if err := m.checkJoinLoss(); err != nil {
+			return err
+		}
+	}
 	known := map[string]bool{}
 	for _, name := range names {
 		known[name] = true

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"cmp"
+	"fmt"
 	"strconv"
 
 	"dahl/dag"
@@ -29,7 +31,9 @@ func (t *tiler) partsOf(of int) (p parts) {
 	s, classes := &t.sides[of], map[string]int{}
 	s.each(func(r dag.Range) {
 		key := ""
-		if s.along == dag.AlongRows || s.along == dag.AlongColumns {
+		if s.isWindow() && meets(t.sides) {
+			key = strconv.Itoa(r.Lo) // what a part of windows meets depends on its place
+		} else if s.along == dag.AlongRows || s.along == dag.AlongColumns {
 			ranges := wholeOf(t.sides)
 			ranges[of] = r
 			task := t.part(t.sides, ranges)
@@ -66,12 +70,12 @@ func (t *tiler) shapeOf(task *dag.Task) string {
 // tiles visits the classes of the parts of the result, and of each the terms of its sum.
 func (t *tiler) tiles() ([]dag.Tile, error) {
 	t.known = map[string]int{}
-	terms, sum := t.terms()
-	accumulators := max(1, min(t.accumulators, sum))
 	classes := make([]int, len(t.sides))
 	var along func(side, count int) error
 	along = func(side, count int) error {
 		if side == len(t.sides) {
+			terms, sum := t.terms(classes)
+			accumulators := max(1, min(t.accumulators, sum))
 			for _, term := range terms {
 				if err := t.addTerm(classes, term, count); err != nil {
 					return err
@@ -101,26 +105,14 @@ type term struct {
 	count   int
 }
 
-// terms lists the different terms of each sum, the first one first, and their number, as [dag.Expand] gives accumulators to them.
-func (t *tiler) terms() (all []term, sum int) {
-	sum = 1
-	for i := range t.sides {
-		if t.sides[i].dim < 0 {
-			sum *= len(t.parts[i].of)
-		}
-	}
+// terms lists the different terms of the sum of some parts of the result, the first one first, and their number, as [dag.Expand] gives accumulators to them.
+func (t *tiler) terms(result []int) (all []term, sum int) {
+	each := t.eachTerm(result)
+	sum = len(each)
 	accumulators := max(1, min(t.accumulators, sum))
 	known := map[string]int{}
-	for k := range sum {
-		classes, rest, key := make([]int, len(t.sides)), k, ""
-		for i := len(t.sides) - 1; i >= 0; i-- {
-			if t.sides[i].dim < 0 {
-				n := len(t.parts[i].of)
-				classes[i] = t.parts[i].of[rest%n]
-				rest /= n
-				key += strconv.Itoa(classes[i]) + ","
-			}
-		}
+	for k, classes := range each {
+		key := fmt.Sprint(classes)
 		begins := k == 0 || (k-1)*accumulators/sum != k*accumulators/sum
 		key += strconv.FormatBool(begins)
 		at, ok := known[key]
@@ -132,6 +124,31 @@ func (t *tiler) terms() (all []term, sum int) {
 		all[at].count++
 	}
 	return all, sum
+}
+
+// eachTerm lists the terms of the sum of some parts of the result that are tasks: by side the class of each.
+func (t *tiler) eachTerm(result []int) (all [][]int) {
+	sum := 1
+	for i := range t.sides {
+		if t.sides[i].dim < 0 {
+			sum *= len(t.parts[i].of)
+		}
+	}
+	for k := range sum {
+		classes, rest := make([]int, len(t.sides)), k
+		for i := len(t.sides) - 1; i >= 0; i-- {
+			if t.sides[i].dim < 0 {
+				n := len(t.parts[i].of)
+				classes[i] = t.parts[i].of[rest%n]
+				rest /= n
+			}
+		}
+		if meets(t.sides) && len(t.part(t.sides, t.rangesOf(result, term{classes: classes})).Accesses) == 0 {
+			continue
+		}
+		all = append(all, classes)
+	}
+	return all
 }
 
 // rangesOf is a part of each class.
@@ -177,15 +194,13 @@ func (t *tiler) addMerges(result []int, first term, count, accumulators int) err
 		return nil
 	}
 	task := t.part(t.sides, t.rangesOf(result, first))
-	for i := range task.Accesses {
-		a := task.Accesses[i]
-		if a.Mode != dag.Reduce {
-			continue
-		}
-		b := t.l.b.BufferAt(a.Buffer)
-		merge := dag.Task{
-			Name: b.Name + ".merge", Op: "add", Type: b.Type, Labels: labelsOf(task.Labels.Layer, phaseReduce),
-			Accesses: []dag.Access{{Region: a.Region, Mode: dag.ReadWrite}, {Region: a.Region, Mode: dag.Read}},
+	for _, regions := range task.Merged() {
+		b := t.l.b.BufferAt(regions[0].Buffer)
+		merge := dag.Task{Name: b.Name + ".merge", Op: cmp.Or(task.Merge, "add"), Type: b.Type, Labels: labelsOf(task.Labels.Layer, phaseReduce)}
+		for _, mode := range []dag.Mode{dag.ReadWrite, dag.Read} {
+			for _, r := range regions {
+				merge.Accesses = append(merge.Accesses, dag.Access{Region: r, Mode: mode})
+			}
 		}
 		if err := t.l.m.kernels.Complete(&merge, t.l.b.BufferAt); err != nil {
 			return err

@@ -57,6 +57,7 @@ type side struct {
 	block        int        // a part has some of one block of this extent, or whole ones
 	whole        bool       // a part has no part of a block
 	of           int        // the extent that the layer's cut is for, if the side is a part of it; else 0
+	meets        bool       // the loop meets a side of the written operand in windows, so that some parts of both have nothing to sum
 	shares       []dag.Part // of devices, whose numbers add up over all sides; nil means that one device has all
 
 	positions int  // of samples: how many of each the dimension counts; 0 is one
@@ -96,18 +97,20 @@ func (s *side) resize(cut *dag.Cut) {
 var summed = map[string]dag.Dimension{
 	"n": dag.AlongSamples, "f": dag.AlongOutputs, "c": dag.AlongInputs,
 	"oh": dag.AlongRows, "ph": dag.AlongRows, "ow": dag.AlongColumns, "pw": dag.AlongColumns,
+	"t+i-past": dag.AlongColumns, "t": dag.AlongColumns, // of an attention: keys of queries, queries of keys
 }
 
 // cutOf is which numbers of a layer cut an operation. All tiles of the layer are stated.
 type cutOf func(dag.LayerLowering) dag.Cut
 
-// tiles adds the tasks of an operation. The operation says by its statement ([kernels.Space]) which part of each operand
+// tiles adds the tasks of an operation. A part with nothing to sum has no accesses, and is no task. The operation says by its statement ([kernels.Space]) which part of each operand
 // a tile touches, halos among them, so that no layer has code for a particular cut. If a summed dimension is cut, tasks
 // add to the first operand; [dag.Expand] gives their sums an order. tiles returns along which
 // sides the operation is or may be cut.
 func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf, operands ...Operand) []side {
 	whole := dag.Task{Op: op, Params: params}
-	if k, known := l.m.kernels.Lookup(op); known {
+	k, known := l.m.kernels.Lookup(op)
+	if known {
 		operands = slices.Clone(operands)
 		for i := range min(len(operands), len(k.Operands)) {
 			operands[i] = l.byPosition(operands[i], k.Operands[i].Dims)
@@ -141,17 +144,18 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 				sums[s.loop] = s.rangeIn(of, ranges[i])
 			}
 		}
-		tile := space.Tile(box, sums)
-		t := whole
+		tile, t := space.Tile(box, sums), whole
 		t.Params, t.Accesses = tile.Params, make([]dag.Access, 0, len(whole.Accesses))
+		if tile.Outside && meets(sides) {
+			return t
+		}
 		for i, a := range whole.Accesses {
 			if tile.Boxes[i] != nil {
-				a.Box = l.within(a.Region, tile.Boxes[i])
+				if a.Box = l.within(a.Region, tile.Boxes[i]); sumsParts(sides) && len(k.Operands[i].Modes) > 1 {
+					a.Mode, t.Merge = dag.Reduce, k.Merge
+				}
 				t.Accesses = append(t.Accesses, a)
 			}
-		}
-		if sumsParts(sides) {
-			t.Accesses[0].Mode = dag.Reduce
 		}
 		t.Name = n.Name + "." + step + "[" + l.partText(sides, ranges, operands[0].axes) + "]"
 		t.Labels = labelsOf(n.Name, phase)
@@ -162,9 +166,24 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		l.vary(&whole)
 		return sides
 	}
+	if r := l.ringOf(n, step, k, sides); r != nil {
+		var parts [][]dag.Range
+		eachPart(sides, func(ranges []dag.Range) { parts = append(parts, slices.Clone(ranges)) })
+		r.order(parts)
+		for _, ranges := range parts {
+			if t := part(sides, ranges); len(t.Accesses) > 0 {
+				device, _ := l.seat(sides, ranges)
+				r.add(l.onDevice(t, device), device, operands)
+			}
+		}
+		return sides
+	}
 	var before dag.Task
 	eachPart(sides, func(ranges []dag.Range) {
 		t := part(sides, ranges)
+		if len(t.Accesses) == 0 {
+			return
+		}
 		device, _ := l.seat(sides, ranges)
 		t = l.onDevice(t, device)
 		if !l.opt.dry && alike(&t, &before) {
@@ -174,12 +193,24 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		}
 		before = l.add(t)
 	})
+	if s := l.sharing(n.Name); s != nil && s.Along == dag.AlongRows {
+		eachPart(sides, func(ranges []dag.Range) {
+			if device, _ := l.seat(sides, ranges); device >= 0 {
+				l.latest[device], _ = l.b.TaskNamed(part(sides, ranges).Name)
+			}
+		})
+	}
 	return sides
 }
 
 // sumsParts reports whether an operation is cut along a side over which it sums.
 func sumsParts(sides []side) bool {
 	return slices.ContainsFunc(sides, func(s side) bool { return s.dim < 0 && s.isCut() })
+}
+
+// meets reports whether an operation is cut such that parts may have nothing to sum.
+func meets(sides []side) bool {
+	return slices.ContainsFunc(sides, func(s side) bool { return s.meets && s.isCut() })
 }
 
 // alike reports whether two tiles of an operation are calls of the same shape.
@@ -223,7 +254,7 @@ func (l *lowerer) sidesOf(layer string, space *kernels.Space, cut *dag.Cut, oper
 	reduced := space.Reduced()
 	for _, loop := range space.Summed() {
 		if along, ok := summed[loop.Name]; ok {
-			add(side{along: along, dim: -1, loop: loop.Name, extent: loop.Extent}, slices.Contains(reduced, loop))
+			add(side{along: along, dim: -1, loop: loop.Name, extent: loop.Extent, meets: space.Meets(loop.Name)}, slices.Contains(reduced, loop))
 		}
 	}
 	slices.SortFunc(sides, func(a, b side) int { return int(a.along - b.along) })

@@ -376,7 +376,7 @@ func (s *Stage) shortName(p *Parameter) string { return p.Name[len(s.StateName)+
 // gradient is summed over several tasks or layers, and none has to wait for the norm of all.
 func (l *lowerer) updatesAtOnce(n *Node) bool {
 	_, isSGD := l.opt.Optimizer.(SGD)
-	return isSGD && l.m.Defaults.ClipNorm == 0 && !n.shared && !l.opt.apart && n.gradientWhole(n.tiles)
+	return isSGD && l.m.Defaults.ClipNorm == 0 && !n.shared && !n.JoinsLoss() && !l.opt.apart && n.gradientWhole(n.tiles)
 }
 
 // gradientWhole reports whether each part of the weight gradient has all samples, rows and columns, and all inputs.

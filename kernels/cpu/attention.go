@@ -151,10 +151,12 @@ func (a *attentionCall[T]) eachQueries(turn func(n, head int), visit func(n, hea
 func AttentionAt[T calls.Float](l simd.Level, c *calls.Call) {
 	a := newAttentionCall[T](l, c, 2, 5, 1)
 	a.eachQueries(func(n, head int) { a.turn(0, n, head) }, func(n, head, first, rows int) {
+		logs, begun := OfHead[T](&c.Args[1], n, head)[first:], c.Args[0].Accumulates()
 		for i := range rows {
-			a.most[i], a.sums[i] = T(math.Inf(-1)), 0
+			if a.most[i], a.sums[i] = T(math.Inf(-1)), 0; begun && logs[i] > a.most[i] {
+				a.most[i], a.sums[i] = logs[i], 1 // what was there is a tile with this sum
+			}
 		}
-		begun := false
 		a.eachTile(first, rows, func(t attentionTile) {
 			a.product(0, a.q, n, head, t)
 			a.findHidden(n, t)
@@ -164,12 +166,14 @@ func AttentionAt[T calls.Float](l simd.Level, c *calls.Call) {
 			a.mix(0, 0, a.k+1, n, head, t, begun)
 			begun = true
 		})
-		logs := OfHead[T](&c.Args[1], n, head)[first:]
 		for i := range rows {
-			logs[i] = a.most[i] + T(math.Log(float64(a.sums[i])))
-			if a.sums[i] > 0 {
-				scaleRow(Features[T](&c.Args[0], n, first+i, head, a.Width), 1/a.sums[i])
+			y := Features[T](&c.Args[0], n, first+i, head, a.Width)
+			if a.sums[i] == 0 { // it has seen no key
+				clear(y)
+			} else {
+				scaleRow(y, 1/a.sums[i])
 			}
+			logs[i] = a.most[i] + T(math.Log(float64(a.sums[i])))
 		}
 	})
 }
@@ -205,28 +209,39 @@ func scaleRow[T calls.Float](row []T, by T) {
 	}
 }
 
+// AttentionAlongAt is the variant of attention.along.
+func AttentionAlongAt[T calls.Float](l simd.Level, c *calls.Call) {
+	d := simd.Dot[T]{M: 1, N: 1}
+	EachRowOfHeads(c, func(r []T, t int, dy, y []T) {
+		d.K, d.A, d.B, d.C = len(y), dy, y, r[t:][:1]
+		d.Run(l)
+	})
+}
+
 // AttentionDqAt is the variant of attention.dq.
 func AttentionDqAt[T calls.Float](l simd.Level, c *calls.Call) {
-	a := newAttentionCall[T](l, c, 4, 8, 2)
+	a := newAttentionCall[T](l, c, 2, 7, 2)
 	turn := func(n, head int) {
 		a.turn(0, n, head)
 		a.turn(1, n, head)
 	}
 	a.eachQueries(turn, func(n, head, first, rows int) {
-		along, logs := OfHead[T](&c.Args[1], n, head)[first:][:rows], OfHead[T](&c.Args[7], n, head)[first:][:rows]
-		for i := range along {
-			along[i] = 0
-			y := Features[T](&c.Args[3], n, first+i, head, a.Width)
-			for d, g := range Features[T](&c.Args[2], n, first+i, head, a.Width) {
-				along[i] += T(g * y[d])
-			}
-			clear(Features[T](&c.Args[0], n, first+i, head, a.Width))
+		logs, along := OfHead[T](&c.Args[5], n, head)[first:][:rows], OfHead[T](&c.Args[6], n, head)[first:][:rows]
+		for i := range rows {
+			begin(&c.Args[0], Features[T](&c.Args[0], n, first+i, head, a.Width))
 		}
 		a.eachTile(first, rows, func(t attentionTile) {
-			a.gradient(n, head, t, 2, logs, along)
+			a.gradient(n, head, t, 1, logs, along)
 			a.mix(1, 0, a.k, n, head, t, true)
 		})
 	})
+}
+
+// begin clears features to which a call does not add.
+func begin[T calls.Float](arg *calls.Arg, features []T) {
+	if !arg.Accumulates() {
+		clear(features)
+	}
 }
 
 // gradient fills a tile with weights and with the gradients of scores. dy is the operand of the gradient of the output.
@@ -254,8 +269,8 @@ func AttentionDkvAt[T calls.Float](l simd.Level, c *calls.Call) {
 			a.turn(0, n, head)
 			a.turn(1, n, head)
 			for s := range a.Keys {
-				clear(Features[T](&c.Args[0], n, s, head, a.Width))
-				clear(Features[T](&c.Args[1], n, s, head, a.Width))
+				begin(&c.Args[0], Features[T](&c.Args[0], n, s, head, a.Width))
+				begin(&c.Args[1], Features[T](&c.Args[1], n, s, head, a.Width))
 			}
 			for g := head * a.Group; g < (head+1)*a.Group; g++ {
 				logs, along := OfHead[T](&c.Args[6], n, g), OfHead[T](&c.Args[7], n, g)

@@ -68,6 +68,20 @@ func (a *Attention) EachHead(visit func(sample, head int)) {
 	}
 }
 
+// EachRowOfHeads visits a number of each query and head, operand 0, and the features of two others.
+func EachRowOfHeads[T calls.Float](c *calls.Call, visit func(numbers []T, query int, a, b []T)) {
+	to := &c.Args[0]
+	width := c.Args[1].Shape[2] / to.Shape[1]
+	for n := range to.Shape[0] {
+		for h := range to.Shape[1] {
+			numbers := OfHead[T](to, n, h)
+			for t := range numbers {
+				visit(numbers, t, Features[T](&c.Args[1], n, t, h, width), Features[T](&c.Args[2], n, t, h, width))
+			}
+		}
+	}
+}
+
 // Features is the features of a head at a position of a sample.
 func Features[T calls.Float](arg *calls.Arg, sample, position, head, width int) []T {
 	return calls.Data[T](arg)[sample*arg.Stride[0]+position*arg.Stride[1]+head*width:][:width]

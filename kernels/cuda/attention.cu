@@ -31,7 +31,8 @@ struct AttentionParams {
   double scale;
   int32_t heads, group, width;  // heads of keys, heads of queries for each of them, features of a head
   int32_t queries, keys, window, past;
-  int32_t total;  // warps
+  int32_t total;              // warps
+  int32_t adds, adds_second;  // whether the first and the second result are added to what was there
 };
 
 constexpr int kLanes = 32, kParts = 8, kChunk = kLanes * kParts;
@@ -67,6 +68,12 @@ DEVICE T dot(const T* a, const T* b, int32_t width) {
   return sum<kLanes>(s);
 }
 
+// read_once is a number for all lanes. The first lane reads it, since it changes the number afterwards.
+template <class T>
+DEVICE T read_once(const T& at) {
+  return shuffle(lane() == 0 ? at : T(0), 0);
+}
+
 // add_chunk adds a multiple of the features from first on that fall to the lane.
 template <class T>
 DEVICE void add_chunk(T (&to)[kParts], T by, const T* of, int32_t first, int32_t width) {
@@ -78,11 +85,11 @@ DEVICE void add_chunk(T (&to)[kParts], T by, const T* of, int32_t first, int32_t
 }
 
 template <class T>
-DEVICE void put_chunk(T* to, T by, const T (&of)[kParts], int32_t first, int32_t width) {
+DEVICE void put_chunk(T* to, bool adds, T by, const T (&of)[kParts], int32_t first, int32_t width) {
 #pragma unroll
   for (int i = 0; i < kParts; i++) {
     const int32_t d = first + i * kLanes + lane();
-    if (d < width) to[d] = by * of[i];
+    if (d < width) to[d] = adds ? to[d] + by * of[i] : by * of[i];
   }
 }
 
@@ -92,8 +99,15 @@ DEVICE void attention(const AttentionParams& p) {
   const Task t = task_of_warp(p.heads * p.group, p.queries);
   const int32_t lo = max(0, t.position - p.past), hi = min(p.keys, t.position - p.past + p.window), head = t.head / p.group;
   const T *q = features<const T>(p, p.q, t.sample, t.position, t.head), scale = T(p.scale);
+  T *y = features<T>(p, p.y, t.sample, t.position, t.head), &l = by_query<T>(p.l, t.sample, t.head, t.position);
+  const T none = -T(__builtin_huge_valf()), before = p.adds ? read_once(l) : none;
+  T most = before, all = 0;
   for (int32_t first = 0; first < p.width; first += kChunk) {
-    T mix[kParts] = {}, most = T(-__builtin_inf()), all = 0;  // of keys that were seen
+    T mix[kParts] = {};
+    if (most = before, all = 0; before > none) {
+      all = 1;
+      add_chunk(mix, T(1), y, first, p.width);
+    }
     for (int32_t s = lo; s < hi; s++) {
       if (is_hidden(p.m, t.sample, s)) continue;
       const T a = scale * dot(q, features<const T>(p, p.k, t.sample, s, head), p.width);
@@ -108,9 +122,9 @@ DEVICE void attention(const AttentionParams& p) {
       all += e;
       add_chunk(mix, e, features<const T>(p, p.v, t.sample, s, head), first, p.width);
     }
-    put_chunk(features<T>(p, p.y, t.sample, t.position, t.head), all > 0 ? T(1) / all : T(0), mix, first, p.width);
-    if (lane() == 0) by_query<T>(p.l, t.sample, t.head, t.position) = all > 0 ? most + log(all) : most;
+    put_chunk(y, false, all > 0 ? T(1) / all : T(0), mix, first, p.width);
   }
+  if (lane() == 0) l = all > 0 ? most + log(all) : none;
 }
 
 ENTRY(attention_f32, AttentionParams, 128) { attention<float>(p); }
@@ -123,8 +137,7 @@ DEVICE void attention_dq(const AttentionParams& p) {
   const int32_t lo = max(0, t.position - p.past), hi = min(p.keys, t.position - p.past + p.window), head = t.head / p.group;
   const T *q = features<const T>(p, p.q, t.sample, t.position, t.head), *dy = features<const T>(p, p.dy, t.sample, t.position, t.head);
   const T scale = T(p.scale), l = by_query<const T>(p.l, t.sample, t.head, t.position);
-  const T along = dot(dy, features<const T>(p, p.y, t.sample, t.position, t.head), p.width);
-  if (lane() == 0) by_query<T>(p.r, t.sample, t.head, t.position) = along;
+  const T along = by_query<const T>(p.r, t.sample, t.head, t.position);
   for (int32_t first = 0; first < p.width; first += kChunk) {
     T mix[kParts] = {};
     for (int32_t s = lo; s < hi; s++) {
@@ -133,7 +146,7 @@ DEVICE void attention_dq(const AttentionParams& p) {
       const T weight = exp(scale * dot(q, k, p.width) - l);
       add_chunk(mix, weight * (dot(dy, features<const T>(p, p.v, t.sample, s, head), p.width) - along), k, first, p.width);
     }
-    put_chunk(features<T>(p, p.dk, t.sample, t.position, t.head), scale, mix, first, p.width);
+    put_chunk(features<T>(p, p.dk, t.sample, t.position, t.head), p.adds, scale, mix, first, p.width);
   }
 }
 
@@ -157,13 +170,41 @@ DEVICE void attention_dkv(const AttentionParams& p) {
         add_chunk(keys, weight * (dot(dy, v, p.width) - by_query<const T>(p.r, t.sample, g, i)), q, first, p.width);
         add_chunk(values, weight, dy, first, p.width);
       }
-    put_chunk(features<T>(p, p.dk, t.sample, t.position, t.head), scale, keys, first, p.width);
-    put_chunk(features<T>(p, p.dv, t.sample, t.position, t.head), T(1), values, first, p.width);
+    put_chunk(features<T>(p, p.dk, t.sample, t.position, t.head), p.adds, scale, keys, first, p.width);
+    put_chunk(features<T>(p, p.dv, t.sample, t.position, t.head), p.adds_second, T(1), values, first, p.width);
   }
 }
 
 ENTRY(attention_dkv_f32, AttentionParams, 128) { attention_dkv<float>(p); }
 ENTRY(attention_dkv_f64, AttentionParams, 128) { attention_dkv<double>(p); }
+
+template <class T>
+DEVICE void attention_along(const AttentionParams& p) {
+  if (is_beyond(p)) return;
+  const Task t = task_of_warp(p.heads, p.queries);
+  const T r = dot(features<const T>(p, p.dy, t.sample, t.position, t.head), features<const T>(p, p.y, t.sample, t.position, t.head), p.width);
+  if (lane() == 0) by_query<T>(p.r, t.sample, t.head, t.position) = r;
+}
+
+ENTRY(attention_along_f32, AttentionParams, 128) { attention_along<float>(p); }
+ENTRY(attention_along_f64, AttentionParams, 128) { attention_along<double>(p); }
+
+// In attention.merge dy and r are the other features and logarithms.
+template <class T>
+DEVICE void attention_merge(const AttentionParams& p) {
+  if (is_beyond(p)) return;
+  const Task t = task_of_warp(p.heads, p.queries);
+  T *y = features<T>(p, p.y, t.sample, t.position, t.head), &l = by_query<T>(p.l, t.sample, t.head, t.position);
+  const T mine = read_once(l), others = by_query<const T>(p.r, t.sample, t.head, t.position), most = mine > others ? mine : others;
+  if (most == -T(__builtin_huge_valf())) return;
+  const T a = exp(mine - most), b = exp(others - most);
+  const T* other = features<const T>(p, p.dy, t.sample, t.position, t.head);
+  for (int32_t d = lane(); d < p.width; d += kLanes) y[d] = a / (a + b) * y[d] + b / (a + b) * other[d];
+  if (lane() == 0) l = most + log(a + b);
+}
+
+ENTRY(attention_merge_f32, AttentionParams, 128) { attention_merge<float>(p); }
+ENTRY(attention_merge_f64, AttentionParams, 128) { attention_merge<double>(p); }
 
 // RotaryParams is mirrored by gpu.rotaryParams. In rotary.table y is the table.
 struct RotaryParams {

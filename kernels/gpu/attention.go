@@ -37,13 +37,17 @@ type attentionParams struct {
 	Heads, Group, Width         int32
 	Queries, Keys, Window, Past int32
 	Total                       int32
+	Adds, AddsSecond            int32
 }
 
-// The variants of attention and of its gradients, by the operands in their order.
+// The variants of attention, of its gradients and of what goes with them, by the operands in their order.
 var (
 	Attention    = attentionOnCUDA("attention", 2, false, (*attentionParams).y, (*attentionParams).l, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v)
-	AttentionDq  = attentionOnCUDA("attention.dq", 4, false, (*attentionParams).dk, (*attentionParams).r, (*attentionParams).dy, (*attentionParams).y, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l)
+	AttentionDq  = attentionOnCUDA("attention.dq", 2, false, (*attentionParams).dk, (*attentionParams).dy, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l, (*attentionParams).r)
 	AttentionDkv = attentionOnCUDA("attention.dkv", 3, true, (*attentionParams).dk, (*attentionParams).dv, (*attentionParams).dy, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l, (*attentionParams).r)
+
+	AttentionAlong = rowsOfHeadsOnCUDA("attention.along", 0, (*attentionParams).r, (*attentionParams).dy, (*attentionParams).y)
+	AttentionMerge = rowsOfHeadsOnCUDA("attention.merge", 1, (*attentionParams).y, (*attentionParams).l, (*attentionParams).dy, (*attentionParams).r)
 )
 
 // operandOf is where an operand of a call goes: features, or numbers by query.
@@ -59,21 +63,37 @@ func (p *attentionParams) dv() (*featuresParams, *byQueryParams) { return &p.Dv,
 func (p *attentionParams) l() (*featuresParams, *byQueryParams)  { return nil, &p.L }
 func (p *attentionParams) r() (*featuresParams, *byQueryParams)  { return nil, &p.R }
 
-// attentionOnCUDA is the variant with a warp for each query, or byKey for each key. q is the operand of the queries, and the keys are behind it. A mask is behind all. A launch has some of the
-// samples.
+// attentionOnCUDA is the variant with a warp for each query, or byKey for each key. q is the operand of the queries, and the keys are behind it. A mask is behind all.
 func attentionOnCUDA(symbol string, q int, byKey bool, operands ...operandOf) []calls.Variant {
-	v := OnCUDA("a warp per query or per key", func(c *calls.DeviceCall) []offload.Launch {
+	return headsOnCUDA("a warp per query or per key", symbol, operands, func(c *calls.DeviceCall) (p attentionParams, warps int) {
 		queries, keys := &c.Args[q], &c.Args[q+1]
-		p := attentionParams{
+		p = attentionParams{
 			Heads: c.Param(0), Group: c.Param(1), Window: c.Param(2), Past: c.Param(3),
 			Queries: int32(queries.Shape[1]), Keys: int32(keys.Shape[1]), Width: int32(keys.Shape[2]) / c.Param(0),
+			Adds: flag(c.Args[0].Accumulates()), AddsSecond: flag(c.Args[1].Accumulates()),
 		}
 		p.Scale = 1 / math.Sqrt(float64(p.Width))
-		warps := int(p.Heads*p.Group) * int(p.Queries)
 		if byKey {
-			warps = int(p.Heads) * int(p.Keys)
+			return p, int(p.Heads) * int(p.Keys)
 		}
-		samples := queries.Shape[0]
+		return p, int(p.Heads*p.Group) * int(p.Queries)
+	})
+}
+
+// rowsOfHeadsOnCUDA is the variant with a warp for each query of a head. Operand r has a number of each, and operand 2 has features.
+func rowsOfHeadsOnCUDA(symbol string, r int, operands ...operandOf) []calls.Variant {
+	return headsOnCUDA("a warp per query", symbol, operands, func(c *calls.DeviceCall) (p attentionParams, warps int) {
+		rows, features := c.Args[r].Shape, c.Args[2].Shape
+		p = attentionParams{Heads: int32(rows[1]), Queries: int32(rows[2]), Width: int32(features[2] / rows[1])}
+		return p, rows[1] * rows[2]
+	})
+}
+
+// headsOnCUDA is a variant with some warps for each sample. A launch has some of the samples.
+func headsOnCUDA(doc, symbol string, operands []operandOf, paramsOf func(c *calls.DeviceCall) (p attentionParams, warps int)) []calls.Variant {
+	v := OnCUDA(doc, func(c *calls.DeviceCall) []offload.Launch {
+		p, warps := paramsOf(c)
+		samples := c.Args[0].Shape[0]
 		var all []offload.Launch
 		for n, step := 0, max(1, cudaMost/(32*warps)); n < samples; n += step {
 			for i, of := range operands {

@@ -60,12 +60,25 @@ func attentionCases() []HandCase {
 			Want:   [][]float64{{1 + 8, 2 - 4}, nil, nil},
 		},
 		{
-			// r = 3, so that da = 5 - 3 and 7 - 3: half of 2·(1 2 0 0) + 4·(3 0 1 0).
+			// da = 5 - 3 and 7 - 3: half of 2·(1 2 0 0) + 4·(3 0 1 0).
 			Name: "two keys", Op: "attention.dq", Params: AttentionParams(2, 0),
-			Shapes: [][]int{key[1], key[2], key[1], key[1], key[1], key[0], key[0], key[2]},
-			In: [][]float64{nil, nil, {1, 0, 0, 0}, {3, 1, 1, 1}, {0, 0, 0, 0}, {1, 2, 0, 0, 3, 0, 1, 0},
-				{5, 0, 0, 0, 7, 0, 0, 0}, {0}},
-			Want: [][]float64{{7, 2, 2, 0}, {3}, nil, nil, nil, nil, nil, nil},
+			Shapes: [][]int{key[1], key[1], key[1], key[0], key[0], key[2], key[2]},
+			In: [][]float64{nil, {1, 0, 0, 0}, {0, 0, 0, 0}, {1, 2, 0, 0, 3, 0, 1, 0},
+				{5, 0, 0, 0, 7, 0, 0, 0}, {0}, {3}},
+			Want: [][]float64{{7, 2, 2, 0}, nil, nil, nil, nil, nil, nil},
+		},
+		{
+			Name: "two heads", Op: "attention.along", Params: dag.Params{{Name: "heads", Value: 2}},
+			Shapes: [][]int{{1, 2, 1}, {1, 1, 4}, {1, 1, 4}},
+			In:     [][]float64{nil, {1, 2, 3, 4}, {5, 7, 11, 13}},
+			Want:   [][]float64{{5 + 14, 33 + 52}, nil, nil},
+		},
+		{
+			// Equal sums weigh alike, and keys that nobody has seen have no weight.
+			Name: "two sets of keys", Op: "attention.merge",
+			Shapes: [][]int{{1, 2, 2}, {1, 2, 2}, {1, 2, 2}, {1, 2, 2}},
+			In:     [][]float64{{2, 3, 5, 0}, {7, 1, 7, math.Inf(-1)}, {6, 13, 9, 17}, {7, math.Inf(-1), 7, 3}},
+			Want:   [][]float64{{4, 8, 5, 17}, nil, nil, nil},
 		},
 		{
 			// The same with keys of 0: half of 2·(2 4 0 0) and of 4·(2 4 0 0).
@@ -82,12 +95,13 @@ func attentionCases() []HandCase {
 //
 // With D features a score a = q·k/√D of a variant errs by δ = (D+4)·u·Σ|q||k|/√D + 4u·(|a| + |m|), where m, the greatest score
 // or l, is taken from it before the exponential, which errs by 8u besides. So p errs by ρ = 2δ + (2S+24)·u of itself, with the sum of S of them and its
-// corrections in the forward pass. y errs by (ρ + (S+4)u)·Σ p|v|, and l by δ + (S+12)·u·(1+|l|).
+// corrections in the forward pass. y errs by (ρ + (S+4)u)·Σ p|v|, and l by δ + (S+12)·u·(1+|l|). What was there is one more key, with l as its score and y as its
+// value.
 //
-// dy·v - r errs by ε = (D+4)·u·(Σ|dy||v| + Σ|dy||y|), where r is r for a tile of keys, and da by p·(ε + ρ·|dy·v - r|). Sums over N positions add
+// dy·v - r errs by ε = (D+4)·u·(Σ|dy||v| + |r|), and da by p·(ε + ρ·|dy·v - r|). Sums over N positions, and what was there, add
 // (N+6)·u of the sizes of their terms. All is doubled, for the reference.
 func attentionBounds(c *Case) [][]float64 {
-	q, k := map[string]int{"attention": 2, "attention.dq": 4, "attention.dkv": 3}[c.Kernel.Op], 0
+	q, k := map[string]int{"attention": 2, "attention.dq": 2, "attention.dkv": 3}[c.Kernel.Op], 0
 	if q == 0 {
 		return nil
 	}
@@ -100,6 +114,14 @@ func attentionBounds(c *Case) [][]float64 {
 	all := make([][]float64, len(c.Buffers))
 	for _, i := range c.Written() {
 		all[i] = make([]float64, len(c.Values(i)))
+		if c.Spec.Operands[i].Mode == dag.ReadWrite && c.Kernel.Op != "attention" {
+			for j, v := range c.Values(i) {
+				all[i][j] = 2 * float64(b.keys+b.queries*group+6) * b.u * math.Abs(v)
+			}
+		}
+	}
+	if c.Kernel.Op == "attention" && c.Spec.Operands[0].Mode == dag.ReadWrite {
+		b.y, b.l = c.Values(0), c.Values(1)
 	}
 	for n := range c.Spec.Operands[q].Shape[0] {
 		for h := range heads * group {
@@ -108,14 +130,43 @@ func attentionBounds(c *Case) [][]float64 {
 				case c.Kernel.Op == "attention":
 					b.forward(all, n, h, t)
 				case c.Kernel.Op == "attention.dq":
-					b.backward(all, n, h, t, c.Values(2), c.Values(3), c.Values(7), nil)
+					b.backward(all, n, h, t, c.Values(1), c.Values(5), c.Values(6), true)
 				default:
-					b.backward(all, n, h, t, c.Values(2), nil, c.Values(6), c.Values(7))
+					b.backward(all, n, h, t, c.Values(2), c.Values(6), c.Values(7), false)
 				}
 			}
 		}
 	}
 	return all
+}
+
+// rowsOfHeadsBounds is the bounds of attention.along, a sum of D products, and of attention.merge. There the greater l is a score of 0, the difference d
+// of both errs by u·(|l1|+|l2|), and the weights by that and some units of themselves.
+func rowsOfHeadsBounds(c *Case) [][]float64 {
+	u, all := UnitRoundoff(c.Spec.Type), make([][]float64, len(c.Buffers))
+	switch c.Kernel.Op {
+	case "attention.along":
+		m := c.Magnitudes()
+		m.Run(&c.Kernel.Variants[0])
+		for _, size := range m.Values(0) {
+			all[0] = append(all[0], 2*float64(c.Spec.Operands[1].Shape[2]+2)*u*size)
+		}
+		return all
+	case "attention.merge":
+		y, l, y2, l2 := c.Values(0), c.Values(1), c.Values(2), c.Values(3)
+		heads, queries, features := c.Spec.Operands[1].Shape[1], c.Spec.Operands[1].Shape[2], c.Spec.Operands[0].Shape[2]
+		at := func(i int) int {
+			return (i/(features*queries)*heads+i%features/(features/heads))*queries + i/features%queries
+		}
+		for i := range l {
+			all[1] = append(all[1], 2*u*(12+4*math.Abs(l[i])+4*math.Abs(l2[i])))
+		}
+		for i := range y {
+			all[0] = append(all[0], 2*u*(24+2*math.Abs(l[at(i)])+2*math.Abs(l2[at(i)]))*(math.Abs(y[i])+math.Abs(y2[i])))
+		}
+		return all
+	}
+	return nil
 }
 
 // tableBounds is the bound of rotary.table. An angle errs by a few units of itself, also by the logarithm of the power behind it, in float64.
@@ -146,6 +197,7 @@ type attentionBound struct {
 	call                               *Case
 	u                                  float64
 	q, k, v                            []float64
+	y, l                               []float64 // that a forward pass changes; else nil
 	mask                               []float64 // nil means that all keys are seen
 	queries, keys, heads, group, width int
 }
@@ -179,16 +231,23 @@ func (b *attentionBound) pair(n, h, t, s int) (score, err float64) {
 
 func (b *attentionBound) forward(all [][]float64, n, h, t int) {
 	var scores []float64
-	var at []int
+	var values [][]float64
 	most, worst := math.Inf(-1), 0.0
+	add := func(score, err float64, value []float64) {
+		scores, values = append(scores, score), append(values, value)
+		most, worst = max(most, score), max(worst, err)
+	}
 	for s := range b.keys {
 		if b.sees(n, t, s) {
 			score, err := b.pair(n, h, t, s)
-			scores, at = append(scores, score), append(at, s)
-			most, worst = max(most, score), max(worst, err)
+			add(score, err, b.v[b.ofKey(n, h, s):][:b.width])
 		}
 	}
-	if at == nil {
+	from, at := b.ofQuery(n, h, t), b.stat(n, h, t)
+	if b.l != nil {
+		add(b.l[at], b.u*math.Abs(b.l[at]), b.y[from:][:b.width])
+	}
+	if scores == nil {
 		return // y and l are exact
 	}
 	sum, count := 0.0, float64(len(scores))
@@ -197,29 +256,17 @@ func (b *attentionBound) forward(all [][]float64, n, h, t int) {
 	}
 	l := most + math.Log(sum)
 	worst += 4 * b.u * math.Abs(most)
-	all[1][b.stat(n, h, t)] = 2 * (worst + (count+12)*b.u*(1+math.Abs(l)))
-	for i, s := range at {
+	all[1][at] = 2 * (worst + (count+12)*b.u*(1+math.Abs(l)))
+	for i, value := range values {
 		relative := 2*worst + (3*count+28)*b.u
-		for d := range b.width {
-			all[0][b.ofQuery(n, h, t)+d] += 2 * relative * math.Exp(scores[i]-l) * math.Abs(b.v[b.ofKey(n, h, s)+d])
+		for d, v := range value {
+			all[0][from+d] += 2 * relative * math.Exp(scores[i]-l) * math.Abs(v)
 		}
 	}
 }
 
-func (b *attentionBound) backward(all [][]float64, n, h, t int, dy, y, l, r []float64) {
+func (b *attentionBound) backward(all [][]float64, n, h, t int, dy, l, r []float64, ofQuery bool) {
 	from, at := b.ofQuery(n, h, t), b.stat(n, h, t)
-	along, size := 0.0, 0.0
-	for d := range b.width {
-		if y != nil {
-			v := dy[from+d] * y[from+d]
-			along, size = along+v, size+math.Abs(v)
-		}
-	}
-	if y != nil {
-		all[1][at] = 2 * float64(b.width+2) * b.u * size
-	} else {
-		along, size = r[at], math.Abs(r[at])
-	}
 	root := math.Sqrt(float64(b.width))
 	for s := range b.keys {
 		if !b.sees(n, t, s) {
@@ -228,7 +275,7 @@ func (b *attentionBound) backward(all [][]float64, n, h, t int, dy, y, l, r []fl
 		score, err := b.pair(n, h, t, s)
 		p, relative := math.Exp(score-l[at]), 2*err+4*b.u*math.Abs(l[at])+24*b.u
 		of := b.ofKey(n, h, s)
-		dp, dpSize := -along, size
+		dp, dpSize := -r[at], math.Abs(r[at])
 		for d := range b.width {
 			v := dy[from+d] * b.v[of+d]
 			dp, dpSize = dp+v, dpSize+math.Abs(v)
@@ -236,7 +283,7 @@ func (b *attentionBound) backward(all [][]float64, n, h, t int, dy, y, l, r []fl
 		wrong := p * (float64(b.width+4)*b.u*dpSize + relative*math.Abs(dp)) / root
 		terms := float64(b.keys+b.queries*b.group+6) * b.u
 		for d := range b.width {
-			if y != nil {
+			if ofQuery {
 				all[0][from+d] += 2 * math.Abs(b.k[of+d]) * (wrong + terms*p*math.Abs(dp)/root)
 				continue
 			}

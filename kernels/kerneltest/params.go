@@ -65,3 +65,8 @@ func AdamParams(decay, decoupled float64) dag.Params {
 	return dag.Params{{Name: "beta1", Value: 0.9}, {Name: "beta2", Value: 0.999}, {Name: "eps", Value: 1e-8},
 		{Name: "weight_decay", Value: decay}, {Name: "decoupled", Value: decoupled}}
 }
+
+// LogitParams are the parameters of gradients of the loss behind logits that are not kept.
+func LogitParams(batch, first float64) dag.Params {
+	return dag.Params{{Name: "batch", Value: batch}, {Name: "first", Value: first}}
+}

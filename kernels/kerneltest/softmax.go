@@ -49,7 +49,7 @@ func absolute(c, want *Case) [][]float64 {
 		sums := float64(c.Spec.Operands[c.Operand("s")].Shape[0])
 		bounds["clipped"] = func(want float64) float64 { return 2 * (sums + 6) * 0x1p-53 * want }
 	default:
-		for _, bounds := range []func(*Case) [][]float64{functionBounds, rowNormBounds, attentionBounds, tableBounds} {
+		for _, bounds := range []func(*Case) [][]float64{functionBounds, rowNormBounds, attentionBounds, rowsOfHeadsBounds, xentBounds, tableBounds} {
 			if all := bounds(c); all != nil {
 				return all
 			}

@@ -70,14 +70,17 @@ func (a Attention) window(positions int) (window, past int) {
 
 func (a Attention) params(n *nn.Node) dag.Params {
 	window, past := a.window(n.Out[0])
-	var p dag.Params
+	return append(a.heads(), dag.Param{Name: "window", Value: float64(window)}, dag.Param{Name: "past", Value: float64(past)})
+}
+
+func (a Attention) heads() (p dag.Params) {
 	if a.keyHeads() > 1 {
 		p = append(p, dag.Param{Name: "heads", Value: float64(a.keyHeads())})
 	}
 	if group := a.Heads / a.keyHeads(); group > 1 {
 		p = append(p, dag.Param{Name: "group", Value: float64(group)})
 	}
-	return append(p, dag.Param{Name: "window", Value: float64(window)}, dag.Param{Name: "past", Value: float64(past)})
+	return p
 }
 
 // parts are queries, keys and values.
@@ -93,7 +96,7 @@ func (a Attention) parts(n *nn.Node, of nn.Operand) []nn.Operand {
 
 // byQuery is a buffer of a number for each head of each position.
 func (a Attention) byQuery(n *nn.Node, name string) nn.Operand {
-	return n.Buffer(dag.Buffer{Name: name, Shape: []int{n.Samples(), a.Heads, n.Out[0]}, Type: n.Type()})
+	return n.Buffer(dag.Buffer{Name: name, Shape: []int{n.Samples(), a.Heads, n.Out[0]}, Type: n.Type()}, dag.AlongSamples, dag.AlongInputs, dag.AlongRows)
 }
 
 // Forward implements [nn.Layer].
@@ -113,6 +116,7 @@ func mask(n *nn.Node) []nn.Operand {
 func (a Attention) Backward(n *nn.Node) {
 	x, dx := a.parts(n, n.Input(0)), a.parts(n, n.InputGrad(0))
 	log, along := a.byQuery(n, n.Name+".log"), a.byQuery(n, "grad."+n.Name+".along")
-	n.Step(".queries", "attention.dq", a.params(n), append([]nn.Operand{dx[0], along, n.OutputGrad(), n.Output(), x[0], x[1], x[2], log}, mask(n)...)...)
+	n.Step(".along", "attention.along", a.heads(), along, n.OutputGrad(), n.Output())
+	n.Step(".queries", "attention.dq", a.params(n), append([]nn.Operand{dx[0], n.OutputGrad(), x[0], x[1], x[2], log, along}, mask(n)...)...)
 	n.Step(".keys", "attention.dkv", a.params(n), append([]nn.Operand{dx[1], dx[2], n.OutputGrad(), x[0], x[1], x[2], log, along}, mask(n)...)...)
 }

@@ -21,7 +21,9 @@ type Dense struct {
 func (Dense) Kind() string { return "dense" }
 
 // Traits implements the interface of layers with a weight.
-func (Dense) Traits() nn.Traits { return nn.Traits{Weight: true, Takes: calls.Mapped, Stops: true} }
+func (d Dense) Traits() nn.Traits {
+	return nn.Traits{Weight: true, Takes: calls.Mapped, Stops: true, JoinsLoss: d.NoBias}
+}
 
 // Prefix is how automatic names begin.
 func (Dense) Prefix() string { return "fc" }
@@ -72,6 +74,10 @@ func (d Dense) Flops(in [][]int, out []int) float64 {
 
 // Forward implements [nn.Layer].
 func (d Dense) Forward(n *nn.Node) {
+	if n.JoinsLoss() {
+		n.SumLogits()
+		return
+	}
 	if m := n.Map(); m != nil {
 		c, h, w := m[0], m[1], m[2]
 		n.Pack(nn.Packing{Form: nn.Form{Layout: "nhwc", Shape: []int{d.Outputs, h, w, c}, Outputs: 0}, Back: "nchw", From: []int{d.Outputs, c, h, w}})
@@ -85,6 +91,10 @@ func (d Dense) Forward(n *nn.Node) {
 
 // Backward implements [nn.Layer].
 func (Dense) Backward(n *nn.Node) {
+	if n.JoinsLoss() {
+		n.SumLogitsBack()
+		return
+	}
 	n.MultiplyBack("dense.dw", 0, nil, func() {
 		if n.Stops() {
 			n.Step(".input", kernels.Written("dense.dx", calls.ReLU), nil, n.InputGrad(0), n.OutputGrad(), n.Weight(), n.Input(0))

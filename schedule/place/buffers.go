@@ -120,12 +120,12 @@ func (pg *Graph) movedReplica(at location, t dag.TaskID) dag.BufferID {
 func (pg *Graph) Pairs(m *Move, t dag.TaskID) []RegionPair {
 	w := pg.buffers()
 	region := func(at location, box dag.Box) dag.Region {
-		b := pg.movedReplica(at, t)
+		b, shape := pg.movedReplica(at, t), pg.Origin.Buffers[m.Buffer].Shape
 		if piece, ok := w.pieces[b]; ok {
-			b = piece
+			b, shape = piece, pg.Origin.PieceShape(m.Buffer)
 		}
 		rows, kept := w.rows[at]
-		return dag.Region{Buffer: b, Box: boxOfRows(rows, kept, box)}
+		return dag.Region{Buffer: b, Box: boxOfRows(rows, kept, shape, box)}
 	}
 	var pairs []RegionPair
 	for _, box := range pg.boxes(m) {
@@ -184,7 +184,7 @@ func (pg *Graph) newTask(w *writtenOut, t dag.TaskID) dag.Task {
 	for i, a := range task.Accesses {
 		at := location{pg.Origin.Storage(a.Buffer), memory}
 		rows, kept := w.rows[at]
-		task.Accesses[i].Region = dag.Region{Buffer: pg.replicas.id(location{a.Buffer, memory}, pg.spill(t).uses[at]), Box: boxOfRows(rows, kept, a.Box)}
+		task.Accesses[i].Region = dag.Region{Buffer: pg.replicas.id(location{a.Buffer, memory}, pg.spill(t).uses[at]), Box: boxOfRows(rows, kept, pg.Origin.Buffers[a.Buffer].Shape, a.Box)}
 	}
 	return task
 }

@@ -6,9 +6,9 @@ import (
 	"dahl/dag"
 )
 
-// rowsUsed finds the storages with only some rows in use in a memory, neighbours along the first dimension, such as a
-// device's samples of a batch, or its slice of the optimiser's state. Their replicas there hold these rows and no others. The storages are away from home, and
-// no view cuts their first dimension in another way.
+// rowsUsed finds the storages with only some rows in use in a memory, neighbours along the first dimension of several elements, such as a
+// device's samples of a batch, its positions of one sequence, or its slice of the optimiser's state. Their replicas there hold these rows and no others. The storages are away from home, and
+// no view cuts this dimension in another way.
 //
 // Parameters and states come from home before the first step of a run and go back after the last one. So graphs may have different rows of them.
 func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[location]dag.Range {
@@ -44,14 +44,15 @@ func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[
 		}
 		for _, a := range g.Tasks[task].Accesses {
 			if s := g.Storage(a.Buffer); inRows[s] && a.Box == nil {
-				add(location{s, t.memoryOf(task)}, dag.Range{Hi: g.Buffers[s].Shape[0]})
+				shape := g.Buffers[s].Shape
+				add(location{s, t.memoryOf(task)}, dag.Range{Hi: shape[rowDimension(shape)]})
 			} else if inRows[s] {
-				add(location{s, t.memoryOf(task)}, a.Box[0])
+				add(location{s, t.memoryOf(task)}, a.Box[rowDimension(g.Buffers[a.Buffer].Shape)])
 			}
 		}
 	}
 	for at, r := range used {
-		if r.Len() == g.Buffers[at.storage].Shape[0] || at.memory == t.homes[at.storage] {
+		if shape := g.Buffers[at.storage].Shape; r.Len() == shape[rowDimension(shape)] || at.memory == t.homes[at.storage] {
 			delete(used, at)
 		}
 	}
@@ -66,12 +67,17 @@ func (t *traffic) inRows() []bool {
 		buf := &g.Buffers[b]
 		if buf.ViewOf == dag.None {
 			ofNetwork := buf.Role == dag.Parameter || buf.Role == dag.State
-			may[b] = (ofNetwork || written[b] && !g.Carried(dag.BufferID(b))) && len(buf.Shape) > 0 && buf.Shape[0] > 1
-		} else if len(buf.Shape) == 0 || buf.Shape[0] != g.Buffers[buf.ViewOf].Shape[0] {
+			may[b] = (ofNetwork || written[b] && !g.Carried(dag.BufferID(b))) && buf.Elems() > 1
+		} else if owner := g.Buffers[buf.ViewOf].Shape; may[buf.ViewOf] && (buf.Elems() == 1 || buf.Shape[rowDimension(buf.Shape)] != owner[rowDimension(owner)]) {
 			may[buf.ViewOf] = false // owners come before their views
 		}
 	}
 	return may
+}
+
+// rowDimension is the first dimension of several elements. There is one.
+func rowDimension(shape []int) int {
+	return slices.IndexFunc(shape, func(extent int) bool { return extent > 1 })
 }
 
 // ofRows is the shape of the rows kept of a storage.
@@ -80,17 +86,18 @@ func ofRows(r dag.Range, kept bool, shape []int) []int {
 		return shape
 	}
 	shape = slices.Clone(shape)
-	shape[0] = r.Len()
+	shape[rowDimension(shape)] = r.Len()
 	return shape
 }
 
-// boxOfRows is a box counted from the first row kept of a storage.
-func boxOfRows(r dag.Range, kept bool, box dag.Box) dag.Box {
+// boxOfRows is a box of a shape counted from the first row kept of a storage.
+func boxOfRows(r dag.Range, kept bool, shape []int, box dag.Box) dag.Box {
 	if !kept || box == nil {
 		return box
 	}
 	box = slices.Clone(box)
-	box[0].Lo -= r.Lo
-	box[0].Hi -= r.Lo
+	rows := &box[rowDimension(shape)]
+	rows.Lo -= r.Lo
+	rows.Hi -= r.Lo
 	return box
 }

@@ -183,7 +183,7 @@ func (s *spill) bytesOf(at location, rows dag.Range, kept bool) int64 {
 	buf := &s.g.Buffers[at.storage]
 	bytes := buf.Bytes()
 	if kept {
-		bytes = bytes / int64(buf.Shape[0]) * int64(rows.Len())
+		bytes = bytes / int64(buf.Shape[rowDimension(buf.Shape)]) * int64(rows.Len())
 	}
 	return layout.Align(bytes) * int64(s.versionsIn(at))
 }
