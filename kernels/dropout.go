@@ -18,7 +18,7 @@ import (
 //
 //	keys[n] = the first two words of Philox(key: seed; counter: low and high word of the step, layer, n)
 //
-// Element e of sample n, counted in the order c, h, w, stays where word e mod 4 of
+// Element e of sample n, counted in the order c, h, w, or features before positions, stays where word e mod 4 of
 // Philox(key: keys[n]; counter: e/4, 0, 0, 0) is at least p·2³².
 
 var dropoutKeys = Kernel{
@@ -37,13 +37,13 @@ var dropoutKeys = Kernel{
 }
 
 var dropout = Kernel{
-	Op: "dropout", Doc: "y = x/(1-p) where a draw by keys, in the order n c h w, is at least p, else 0; channels_last = 1: x is n h w c, 0: x is n c",
+	Op: "dropout", Doc: "y = x/(1-p) where a draw by keys, in the order n c h w, is at least p, else 0; channels_last = 1: x is n h w c, or n h c of sequences, 0: x is n c",
 	Operands: []Operand{writes("y", Real, "n ..."), reads("x", Real, "n ..."), reads("keys", Wide, "n")},
 	Params:   []string{"p", "channels_last"}, Whole: restText,
 	Check: func(s *calls.Spec) error {
 		last, err := intParam(s, "channels_last", 0, 1)
-		if rank := len(s.Operands[0].Shape); err == nil && rank != 2+2*last {
-			err = fmt.Errorf("%d dimensions and channels_last = %d, want 4 and 1 for images, 2 and 0 for features", rank, last)
+		if rank := len(s.Operands[0].Shape); err == nil && rank != 2+2*last && rank != 2+last {
+			err = fmt.Errorf("%d dimensions and channels_last = %d, want 4 and 1 for images, 3 and 1 for sequences, 2 and 0 for features", rank, last)
 		}
 		if err == nil && s.Param("p") != 1 {
 			err = realParam(s, "p", 0, 1)
@@ -93,10 +93,13 @@ func dropoutRef[T calls.Float](call *calls.Call) {
 	}
 }
 
-// placesOf is an operand of images or features in the order samples, channels, rows, columns.
+// placesOf is an operand of images, sequences or features in the order samples, channels, rows, columns.
 func placesOf[T calls.Float](a *calls.Arg) calls.Map4[T] {
-	if len(a.Shape) == 4 {
+	switch len(a.Shape) {
+	case 4:
 		return pixelsOf[T](a)
+	case 3:
+		return calls.Map4[T]{Elems: calls.Data[T](a), Extent: [4]int{a.Shape[0], a.Shape[2], a.Shape[1], 1}, Stride: [4]int{a.Stride[0], a.Stride[2], a.Stride[1], 0}}
 	}
 	return calls.Map4[T]{Elems: calls.Data[T](a), Extent: [4]int{a.Shape[0], a.Shape[1], 1, 1}, Stride: [4]int{a.Stride[0], a.Stride[1], 0, 0}}
 }

@@ -67,6 +67,7 @@ func cutCases() []cutCase {
 		{"sum of sequences", 3, []int{5, 11}, []nn.Layer{layers.Dense{Outputs: 7}, layers.Dense{Outputs: 7}, nn.Of(layers.Add{}, "fc1", "fc2")}, []string{"fc2", "add1"}},
 		{"concatenation of sequences", 3, []int{7, 11}, []nn.Layer{layers.Dense{Outputs: 5}, layers.Dense{Outputs: 2}, nn.Of(layers.Concat{}, "fc1", "fc2")}, []string{"fc2", "concat1"}},
 		{"embedding", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}}, []string{"embed1"}},
+		{"dropout of positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.Dropout{P: 0.25}}, []string{"drop1"}},
 		{"positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.Positions{}}, []string{"positions1"}},
 		{"normalised positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.LayerNorm{}, layers.RMSNorm{}}, []string{"ln1", "rms1"}},
 		{"attention", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 30}, layers.Attention{Heads: 6, KeyHeads: 2, Causal: true}}, []string{"attn1"}},

@@ -182,10 +182,13 @@ type dropoutParams struct {
 	Layer                          int32
 }
 
-// imageArg is an operand of images, or of features, which are the channels of images of one pixel.
+// imageArg is an operand of images, of sequences as images of one column, or of features as images of one pixel.
 func imageArg(a *calls.DeviceArg) calls.DeviceArg {
 	b := *a
-	if len(a.Shape) == 2 {
+	switch len(a.Shape) {
+	case 3:
+		b.Shape, b.Stride = []int{a.Shape[0], a.Shape[1], 1, a.Shape[2]}, []int{a.Stride[0], a.Stride[1], 1, a.Stride[2]}
+	case 2:
 		b.Shape, b.Stride = []int{a.Shape[0], 1, 1, a.Shape[1]}, []int{a.Stride[0], 1, 1, a.Stride[1]}
 	}
 	return b

@@ -44,7 +44,7 @@ func (d Dropout) Forward(n *nn.Node) {
 }
 
 func (d Dropout) params(n *nn.Node) dag.Params {
-	return dag.Params{{Name: "p", Value: d.P}, nn.Flag("channels_last", len(n.Out) == 3)}
+	return dag.Params{{Name: "p", Value: d.P}, nn.Flag("channels_last", len(n.Out) > 1)}
 }
 
 // Backward implements [nn.Layer]: the gradient is multiplied by what the input was.
