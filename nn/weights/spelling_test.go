@@ -72,3 +72,40 @@ func TestTranspose(t *testing.T) {
 		t.Errorf("turned to %v", a.Float64s())
 	}
 }
+
+// TestJoins: the queries, keys and values of a Llama and of a bare BERT are joined, of which 5 + 2 + 2 rows are 9. Other sums of rows are refused, and what a file lacks in part is not joined.
+func TestJoins(t *testing.T) {
+	for _, c := range []struct {
+		prefix, layer string
+		parts         [3]string
+	}{
+		{"model.layers.0", ".self_attn.qkv_proj.weight", [3]string{".self_attn.q_proj.weight", ".self_attn.k_proj.weight", ".self_attn.v_proj.weight"}},
+		{"encoder.layer.3", ".attention.self.qkv.weight", [3]string{".attention.self.query.weight", ".attention.self.key.weight", ".attention.self.value.weight"}},
+	} {
+		for rows, want := range map[int]int{2: 1, 3: -1, 0: 0} { // of the values; 0 stands for none
+			name, before := c.prefix+c.layer, ""
+			if c.prefix[0] == 'e' {
+				before = "bert."
+			}
+			network, file := map[string][]int{before + name: {9, 7}}, map[string][]int{}
+			for i, n := range []int{5, 2, rows} {
+				if n > 0 {
+					file[c.prefix+c.parts[i]] = []int{n, 7}
+				}
+			}
+			s := Spelling{Prefix: before}
+			got, err := s.Joins(file, network)
+			if (err != nil) != (want < 0) || len(got) != max(want, 0) || want == 1 && (len(got[before+name]) != 3 || network[before+c.prefix+c.parts[0]][0] != 5) {
+				t.Errorf("%s with %d rows of values: %v, %v", name, rows, got, err)
+			}
+		}
+	}
+	parts := []*npz.Array{}
+	for _, v := range []float64{1, 2, 3} {
+		a := npz.NewArray("part", dag.Float32, []int{1, 2}, []float64{v, 10 * v})
+		parts = append(parts, &a)
+	}
+	if a := Join("all", []int{3, 2}, parts...); !slices.Equal(a.Float64s(), []float64{1, 10, 2, 20, 3, 30}) {
+		t.Errorf("joined to %v", a.Float64s())
+	}
+}
