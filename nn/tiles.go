@@ -59,6 +59,8 @@ type side struct {
 	of           int        // the extent that the layer's cut is for, if the side is a part of it; else 0
 	shares       []dag.Part // of devices, whose numbers add up over all sides; nil means that one device has all
 
+	among int // how many devices the shares are for
+
 	positions int  // of samples: how many of each the dimension counts; 0 is one
 	within    bool // of positions: the dimension counts these of each sample
 }
