@@ -55,7 +55,7 @@ func (l *lowerer) fillBuckets() {
 		if full == 0 {
 			full = bucketBytes
 		}
-		if open != nil && int64(open.elems)*l.opt.Type.SizeBytes() >= full {
+		if open != nil && int64(open.elems)*l.opt.Type.Arithmetic().SizeBytes() >= full {
 			open = nil
 		}
 	}
@@ -74,7 +74,7 @@ func (l *lowerer) inBucket(n *Node, param int) (*bucket, *inBucket) {
 // gradient adds the gradient of a parameter, a region of its bucket or a buffer of its own.
 func (l *lowerer) gradient(n *Node, param, accumulators int) dag.Region {
 	p := &n.Params[param]
-	of := dag.Buffer{Name: "grad." + p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Gradient, Accumulators: accumulators}
+	of := dag.Buffer{Name: "grad." + p.Name, Shape: p.Shape, Type: l.opt.Type.Arithmetic(), Role: dag.Gradient, Accumulators: accumulators}
 	b, m := l.inBucket(n, param)
 	if b == nil {
 		return dag.Region{Buffer: l.b.Buffer(of)}

@@ -38,14 +38,16 @@ const (
 //     more than one sample, it reads and writes at most half of the cache. A tile of a convolution has more samples
 //     where its activations would be less than 8 times its filters, which each task reads and rearranges.
 //   - Where a dense layer's weights are larger, a tile is all samples of some outputs. Their weights take at most
-//     a quarter of the cache, in up to 64 parts, and are read once.
+//     a quarter of the cache, in up to 64 parts, and are read once. Of a sequence it has 8 tiles: its kernels keep blocks of the weights
+//     in the cache for all positions.
 //   - Where the filters of a convolution take more than a quarter of the cache, a tile is some outputs of some samples, so that
 //     tasks together read the fewest bytes of filters and of images again. It has four tiles, and its gradient eight.
 //   - A layer has at least 8 tiles while a task takes more than 20 µs.
 //   - A small layer follows the tiles of the one before it, down to 1.5 µs per task, so that a
 //     chain of tasks stays with its samples.
 //   - Layers without weights take the tiles of the last layer with weights. They take several at
-//     once where those are tiny, and fewer channels where a sample is large, but for normalisations. A normalisation of few long sequences takes fewer positions.
+//     once where those are tiny, and fewer channels where a sample is large, but for normalisations. Of few long sequences a layer has 8 tiles or those
+//     of the layer before it, along positions if it is a normalisation.
 //   - Tiles sum weight gradients in up to 4 private accumulators where merging takes less than a
 //     tenth of summing. Other weight gradients are split by outputs.
 //
@@ -136,6 +138,9 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 	return lowering
 }
 
+// streams reports whether a layer on a processor is a pass over so many rows, the positions of all samples, that its tiles need not fit the cache.
+func (d *chooser) streams(s *Stage) bool { return d.tiles > 1 && len(s.Out) == 2 }
+
 // lanes is the number of outputs that fill a vector.
 func (d *chooser) lanes() int { return vectorBytes / d.elemBytes }
 
@@ -166,7 +171,7 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 	convolves := len(s.Out) == 3 && d.reuse > 0
 	if !convolves && weights > max(d.half/2, d.batch*in) {
 		// Each part of the weights is read once, with all samples.
-		for ll.Forward.Outputs > d.lanes() && work() > taskNs && (tiles() < d.tiles || part() > d.half/2 && tiles() < maxTiles) {
+		for ll.Forward.Outputs > d.lanes() && work() > taskNs && (tiles() < d.tiles || part() > d.half/2 && tiles() < maxTiles && !d.streams(s)) {
 			ll.Forward.Outputs = halve(ll.Forward.Outputs)
 		}
 		return d.gradient(s, ll, true)
@@ -276,6 +281,8 @@ func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
 			if parts := ceilDiv(d.tiles, d.batch); len(s.Out) == 2 && parts > 1 {
 				ll.Forward.Rows = ceilDiv(s.Out[0], parts)
 			}
+			break
+		} else if d.streams(s) && ceilDiv(d.batch, ll.Forward.Samples)*ceilDiv(Channels(s.Out), ll.Forward.Outputs) >= d.tiles {
 			break
 		} else {
 			ll.Forward.Outputs = halve(ll.Forward.Outputs)

@@ -88,7 +88,7 @@ func (w *Workload) Lower() (err error) {
 		}
 		o.Stream = o.Stream || w.Data.streams(left)
 	}
-	w.Data = w.Data.as(o.Type)
+	w.Data = w.Data.as(o.Type.Arithmetic())
 	if w.Lowering = o.Lowering; w.Lowering == nil {
 		l := DefaultLowering(w.Model, w.Platform, o.Batch, o.Type)
 		if o.Tiles != (tiling.Tiling{}) {
@@ -119,7 +119,7 @@ func (w *Workload) Lower() (err error) {
 func (w *Workload) programOptions() nn.ProgramOptions {
 	o, n := &w.Options, w.Samples
 	if n.Type == dag.Float32 || n.Type == dag.Float64 {
-		n.Type = o.Type
+		n.Type = o.Type.Arithmetic()
 	}
 	trained := cmp.Or(n.Train, o.Batch)
 	if o.Evaluate {

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/naming"
+	"dahl/nn"
 )
 
 // NoArgs refuses arguments of a command.
@@ -57,7 +58,12 @@ func CheckName(flag, name string, known []string) error {
 }
 
 // RealTypes are the element types of networks.
-func RealTypes() []string { return []string{dag.Float32.String(), dag.Float64.String()} }
+func RealTypes() (names []string) {
+	for _, t := range nn.Types() {
+		names = append(names, t.String())
+	}
+	return names
+}
 
 // RealType reads an element type of networks.
 func RealType(name string) (dag.DType, error) {

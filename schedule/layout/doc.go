@@ -17,5 +17,6 @@
 //
 // # Limits
 //
-// Of a graph with more than [MaxTasks] tasks no storages share bytes.
+// Of a graph the [MaxShared] largest storages in a memory share bytes. None do where the order of the tasks takes more than
+// 1 GiB: the number of tasks times the number of workers, in words of 4 bytes, and without a plan times the number of chains that cover the graph.
 package layout

@@ -51,6 +51,16 @@ type Layout struct {
 	// next, beyond the graph's own orders. A run that uses the offsets keeps to them.
 	Reuse, ReuseNext []dag.Edge
 	SavedBytes       int64 // compared with giving every storage bytes of its own
+
+	orders func() (reuse, next []dag.Edge)
+}
+
+// FindOrders finds Reuse and ReuseNext of a layout by [Memories], for whoever means to use it.
+func (l *Layout) FindOrders() {
+	if l.orders != nil {
+		l.Reuse, l.ReuseNext = l.orders()
+		l.orders = nil
+	}
 }
 
 // TotalBytes is the size of the arenas together.
@@ -72,6 +82,7 @@ type Graph struct {
 	TaskName         func(t dag.TaskID) string
 
 	Order        [][]dag.TaskID      // lists of a plan; nil if the graph alone orders its tasks
+	Apart        bool                // no two storages share bytes
 	Memory       []platform.MemoryID // by buffer
 	Keeps        []bool              // by buffer: its contents are needed outside the graph; nil means none
 	ScratchBytes []int64             // by memory; nil means none
@@ -107,12 +118,16 @@ func Program(prog *dag.Program, scratchBytes []int64) ([]*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inMemory(0, prog.Name, graphs, orders)
+	layouts, err := inMemory(0, prog.Name, graphs, orders)
+	for _, l := range layouts {
+		l.FindOrders()
+	}
+	return layouts, err
 }
 
 // Memories places the storages of the graphs of a program in the memories where they are, each as
 // Program does. The result is by graph and memory. With an order of a plan, storages also share bytes where only the
-// plan keeps their uses apart; Layout.Reuse then holds orders within a step.
+// plan keeps their uses apart; Layout.Reuse then holds orders within a step. [Layout.FindOrders] finds them, and those for the next step.
 func Memories(program string, graphs []*Graph, memories []platform.Memory) ([][]*Layout, error) {
 	orders, err := ordersOf(graphs)
 	if err != nil {

@@ -131,6 +131,7 @@ func layOutByPlan(g *dag.Graph, order [][]dag.TaskID) (*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
+	ls[0][0].FindOrders()
 	return ls[0][0], nil
 }
 

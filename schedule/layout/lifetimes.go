@@ -11,10 +11,9 @@ import (
 	"dahl/schedule/ready"
 )
 
-// MaxTasks is the largest number of tasks, and of storages, for which sharing is looked
-// for: three relations keep a set of tasks for each task, 8 MiB per relation at this size. The
-// storages of larger graphs get bytes of their own.
-const MaxTasks = 1 << 13
+// MaxShared is how many storages of a graph in a memory are compared with each other: the largest ones. The others get bytes of
+// their own.
+const MaxShared = 1 << 13
 
 // lifetimes says which storages are never live together.
 //
@@ -27,73 +26,41 @@ type lifetimes struct {
 	*orders
 	users  [][]dag.TaskID // by storage
 	pinned []bool         // by storage: shares with none
-	common []bitset       // by storage: tasks that come after every user, plan included
+	common [][]int32      // by storage and chain: the position from which on all tasks come after every user
 	span   [][2]int32     // by storage: positions of the first and the last user in the order of the tasks
-
-	first, last [][]dag.TaskID // by storage: users that the graph puts before, after no other
-}
-
-// bitset is a set of tasks; relation a set for each task.
-type (
-	bitset   []uint64
-	relation []bitset
-)
-
-func (b bitset) has(t dag.TaskID) bool { return b[t/64]&(1<<(t%64)) != 0 }
-func (b bitset) add(t dag.TaskID)      { b[t/64] |= 1 << (t % 64) }
-func (b bitset) or(c bitset) {
-	for i, w := range c {
-		b[i] |= w
-	}
-}
-func (b bitset) and(c bitset) {
-	for i, w := range c {
-		b[i] &= w
-	}
-}
-
-func newRelation(rows, tasks int) relation {
-	words := (tasks + 63) / 64
-	slab := make(bitset, rows*words)
-	r := make(relation, rows)
-	for i := range r {
-		r[i] = slab[i*words : (i+1)*words : (i+1)*words]
-	}
-	return r
 }
 
 // orders knows the order of the tasks of a graph.
 type orders struct {
 	*Graph
 	users    [][]dag.TaskID // by storage, in program order
-	inGraph  relation       // by the graph alone, within a step
-	across   relation       // by the graph alone, into the next step
-	planned  relation       // within a step, by the plan too if there is one
+	planned  *chains        // within a step, by the plan too if there is one
 	position []int32        // by task, in an order of all that keeps planned
 }
 
-// ordersOf finds the order of the tasks of each graph. Nil means that the graph is too large.
+// ordersOf finds the order of the tasks of each graph. Nil means that storages lie apart, or that there is too much to compare.
 func ordersOf(graphs []*Graph) ([]*orders, error) {
 	all := make([]*orders, len(graphs))
 	for i, g := range graphs {
-		if g.Links.NumTasks() > MaxTasks {
+		if g.Apart {
 			continue
 		}
-		o := &orders{Graph: g, users: g.users(), inGraph: reachable(g.Links, nil, nil)}
-		o.across = o.reachableNext()
-		o.planned, o.position = o.inGraph, make([]int32, g.Links.NumTasks())
-		for t := range o.position {
-			o.position[t] = int32(t)
+		sorted := make([]dag.TaskID, g.Links.NumTasks())
+		for t := range sorted {
+			sorted[t] = dag.TaskID(t)
 		}
 		if g.Order != nil {
-			sorted, stuck := ready.Sort(g.Links, nil, g.Order)
-			if stuck >= 0 {
+			var stuck dag.TaskID
+			if sorted, stuck = ready.Sort(g.Links, nil, g.Order); stuck >= 0 {
 				return nil, fmt.Errorf("layout of graph %q: the plan's order contradicts the dependences: task %q could never start", g.Name, g.TaskName(stuck))
 			}
-			o.planned = reachable(g.Links, g.Order, sorted)
-			for at, t := range sorted {
-				o.position[t] = int32(at)
-			}
+		}
+		o := &orders{Graph: g, users: g.users(), planned: newChains(g.Links, g.Order, sorted), position: make([]int32, len(sorted))}
+		if o.planned == nil {
+			continue
+		}
+		for at, t := range sorted {
+			o.position[t] = int32(at)
 		}
 		all[i] = o
 	}
@@ -113,82 +80,29 @@ func (g *Graph) users() [][]dag.TaskID {
 	return users
 }
 
-// newLifetimes returns nil where there are too many storages, or no orders. keeps names further
+// newLifetimes returns nil where there are no orders. keeps names further
 // storages whose contents are needed later.
 func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) bool) *lifetimes {
-	if o == nil || len(storages) > MaxTasks {
+	if o == nil {
 		return nil
 	}
-	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages)), span: make([][2]int32, len(storages))}
+	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages)), span: make([][2]int32, len(storages)),
+		common: make([][]int32, len(storages))}
 	for k, id := range storages { // a storage without users may lie anywhere
 		l.users[k] = o.users[id]
 		l.pinned[k] = (o.Carried[id] || !o.Written[id]) && len(l.users[k]) > 0 || o.versions(id) > 1 || keeps(id)
 	}
-	l.common = newRelation(len(storages), o.Links.NumTasks())
 	for k, users := range l.users {
-		for i := range l.common[k] {
-			l.common[k][i] = ^uint64(0)
-		}
+		l.common[k] = make([]int32, o.planned.count)
 		l.span[k] = [2]int32{math.MaxInt32, -1}
 		for _, t := range users {
-			l.common[k].and(o.planned[t])
+			for c, at := range o.planned.after(t) {
+				l.common[k][c] = max(l.common[k][c], at)
+			}
 			l.span[k] = [2]int32{min(l.span[k][0], o.position[t]), max(l.span[k][1], o.position[t])}
 		}
 	}
 	return l
-}
-
-// reachable is the tasks after each task in the same step, by the graph and the
-// order of the workers' lists. sorted is a topological order. Nil means program order.
-func reachable(g *dag.Links, lists [][]dag.TaskID, sorted []dag.TaskID) relation {
-	n := g.NumTasks()
-	if sorted == nil {
-		sorted = make([]dag.TaskID, n)
-		for t := range sorted {
-			sorted[t] = dag.TaskID(t)
-		}
-	}
-	nextOnWorker := slices.Repeat([]dag.TaskID{-1}, n)
-	for _, list := range lists {
-		for k := 1; k < len(list); k++ {
-			nextOnWorker[list[k-1]] = list[k]
-		}
-	}
-	r := newRelation(n, n)
-	follow := func(t, s dag.TaskID) {
-		if !r[t].has(s) { // else it has all that comes after s too
-			r[t].add(s)
-			r[t].or(r[s])
-		}
-	}
-	for _, t := range slices.Backward(sorted) {
-		for _, s := range g.Succs(t) {
-			follow(t, dag.TaskID(s))
-		}
-		if s := nextOnWorker[t]; s >= 0 {
-			follow(t, s)
-		}
-	}
-	return r
-}
-
-// reachableNext is the tasks of the next step after each task of this one.
-func (o *orders) reachableNext() relation {
-	g, n := o.Links, o.Links.NumTasks()
-	r := newRelation(n, n)
-	for t := n - 1; t >= 0; t-- {
-		id := dag.TaskID(t)
-		for _, s := range g.Succs(id) {
-			r[t].or(r[s])
-		}
-		for _, next := range [2][]int32{g.CarriedSuccs(id), g.ReuseSuccs(id, 1)} {
-			for _, s := range next {
-				r[t].add(dag.TaskID(s))
-				r[t].or(o.inGraph[s])
-			}
-		}
-	}
-	return r
 }
 
 // ordered reports whether two storages may share bytes.
@@ -199,7 +113,7 @@ func (l *lifetimes) before(x, y int) bool {
 		return false
 	}
 	for _, t := range l.users[y] {
-		if !l.common[x].has(t) {
+		if l.planned.at[t] < l.common[x][l.planned.chain[t]] {
 			return false
 		}
 	}
@@ -210,19 +124,14 @@ func (l *lifetimes) before(x, y int) bool {
 // the storages that share bytes with one, only its neighbours in the order of
 // lifetimes matter: the others follow through them.
 func (l *lifetimes) edges(extents []extent) (reuse, next []dag.Edge) {
-	l.first, l.last = make([][]dag.TaskID, len(l.users)), make([][]dag.TaskID, len(l.users))
-	var sorted []int // so that none is before an earlier one
-	for x := range l.users {
-		if !l.pinned[x] && len(l.users[x]) > 0 {
-			sorted = append(sorted, x)
-		}
-	}
+	sorted := l.sharing(extents) // so that none is before an earlier one
 	slices.SortFunc(sorted, func(x, y int) int { return cmp.Or(cmp.Compare(l.span[x][0], l.span[y][0]), cmp.Compare(x, y)) })
+	var after, before []pair
 	for i, x := range sorted {
 		later := sorted[i+1:]
 		if l.Order != nil {
 			for _, y := range l.nearest(x, slices.Values(later), extents) {
-				reuse = l.connect(reuse, x, y, l.inGraph)
+				after = append(after, pair{x, y})
 			}
 		}
 		farthest := func(yield func(int) bool) {
@@ -233,10 +142,30 @@ func (l *lifetimes) edges(extents []extent) (reuse, next []dag.Edge) {
 			}
 		}
 		for _, y := range l.nearest(x, farthest, extents) {
-			next = l.connect(next, y, x, l.across)
+			before = append(before, pair{y, x})
 		}
 	}
-	return dag.SortEdges(reuse), dag.SortEdges(next)
+	found := l.findEnds(sorted)
+	return l.connect(after, found, false), l.connect(before, found, true)
+}
+
+// sharing are the storages of which some bytes may be another one's too.
+func (l *lifetimes) sharing(extents []extent) (all []int) {
+	byOffset := make([]int, 0, len(extents))
+	for x := range extents {
+		if !l.pinned[x] && len(l.users[x]) > 0 {
+			byOffset = append(byOffset, x)
+		}
+	}
+	slices.SortFunc(byOffset, func(x, y int) int { return cmp.Compare(extents[x].offset, extents[y].offset) })
+	var end int64 // of those before
+	for i, x := range byOffset {
+		if extents[x].offset < end || i+1 < len(byOffset) && extents[byOffset[i+1]].offset < extents[x].end() {
+			all = append(all, x)
+		}
+		end = max(end, extents[x].end())
+	}
+	return all
 }
 
 // nearest filters storages that share bytes with x and come after it. It leaves out a storage with bytes of an
@@ -269,35 +198,4 @@ func unite(taken []extent, e extent) (all []extent, alone bool) {
 		e = extent{offset, max(e.end(), taken[after].end()) - offset}
 	}
 	return slices.Replace(taken, first, after, e), alone
-}
-
-// connect puts the last users of one storage before the first users of another,
-// where a relation does not do so already.
-func (l *lifetimes) connect(edges []dag.Edge, x, y int, known relation) []dag.Edge {
-	l.findEnds(x)
-	l.findEnds(y)
-	for _, from := range l.last[x] {
-		for _, to := range l.first[y] {
-			if !known[from].has(to) {
-				edges = append(edges, dag.Edge{From: from, To: to})
-			}
-		}
-	}
-	return edges
-}
-
-// findEnds finds the users of a storage without an earlier user of it, and the ones without a later user.
-func (l *lifetimes) findEnds(x int) {
-	if l.first[x] != nil {
-		return
-	}
-	users := l.users[x]
-	for i, t := range users { // the graph puts none before an earlier one
-		if !slices.ContainsFunc(users[i+1:], l.inGraph[t].has) {
-			l.last[x] = append(l.last[x], t)
-		}
-		if !slices.ContainsFunc(users[:i], func(earlier dag.TaskID) bool { return l.inGraph[earlier].has(t) }) {
-			l.first[x] = append(l.first[x], t)
-		}
-	}
 }

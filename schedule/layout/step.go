@@ -9,7 +9,7 @@ import (
 )
 
 // placeStep places the storages of the step arena. Listed places come first. Then the largest storage goes first,
-// each to the lowest offset where it meets only storages that are never live together with it.
+// each to the lowest offset where it meets only storages that are never live together with it. Behind [MaxShared] of them the others lie apart.
 // Without lifetimes nothing shares bytes.
 func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, listed *Listed) error {
 	s := &stepPlacing{l: l, g: g, storages: storages, lives: lives, extents: make([]extent, len(storages))}
@@ -37,15 +37,19 @@ func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, 
 		x, y := &g.Buffers[storages[a]], &g.Buffers[storages[b]]
 		return cmp.Or(cmp.Compare(s.extents[b].bytes, s.extents[a].bytes), cmp.Compare(y.Bytes(), x.Bytes()), cmp.Compare(x.Name, y.Name))
 	})
-	for _, k := range rest {
-		s.put(k, s.lowest(k))
+	for i, k := range rest {
+		if i < MaxShared {
+			s.put(k, s.lowest(k))
+		} else {
+			s.append(k)
+		}
 	}
 	l.ArenaBytes[StepArena] = s.end
 	if lives == nil {
 		return nil
 	}
 	l.SavedBytes = s.total - s.end
-	l.Reuse, l.ReuseNext = lives.edges(s.extents)
+	l.orders = func() (reuse, next []dag.Edge) { return lives.edges(s.extents) }
 	return nil
 }
 
@@ -58,6 +62,13 @@ type stepPlacing struct {
 	extents    []extent   // by index into storages; the offset counts of those that are placed
 	placed     []int      // indices into storages, by offset
 	total, end int64
+}
+
+// append puts a storage behind all others.
+func (s *stepPlacing) append(k int) {
+	s.l.Offset[s.storages[k]], s.extents[k].offset = s.end, s.end
+	s.total += s.extents[k].bytes
+	s.end += s.extents[k].bytes
 }
 
 // put gives a storage its offset.

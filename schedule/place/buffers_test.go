@@ -12,7 +12,6 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/platforms/testmachine"
-	"dahl/schedule/layout"
 )
 
 // twoGPUs is a host and two devices, joined to it and to each other.
@@ -121,22 +120,22 @@ func TestGraphRefusesNames(t *testing.T) {
 	}
 }
 
-// TestLayoutsOfManyTasks: of a graph too large to look for what could share bytes, layouts
-// are made when they are asked for, if all surely fits; where it does not, the decision says
-// so. Each of 8,194 tasks writes 64 bytes that the next one reads. The last two are on the gpu,
-// where they write 128 bytes and read 64 more, 192 in all.
+// TestLayoutsOfManyTasks: of a graph of many tasks buffers lie apart where there is room, in layouts that are made when they are
+// asked for. Each of 8,194 tasks writes 64 bytes that the next one reads. The last two are on the gpu,
+// where they write 128 bytes and read 64 more, 192 in all. With less room the first and the last of the three share 64 bytes, and
+// each of the two tasks needs two.
 func TestLayoutsOfManyTasks(t *testing.T) {
 	b := dag.NewBuilder("many")
 	plan := &Input{Order: [][]dag.TaskID{nil, nil, nil}}
 	last := dag.None
-	for i := range layout.MaxTasks + 2 {
+	for i := range manyTasks + 2 {
 		y := b.Buffer(dag.Buffer{Name: fmt.Sprint("y", i), Shape: []int{64}, Type: dag.Uint8})
 		task := dag.Task{Name: fmt.Sprint("t", i), Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}, Accesses: []dag.Access{access(y, dag.Write)}}
 		if last != dag.None {
 			task.Accesses = append(task.Accesses, access(last, dag.Read))
 		}
 		w := 0
-		if i >= layout.MaxTasks {
+		if i >= manyTasks {
 			w = 2
 		}
 		plan.Order[w] = append(plan.Order[w], b.Task(task))
@@ -144,21 +143,22 @@ func TestLayoutsOfManyTasks(t *testing.T) {
 	}
 	g := must.Get(b.Build())(t)
 	prog := &dag.Program{Graphs: []*dag.Graph{g}}
-	for gpuBytes, fits := range map[int64]bool{0: true, 192: true, 191: false} {
+	for gpuBytes, want := range map[int64]int64{0: 192, 192: 192, 191: 128, 128: 128, 127: 0} {
 		placed, err := placeAll(prog, hostAndGPU(t, gpuBytes), []*Input{plan}, nil)
-		if room := (*RoomError)(nil); !fits && !errors.As(err, &room) || fits && err != nil {
+		if room := (*RoomError)(nil); want == 0 && !errors.As(err, &room) || want > 0 && err != nil {
 			t.Fatalf("%d bytes: %v", gpuBytes, err)
 		}
-		if !fits {
+		if want == 0 {
 			continue
 		}
-		want, excess, err := placed.layOut()
+		apart := want == 192
+		again, excess, err := placed.layOut(apart)
 		if err != nil || excess != nil {
 			t.Fatal(err)
 		}
 		got := placed.Layouts()[0]
-		if !reflect.DeepEqual(got, want[0]) || got[1].TotalBytes() != 192 || len(got[1].Reuse)+len(got[1].ReuseNext) > 0 {
-			t.Errorf("%d bytes: %d in the gpu", gpuBytes, got[1].ArenaBytes)
+		if orders := len(got[1].Reuse) + len(got[1].ReuseNext); !reflect.DeepEqual(got, again[0]) || got[1].TotalBytes() != want || apart != (orders == 0) {
+			t.Errorf("%d bytes: %d in the gpu, want %d; %d orders", gpuBytes, got[1].ArenaBytes, want, orders)
 		}
 	}
 }

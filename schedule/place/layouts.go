@@ -3,6 +3,7 @@ package place
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -10,12 +11,13 @@ import (
 )
 
 // layOut places the buffers of all graphs in their memories, where plans list places
-// there. Where a memory cannot hold them it returns by how many bytes, and the error to
-// report if nothing can be done.
-func (placed *Program) layOut() (layouts [][]*layout.Layout, excess map[platform.MemoryID]int64, err error) {
+// there, and with apart beside each other. Where a memory cannot hold them it returns by how many bytes, and the error to
+// report if nothing can be done; else the layouts know their orders.
+func (placed *Program) layOut(apart bool) (layouts [][]*layout.Layout, excess map[platform.MemoryID]int64, err error) {
 	graphs := make([]*layout.Graph, len(placed.Graphs))
 	for i, pg := range placed.Graphs {
 		graphs[i] = pg.toLayOut()
+		graphs[i].Apart = graphs[i].Apart || apart
 		if graphs[i].Listed, err = pg.listedPlaces(); err != nil {
 			return nil, nil, fmt.Errorf("graph %q: %w", pg.Origin.Name, err)
 		}
@@ -35,6 +37,11 @@ func (placed *Program) layOut() (layouts [][]*layout.Layout, excess map[platform
 			excess[platform.MemoryID(m)], err = over, tooLarge
 		}
 	}
+	if excess == nil {
+		for _, l := range slices.Concat(layouts...) {
+			l.FindOrders()
+		}
+	}
 	return layouts, excess, err
 }
 
@@ -46,10 +53,14 @@ func (pg *Graph) keepOrders(layouts []*layout.Layout) {
 	pg.Reuse, pg.MemoryReuseNext = dag.SortEdges(pg.Reuse), dag.SortEdges(pg.MemoryReuseNext)
 }
 
-// layOutLater reports whether a layout would neither give orders, since the graph is too
-// large to look for storages that could share bytes, nor be refused.
+// manyTasks is the number of tasks above which buffers share bytes only where a memory cannot hold them otherwise: to look for
+// those that may takes longer than to simulate some steps.
+const manyTasks = 1 << 13
+
+// layOutLater reports whether all buffers of a graph of many tasks have room beside each other, so that a layout neither gives
+// orders nor is refused.
 func (c *compiler) layOutLater(placed *Program) bool {
-	if len(placed.Graphs) != 1 || len(c.limits) > 0 || c.plans[0].Spill != nil || c.plans[0].Places != nil || placed.Graphs[0].NumTasks() <= layout.MaxTasks {
+	if len(placed.Graphs) != 1 || len(c.limits) > 0 || c.plans[0].Spill != nil || c.plans[0].Places != nil || placed.Graphs[0].NumTasks() <= manyTasks {
 		return false
 	}
 	for m, bytes := range placed.Graphs[0].mostBytes() {
@@ -78,28 +89,24 @@ func (pg *Graph) mostBytes() []int64 {
 	return bytes
 }
 
-// toLayOut describes the placed graph for its layouts.
+// toLayOut describes the placed graph for its layouts. In a plan with lags buffers lie apart, since orders from step to step are none of
+// its periods.
 func (pg *Graph) toLayOut() *layout.Graph {
 	w, body := pg.buffers(), pg.Body()
 	carried, written, copies := pg.carries, pg.writes, body.Versions
 	if pg.moves == nil {
 		carried, written = pg.Origin.CarriedStorages(), pg.Origin.WrittenStorages()
 	}
-	order := pg.Order
-	if pg.plan.Lags != nil {
-		order = nil // of a period, in which nothing shares bytes
-	}
 	return &layout.Graph{Name: pg.Origin.Name, Buffers: w.list, Versions: copies, Links: pg.Links, Carried: carried, Written: written, Each: body.Each, TaskName: pg.Name,
-		Order: order, Memory: w.memory, Keeps: pg.keepsBytes(), ScratchBytes: pg.plan.ScratchBytes}
+		Order: pg.Order, Apart: pg.plan.Lags != nil, Memory: w.memory, Keeps: pg.keepsBytes(), ScratchBytes: pg.plan.ScratchBytes}
 }
 
 // keepsBytes marks the storages that share bytes with no other. They move before the first step or after the last, or
-// have several versions in some memory, whose steps should not wait for others. In a plan with lags all storages do, since orders from step to
-// step are none of its periods.
+// have several versions in some memory, whose steps should not wait for others.
 func (pg *Graph) keepsBytes() []bool {
 	moved := make([]bool, len(pg.buffers().list))
 	for b, of := range pg.buffers().of {
-		moved[b] = pg.Origin.Versions(of) > 1 || pg.plan.Lags != nil
+		moved[b] = pg.Origin.Versions(of) > 1
 	}
 	for _, moves := range [2][]*Move{pg.Enter, pg.Leave} {
 		for _, m := range moves {

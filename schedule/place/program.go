@@ -177,13 +177,14 @@ type estimatedOrder struct {
 }
 
 // maxSpills bounds the attempts to make the contents of a memory smaller. The live bytes may fit while the layout
-// does not, since it has gaps.
+// does not, since it has gaps. Each attempt takes away what was too much, and at least a share of the memory that doubles
+// from attempt to attempt.
 const maxSpills = 16
 
 // compile lays the program out, and again with less in a memory that is too small.
 func (c *compiler) compile() (*Program, error) {
 	var tooLarge error
-	for range maxSpills {
+	for attempts := range maxSpills {
 		placed, unlike, err := c.attempt()
 		if err != nil && tooLarge != nil {
 			return nil, fmt.Errorf("%w; with less in it: %w", tooLarge, err)
@@ -193,7 +194,7 @@ func (c *compiler) compile() (*Program, error) {
 		}
 		if unlike == nil && c.layOutLater(placed) {
 			placed.Layouts = sync.OnceValue(func() [][]*layout.Layout {
-				layouts, _, err := placed.layOut()
+				layouts, _, err := placed.layOut(true)
 				if err != nil {
 					panic("place: buffers that have room cannot be laid out: " + err.Error())
 				}
@@ -201,7 +202,7 @@ func (c *compiler) compile() (*Program, error) {
 			})
 			return placed, nil
 		}
-		layouts, excess, err := placed.layOut()
+		layouts, excess, err := placed.layOut(false)
 		if excess == nil {
 			for i := range layouts {
 				placed.Graphs[i].keepOrders(layouts[i])
@@ -218,7 +219,7 @@ func (c *compiler) compile() (*Program, error) {
 			if _, limited := c.limits[m]; !limited {
 				c.limits[m] = c.p.Memories[m].CapacityBytes - c.mostScratch(m)
 			} else {
-				c.limits[m] -= bytes
+				c.limits[m] -= max(bytes, c.limits[m]>>(maxSpills-attempts))
 			}
 			if c.limits[m] <= 0 {
 				return nil, tooLarge

@@ -1,0 +1,126 @@
+package layout
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"dahl/dag"
+)
+
+// pair is two storages of which the users of the first come before the users of the second, in the same step or in the next one.
+type pair struct{ x, y int }
+
+// ends are the users of a storage that the graph puts after no other user, and before no other.
+type ends struct{ first, last []dag.TaskID }
+
+// findEnds finds the ends of storages. It sweeps over the tasks with 64 storages at a time, each a bit of the word
+// that a task has for all that comes before or after it.
+func (l *lifetimes) findEnds(storages []int) []ends {
+	found := make([]ends, len(l.users))
+	n := l.Links.NumTasks()
+	uses, other := make([]uint64, n), make([]uint64, n)
+	for group := range slices.Chunk(storages, 64) {
+		clear(uses)
+		for bit, x := range group {
+			for _, t := range l.users[x] {
+				uses[t] |= 1 << bit
+			}
+		}
+		for t := n - 1; t >= 0; t-- {
+			other[t] = 0
+			for _, s := range l.Links.Succs(dag.TaskID(t)) {
+				other[t] |= other[s] | uses[s]
+			}
+			for end := uses[t] &^ other[t]; end != 0; end &= end - 1 {
+				x := group[bits.TrailingZeros64(end)]
+				found[x].last = append(found[x].last, dag.TaskID(t))
+			}
+		}
+		for t := range n {
+			other[t] = 0
+			for _, p := range l.Links.Preds(dag.TaskID(t)) {
+				other[t] |= other[p] | uses[p]
+			}
+			for end := uses[t] &^ other[t]; end != 0; end &= end - 1 {
+				x := group[bits.TrailingZeros64(end)]
+				found[x].first = append(found[x].first, dag.TaskID(t))
+			}
+		}
+	}
+	return found
+}
+
+// connect puts the last users of the first storage of each pair before the first users of the second, where the graph does not do
+// so already: in the same step, or with next into the next step.
+func (l *lifetimes) connect(pairs []pair, found []ends, next bool) []dag.Edge {
+	var edges []dag.Edge
+	for _, p := range pairs {
+		for _, from := range found[p.x].last {
+			for _, to := range found[p.y].first {
+				edges = append(edges, dag.Edge{From: from, To: to})
+			}
+		}
+	}
+	slices.SortFunc(edges, func(a, b dag.Edge) int { return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From)) })
+	return dag.SortEdges(l.missing(slices.Compact(edges), next))
+}
+
+// missing are the edges that the graph does not imply. They are sorted by their ends, of which a sweep over the tasks
+// finds 64 at a time.
+func (l *lifetimes) missing(edges []dag.Edge, next bool) (missing []dag.Edge) {
+	n := l.Links.NumTasks()
+	here, across := make([]uint64, n), make([]uint64, n) // by task: the ends that come after it, in its step and in the next
+	bit := make([]uint64, n)                             // of each end
+	for len(edges) > 0 {
+		clear(bit)
+		ends, taken := 0, 0
+		for ; taken < len(edges); taken++ {
+			if to := edges[taken].To; bit[to] == 0 {
+				if ends == 64 {
+					break
+				}
+				bit[to] = 1 << ends
+				ends++
+			}
+		}
+		l.sweep(bit, here, across, next)
+		known := here
+		if next {
+			known = across
+		}
+		for _, e := range edges[:taken] {
+			if known[e.From]&bit[e.To] == 0 {
+				missing = append(missing, e)
+			}
+		}
+		edges = edges[taken:]
+	}
+	return missing
+}
+
+// sweep finds which tasks with a bit come after each task, in its step, and with next in the next step.
+func (l *lifetimes) sweep(bit, here, across []uint64, next bool) {
+	n := l.Links.NumTasks()
+	for t := n - 1; t >= 0; t-- {
+		here[t] = 0
+		for _, s := range l.Links.Succs(dag.TaskID(t)) {
+			here[t] |= here[s] | bit[s]
+		}
+	}
+	if !next {
+		return
+	}
+	for t := n - 1; t >= 0; t-- {
+		id := dag.TaskID(t)
+		across[t] = 0
+		for _, s := range l.Links.Succs(id) {
+			across[t] |= across[s]
+		}
+		for _, links := range [2][]int32{l.Links.CarriedSuccs(id), l.Links.ReuseSuccs(id, 1)} {
+			for _, s := range links {
+				across[t] |= here[s] | bit[s]
+			}
+		}
+	}
+}
