@@ -35,7 +35,11 @@ func (l *lowerer) columns(stage int) bool {
 	case len(s.Params) > 0:
 		return true
 	}
-	return !slices.ContainsFunc(s.Inputs, func(i int) bool { return !l.columns(i) })
+	inputs := s.Inputs
+	if s.Traits.Blocks != nil {
+		inputs = inputs[:1] // what an attention does not see is no part of its channels
+	}
+	return !slices.ContainsFunc(inputs, func(i int) bool { return !l.columns(i) })
 }
 
 // alongBetween is the dimension along which devices share layers between pairs.
@@ -51,7 +55,7 @@ func (l *lowerer) blocks(layer string) []int {
 	stage := l.m.stageNamed(layer)
 	for stage >= 0 {
 		readers := l.m.Stages[stage].readers
-		if len(readers) != 1 {
+		if len(readers) != 1 || readers[0].input > 0 {
 			return nil
 		}
 		reader := &l.m.Stages[readers[0].stage]
