@@ -37,7 +37,7 @@ func (w *Workload) network(l dag.Lowering) *strategy.Network {
 			if p.Of == "" {
 				of.Weights += size * float64(p.Elems())
 			}
-			if len(p.Shape) > 1 {
+			if len(p.Shape) > 1 && s.Traits.Weight {
 				of.Inputs = nn.Channels(s.In[0])
 			}
 			if len(p.Shape) == 4 { // a kernel of rows and columns
