@@ -39,7 +39,7 @@ const SlicedBytes = 1 << 16
 // this share.
 func (s *Stage) Slices(b *Buffer, row int) (dimension int, all []Part) {
 	replicas, each := s.Grid()
-	number, sums, channels := len(s.Devices), 1, s.Along == AlongOutputs || s.Along == AlongInputs
+	number, sums, channels := len(s.Devices), 1, s.sumsChannels()
 	switch {
 	case channels && row >= 0:
 		dimension, number, sums = len(b.Shape)-1, each, replicas
@@ -62,6 +62,30 @@ func (s *Stage) Slices(b *Buffer, row int) (dimension int, all []Part) {
 		all = append(all, Part{ShareOf(i, b.Shape[dimension], number), device})
 	}
 	return dimension, all
+}
+
+// sumsChannels reports whether the devices sum results of layers, or gradients of these, and no gradients of weights.
+func (s *Stage) sumsChannels() bool { return s.Along == AlongOutputs || s.Along == AlongInputs }
+
+// positions are the slices of a sum of sequences in a row of devices, among the positions of all samples one behind the other: the samples of each device, or its positions of each sample
+// where there are fewer samples than devices. So each device has what it goes on with between pairs of layers.
+func (s *Stage) positions(shape []int, row int) (all []Part) {
+	samples, of := shape[0], shape[1]
+	_, each := s.Grid()
+	if samples >= len(s.Devices) {
+		for k := range s.Devices {
+			r := ShareOf(k, samples, len(s.Devices))
+			all = append(all, Part{Range{r.Lo * of, r.Hi * of}, k})
+		}
+		return all
+	}
+	for sample := range samples {
+		for k := range each {
+			r := ShareOf(k, of, each)
+			all = append(all, Part{Range{sample*of + r.Lo, sample*of + r.Hi}, row*each + k})
+		}
+	}
+	return all
 }
 
 // group is the contributors of a reduction on one device, with accumulators of their own.
@@ -167,6 +191,9 @@ func (m *merging) exchange() {
 		row = -1
 	}
 	dimension, all := m.stage.Slices(buf, row)
+	if owner := &m.e.from.Buffers[m.e.from.Storage(m.to.Buffer)]; all != nil && row >= 0 && m.stage.sumsChannels() && len(owner.Shape) == 3 && len(buf.Shape) == 2 {
+		dimension, all = 0, m.stage.positions(owner.Shape, row)
+	}
 	if all == nil || m.with != nil {
 		m.tree(len(m.r.groups), func(i int) (accumulator, device int) { return m.r.groups[i].first, m.r.groups[i].device })
 		return

@@ -7,7 +7,7 @@ import (
 )
 
 // Devices that share samples or rows sum the gradients of biases, normalisations and other parameters of one dimension in buckets, as in S. Li et al., "PyTorch distributed:
-// experiences on accelerating data parallel training", VLDB 2020. A bucket has those of consecutive layers of a stage, from the last one on, in one buffer. It is full as soon as it has as
+// experiences on accelerating data parallel training", VLDB 2020. A bucket is a buffer for such gradients of consecutive layers of a stage, from the last one on. It is full as soon as it has as
 // many bytes as the stage says. So one exchange serves many small sums. It begins behind the backward pass of the first of these layers, and their updates follow.
 //
 // A layer with statistics of the batch has its gradients from one task, and sums nothing over devices. Gradients of more dimensions have buffers of their own, since no task sees a part of a flat buffer in another shape.

@@ -64,6 +64,8 @@ type Traits struct {
 	// Takes is the layers before it that operations of the layer compute with it: [calls.Norm] for one that normalises, and
 	// [calls.Mapped] for a view of a map.
 	Takes calls.Attributes
+	// Blocks are the proportions of blocks of the input's channels. A task with some of the outputs reads its part of each block.
+	Blocks []int
 }
 
 // Fuser is a layer whose tasks may compute layers behind it, too. [Node.Fused] tells it which they compute. Patterns are tried in order.

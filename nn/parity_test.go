@@ -285,7 +285,7 @@ func (f *layerFixture) train(t *testing.T, opt nn.LowerOptions) {
 }
 
 // TestSequencesInEveryForm: 20 steps of a GPT have PyTorch's losses in micro-batches, cut along samples, features and positions, recomputed, and shared
-// by three devices along each of these.
+// by three devices along each of these, by two to four in pairs of layers along outputs and inputs, also with one sample at a time.
 func TestSequencesInEveryForm(t *testing.T) {
 	all := readFixtures(t).Layers
 	f := &all[slices.IndexFunc(all, func(f layerFixture) bool { return f.Name == "gpt" })]
@@ -301,6 +301,22 @@ func TestSequencesInEveryForm(t *testing.T) {
 		for sum := range dag.NumExchanges {
 			lowerings = append(lowerings, dag.Lowering{Stages: []dag.Stage{{From: "input", Devices: devices, Along: along, Sum: sum}}})
 		}
+	}
+	pairs, second := map[string]dag.LayerLowering{}, false // every other layer with a weight is cut along its inputs
+	for _, s := range f.model(t).Stages {
+		if s.Traits.Weight {
+			if second {
+				pairs[s.Name] = dag.LayerLowering{Forward: dag.Cut{Inputs: (nn.Channels(s.In[0]) + 1) / 2, Accumulators: 2}}
+			}
+			second = !second
+		}
+	}
+	for _, on := range [][]string{devices[:2], devices, {"a", "b", "c", "d"}} {
+		s := dag.Stage{From: "input", Devices: on, Along: dag.AlongOutputs, Sum: dag.Ring, Replicas: len(on) / 2}
+		if len(on) == 3 {
+			s.Replicas = 0
+		}
+		lowerings = append(lowerings, dag.Lowering{Layers: pairs, Stages: []dag.Stage{s}}, dag.Lowering{Layers: pairs, Stages: []dag.Stage{s}, MicroBatches: f.Batch})
 	}
 	for _, l := range lowerings {
 		f.train(t, nn.LowerOptions{Lowering: l})

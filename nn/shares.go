@@ -15,6 +15,7 @@ import (
 //
 //	outputs  the input gradient of a layer without weights, such as a ReLU, is shared along its inputs. So are all passes of a layer with weights whose
 //	         forward tasks have parts of the inputs: its results are sums over devices
+//	         layers of sequences between pairs of these are shared along samples or positions (pairs.go)
 //	any      all other operations without the dimension are shared along samples, such as the loss
 //
 // A task that has neither, such as the statistics of a batch normalisation over all samples, is placed on the first device.
@@ -71,11 +72,15 @@ func (l *lowerer) summing(layer string) *dag.Stage {
 
 // sharedAlong is the dimension that devices share of a layer: inputs, if they share outputs and the lowering cuts a layer with weights along its inputs.
 func (l *lowerer) sharedAlong(layer string) dag.Dimension {
-	s := l.sharing(layer)
-	if i := l.m.stageNamed(layer); s.Along == dag.AlongOutputs && i >= 0 && l.m.Stages[i].Traits.Weight {
-		if inputs := l.opt.Lowering.Of(layer).Forward.Inputs; inputs > 0 && inputs < Channels(l.m.Stages[i].In[0]) {
-			return dag.AlongInputs
-		}
+	s, i := l.sharing(layer), l.m.stageNamed(layer)
+	if s.Along != dag.AlongOutputs || i < 0 {
+		return s.Along
+	}
+	if l.between(i) {
+		return l.alongBetween(s)
+	}
+	if inputs := l.opt.Lowering.Of(layer).Forward.Inputs; l.m.Stages[i].Traits.Weight && inputs > 0 && inputs < Channels(l.m.Stages[i].In[0]) {
+		return dag.AlongInputs
 	}
 	return s.Along
 }
@@ -108,7 +113,13 @@ func (l *lowerer) shareSides(layer string, sides []side) {
 	samples := at(dag.AlongSamples)
 	for _, d := range along {
 		if i := at(d); i >= 0 && i != samples {
-			if sides[i].share(equal(each), 1); replicas > 1 && samples >= 0 {
+			blocks := l.blocks(layer)
+			if d == dag.AlongOutputs && s.Along == d && blocks != nil && sides[i].extent%sumOf(blocks) == 0 {
+				sides[i].shareBlocks(blocks, each)
+			} else {
+				sides[i].share(equal(each), 1)
+			}
+			if replicas > 1 && samples >= 0 {
 				sides[samples].share(equal(replicas), each)
 			}
 			return
@@ -121,7 +132,7 @@ func (l *lowerer) shareSides(layer string, sides []side) {
 
 // share gives devices shares of a side in some proportions, in whole units. The numbers of the devices are that far apart.
 func (s *side) share(proportions []int, apart int) {
-	s.shares = nil
+	s.shares, s.among = nil, len(proportions)
 	unit, of, lo, all := s.unit(), 0, 0, sumOf(proportions)
 	for k, proportion := range proportions {
 		of += proportion
@@ -148,7 +159,7 @@ func (l *lowerer) seat(sides []side, ranges []dag.Range) (device, shared int) {
 	for i, s := range sides {
 		for _, part := range s.shares {
 			if middle := (ranges[i].Lo + ranges[i].Hi) / 2; part.Lo <= middle && middle < part.Hi {
-				device, shared = max(device, 0)+part.Device, shared*len(s.shares)
+				device, shared = max(device, 0)+part.Device, shared*s.among
 			}
 		}
 	}
@@ -279,7 +290,7 @@ func (l *lowerer) cutShares() {
 			} else {
 				limit(back, dag.AlongInputs, in[0], each)
 			}
-		case of.Along == dag.AlongRows && out[1] > 1:
+		case along == dag.AlongRows && out[1] > 1:
 			limit(&ll.Forward, dag.AlongRows, out[1], each)
 			limit(&ll.WeightGradient, dag.AlongRows, out[1], each)
 			limit(back, dag.AlongRows, in[1], each)

@@ -60,6 +60,8 @@ type side struct {
 	meets        bool       // the loop meets a side of the written operand in windows, so that some parts of both have nothing to sum
 	shares       []dag.Part // of devices, whose numbers add up over all sides; nil means that one device has all
 
+	among int // how many devices the shares are for
+
 	positions int  // of samples: how many of each the dimension counts; 0 is one
 	within    bool // of positions: the dimension counts these of each sample
 }

@@ -343,6 +343,9 @@ func (l *lowerer) updated(n *Node, param int) (along dag.Dimension, of int) {
 
 // slices are the parts of a parameter whose gradients the devices of its stage complete, along a dimension. Nil means that one device completes all.
 func (l *lowerer) slices(n *Node, param int, s *dag.Stage) (dimension int, parts []dag.Part) {
+	if replicas, _ := s.Grid(); replicas < 2 && (s.Along == dag.AlongOutputs || s.Along == dag.AlongInputs) {
+		return 0, nil // each device has all of the gradient of its part
+	}
 	grad := n.grads[param]
 	buffer := l.b.BufferAt(grad.Buffer)
 	dimension, all := s.Slices(&buffer, -1)

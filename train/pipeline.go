@@ -27,14 +27,17 @@ func (w *Workload) network(l dag.Lowering) *strategy.Network {
 	for i := range w.Model.Stages {
 		s := &w.Model.Stages[i]
 		of := strategy.Layer{Name: s.Name, In: size * float64(nn.Elems(s.In[0])), Out: size * float64(nn.Elems(s.Out)), Learns: learns}
-		if len(s.Out) == 3 {
+		switch len(s.Out) {
+		case 2:
+			of.Positions, of.Attends = s.Out[0], s.Traits.Blocks != nil
+		case 3:
 			of.Rows = s.Out[1]
 		}
 		for _, p := range s.Params {
 			if p.Of == "" {
 				of.Weights += size * float64(p.Elems())
 			}
-			if len(p.Shape) > 1 {
+			if len(p.Shape) > 1 && s.Traits.Weight {
 				of.Inputs = nn.Channels(s.In[0])
 			}
 			if len(p.Shape) == 4 { // a kernel of rows and columns

@@ -25,6 +25,11 @@ func (Attention) Kind() string { return "attention" }
 // Prefix is how automatic names begin.
 func (Attention) Prefix() string { return "attn" }
 
+// Traits says that the input has blocks: queries, keys and values of all heads.
+func (a Attention) Traits() nn.Traits {
+	return nn.Traits{Blocks: []int{max(1, a.Heads), max(1, a.keyHeads()), max(1, a.keyHeads())}}
+}
+
 func (a Attention) keyHeads() int { return cmp.Or(a.KeyHeads, a.Heads) }
 
 // Output implements [nn.Layer].

@@ -147,6 +147,8 @@ type Network struct {
 type Layer struct {
 	Name                string
 	Rows, Inputs        int     // along which tasks can be cut; no inputs means that no task multiplies by weights
+	Positions           int     // of a sequence
+	Attends             bool    // each position reads others
 	Weights             float64 // with biases
 	In, Out             float64
 	BorderIn, BorderOut float64 // rows on one side of a border that the kernel reads of both sides
@@ -260,10 +262,10 @@ func (s *Split) pair(n *Network, l *dag.Lowering) {
 	}
 }
 
-// firstFeatures is the first layer behind all layers that can be cut along rows. False means that there are only such layers.
-func (n *Network) firstFeatures() (layer string, ok bool) {
+// firstFeatures is the first layer behind all layers with images, or with positions that are cut as rows are. False means that there are only such layers.
+func (n *Network) firstFeatures(images dag.Dimension) (layer string, ok bool) {
 	for _, of := range slices.Backward(n.Layers) {
-		if of.Rows > 1 {
+		if of.Rows > 1 || of.Positions > 1 && images == dag.AlongRows {
 			return layer, layer != ""
 		}
 		layer = of.Name
@@ -285,7 +287,7 @@ func leastCapacity(p *platform.Platform, seats []Seat) (least int64) {
 func (s *Split) stages(n *Network, l dag.Lowering, seats []Seat) (all []dag.Stage, err error) {
 	groups := slices.Collect(slices.Chunk(seats, s.Shares()))
 	if s.Order == "" {
-		features, ok := n.firstFeatures()
+		features, ok := n.firstFeatures(s.Images)
 		if s.Images == s.Features || features != n.Layers[0].Name {
 			all = append(all, s.stageOn(n.Layers[0].Name, groups[0], s.Images))
 		}

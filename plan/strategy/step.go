@@ -123,7 +123,8 @@ func sharesOf(p *schedule.Problem, plan *schedule.Plan, l *dag.Lowering) (shares
 
 // Exchanges lists the seconds of all messages of a stage in one micro-batch, and of its gradients in a step. Devices that share samples or rows
 // exchange the sums of gradients. A stage that is shared along outputs has messages for the results of layers cut along inputs, and for the gradients of
-// the inputs of all others. Along rows these are borders, in both passes. A replica has messages for its own samples. Where devices share outputs, only those with the
+// the inputs of all others. Along rows these are borders, in both passes, and of an attention
+// all keys and values, and in the backward pass all queries and gradients of outputs. A replica has messages for its own samples. Where devices share outputs, only those with the
 // same part of the weights exchange gradients, in a ring of one from each replica.
 func (n *Network) Exchanges(l *dag.Lowering, stage, batches int) (messages, gradients float64) {
 	s := &l.Stages[stage]
@@ -155,6 +156,9 @@ func (n *Network) Exchanges(l *dag.Lowering, stage, batches int) (messages, grad
 				messages += hop.exchange(s.Sum, each, samples*layer.In)
 			}
 		case dag.AlongRows:
+			if layer.Attends { // keys and values forward, queries and gradients of outputs backward
+				messages += hop.exchange(dag.Ring, each, 2*samples*layer.Out)
+			}
 			if layer.BorderIn > 0 {
 				messages += float64(sides) * hop.message(samples*layer.BorderIn)
 				if layer.Learns {

@@ -9,7 +9,8 @@ import (
 // are these outputs. So a device computes a part of both without data of others. The results of the second layer are sums over the devices, and
 // so are the gradients of the first one's inputs: one all-reduce forward, and one backward, for each pair.
 //
-// Layers without weights are cut along their outputs. Where such a layer follows the second of a pair, each device adds its part of the sum only.
+// Layers without weights are cut along their outputs. Where such a layer follows the second of a pair, each device adds its part of the sum only. Of sequences, normalisations, residual sums and
+// dropout between pairs are cut along samples or positions, as in Megatron's sequence parallelism (see [dahl/nn]).
 var tensorParallel = Strategy{
 	doc: schedule.Doc{
 		Name: "tensor-parallel", Sentence: "weights in parts: of two layers the first one along its outputs, the second one along its inputs",
@@ -23,14 +24,14 @@ var tensorParallel = Strategy{
 }
 
 // spatial gives each device some rows of all images, and of layers behind those with rows some of the samples. A convolution reads
-// rows of its neighbours: at each border half of the rows of its kernel.
+// rows of its neighbours: at each border half of the rows of its kernel. Positions of sequences are shared as rows are.
 var spatial = Strategy{
 	doc: schedule.Doc{
-		Name: "spatial", Sentence: "images in parts: each device has some rows of all samples, and of dense layers some samples",
+		Name: "spatial", Sentence: "images in parts: each device has some rows of all samples, or positions of sequences, and of dense layers some samples",
 		Paper: "N. Dryden et al., Improving strong-scaling of CNN training by exploiting finer-grained parallelism, IPDPS 2019",
 	},
 	Arguments: []string{"devices"}, Words: sums,
-	Says: "slowest share, for each layer two messages of the rows at a border, then the gradients: ring 2(p-1)(a + bytes/(pB))",
+	Says: "slowest share, for each layer two messages of the rows at a border, or all-gathers of what an attention reads, then the gradients: ring 2(p-1)(a + bytes/(pB))",
 	split: func(n []int) Split {
 		return Split{Devices: n[0], Images: dag.AlongRows, Features: dag.AlongSamples, Sum: dag.Ring}
 	},
