@@ -12,11 +12,12 @@ import (
 	"dahl/nn/files"
 )
 
-// TestExportedTransformers: networks of sequences that PyTorch exported say of two samples of tokens what onnxruntime does (testdata/transformers/export.py).
+// TestExportedTransformers: networks of sequences that PyTorch exported say of two samples what onnxruntime does (testdata/transformers/export.py).
 // Both compute in float32: sums of up to 30 products of numbers near 1, in another order, differ by some ULP of 2⁻²⁴.
 func TestExportedTransformers(t *testing.T) {
 	var expected struct {
 		Tokens  []int32
+		Images  []int
 		Outputs map[string][]float64
 	}
 	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("testdata/transformers/outputs.json"))(t), &expected))
@@ -26,7 +27,7 @@ func TestExportedTransformers(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		said := outputsOf(t, m, expected.Tokens)
+		said := outputsOf(t, m, expected.Tokens, expected.Images)
 		if len(said) != len(want) {
 			t.Errorf("%s: %d outputs, want %d", name, len(said), len(want))
 			continue
@@ -40,10 +41,16 @@ func TestExportedTransformers(t *testing.T) {
 	}
 }
 
-// outputsOf is what a network with numbers of its own says of two samples of tokens, in float32.
-func outputsOf(t *testing.T, m *nn.Model, tokens []int32) []float64 {
+// outputsOf is the output of a network with numbers of its own for two samples of tokens, or two images, in float32.
+func outputsOf(t *testing.T, m *nn.Model, tokens []int32, pixels []int) []float64 {
 	in := newInterpreter(t, mustLower(t, m, nn.LowerOptions{Batch: 2, Type: dag.Float32, Samples: 2}), map[string][]uint64{})
-	copy(in.ints("data.test.images"), tokens)
+	if m.Vocabulary() > 0 {
+		copy(in.ints("data.test.images"), tokens)
+	} else {
+		for i, pixel := range pixels {
+			in.bytes("data.test.images")[i] = byte(pixel)
+		}
+	}
 	for _, p := range m.State() {
 		values := make([]float64, p.Elems())
 		p.Init(values, 0, 1)

@@ -95,7 +95,7 @@ func (f *onnxFunction) scale() (float64, bool) {
 	return by, f.is(func(x float64) float64 { return by * x })
 }
 
-// function reads an operator that computes a number of each element of one layer, or the mean of the features of each position.
+// function reads an operator that computes a number of each element of one layer, or a mean.
 func (r *onnxReader) function(n *onnx.Node) (done bool, err error) {
 	unary, binary := onnxUnary[n.Op], onnxBinary[n.Op]
 	switch {
@@ -141,7 +141,7 @@ func (r *onnxReader) function(n *onnx.Node) (done bool, err error) {
 	return true, nil
 }
 
-// mean reads a mean of the features of each position.
+// mean reads a mean of the features of each position, or of the positions.
 func (r *onnxReader) mean(n *onnx.Node) (done bool, err error) {
 	v := r.values[n.Inputs[0]]
 	if v == nil || v.scores != nil {
@@ -151,6 +151,11 @@ func (r *onnxReader) mean(n *onnx.Node) (done bool, err error) {
 	along := o.axes(len(v.dims))
 	keeps := o.useAttribute("keepdims", onnx.Attribute{Int: 1}).Int == 1
 	o.useAttribute("noop_with_empty_axes", onnx.Attribute{})
+	if len(r.shapes[v.layer]) == 2 && v.function == nil && !keeps && slices.Equal(along, []int{1}) && sameDims(v.dims, r.samplesOf(r.shapes[v.layer]).dims) {
+		o.finish()
+		r.values[n.Outputs[0]] = r.meanPosition(v.layer)
+		return true, o.err
+	}
 	if _, ok := r.lead(v); !ok || !keeps || !slices.Equal(along, []int{len(v.dims) - 1}) {
 		o.fail("dahl takes means of the features of each position, as normalisations do")
 	}
@@ -170,6 +175,16 @@ func (r *onnxReader) mean(n *onnx.Node) (done bool, err error) {
 	}
 	r.values[n.Outputs[0]] = &onnxValue{layer: v.layer, view: v.view, function: f}
 	return true, nil
+}
+
+// meanPosition makes the layers that take the mean of all positions of a sequence.
+func (r *onnxReader) meanPosition(layer string) *onnxValue {
+	var v *onnxValue
+	for _, l := range []nn.Layer{layers.Pixels{}, layers.GlobalAvgPool{}, layers.Flatten{}} {
+		v = r.add(nn.Named{Layer: l, Inputs: []string{layer}}, [][]int{r.shapes[layer]})
+		layer = v.layer
+	}
+	return v
 }
 
 // scaled reads the weight and the bias of a normalisation. What else reads one with a weight reads the output of its layer.

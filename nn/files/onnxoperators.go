@@ -243,9 +243,14 @@ func (n *onnxNode) layerNorm() nn.Layer {
 // sum is a sum of layers, or adds a constant to each position.
 func (n *onnxNode) sum() nn.Layer {
 	for i, operand := range n.Inputs[:min(len(n.Inputs), 2)] {
-		v, t := n.reader.values[n.Inputs[len(n.Inputs)-1-i]], n.reader.graph.Tensors[operand]
+		other := n.Inputs[len(n.Inputs)-1-i]
+		v, t := n.reader.values[other], n.reader.graph.Tensors[operand]
 		if v == nil || t == nil || len(n.Inputs) != 2 {
 			continue
+		}
+		if _, _, err := n.reader.layerOf(other); err != nil {
+			n.err = err
+			return layers.Add{}
 		}
 		sample, lead := n.reader.shapes[v.layer], v.shape()
 		for d, dim := range v.dims {
@@ -259,7 +264,7 @@ func (n *onnxNode) sum() nn.Layer {
 		if len(sample) != 2 || nn.Elems(t.Shape) != nn.Elems(sample) || !slices.Equal(broadcast(t.Shape, lead), lead) {
 			return layers.Add{}
 		}
-		n.operands = []string{n.Inputs[len(n.Inputs)-1-i]}
+		n.operands = []string{other}
 		if n.param(operand, "weight", len(t.Shape)); n.err == nil {
 			p := &n.params[0]
 			p.t = &onnx.Tensor{Name: t.Name, Type: t.Type, Shape: sample, Floats: t.Floats}

@@ -81,6 +81,10 @@ func (r *onnxReader) layerOf(operand string) (name string, lead [][]factor, err 
 	if lead, ok := r.lead(v); ok {
 		return v.layer, lead, nil
 	}
+	if r.turnsPixels(v) {
+		*v = *r.add(nn.Named{Layer: layers.Pixels{}, Inputs: []string{v.layer}}, [][]int{sample})
+		return r.layerOf(operand)
+	}
 	return "", nil, fmt.Errorf("operand %q has samples in shape %v, which dahl reads only as images, as features, as sequences T×C, or as queries, keys and values of attention", operand, v.shape())
 }
 
@@ -122,6 +126,19 @@ func (r *onnxReader) move(n *onnx.Node) (done bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// turnsPixels reports whether a value is an image with its pixels as positions, or a sequence with its positions as the pixels of one column.
+func (r *onnxReader) turnsPixels(v *onnxValue) bool {
+	sample := r.shapes[v.layer]
+	all := r.samplesOf(sample)
+	switch {
+	case v.first != [axes]int{} || len(v.dims) < 3 || !slices.Equal(v.dims[0], all.dims[0]):
+		return false
+	case len(sample) == 3:
+		return len(v.dims) == 3 && slices.Equal(factors(v.dims[1:2]), factors(all.dims[2:])) && slices.Equal(v.dims[2], all.dims[1])
+	}
+	return len(sample) == 2 && len(v.dims) == 4 && slices.Equal(v.dims[1], all.dims[2]) && slices.Equal(v.dims[2], all.dims[1]) && len(v.dims[3]) == 0
 }
 
 // flattens reports whether a value is an image with its channels, rows and columns as features.

@@ -149,6 +149,8 @@ func (w *onnxWriter) operator(s *nn.Stage, n *onnx.Node) (op string, attributes 
 		return "Gather", map[string]onnx.Attribute{"axis": {}}
 	case layers.Positions:
 		return "Add", nil
+	case layers.Pixels:
+		return "Reshape", nil // with a Transpose
 	case layers.LayerNorm:
 		return "LayerNormalization", w.normAttributes(l.Eps)
 	case layers.RMSNorm:
@@ -182,6 +184,15 @@ func (w *onnxWriter) operator(s *nn.Stage, n *onnx.Node) (op string, attributes 
 func (w *onnxWriter) operators(s *nn.Stage, n onnx.Node) []onnx.Node {
 	own := func(part string) string { return s.Name + "/" + part }
 	switch l := s.Layer.(type) {
+	case layers.Pixels:
+		turn := onnx.Node{Name: own("turn"), Op: "Transpose", Inputs: []string{own("between")}, Outputs: n.Outputs, Attributes: map[string]onnx.Attribute{"perm": {Ints: []int64{0, 2, 1}}}}
+		if len(s.In[0]) == 2 {
+			turn.Inputs, turn.Outputs = n.Inputs, []string{own("between")}
+			n.Inputs = []string{own("between"), w.integers(own("shape"), -1, s.Out[0], s.Out[1], 1)}
+			return []onnx.Node{turn, n}
+		}
+		n.Inputs, n.Outputs = append(n.Inputs, w.integers(own("shape"), -1, s.Out[1], s.Out[0])), []string{own("between")}
+		return []onnx.Node{n, turn}
 	case layers.Dense:
 		if len(s.Out) != 2 {
 			break

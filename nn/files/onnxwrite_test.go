@@ -48,6 +48,8 @@ func writtenNetworks(t *testing.T) (all []*nn.Model) {
 		named("fc3", layers.Dense{Outputs: 13, NoBias: true}), named("fc4", layers.Dense{Outputs: 13}, "rms1"),
 		named("silu1", layers.Activation{Function: "silu"}, "fc3"), named("multiply1", layers.Multiply{}, "silu1", "fc4"),
 		layers.Dense{Outputs: 18}, layers.Attention{Heads: 3}, layers.LayerNorm{NoBias: true}, nn.Named{Name: "last", Layer: layers.Dense{Outputs: 11, NoBias: true}, Shares: []string{"embed1.weight"}})
+	add("patches", []int{3, 10, 14}, layers.Conv2D{Filters: 6, Kernel: 2, Stride: 2}, layers.Pixels{}, layers.Positions{}, layers.LayerNorm{}, layers.Dense{Outputs: 18}, layers.Attention{Heads: 3},
+		layers.Pixels{}, layers.GlobalAvgPool{}, layers.Flatten{}, layers.Dense{Outputs: 5})
 	for _, path := range []string{"../examples/residual.toml", "../examples/depthwise.toml"} {
 		all = append(all, must.Get(files.LoadModel(path))(t))
 	}

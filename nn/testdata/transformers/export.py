@@ -81,6 +81,20 @@ class Grouped(nn.Module):
         return self.head(x + self.w3(F.silu(self.w1(x)) * self.w2(x)))
 
 
+class ViT(nn.Module):
+    """A vision transformer with the mean of all positions."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches, self.positions = nn.Conv2d(2, WIDTH, 2, 2), nn.Parameter(torch.randn(1, 35, WIDTH))
+        layer = nn.TransformerEncoderLayer(WIDTH, HEADS, BETWEEN, batch_first=True, norm_first=True, activation="gelu")
+        self.encoder, self.norm, self.head = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False), nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 11)
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose(1, 2) + self.positions
+        return self.head(self.norm(self.encoder(x)).mean(1))
+
+
 NETWORKS = {
     "gpt-script": (GPT(False), True, 17),
     "gpt-flash-script": (GPT(True), True, 16),
@@ -90,30 +104,32 @@ NETWORKS = {
     "encoder": (Encoder(False, norm_first=True, activation="gelu"), False, 20),
     "grouped": (Grouped(), False, 23),
     "grouped-20": (Grouped(), False, 20),
+    "vit-script": (ViT(), True, 17),
+    "vit": (ViT(), False, 23),
 }
 
 
 def main():
     torch.manual_seed(1)
-    outputs, tokens = {}, torch.randint(0, TOKENS, (2, T))
+    outputs, tokens, images = {}, torch.randint(0, TOKENS, (2, T)), torch.randint(0, 256, (2, 2, 10, 14))
     for name, (net, script, opset) in NETWORKS.items():
         net.eval()
         with torch.no_grad():
             for p in net.parameters():
                 p.copy_(torch.randn(p.shape) / 4)
-        file = name + ".onnx"
+        file, x = name + ".onnx", images / 255 if isinstance(net, ViT) else tokens
         if script:
-            torch.onnx.export(net, (tokens,), file, dynamo=False, opset_version=opset, input_names=["tokens"], dynamic_axes={"tokens": {0: "n"}})
+            torch.onnx.export(net, (x,), file, dynamo=False, opset_version=opset, input_names=["x"], dynamic_axes={"x": {0: "n"}})
         else:
-            torch.onnx.export(net, (tokens,), file, dynamo=True, opset_version=opset, external_data=False, verbose=False, dynamic_shapes=({0: torch.export.Dim("n")},))
+            torch.onnx.export(net, (x,), file, dynamo=True, opset_version=opset, external_data=False, verbose=False, dynamic_shapes=({0: torch.export.Dim("n")},))
             strip(file)
         session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
-        said = session.run(None, {session.get_inputs()[0].name: tokens.numpy()})[0]
+        said = session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
         with torch.no_grad():
-            assert np.abs(said - net(tokens).numpy()).max() < 1e-5 * np.abs(said).max(), name
+            assert np.abs(said - net(x).numpy()).max() < 1e-5 * np.abs(said).max(), name
         outputs[name] = said.flatten().tolist()
     with open("outputs.json", "w") as f:
-        json.dump({"tokens": tokens.flatten().tolist(), "outputs": outputs}, f)
+        json.dump({"tokens": tokens.flatten().tolist(), "images": images.flatten().tolist(), "outputs": outputs}, f)
         f.write("\n")
 
 
