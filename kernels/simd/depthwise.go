@@ -101,6 +101,7 @@ type depthwiseArgs struct {
 	relu                                     int
 	mask                                     uintptr
 	last                                     int // 0 if the vector is whole
+	packed                                   int // as in productArgs
 }
 
 // depthwisePixels is the most pixels of a block, see gen/depthwise.go.
@@ -123,7 +124,7 @@ func (p *Depthwise[T]) runVectors(l Level) {
 				mask: l.mask(min(p.N-n, lanes), size),
 			}
 			if p.N-n < lanes {
-				a.last = p.N - n
+				a.last, a.packed = p.N-n, packed(p.CPixel, p.N-n, lanes)
 			}
 			if p.ReLU {
 				a.relu = 1
