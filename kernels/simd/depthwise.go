@@ -90,7 +90,7 @@ func (p *Depthwise[T]) finish(c []T, where int) {
 // vector of channels. Distances are in bytes. gen/depthwise.go knows the order of the fields.
 type depthwiseArgs struct {
 	a, b, c, start, where                    unsafe.Pointer // start: initial values of the sums, nil for zero; where: nil means keep all
-	aAt, cAt, startAt, whereAt               int            // start of the present block
+	_                                        [4]int         // aAt, cAt, startAt, whereAt: the assembly notes where the present block begins
 	blocks, groups, left, rows               int            // left: blocks left of the present group
 	aRow, aBlock, aGroup                     int            // from the last block to the next group
 	cRow, cBlock, cGroup                     int
@@ -101,6 +101,7 @@ type depthwiseArgs struct {
 	relu                                     int
 	mask                                     uintptr
 	last                                     int // 0 if the vector is whole
+	packed                                   int // as in productArgs
 }
 
 // depthwisePixels is the most pixels of a block, see gen/depthwise.go.
@@ -123,7 +124,7 @@ func (p *Depthwise[T]) runVectors(l Level) {
 				mask: l.mask(min(p.N-n, lanes), size),
 			}
 			if p.N-n < lanes {
-				a.last = p.N - n
+				a.last, a.packed = p.N-n, packed(p.CPixel, p.N-n, lanes)
 			}
 			if p.ReLU {
 				a.relu = 1

@@ -261,6 +261,14 @@ kept2:
 	JMP     stored2
 
 part2:
+	CMPQ       272(DI), $0x00
+	JE         apart2
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y1, Y15, (SI)
+	JMP        stored2
+
+apart2:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -401,6 +409,16 @@ kept3:
 	JMP     stored3
 
 part3:
+	CMPQ       272(DI), $0x00
+	JE         apart3
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y2, Y15, (SI)
+	JMP        stored3
+
+apart3:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -556,6 +574,18 @@ kept4:
 	JMP     stored4
 
 part4:
+	CMPQ       272(DI), $0x00
+	JE         apart4
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y3, Y15, (SI)
+	JMP        stored4
+
+apart4:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -726,6 +756,20 @@ kept5:
 	JMP     stored5
 
 part5:
+	CMPQ       272(DI), $0x00
+	JE         apart5
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y4, Y15, (SI)
+	JMP        stored5
+
+apart5:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -911,6 +955,22 @@ kept6:
 	JMP     stored6
 
 part6:
+	CMPQ       272(DI), $0x00
+	JE         apart6
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y5, Y15, (SI)
+	JMP        stored6
+
+apart6:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -1111,6 +1171,24 @@ kept7:
 	JMP     stored7
 
 part7:
+	CMPQ       272(DI), $0x00
+	JE         apart7
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y5, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y6, Y15, (SI)
+	JMP        stored7
+
+apart7:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -1326,6 +1404,26 @@ kept8:
 	JMP     stored8
 
 part8:
+	CMPQ       272(DI), $0x00
+	JE         apart8
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y6, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y7, Y15, (SI)
+	JMP        stored8
+
+apart8:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -1627,6 +1725,14 @@ kept2:
 	JMP     stored2
 
 part2:
+	CMPQ       272(DI), $0x00
+	JE         apart2
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y1, Y15, (SI)
+	JMP        stored2
+
+apart2:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -1767,6 +1873,16 @@ kept3:
 	JMP     stored3
 
 part3:
+	CMPQ       272(DI), $0x00
+	JE         apart3
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y2, Y15, (SI)
+	JMP        stored3
+
+apart3:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -1922,6 +2038,18 @@ kept4:
 	JMP     stored4
 
 part4:
+	CMPQ       272(DI), $0x00
+	JE         apart4
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y3, Y15, (SI)
+	JMP        stored4
+
+apart4:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -2092,6 +2220,20 @@ kept5:
 	JMP     stored5
 
 part5:
+	CMPQ       272(DI), $0x00
+	JE         apart5
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y4, Y15, (SI)
+	JMP        stored5
+
+apart5:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -2277,6 +2419,22 @@ kept6:
 	JMP     stored6
 
 part6:
+	CMPQ       272(DI), $0x00
+	JE         apart6
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y5, Y15, (SI)
+	JMP        stored6
+
+apart6:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -2477,6 +2635,24 @@ kept7:
 	JMP     stored7
 
 part7:
+	CMPQ       272(DI), $0x00
+	JE         apart7
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y5, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y6, Y15, (SI)
+	JMP        stored7
+
+apart7:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -2692,6 +2868,26 @@ kept8:
 	JMP     stored8
 
 part8:
+	CMPQ       272(DI), $0x00
+	JE         apart8
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y6, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y7, Y15, (SI)
+	JMP        stored8
+
+apart8:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)

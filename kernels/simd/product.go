@@ -262,6 +262,7 @@ type productArgs struct {
 	relu                int
 	mask                uintptr // of the last vector: bits, or the address of a vector
 	last                int     // 0 if the last vector is whole
+	packed              int     // 1 if the rest of a last vector lies in the next row of C
 	_                   int     // batchLeft: the assembly counts the batch down here
 	outerLeft           int     // and outer here
 	aheadAt, aheadStep  int     // from the block of A to lines that are fetched, step by step; zero means that none are
@@ -319,7 +320,7 @@ func (p *Product[T]) panels(l Level, j, count, nv, last int, next *upcoming[T]) 
 	rows, higher := p.M/blocks, p.M%blocks
 	args := productArgs{k: p.K, batch: p.Batch, mask: l.mask(last, size), panels: count, panel: nv * l.bytes()}
 	if last*size < l.bytes() {
-		args.last = last
+		args.last, args.packed = last, packed(p.CRow, (nv-1)*l.bytes()/size+last, l.bytes()/size)
 	}
 	if p.ReLU {
 		args.relu = 1
@@ -328,6 +329,14 @@ func (p *Product[T]) panels(l Level, j, count, nv, last int, next *upcoming[T]) 
 		p.rows(l, &args, 0, j, nv, higher, rows+1, next)
 	}
 	p.rows(l, &args, higher*(rows+1), j, nv, blocks-higher, rows, next)
+}
+
+// packed is 1 if rows of n elements, all in one panel, follow each other without gaps, and a vector from the last elements of a row ends in the next one.
+func packed(distance, n, lanes int) int {
+	if distance == n && (n+lanes-1)/lanes*lanes <= 2*n {
+		return 1
+	}
+	return 0
 }
 
 // rows computes count blocks of rows rows each from row i, of every group.

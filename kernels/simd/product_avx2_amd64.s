@@ -221,7 +221,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -230,7 +230,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -363,6 +363,14 @@ kept2:
 	JMP     stored2
 
 part2:
+	CMPQ       328(DI), $0x00
+	JE         apart2
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y1, Y15, (SI)
+	JMP        stored2
+
+apart2:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -410,7 +418,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -419,7 +427,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -548,6 +556,16 @@ kept3:
 	JMP     stored3
 
 part3:
+	CMPQ       328(DI), $0x00
+	JE         apart3
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y2, Y15, (SI)
+	JMP        stored3
+
+apart3:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -597,7 +615,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -606,7 +624,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -753,6 +771,18 @@ kept4:
 	JMP     stored4
 
 part4:
+	CMPQ       328(DI), $0x00
+	JE         apart4
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y3, Y15, (SI)
+	JMP        stored4
+
+apart4:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -804,7 +834,7 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -813,7 +843,7 @@ outer4:
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -978,6 +1008,20 @@ kept5:
 	JMP     stored5
 
 part5:
+	CMPQ       328(DI), $0x00
+	JE         apart5
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y4, Y15, (SI)
+	JMP        stored5
+
+apart5:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -1031,7 +1075,7 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -1040,7 +1084,7 @@ outer5:
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -1223,6 +1267,22 @@ kept6:
 	JMP     stored6
 
 part6:
+	CMPQ       328(DI), $0x00
+	JE         apart6
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y5, Y15, (SI)
+	JMP        stored6
+
+apart6:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -1278,7 +1338,7 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -1287,7 +1347,7 @@ outer6:
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6
 
 rows7:
@@ -1428,6 +1488,24 @@ kept7:
 	JMP     stored7
 
 part7:
+	CMPQ       328(DI), $0x00
+	JE         apart7
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y5, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y6, Y15, (SI)
+	JMP        stored7
+
+apart7:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -1485,7 +1563,7 @@ done7:
 	RET
 
 outer7:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last7
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -1494,7 +1572,7 @@ outer7:
 
 last7:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed7
 
 rows8:
@@ -1535,15 +1613,15 @@ load8:
 
 loaded8:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -1567,7 +1645,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -1599,7 +1677,7 @@ step8:
 stepped8:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch8
 	CMPQ 216(DI), $0x01
 	JNE  outer8
@@ -1681,6 +1759,26 @@ kept8:
 	JMP     stored8
 
 part8:
+	CMPQ       328(DI), $0x00
+	JE         apart8
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y6, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y7, Y15, (SI)
+	JMP        stored8
+
+apart8:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -1705,10 +1803,10 @@ stored8:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel8
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel8:
 	JMP rows8
@@ -1725,10 +1823,10 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock8
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock8:
 	DECQ 112(DI)
@@ -1743,10 +1841,10 @@ fetchedBlock8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup8
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup8:
 	MOVQ 96(DI), AX
@@ -1758,17 +1856,17 @@ done8:
 	RET
 
 outer8:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last8
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch8
 
 last8:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed8
 
 rows9:
@@ -1812,15 +1910,15 @@ load9:
 
 loaded9:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -1846,7 +1944,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -1880,7 +1978,7 @@ step9:
 stepped9:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch9
 	CMPQ 216(DI), $0x01
 	JNE  outer9
@@ -1969,6 +2067,28 @@ kept9:
 	JMP     stored9
 
 part9:
+	CMPQ       328(DI), $0x00
+	JE         apart9
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y6, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y7, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y8, Y15, (SI)
+	JMP        stored9
+
+apart9:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -1995,10 +2115,10 @@ stored9:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel9
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel9:
 	JMP rows9
@@ -2015,10 +2135,10 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock9
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock9:
 	DECQ 112(DI)
@@ -2033,10 +2153,10 @@ fetchedBlock9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup9
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup9:
 	MOVQ 96(DI), AX
@@ -2048,17 +2168,17 @@ done9:
 	RET
 
 outer9:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last9
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch9
 
 last9:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed9
 
 rows10:
@@ -2105,9 +2225,9 @@ load10:
 
 loaded10:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -2115,7 +2235,7 @@ batch10:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain10
 
 fetching10:
@@ -2144,7 +2264,7 @@ fetching10:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching10
 	JMP          stepped10
@@ -2181,7 +2301,7 @@ step10:
 stepped10:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch10
 	CMPQ 216(DI), $0x01
 	JNE  outer10
@@ -2277,6 +2397,30 @@ kept10:
 	JMP     stored10
 
 part10:
+	CMPQ       328(DI), $0x00
+	JE         apart10
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y6, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y7, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y8, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y9, Y15, (SI)
+	JMP        stored10
+
+apart10:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -2305,10 +2449,10 @@ stored10:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel10
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel10:
 	JMP rows10
@@ -2325,10 +2469,10 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock10
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock10:
 	DECQ 112(DI)
@@ -2343,10 +2487,10 @@ fetchedBlock10:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup10
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup10:
 	MOVQ 96(DI), AX
@@ -2358,17 +2502,17 @@ done10:
 	RET
 
 outer10:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last10
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch10
 
 last10:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed10
 
 rows11:
@@ -2418,9 +2562,9 @@ load11:
 
 loaded11:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -2428,7 +2572,7 @@ batch11:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain11
 
 fetching11:
@@ -2459,7 +2603,7 @@ fetching11:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching11
 	JMP          stepped11
@@ -2498,7 +2642,7 @@ step11:
 stepped11:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch11
 	CMPQ 216(DI), $0x01
 	JNE  outer11
@@ -2601,6 +2745,32 @@ kept11:
 	JMP     stored11
 
 part11:
+	CMPQ       328(DI), $0x00
+	JE         apart11
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y6, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y7, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y8, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y9, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y10, Y15, (SI)
+	JMP        stored11
+
+apart11:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -2631,10 +2801,10 @@ stored11:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel11
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel11:
 	JMP rows11
@@ -2651,10 +2821,10 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock11
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock11:
 	DECQ 112(DI)
@@ -2669,10 +2839,10 @@ fetchedBlock11:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup11
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup11:
 	MOVQ 96(DI), AX
@@ -2684,17 +2854,17 @@ done11:
 	RET
 
 outer11:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last11
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch11
 
 last11:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed11
 
 rows12:
@@ -2747,9 +2917,9 @@ load12:
 
 loaded12:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -2757,7 +2927,7 @@ batch12:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain12
 
 fetching12:
@@ -2790,7 +2960,7 @@ fetching12:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching12
 	JMP          stepped12
@@ -2831,7 +3001,7 @@ step12:
 stepped12:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch12
 	CMPQ 216(DI), $0x01
 	JNE  outer12
@@ -2941,6 +3111,34 @@ kept12:
 	JMP     stored12
 
 part12:
+	CMPQ       328(DI), $0x00
+	JE         apart12
+	VMOVUPS    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y6, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y7, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y8, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y9, (SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y10, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPS Y11, Y15, (SI)
+	JMP        stored12
+
+apart12:
 	VMASKMOVPS Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPS Y1, Y15, (SI)
@@ -2973,10 +3171,10 @@ stored12:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel12
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel12:
 	JMP rows12
@@ -2993,10 +3191,10 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock12
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock12:
 	DECQ 112(DI)
@@ -3011,10 +3209,10 @@ fetchedBlock12:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup12
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup12:
 	MOVQ 96(DI), AX
@@ -3026,17 +3224,17 @@ done12:
 	RET
 
 outer12:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last12
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch12
 
 last12:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed12
 
 // func productAVX2F32x2(args *productArgs)
@@ -3252,7 +3450,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -3261,7 +3459,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -3399,6 +3597,16 @@ kept2:
 	JMP     stored2
 
 part2:
+	CMPQ       328(DI), $0x00
+	JE         apart2
+	VMOVUPS    Y0, (SI)
+	VMOVUPS    Y1, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	VMASKMOVPS Y3, Y15, 32(SI)
+	JMP        stored2
+
+apart2:
 	VMOVUPS    Y0, (SI)
 	VMASKMOVPS Y1, Y15, 32(SI)
 	ADDQ       BX, SI
@@ -3448,7 +3656,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -3457,7 +3665,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -3625,6 +3833,19 @@ kept3:
 	JMP     stored3
 
 part3:
+	CMPQ       328(DI), $0x00
+	JE         apart3
+	VMOVUPS    Y0, (SI)
+	VMOVUPS    Y1, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	VMOVUPS    Y3, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	VMASKMOVPS Y5, Y15, 32(SI)
+	JMP        stored3
+
+apart3:
 	VMOVUPS    Y0, (SI)
 	VMASKMOVPS Y1, Y15, 32(SI)
 	ADDQ       BX, SI
@@ -3677,7 +3898,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -3686,7 +3907,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -3723,15 +3944,15 @@ load4:
 
 loaded4:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain4
 
 fetching4:
@@ -3752,7 +3973,7 @@ fetching4:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching4
 	JMP          stepped4
@@ -3781,7 +4002,7 @@ step4:
 stepped4:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch4
 	CMPQ 216(DI), $0x01
 	JNE  outer4
@@ -3855,6 +4076,22 @@ kept4:
 	JMP     stored4
 
 part4:
+	CMPQ       328(DI), $0x00
+	JE         apart4
+	VMOVUPS    Y0, (SI)
+	VMOVUPS    Y1, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	VMOVUPS    Y3, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	VMOVUPS    Y5, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y6, (SI)
+	VMASKMOVPS Y7, Y15, 32(SI)
+	JMP        stored4
+
+apart4:
 	VMOVUPS    Y0, (SI)
 	VMASKMOVPS Y1, Y15, 32(SI)
 	ADDQ       BX, SI
@@ -3875,10 +4112,10 @@ stored4:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel4
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel4:
 	JMP rows4
@@ -3895,10 +4132,10 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock4
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock4:
 	DECQ 112(DI)
@@ -3913,10 +4150,10 @@ fetchedBlock4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup4
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup4:
 	MOVQ 96(DI), AX
@@ -3928,17 +4165,17 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch4
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -3980,15 +4217,15 @@ load5:
 
 loaded5:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain5
 
 fetching5:
@@ -4012,7 +4249,7 @@ fetching5:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching5
 	JMP          stepped5
@@ -4044,7 +4281,7 @@ step5:
 stepped5:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch5
 	CMPQ 216(DI), $0x01
 	JNE  outer5
@@ -4130,6 +4367,25 @@ kept5:
 	JMP     stored5
 
 part5:
+	CMPQ       328(DI), $0x00
+	JE         apart5
+	VMOVUPS    Y0, (SI)
+	VMOVUPS    Y1, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	VMOVUPS    Y3, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	VMOVUPS    Y5, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y6, (SI)
+	VMOVUPS    Y7, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y8, (SI)
+	VMASKMOVPS Y9, Y15, 32(SI)
+	JMP        stored5
+
+apart5:
 	VMOVUPS    Y0, (SI)
 	VMASKMOVPS Y1, Y15, 32(SI)
 	ADDQ       BX, SI
@@ -4153,10 +4409,10 @@ stored5:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel5
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel5:
 	JMP rows5
@@ -4173,10 +4429,10 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock5
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock5:
 	DECQ 112(DI)
@@ -4191,10 +4447,10 @@ fetchedBlock5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup5
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup5:
 	MOVQ 96(DI), AX
@@ -4206,17 +4462,17 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch5
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -4263,15 +4519,15 @@ load6:
 
 loaded6:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -4298,7 +4554,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -4333,7 +4589,7 @@ step6:
 stepped6:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch6
 	CMPQ 216(DI), $0x01
 	JNE  outer6
@@ -4431,6 +4687,28 @@ kept6:
 	JMP     stored6
 
 part6:
+	CMPQ       328(DI), $0x00
+	JE         apart6
+	VMOVUPS    Y0, (SI)
+	VMOVUPS    Y1, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y2, (SI)
+	VMOVUPS    Y3, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y4, (SI)
+	VMOVUPS    Y5, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y6, (SI)
+	VMOVUPS    Y7, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y8, (SI)
+	VMOVUPS    Y9, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPS    Y10, (SI)
+	VMASKMOVPS Y11, Y15, 32(SI)
+	JMP        stored6
+
+apart6:
 	VMOVUPS    Y0, (SI)
 	VMASKMOVPS Y1, Y15, 32(SI)
 	ADDQ       BX, SI
@@ -4457,10 +4735,10 @@ stored6:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel6
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel6:
 	JMP rows6
@@ -4477,10 +4755,10 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock6
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock6:
 	DECQ 112(DI)
@@ -4495,10 +4773,10 @@ fetchedBlock6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup6
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup6:
 	MOVQ 96(DI), AX
@@ -4510,17 +4788,17 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch6
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6
 
 // func productAVX2F64x1(args *productArgs)
@@ -4742,7 +5020,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -4751,7 +5029,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -4884,6 +5162,14 @@ kept2:
 	JMP     stored2
 
 part2:
+	CMPQ       328(DI), $0x00
+	JE         apart2
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y1, Y15, (SI)
+	JMP        stored2
+
+apart2:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -4931,7 +5217,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -4940,7 +5226,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -5069,6 +5355,16 @@ kept3:
 	JMP     stored3
 
 part3:
+	CMPQ       328(DI), $0x00
+	JE         apart3
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y2, Y15, (SI)
+	JMP        stored3
+
+apart3:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -5118,7 +5414,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -5127,7 +5423,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -5274,6 +5570,18 @@ kept4:
 	JMP     stored4
 
 part4:
+	CMPQ       328(DI), $0x00
+	JE         apart4
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y3, Y15, (SI)
+	JMP        stored4
+
+apart4:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -5325,7 +5633,7 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -5334,7 +5642,7 @@ outer4:
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -5499,6 +5807,20 @@ kept5:
 	JMP     stored5
 
 part5:
+	CMPQ       328(DI), $0x00
+	JE         apart5
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y4, Y15, (SI)
+	JMP        stored5
+
+apart5:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -5552,7 +5874,7 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -5561,7 +5883,7 @@ outer5:
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -5744,6 +6066,22 @@ kept6:
 	JMP     stored6
 
 part6:
+	CMPQ       328(DI), $0x00
+	JE         apart6
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y5, Y15, (SI)
+	JMP        stored6
+
+apart6:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -5799,7 +6137,7 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -5808,7 +6146,7 @@ outer6:
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6
 
 rows7:
@@ -5949,6 +6287,24 @@ kept7:
 	JMP     stored7
 
 part7:
+	CMPQ       328(DI), $0x00
+	JE         apart7
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y5, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y6, Y15, (SI)
+	JMP        stored7
+
+apart7:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -6006,7 +6362,7 @@ done7:
 	RET
 
 outer7:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last7
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -6015,7 +6371,7 @@ outer7:
 
 last7:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed7
 
 rows8:
@@ -6056,15 +6412,15 @@ load8:
 
 loaded8:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -6088,7 +6444,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -6120,7 +6476,7 @@ step8:
 stepped8:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch8
 	CMPQ 216(DI), $0x01
 	JNE  outer8
@@ -6202,6 +6558,26 @@ kept8:
 	JMP     stored8
 
 part8:
+	CMPQ       328(DI), $0x00
+	JE         apart8
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y6, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y7, Y15, (SI)
+	JMP        stored8
+
+apart8:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -6226,10 +6602,10 @@ stored8:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel8
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel8:
 	JMP rows8
@@ -6246,10 +6622,10 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock8
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock8:
 	DECQ 112(DI)
@@ -6264,10 +6640,10 @@ fetchedBlock8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup8
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup8:
 	MOVQ 96(DI), AX
@@ -6279,17 +6655,17 @@ done8:
 	RET
 
 outer8:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last8
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch8
 
 last8:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed8
 
 rows9:
@@ -6333,15 +6709,15 @@ load9:
 
 loaded9:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -6367,7 +6743,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -6401,7 +6777,7 @@ step9:
 stepped9:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch9
 	CMPQ 216(DI), $0x01
 	JNE  outer9
@@ -6490,6 +6866,28 @@ kept9:
 	JMP     stored9
 
 part9:
+	CMPQ       328(DI), $0x00
+	JE         apart9
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y6, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y7, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y8, Y15, (SI)
+	JMP        stored9
+
+apart9:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -6516,10 +6914,10 @@ stored9:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel9
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel9:
 	JMP rows9
@@ -6536,10 +6934,10 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock9
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock9:
 	DECQ 112(DI)
@@ -6554,10 +6952,10 @@ fetchedBlock9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup9
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup9:
 	MOVQ 96(DI), AX
@@ -6569,17 +6967,17 @@ done9:
 	RET
 
 outer9:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last9
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch9
 
 last9:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed9
 
 rows10:
@@ -6626,9 +7024,9 @@ load10:
 
 loaded10:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -6636,7 +7034,7 @@ batch10:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain10
 
 fetching10:
@@ -6665,7 +7063,7 @@ fetching10:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching10
 	JMP          stepped10
@@ -6702,7 +7100,7 @@ step10:
 stepped10:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch10
 	CMPQ 216(DI), $0x01
 	JNE  outer10
@@ -6798,6 +7196,30 @@ kept10:
 	JMP     stored10
 
 part10:
+	CMPQ       328(DI), $0x00
+	JE         apart10
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y6, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y7, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y8, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y9, Y15, (SI)
+	JMP        stored10
+
+apart10:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -6826,10 +7248,10 @@ stored10:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel10
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel10:
 	JMP rows10
@@ -6846,10 +7268,10 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock10
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock10:
 	DECQ 112(DI)
@@ -6864,10 +7286,10 @@ fetchedBlock10:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup10
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup10:
 	MOVQ 96(DI), AX
@@ -6879,17 +7301,17 @@ done10:
 	RET
 
 outer10:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last10
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch10
 
 last10:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed10
 
 rows11:
@@ -6939,9 +7361,9 @@ load11:
 
 loaded11:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -6949,7 +7371,7 @@ batch11:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain11
 
 fetching11:
@@ -6980,7 +7402,7 @@ fetching11:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching11
 	JMP          stepped11
@@ -7019,7 +7441,7 @@ step11:
 stepped11:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch11
 	CMPQ 216(DI), $0x01
 	JNE  outer11
@@ -7122,6 +7544,32 @@ kept11:
 	JMP     stored11
 
 part11:
+	CMPQ       328(DI), $0x00
+	JE         apart11
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y6, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y7, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y8, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y9, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y10, Y15, (SI)
+	JMP        stored11
+
+apart11:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -7152,10 +7600,10 @@ stored11:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel11
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel11:
 	JMP rows11
@@ -7172,10 +7620,10 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock11
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock11:
 	DECQ 112(DI)
@@ -7190,10 +7638,10 @@ fetchedBlock11:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup11
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup11:
 	MOVQ 96(DI), AX
@@ -7205,17 +7653,17 @@ done11:
 	RET
 
 outer11:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last11
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch11
 
 last11:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed11
 
 rows12:
@@ -7268,9 +7716,9 @@ load12:
 
 loaded12:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -7278,7 +7726,7 @@ batch12:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain12
 
 fetching12:
@@ -7311,7 +7759,7 @@ fetching12:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching12
 	JMP          stepped12
@@ -7352,7 +7800,7 @@ step12:
 stepped12:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch12
 	CMPQ 216(DI), $0x01
 	JNE  outer12
@@ -7462,6 +7910,34 @@ kept12:
 	JMP     stored12
 
 part12:
+	CMPQ       328(DI), $0x00
+	JE         apart12
+	VMOVUPD    Y0, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y1, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y3, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y5, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y6, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y7, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y8, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y9, (SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y10, (SI)
+	ADDQ       BX, SI
+	VMASKMOVPD Y11, Y15, (SI)
+	JMP        stored12
+
+apart12:
 	VMASKMOVPD Y0, Y15, (SI)
 	ADDQ       BX, SI
 	VMASKMOVPD Y1, Y15, (SI)
@@ -7494,10 +7970,10 @@ stored12:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel12
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel12:
 	JMP rows12
@@ -7514,10 +7990,10 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock12
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock12:
 	DECQ 112(DI)
@@ -7532,10 +8008,10 @@ fetchedBlock12:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup12
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup12:
 	MOVQ 96(DI), AX
@@ -7547,17 +8023,17 @@ done12:
 	RET
 
 outer12:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last12
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch12
 
 last12:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed12
 
 // func productAVX2F64x2(args *productArgs)
@@ -7773,7 +8249,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -7782,7 +8258,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -7920,6 +8396,16 @@ kept2:
 	JMP     stored2
 
 part2:
+	CMPQ       328(DI), $0x00
+	JE         apart2
+	VMOVUPD    Y0, (SI)
+	VMOVUPD    Y1, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	VMASKMOVPD Y3, Y15, 32(SI)
+	JMP        stored2
+
+apart2:
 	VMOVUPD    Y0, (SI)
 	VMASKMOVPD Y1, Y15, 32(SI)
 	ADDQ       BX, SI
@@ -7969,7 +8455,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -7978,7 +8464,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -8146,6 +8632,19 @@ kept3:
 	JMP     stored3
 
 part3:
+	CMPQ       328(DI), $0x00
+	JE         apart3
+	VMOVUPD    Y0, (SI)
+	VMOVUPD    Y1, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	VMOVUPD    Y3, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	VMASKMOVPD Y5, Y15, 32(SI)
+	JMP        stored3
+
+apart3:
 	VMOVUPD    Y0, (SI)
 	VMASKMOVPD Y1, Y15, 32(SI)
 	ADDQ       BX, SI
@@ -8198,7 +8697,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -8207,7 +8706,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -8244,15 +8743,15 @@ load4:
 
 loaded4:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain4
 
 fetching4:
@@ -8273,7 +8772,7 @@ fetching4:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching4
 	JMP          stepped4
@@ -8302,7 +8801,7 @@ step4:
 stepped4:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch4
 	CMPQ 216(DI), $0x01
 	JNE  outer4
@@ -8376,6 +8875,22 @@ kept4:
 	JMP     stored4
 
 part4:
+	CMPQ       328(DI), $0x00
+	JE         apart4
+	VMOVUPD    Y0, (SI)
+	VMOVUPD    Y1, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	VMOVUPD    Y3, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	VMOVUPD    Y5, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y6, (SI)
+	VMASKMOVPD Y7, Y15, 32(SI)
+	JMP        stored4
+
+apart4:
 	VMOVUPD    Y0, (SI)
 	VMASKMOVPD Y1, Y15, 32(SI)
 	ADDQ       BX, SI
@@ -8396,10 +8911,10 @@ stored4:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel4
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel4:
 	JMP rows4
@@ -8416,10 +8931,10 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock4
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock4:
 	DECQ 112(DI)
@@ -8434,10 +8949,10 @@ fetchedBlock4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup4
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup4:
 	MOVQ 96(DI), AX
@@ -8449,17 +8964,17 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch4
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -8501,15 +9016,15 @@ load5:
 
 loaded5:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain5
 
 fetching5:
@@ -8533,7 +9048,7 @@ fetching5:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching5
 	JMP          stepped5
@@ -8565,7 +9080,7 @@ step5:
 stepped5:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch5
 	CMPQ 216(DI), $0x01
 	JNE  outer5
@@ -8651,6 +9166,25 @@ kept5:
 	JMP     stored5
 
 part5:
+	CMPQ       328(DI), $0x00
+	JE         apart5
+	VMOVUPD    Y0, (SI)
+	VMOVUPD    Y1, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	VMOVUPD    Y3, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	VMOVUPD    Y5, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y6, (SI)
+	VMOVUPD    Y7, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y8, (SI)
+	VMASKMOVPD Y9, Y15, 32(SI)
+	JMP        stored5
+
+apart5:
 	VMOVUPD    Y0, (SI)
 	VMASKMOVPD Y1, Y15, 32(SI)
 	ADDQ       BX, SI
@@ -8674,10 +9208,10 @@ stored5:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel5
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel5:
 	JMP rows5
@@ -8694,10 +9228,10 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock5
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock5:
 	DECQ 112(DI)
@@ -8712,10 +9246,10 @@ fetchedBlock5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup5
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup5:
 	MOVQ 96(DI), AX
@@ -8727,17 +9261,17 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch5
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -8784,15 +9318,15 @@ load6:
 
 loaded6:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -8819,7 +9353,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -8854,7 +9388,7 @@ step6:
 stepped6:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch6
 	CMPQ 216(DI), $0x01
 	JNE  outer6
@@ -8952,6 +9486,28 @@ kept6:
 	JMP     stored6
 
 part6:
+	CMPQ       328(DI), $0x00
+	JE         apart6
+	VMOVUPD    Y0, (SI)
+	VMOVUPD    Y1, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y2, (SI)
+	VMOVUPD    Y3, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y4, (SI)
+	VMOVUPD    Y5, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y6, (SI)
+	VMOVUPD    Y7, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y8, (SI)
+	VMOVUPD    Y9, 32(SI)
+	ADDQ       BX, SI
+	VMOVUPD    Y10, (SI)
+	VMASKMOVPD Y11, Y15, 32(SI)
+	JMP        stored6
+
+apart6:
 	VMOVUPD    Y0, (SI)
 	VMASKMOVPD Y1, Y15, 32(SI)
 	ADDQ       BX, SI
@@ -8978,10 +9534,10 @@ stored6:
 	ADDQ AX, 56(DI)
 	ADDQ AX, 64(DI)
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedPanel6
-	MOVQ 360(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 368(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedPanel6:
 	JMP rows6
@@ -8998,10 +9554,10 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock6
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock6:
 	DECQ 112(DI)
@@ -9016,10 +9572,10 @@ fetchedBlock6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup6
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup6:
 	MOVQ 96(DI), AX
@@ -9031,15 +9587,15 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch6
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6

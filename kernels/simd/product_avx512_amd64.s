@@ -217,7 +217,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -226,7 +226,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -385,7 +385,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -394,7 +394,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -550,7 +550,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -559,7 +559,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -730,7 +730,7 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -739,7 +739,7 @@ outer4:
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -925,7 +925,7 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -934,7 +934,7 @@ outer5:
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -1135,7 +1135,7 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -1144,7 +1144,7 @@ outer6:
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6
 
 rows7:
@@ -1314,7 +1314,7 @@ done7:
 	RET
 
 outer7:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last7
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -1323,7 +1323,7 @@ outer7:
 
 last7:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed7
 
 rows8:
@@ -1504,7 +1504,7 @@ done8:
 	RET
 
 outer8:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last8
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -1513,7 +1513,7 @@ outer8:
 
 last8:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed8
 
 rows9:
@@ -1705,7 +1705,7 @@ done9:
 	RET
 
 outer9:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last9
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -1714,7 +1714,7 @@ outer9:
 
 last9:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed9
 
 rows10:
@@ -1920,7 +1920,7 @@ done10:
 	RET
 
 outer10:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last10
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -1929,7 +1929,7 @@ outer10:
 
 last10:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed10
 
 rows11:
@@ -2146,7 +2146,7 @@ done11:
 	RET
 
 outer11:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last11
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -2155,7 +2155,7 @@ outer11:
 
 last11:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed11
 
 rows12:
@@ -2383,7 +2383,7 @@ done12:
 	RET
 
 outer12:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last12
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -2392,7 +2392,7 @@ outer12:
 
 last12:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed12
 
 rows13:
@@ -2631,7 +2631,7 @@ done13:
 	RET
 
 outer13:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last13
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -2640,7 +2640,7 @@ outer13:
 
 last13:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed13
 
 rows14:
@@ -2890,7 +2890,7 @@ done14:
 	RET
 
 outer14:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last14
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -2899,7 +2899,7 @@ outer14:
 
 last14:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed14
 
 // func productAVX512F32x2(args *productArgs)
@@ -3145,7 +3145,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -3154,7 +3154,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -3328,7 +3328,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -3337,7 +3337,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -3541,7 +3541,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -3550,7 +3550,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -3724,7 +3724,7 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -3733,7 +3733,7 @@ outer4:
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -3927,7 +3927,7 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -3936,7 +3936,7 @@ outer5:
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -4150,7 +4150,7 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -4159,7 +4159,7 @@ outer6:
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6
 
 rows7:
@@ -4393,7 +4393,7 @@ done7:
 	RET
 
 outer7:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last7
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -4402,7 +4402,7 @@ outer7:
 
 last7:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed7
 
 rows8:
@@ -4459,15 +4459,15 @@ load8:
 
 loaded8:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -4500,7 +4500,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -4541,7 +4541,7 @@ step8:
 stepped8:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch8
 	CMPQ 216(DI), $0x01
 	JNE  outer8
@@ -4664,10 +4664,10 @@ kept8:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel8
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel8:
 	JMP rows8
@@ -4684,10 +4684,10 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock8
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock8:
 	DECQ 112(DI)
@@ -4702,10 +4702,10 @@ fetchedBlock8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup8
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup8:
 	MOVQ 96(DI), AX
@@ -4717,17 +4717,17 @@ done8:
 	RET
 
 outer8:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last8
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch8
 
 last8:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed8
 
 rows9:
@@ -4789,15 +4789,15 @@ load9:
 
 loaded9:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -4833,7 +4833,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -4877,7 +4877,7 @@ step9:
 stepped9:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch9
 	CMPQ 216(DI), $0x01
 	JNE  outer9
@@ -5012,10 +5012,10 @@ kept9:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel9
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel9:
 	JMP rows9
@@ -5032,10 +5032,10 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock9
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock9:
 	DECQ 112(DI)
@@ -5050,10 +5050,10 @@ fetchedBlock9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup9
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup9:
 	MOVQ 96(DI), AX
@@ -5065,17 +5065,17 @@ done9:
 	RET
 
 outer9:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last9
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch9
 
 last9:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed9
 
 rows10:
@@ -5142,9 +5142,9 @@ load10:
 
 loaded10:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -5152,7 +5152,7 @@ batch10:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain10
 
 fetching10:
@@ -5192,7 +5192,7 @@ fetching10:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching10
 	JMP          stepped10
@@ -5240,7 +5240,7 @@ step10:
 stepped10:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch10
 	CMPQ 216(DI), $0x01
 	JNE  outer10
@@ -5387,10 +5387,10 @@ kept10:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel10
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel10:
 	JMP rows10
@@ -5407,10 +5407,10 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock10
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock10:
 	DECQ 112(DI)
@@ -5425,10 +5425,10 @@ fetchedBlock10:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup10
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup10:
 	MOVQ 96(DI), AX
@@ -5440,17 +5440,17 @@ done10:
 	RET
 
 outer10:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last10
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch10
 
 last10:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed10
 
 rows11:
@@ -5522,9 +5522,9 @@ load11:
 
 loaded11:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -5532,7 +5532,7 @@ batch11:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain11
 
 fetching11:
@@ -5575,7 +5575,7 @@ fetching11:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching11
 	JMP          stepped11
@@ -5626,7 +5626,7 @@ step11:
 stepped11:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch11
 	CMPQ 216(DI), $0x01
 	JNE  outer11
@@ -5785,10 +5785,10 @@ kept11:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel11
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel11:
 	JMP rows11
@@ -5805,10 +5805,10 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock11
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock11:
 	DECQ 112(DI)
@@ -5823,10 +5823,10 @@ fetchedBlock11:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup11
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup11:
 	MOVQ 96(DI), AX
@@ -5838,17 +5838,17 @@ done11:
 	RET
 
 outer11:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last11
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch11
 
 last11:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed11
 
 rows12:
@@ -5925,9 +5925,9 @@ load12:
 
 loaded12:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -5935,7 +5935,7 @@ batch12:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain12
 
 fetching12:
@@ -5981,7 +5981,7 @@ fetching12:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching12
 	JMP          stepped12
@@ -6035,7 +6035,7 @@ step12:
 stepped12:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch12
 	CMPQ 216(DI), $0x01
 	JNE  outer12
@@ -6206,10 +6206,10 @@ kept12:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel12
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel12:
 	JMP rows12
@@ -6226,10 +6226,10 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock12
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock12:
 	DECQ 112(DI)
@@ -6244,10 +6244,10 @@ fetchedBlock12:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup12
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup12:
 	MOVQ 96(DI), AX
@@ -6259,17 +6259,17 @@ done12:
 	RET
 
 outer12:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last12
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch12
 
 last12:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed12
 
 rows13:
@@ -6351,9 +6351,9 @@ load13:
 
 loaded13:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch13:
 	MOVQ R14, SI
@@ -6361,7 +6361,7 @@ batch13:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain13
 
 fetching13:
@@ -6410,7 +6410,7 @@ fetching13:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching13
 	JMP          stepped13
@@ -6467,7 +6467,7 @@ step13:
 stepped13:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch13
 	CMPQ 216(DI), $0x01
 	JNE  outer13
@@ -6650,10 +6650,10 @@ kept13:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel13
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel13:
 	JMP rows13
@@ -6670,10 +6670,10 @@ across13:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock13
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock13:
 	DECQ 112(DI)
@@ -6688,10 +6688,10 @@ fetchedBlock13:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup13
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup13:
 	MOVQ 96(DI), AX
@@ -6703,17 +6703,17 @@ done13:
 	RET
 
 outer13:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last13
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch13
 
 last13:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed13
 
 rows14:
@@ -6800,9 +6800,9 @@ load14:
 
 loaded14:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch14:
 	MOVQ R14, SI
@@ -6810,7 +6810,7 @@ batch14:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain14
 
 fetching14:
@@ -6862,7 +6862,7 @@ fetching14:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching14
 	JMP          stepped14
@@ -6922,7 +6922,7 @@ step14:
 stepped14:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch14
 	CMPQ 216(DI), $0x01
 	JNE  outer14
@@ -7117,10 +7117,10 @@ kept14:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel14
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel14:
 	JMP rows14
@@ -7137,10 +7137,10 @@ across14:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock14
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock14:
 	DECQ 112(DI)
@@ -7155,10 +7155,10 @@ fetchedBlock14:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup14
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup14:
 	MOVQ 96(DI), AX
@@ -7170,17 +7170,17 @@ done14:
 	RET
 
 outer14:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last14
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch14
 
 last14:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed14
 
 // func productAVX512F32x3(args *productArgs)
@@ -7394,7 +7394,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -7403,7 +7403,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -7604,7 +7604,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -7613,7 +7613,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -7792,7 +7792,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -7801,7 +7801,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -8008,7 +8008,7 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -8017,7 +8017,7 @@ outer4:
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -8252,7 +8252,7 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -8261,7 +8261,7 @@ outer5:
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -8320,15 +8320,15 @@ load6:
 
 loaded6:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -8362,7 +8362,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -8404,7 +8404,7 @@ step6:
 stepped6:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch6
 	CMPQ 216(DI), $0x01
 	JNE  outer6
@@ -8533,10 +8533,10 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel6
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel6:
 	JMP rows6
@@ -8553,10 +8553,10 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock6
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock6:
 	DECQ 112(DI)
@@ -8571,10 +8571,10 @@ fetchedBlock6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup6
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup6:
 	MOVQ 96(DI), AX
@@ -8586,17 +8586,17 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch6
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6
 
 rows7:
@@ -8662,15 +8662,15 @@ load7:
 
 loaded7:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain7
 
 fetching7:
@@ -8708,7 +8708,7 @@ fetching7:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching7
 	JMP          stepped7
@@ -8754,7 +8754,7 @@ step7:
 stepped7:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch7
 	CMPQ 216(DI), $0x01
 	JNE  outer7
@@ -8900,10 +8900,10 @@ kept7:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel7
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel7:
 	JMP rows7
@@ -8920,10 +8920,10 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock7
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock7:
 	DECQ 112(DI)
@@ -8938,10 +8938,10 @@ fetchedBlock7:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup7
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup7:
 	MOVQ 96(DI), AX
@@ -8953,17 +8953,17 @@ done7:
 	RET
 
 outer7:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last7
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch7
 
 last7:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed7
 
 rows8:
@@ -9036,15 +9036,15 @@ load8:
 
 loaded8:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -9086,7 +9086,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -9136,7 +9136,7 @@ step8:
 stepped8:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch8
 	CMPQ 216(DI), $0x01
 	JNE  outer8
@@ -9299,10 +9299,10 @@ kept8:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel8
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel8:
 	JMP rows8
@@ -9319,10 +9319,10 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock8
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock8:
 	DECQ 112(DI)
@@ -9337,10 +9337,10 @@ fetchedBlock8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup8
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup8:
 	MOVQ 96(DI), AX
@@ -9352,17 +9352,17 @@ done8:
 	RET
 
 outer8:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last8
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch8
 
 last8:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed8
 
 rows9:
@@ -9442,15 +9442,15 @@ load9:
 
 loaded9:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -9496,7 +9496,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -9550,7 +9550,7 @@ step9:
 stepped9:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch9
 	CMPQ 216(DI), $0x01
 	JNE  outer9
@@ -9730,10 +9730,10 @@ kept9:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel9
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel9:
 	JMP rows9
@@ -9750,10 +9750,10 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock9
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock9:
 	DECQ 112(DI)
@@ -9768,10 +9768,10 @@ fetchedBlock9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup9
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup9:
 	MOVQ 96(DI), AX
@@ -9783,17 +9783,17 @@ done9:
 	RET
 
 outer9:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last9
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch9
 
 last9:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed9
 
 // func productAVX512F32x4(args *productArgs)
@@ -10007,7 +10007,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -10016,7 +10016,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -10184,7 +10184,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -10193,7 +10193,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -10397,7 +10397,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -10406,7 +10406,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -10459,15 +10459,15 @@ load4:
 
 loaded4:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain4
 
 fetching4:
@@ -10498,7 +10498,7 @@ fetching4:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching4
 	JMP          stepped4
@@ -10537,7 +10537,7 @@ step4:
 stepped4:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch4
 	CMPQ 216(DI), $0x01
 	JNE  outer4
@@ -10652,10 +10652,10 @@ kept4:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel4
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel4:
 	JMP rows4
@@ -10672,10 +10672,10 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock4
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock4:
 	DECQ 112(DI)
@@ -10690,10 +10690,10 @@ fetchedBlock4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup4
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup4:
 	MOVQ 96(DI), AX
@@ -10705,17 +10705,17 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch4
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -10777,15 +10777,15 @@ load5:
 
 loaded5:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain5
 
 fetching5:
@@ -10821,7 +10821,7 @@ fetching5:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching5
 	JMP          stepped5
@@ -10865,7 +10865,7 @@ step5:
 stepped5:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch5
 	CMPQ 216(DI), $0x01
 	JNE  outer5
@@ -11002,10 +11002,10 @@ kept5:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel5
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel5:
 	JMP rows5
@@ -11022,10 +11022,10 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock5
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock5:
 	DECQ 112(DI)
@@ -11040,10 +11040,10 @@ fetchedBlock5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup5
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup5:
 	MOVQ 96(DI), AX
@@ -11055,17 +11055,17 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch5
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -11136,15 +11136,15 @@ load6:
 
 loaded6:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -11185,7 +11185,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -11234,7 +11234,7 @@ step6:
 stepped6:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch6
 	CMPQ 216(DI), $0x01
 	JNE  outer6
@@ -11393,10 +11393,10 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel6
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel6:
 	JMP rows6
@@ -11413,10 +11413,10 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock6
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock6:
 	DECQ 112(DI)
@@ -11431,10 +11431,10 @@ fetchedBlock6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup6
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup6:
 	MOVQ 96(DI), AX
@@ -11446,17 +11446,17 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch6
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6
 
 // func productAVX512F64x1(args *productArgs)
@@ -11674,7 +11674,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -11683,7 +11683,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -11842,7 +11842,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -11851,7 +11851,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -12007,7 +12007,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -12016,7 +12016,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -12187,7 +12187,7 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -12196,7 +12196,7 @@ outer4:
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -12382,7 +12382,7 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -12391,7 +12391,7 @@ outer5:
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -12592,7 +12592,7 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -12601,7 +12601,7 @@ outer6:
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6
 
 rows7:
@@ -12771,7 +12771,7 @@ done7:
 	RET
 
 outer7:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last7
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -12780,7 +12780,7 @@ outer7:
 
 last7:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed7
 
 rows8:
@@ -12961,7 +12961,7 @@ done8:
 	RET
 
 outer8:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last8
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -12970,7 +12970,7 @@ outer8:
 
 last8:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed8
 
 rows9:
@@ -13162,7 +13162,7 @@ done9:
 	RET
 
 outer9:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last9
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -13171,7 +13171,7 @@ outer9:
 
 last9:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed9
 
 rows10:
@@ -13377,7 +13377,7 @@ done10:
 	RET
 
 outer10:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last10
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -13386,7 +13386,7 @@ outer10:
 
 last10:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed10
 
 rows11:
@@ -13603,7 +13603,7 @@ done11:
 	RET
 
 outer11:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last11
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -13612,7 +13612,7 @@ outer11:
 
 last11:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed11
 
 rows12:
@@ -13840,7 +13840,7 @@ done12:
 	RET
 
 outer12:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last12
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -13849,7 +13849,7 @@ outer12:
 
 last12:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed12
 
 rows13:
@@ -14088,7 +14088,7 @@ done13:
 	RET
 
 outer13:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last13
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -14097,7 +14097,7 @@ outer13:
 
 last13:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed13
 
 rows14:
@@ -14347,7 +14347,7 @@ done14:
 	RET
 
 outer14:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last14
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -14356,7 +14356,7 @@ outer14:
 
 last14:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed14
 
 // func productAVX512F64x2(args *productArgs)
@@ -14602,7 +14602,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -14611,7 +14611,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -14785,7 +14785,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -14794,7 +14794,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -14998,7 +14998,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -15007,7 +15007,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -15181,7 +15181,7 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -15190,7 +15190,7 @@ outer4:
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -15384,7 +15384,7 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -15393,7 +15393,7 @@ outer5:
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -15607,7 +15607,7 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -15616,7 +15616,7 @@ outer6:
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6
 
 rows7:
@@ -15850,7 +15850,7 @@ done7:
 	RET
 
 outer7:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last7
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -15859,7 +15859,7 @@ outer7:
 
 last7:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed7
 
 rows8:
@@ -15916,15 +15916,15 @@ load8:
 
 loaded8:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -15957,7 +15957,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -15998,7 +15998,7 @@ step8:
 stepped8:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch8
 	CMPQ 216(DI), $0x01
 	JNE  outer8
@@ -16121,10 +16121,10 @@ kept8:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel8
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel8:
 	JMP rows8
@@ -16141,10 +16141,10 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock8
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock8:
 	DECQ 112(DI)
@@ -16159,10 +16159,10 @@ fetchedBlock8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup8
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup8:
 	MOVQ 96(DI), AX
@@ -16174,17 +16174,17 @@ done8:
 	RET
 
 outer8:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last8
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch8
 
 last8:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed8
 
 rows9:
@@ -16246,15 +16246,15 @@ load9:
 
 loaded9:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -16290,7 +16290,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -16334,7 +16334,7 @@ step9:
 stepped9:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch9
 	CMPQ 216(DI), $0x01
 	JNE  outer9
@@ -16469,10 +16469,10 @@ kept9:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel9
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel9:
 	JMP rows9
@@ -16489,10 +16489,10 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock9
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock9:
 	DECQ 112(DI)
@@ -16507,10 +16507,10 @@ fetchedBlock9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup9
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup9:
 	MOVQ 96(DI), AX
@@ -16522,17 +16522,17 @@ done9:
 	RET
 
 outer9:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last9
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch9
 
 last9:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed9
 
 rows10:
@@ -16599,9 +16599,9 @@ load10:
 
 loaded10:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch10:
 	MOVQ R14, SI
@@ -16609,7 +16609,7 @@ batch10:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain10
 
 fetching10:
@@ -16649,7 +16649,7 @@ fetching10:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching10
 	JMP          stepped10
@@ -16697,7 +16697,7 @@ step10:
 stepped10:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch10
 	CMPQ 216(DI), $0x01
 	JNE  outer10
@@ -16844,10 +16844,10 @@ kept10:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel10
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel10:
 	JMP rows10
@@ -16864,10 +16864,10 @@ across10:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock10
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock10:
 	DECQ 112(DI)
@@ -16882,10 +16882,10 @@ fetchedBlock10:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup10
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup10:
 	MOVQ 96(DI), AX
@@ -16897,17 +16897,17 @@ done10:
 	RET
 
 outer10:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last10
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch10
 
 last10:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed10
 
 rows11:
@@ -16979,9 +16979,9 @@ load11:
 
 loaded11:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch11:
 	MOVQ R14, SI
@@ -16989,7 +16989,7 @@ batch11:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain11
 
 fetching11:
@@ -17032,7 +17032,7 @@ fetching11:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching11
 	JMP          stepped11
@@ -17083,7 +17083,7 @@ step11:
 stepped11:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch11
 	CMPQ 216(DI), $0x01
 	JNE  outer11
@@ -17242,10 +17242,10 @@ kept11:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel11
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel11:
 	JMP rows11
@@ -17262,10 +17262,10 @@ across11:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock11
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock11:
 	DECQ 112(DI)
@@ -17280,10 +17280,10 @@ fetchedBlock11:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup11
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup11:
 	MOVQ 96(DI), AX
@@ -17295,17 +17295,17 @@ done11:
 	RET
 
 outer11:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last11
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch11
 
 last11:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed11
 
 rows12:
@@ -17382,9 +17382,9 @@ load12:
 
 loaded12:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch12:
 	MOVQ R14, SI
@@ -17392,7 +17392,7 @@ batch12:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain12
 
 fetching12:
@@ -17438,7 +17438,7 @@ fetching12:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching12
 	JMP          stepped12
@@ -17492,7 +17492,7 @@ step12:
 stepped12:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch12
 	CMPQ 216(DI), $0x01
 	JNE  outer12
@@ -17663,10 +17663,10 @@ kept12:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel12
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel12:
 	JMP rows12
@@ -17683,10 +17683,10 @@ across12:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock12
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock12:
 	DECQ 112(DI)
@@ -17701,10 +17701,10 @@ fetchedBlock12:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup12
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup12:
 	MOVQ 96(DI), AX
@@ -17716,17 +17716,17 @@ done12:
 	RET
 
 outer12:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last12
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch12
 
 last12:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed12
 
 rows13:
@@ -17808,9 +17808,9 @@ load13:
 
 loaded13:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch13:
 	MOVQ R14, SI
@@ -17818,7 +17818,7 @@ batch13:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain13
 
 fetching13:
@@ -17867,7 +17867,7 @@ fetching13:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching13
 	JMP          stepped13
@@ -17924,7 +17924,7 @@ step13:
 stepped13:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch13
 	CMPQ 216(DI), $0x01
 	JNE  outer13
@@ -18107,10 +18107,10 @@ kept13:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel13
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel13:
 	JMP rows13
@@ -18127,10 +18127,10 @@ across13:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock13
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock13:
 	DECQ 112(DI)
@@ -18145,10 +18145,10 @@ fetchedBlock13:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup13
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup13:
 	MOVQ 96(DI), AX
@@ -18160,17 +18160,17 @@ done13:
 	RET
 
 outer13:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last13
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch13
 
 last13:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed13
 
 rows14:
@@ -18257,9 +18257,9 @@ load14:
 
 loaded14:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch14:
 	MOVQ R14, SI
@@ -18267,7 +18267,7 @@ batch14:
 	ADDQ R9, R8
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain14
 
 fetching14:
@@ -18319,7 +18319,7 @@ fetching14:
 	ADDQ         R13, R8
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching14
 	JMP          stepped14
@@ -18379,7 +18379,7 @@ step14:
 stepped14:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch14
 	CMPQ 216(DI), $0x01
 	JNE  outer14
@@ -18574,10 +18574,10 @@ kept14:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel14
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel14:
 	JMP rows14
@@ -18594,10 +18594,10 @@ across14:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock14
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock14:
 	DECQ 112(DI)
@@ -18612,10 +18612,10 @@ fetchedBlock14:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup14
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup14:
 	MOVQ 96(DI), AX
@@ -18627,17 +18627,17 @@ done14:
 	RET
 
 outer14:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last14
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch14
 
 last14:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed14
 
 // func productAVX512F64x3(args *productArgs)
@@ -18851,7 +18851,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -18860,7 +18860,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -19061,7 +19061,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -19070,7 +19070,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -19249,7 +19249,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -19258,7 +19258,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -19465,7 +19465,7 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -19474,7 +19474,7 @@ outer4:
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -19709,7 +19709,7 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -19718,7 +19718,7 @@ outer5:
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -19777,15 +19777,15 @@ load6:
 
 loaded6:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -19819,7 +19819,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -19861,7 +19861,7 @@ step6:
 stepped6:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch6
 	CMPQ 216(DI), $0x01
 	JNE  outer6
@@ -19990,10 +19990,10 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel6
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel6:
 	JMP rows6
@@ -20010,10 +20010,10 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock6
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock6:
 	DECQ 112(DI)
@@ -20028,10 +20028,10 @@ fetchedBlock6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup6
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup6:
 	MOVQ 96(DI), AX
@@ -20043,17 +20043,17 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch6
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6
 
 rows7:
@@ -20119,15 +20119,15 @@ load7:
 
 loaded7:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain7
 
 fetching7:
@@ -20165,7 +20165,7 @@ fetching7:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching7
 	JMP          stepped7
@@ -20211,7 +20211,7 @@ step7:
 stepped7:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch7
 	CMPQ 216(DI), $0x01
 	JNE  outer7
@@ -20357,10 +20357,10 @@ kept7:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel7
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel7:
 	JMP rows7
@@ -20377,10 +20377,10 @@ across7:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock7
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock7:
 	DECQ 112(DI)
@@ -20395,10 +20395,10 @@ fetchedBlock7:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup7
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup7:
 	MOVQ 96(DI), AX
@@ -20410,17 +20410,17 @@ done7:
 	RET
 
 outer7:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last7
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch7
 
 last7:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed7
 
 rows8:
@@ -20493,15 +20493,15 @@ load8:
 
 loaded8:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain8
 
 fetching8:
@@ -20543,7 +20543,7 @@ fetching8:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching8
 	JMP          stepped8
@@ -20593,7 +20593,7 @@ step8:
 stepped8:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch8
 	CMPQ 216(DI), $0x01
 	JNE  outer8
@@ -20756,10 +20756,10 @@ kept8:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel8
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel8:
 	JMP rows8
@@ -20776,10 +20776,10 @@ across8:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock8
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock8:
 	DECQ 112(DI)
@@ -20794,10 +20794,10 @@ fetchedBlock8:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup8
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup8:
 	MOVQ 96(DI), AX
@@ -20809,17 +20809,17 @@ done8:
 	RET
 
 outer8:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last8
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch8
 
 last8:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed8
 
 rows9:
@@ -20899,15 +20899,15 @@ load9:
 
 loaded9:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain9
 
 fetching9:
@@ -20953,7 +20953,7 @@ fetching9:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching9
 	JMP          stepped9
@@ -21007,7 +21007,7 @@ step9:
 stepped9:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch9
 	CMPQ 216(DI), $0x01
 	JNE  outer9
@@ -21187,10 +21187,10 @@ kept9:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel9
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel9:
 	JMP rows9
@@ -21207,10 +21207,10 @@ across9:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock9
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock9:
 	DECQ 112(DI)
@@ -21225,10 +21225,10 @@ fetchedBlock9:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup9
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup9:
 	MOVQ 96(DI), AX
@@ -21240,17 +21240,17 @@ done9:
 	RET
 
 outer9:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last9
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch9
 
 last9:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed9
 
 // func productAVX512F64x4(args *productArgs)
@@ -21464,7 +21464,7 @@ done1:
 	RET
 
 outer1:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last1
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -21473,7 +21473,7 @@ outer1:
 
 last1:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed1
 
 rows2:
@@ -21641,7 +21641,7 @@ done2:
 	RET
 
 outer2:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last2
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -21650,7 +21650,7 @@ outer2:
 
 last2:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed2
 
 rows3:
@@ -21854,7 +21854,7 @@ done3:
 	RET
 
 outer3:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last3
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
@@ -21863,7 +21863,7 @@ outer3:
 
 last3:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed3
 
 rows4:
@@ -21916,15 +21916,15 @@ load4:
 
 loaded4:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain4
 
 fetching4:
@@ -21955,7 +21955,7 @@ fetching4:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching4
 	JMP          stepped4
@@ -21994,7 +21994,7 @@ step4:
 stepped4:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch4
 	CMPQ 216(DI), $0x01
 	JNE  outer4
@@ -22109,10 +22109,10 @@ kept4:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel4
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel4:
 	JMP rows4
@@ -22129,10 +22129,10 @@ across4:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock4
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock4:
 	DECQ 112(DI)
@@ -22147,10 +22147,10 @@ fetchedBlock4:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup4
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup4:
 	MOVQ 96(DI), AX
@@ -22162,17 +22162,17 @@ done4:
 	RET
 
 outer4:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last4
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch4
 
 last4:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed4
 
 rows5:
@@ -22234,15 +22234,15 @@ load5:
 
 loaded5:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain5
 
 fetching5:
@@ -22278,7 +22278,7 @@ fetching5:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching5
 	JMP          stepped5
@@ -22322,7 +22322,7 @@ step5:
 stepped5:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch5
 	CMPQ 216(DI), $0x01
 	JNE  outer5
@@ -22459,10 +22459,10 @@ kept5:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel5
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel5:
 	JMP rows5
@@ -22479,10 +22479,10 @@ across5:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock5
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock5:
 	DECQ 112(DI)
@@ -22497,10 +22497,10 @@ fetchedBlock5:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup5
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup5:
 	MOVQ 96(DI), AX
@@ -22512,17 +22512,17 @@ done5:
 	RET
 
 outer5:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last5
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch5
 
 last5:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed5
 
 rows6:
@@ -22593,15 +22593,15 @@ load6:
 
 loaded6:
 	MOVQ 88(DI), AX
-	MOVQ AX, 328(DI)
+	MOVQ AX, 336(DI)
 	MOVQ R14, AX
-	ADDQ 344(DI), AX
+	ADDQ 352(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
-	CMPQ 352(DI), $0x00
+	CMPQ 360(DI), $0x00
 	JE   plain6
 
 fetching6:
@@ -22642,7 +22642,7 @@ fetching6:
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	PREFETCHT0   (AX)
-	ADDQ         352(DI), AX
+	ADDQ         360(DI), AX
 	DECQ         DX
 	JNE          fetching6
 	JMP          stepped6
@@ -22691,7 +22691,7 @@ step6:
 stepped6:
 	ADDQ 160(DI), R14
 	ADDQ 200(DI), R15
-	DECQ 328(DI)
+	DECQ 336(DI)
 	JNE  batch6
 	CMPQ 216(DI), $0x01
 	JNE  outer6
@@ -22850,10 +22850,10 @@ kept6:
 	ADDQ    AX, 56(DI)
 	ADDQ    AX, 64(DI)
 	ADDQ    AX, 72(DI)
-	CMPQ    360(DI), $0x00
+	CMPQ    368(DI), $0x00
 	JE      fetchedPanel6
-	MOVQ    360(DI), AX
-	ADDQ    AX, 344(DI)
+	MOVQ    368(DI), AX
+	ADDQ    AX, 352(DI)
 
 fetchedPanel6:
 	JMP rows6
@@ -22870,10 +22870,10 @@ across6:
 	ADDQ AX, 64(DI)
 	MOVQ 280(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedBlock6
-	MOVQ 368(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 376(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedBlock6:
 	DECQ 112(DI)
@@ -22888,10 +22888,10 @@ fetchedBlock6:
 	ADDQ AX, 64(DI)
 	MOVQ 288(DI), AX
 	ADDQ AX, 72(DI)
-	CMPQ 360(DI), $0x00
+	CMPQ 368(DI), $0x00
 	JE   fetchedGroup6
-	MOVQ 376(DI), AX
-	ADDQ AX, 344(DI)
+	MOVQ 384(DI), AX
+	ADDQ AX, 352(DI)
 
 fetchedGroup6:
 	MOVQ 96(DI), AX
@@ -22903,15 +22903,15 @@ done6:
 	RET
 
 outer6:
-	DECQ 336(DI)
+	DECQ 344(DI)
 	JE   last6
 	ADDQ 168(DI), R14
 	ADDQ 208(DI), R15
 	MOVQ 88(DI), DX
-	MOVQ DX, 328(DI)
+	MOVQ DX, 336(DI)
 	JMP  batch6
 
 last6:
 	MOVQ 216(DI), DX
-	MOVQ DX, 336(DI)
+	MOVQ DX, 344(DI)
 	JMP  summed6

@@ -18,7 +18,7 @@ const depthwiseRows = 8
 var depthwiseFields = []string{
 	"a", "b", "c", "start", "where", "aAt", "cAt", "startAt", "whereAt", "blocks", "groups", "left", "rows",
 	"aRow", "aBlock", "aGroup", "cRow", "cBlock", "cGroup", "startRow", "startBlock", "startGroup", "whereRow", "whereBlock", "whereGroup",
-	"tapRows", "tapColumns", "aTapRow", "aTapColumn", "bTapRow", "bTapColumn", "relu", "mask", "last",
+	"tapRows", "tapColumns", "aTapRow", "aTapColumn", "bTapRow", "bTapColumn", "relu", "mask", "last", "packed",
 }
 
 func depthwise(m machine) {

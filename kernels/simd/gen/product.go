@@ -34,7 +34,7 @@ var productFields = []string{
 	"a", "b", "c", "start", "where", "aAt", "bAt", "cAt", "startAt", "whereAt", "k", "batch", "blocks", "groups", "left", "panels", "panelsLeft", "rows",
 	"aRow", "aStep", "aBatch", "aOuter", "aBlock", "aGroup", "bRow", "bBatch", "bOuter", "outer",
 	"cRow", "cBlock", "cGroup", "startRow", "startBlock", "startGroup",
-	"whereRow", "whereBlock", "whereGroup", "panel", "relu", "mask", "last", "batchLeft", "outerLeft", "aheadAt", "aheadStep", "aheadPanel", "aheadBlock", "aheadGroup",
+	"whereRow", "whereBlock", "whereGroup", "panel", "relu", "mask", "last", "packed", "batchLeft", "outerLeft", "aheadAt", "aheadStep", "aheadPanel", "aheadBlock", "aheadGroup",
 }
 
 // Registers of the loops; the others are named where they are used.
@@ -358,17 +358,23 @@ func (p *productLoop) finish() {
 	p.pointer("c", "cAt", a0)
 	p.MOVQ(p.field("cRow"), b)
 	if p.wide {
-		p.storeRows(true)
+		p.storeRows(p.m)
 		return
 	}
 	// A masked store costs many times a plain one on AVX2.
 	p.MOVQ(p.field("last"), batch)
 	p.TESTQ(batch, batch)
 	p.JNE(operand.LabelRef(p.label("part")))
-	p.storeRows(false)
+	p.storeRows(0)
 	p.JMP(operand.LabelRef(p.label("stored")))
 	p.Label(p.label("part"))
-	p.storeRows(true)
+	if p.m > 1 { // of rows without gaps the next one overwrites what a whole vector writes too much
+		p.ifZero("packed", p.label("apart"))
+		p.storeRows(1)
+		p.JMP(operand.LabelRef(p.label("stored")))
+		p.Label(p.label("apart"))
+	}
+	p.storeRows(p.m)
 	p.Label(p.label("stored"))
 }
 
@@ -393,8 +399,10 @@ func (p *productLoop) where() {
 	p.Label(p.label("kept"))
 }
 
-func (p *productLoop) storeRows(masked bool) {
+// storeRows stores the sums, under the mask in the last rows.
+func (p *productLoop) storeRows(last int) {
 	for i := range p.m {
+		masked := i >= p.m-last
 		for j := range p.nv {
 			to := operand.Mem{Base: a0, Disp: j * p.bytes()}
 			p.write(masked && j == p.nv-1, p.mask(), p.sum(i, j), to)
