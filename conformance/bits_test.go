@@ -25,7 +25,7 @@ func TestBitsDependOnTheGraphAlone(t *testing.T) {
 		models = models[:2]
 	}
 	for _, model := range models {
-		for _, dtype := range []dag.DType{dag.Float32, dag.Float64} {
+		for _, dtype := range nn.Types() {
 			for _, c := range []struct {
 				variant string
 				epochs  int

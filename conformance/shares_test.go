@@ -34,7 +34,7 @@ func TestSharesOfAllCuts(t *testing.T) {
 	near, least := 0, math.Inf(1)
 	for i := range cases {
 		c := sharesCase{batch: 1 + r.IntN(5), steady: r.IntN(3) > 0, objective: []problem.Objective{problem.Time, problem.Energy, problem.EDP}[r.IntN(3)]}
-		c.lower = nn.LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float32, Train: i%5 != 3, Optimizer: randomOptimizer(r)}
+		c.lower = nn.LowerOptions{Batch: c.batch, Samples: c.batch, Type: dag.Float32, Train: i%5 != 3, Prepared: i%5 == 3, Optimizer: randomOptimizer(r)}
 		c.m = twoLayers(t, r, &c.lower)
 		step := must.Get(train.Shares(t.Context(), c.m, c.lower))(t)
 		p := randomMachine(t, r, c.m, &c.lower)

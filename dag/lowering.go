@@ -67,6 +67,10 @@ type Stage struct {
 	// Replicas is the number of rows if the devices are a grid, one row after the other in the list. Each row has a part of the samples, and its devices
 	// share that along the dimension. 0 means one row.
 	Replicas int `json:"replicas,omitzero"`
+
+	// Shares are proportions of samples, one for each device: the first k devices have the part from 0 to ⌊e·s/t⌋ of e samples if the first k numbers
+	// add up to s, and all to t. Nil means equal parts.
+	Shares []int `json:"shares,omitempty"`
 }
 
 // Shared reports whether several devices share the stage.
@@ -76,6 +80,14 @@ func (s *Stage) Shared() bool { return len(s.Devices) > 1 }
 func (s *Stage) Grid() (replicas, each int) {
 	replicas = max(1, s.Replicas)
 	return replicas, len(s.Devices) / replicas
+}
+
+// Proportions are the shares of n devices, which are equal where nobody says others.
+func (s *Stage) Proportions(n int) []int {
+	if s.Shares != nil {
+		return s.Shares
+	}
+	return slices.Repeat([]int{1}, n)
 }
 
 // Places are the devices of the stage.

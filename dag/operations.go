@@ -4,7 +4,7 @@ package dag
 type Operations struct {
 	// Graph has a task for each operation, where gradients and updates are apart, and so are two copies of one weight.
 	Graph *Graph
-	All   []Operation // by task of Graph
+	All   []Operation // in the order of the tasks, but of a prepared step without tasks that run once
 	Fused []Fused
 }
 

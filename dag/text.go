@@ -47,7 +47,7 @@ import (
 //	range    = ":" | int ":" int                   half-open; ":" is the whole extent
 //	cost     = word "=" int [ "," number ]         key = nanoseconds, joules
 //	shape    = "[" [ int { "," int } ] "]"
-//	type     = "uint8" | "int32" | "int64" | "float32" | "float64"
+//	type     = "uint8" | "int32" | "int64" | "float32" | "float64" | "bfloat16"
 //	role     = "activation" | "input" | "parameter" | "gradient" | "state" | "workspace"
 //
 // A word is a Go string literal in double quotes, or bare characters. A bare word is not empty

@@ -21,15 +21,14 @@ const None BufferID = -1
 // DType is the element type of a buffer or the arithmetic type of a task.
 type DType uint8
 
-// The element types. Masks are Uint8, labels and indices Int32. Bfloat16 has the exponents of Float32 and 8 bits of significand.
-// Graphs of it are priced and planned, and no kernel has it.
+// The element types. Masks are Uint8, labels and indices Int32. BFloat16 is the upper half of a Float32.
 const (
 	Uint8 DType = iota
 	Int32
 	Int64
 	Float32
 	Float64
-	Bfloat16
+	BFloat16
 )
 
 var dtypeNames = [...]string{"uint8", "int32", "int64", "float32", "float64", "bfloat16"}
@@ -39,6 +38,14 @@ func (t DType) String() string { return nameOf(dtypeNames[:], int(t)) }
 
 // SizeBytes is the size of one element.
 func (t DType) SizeBytes() int64 { return dtypeSizes[t] }
+
+// Arithmetic is the type in which numbers of a type are computed, summed and learned: Float32 for BFloat16.
+func (t DType) Arithmetic() DType {
+	if t == BFloat16 {
+		return Float32
+	}
+	return t
+}
 
 // ParseDType is the inverse of String.
 func ParseDType(s string) (DType, error) {

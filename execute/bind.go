@@ -104,9 +104,6 @@ func (r *Runner) bind(c *compiledGraph, t dag.TaskID) (scratchBytes int64, err e
 	if err != nil {
 		return 0, err
 	}
-	if task.Type == dag.Bfloat16 {
-		return 0, fmt.Errorf("task %q has element type %v, and no kernel has it", task.Name, task.Type)
-	}
 	to.call = r.callIn(c, t, k.Values(spec), 0)
 	for step := int32(1); step < turns(c.graph, t); step++ {
 		to.later = append(to.later, r.callIn(c, t, to.call.Params, step))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -49,15 +50,18 @@ func allFinite(g *dag.Graph, t dag.TaskID, args []calls.Arg) bool {
 	finite := true
 	for i := range args {
 		dtype := g.Buffers[g.Tasks[t].Accesses[i].Buffer].Type
-		if args[i].Mode == dag.Read || dtype != dag.Float32 && dtype != dag.Float64 {
+		if args[i].Mode == dag.Read || dtype.Arithmetic() != dag.Float32 && dtype != dag.Float64 {
 			continue
 		}
 		eachRow(&args[i], int(dtype.SizeBytes()), func(row []byte) {
 			first := unsafe.Pointer(unsafe.SliceData(row))
-			if dtype == dag.Float32 {
+			switch dtype {
+			case dag.Float32:
 				finite = finite && finiteRow(unsafe.Slice((*float32)(first), len(row)/4))
-			} else {
+			case dag.Float64:
 				finite = finite && finiteRow(unsafe.Slice((*float64)(first), len(row)/8))
+			case dag.BFloat16:
+				finite = finite && !slices.ContainsFunc(unsafe.Slice((*uint16)(first), len(row)/2), func(bits uint16) bool { return bits&0x7f80 == 0x7f80 })
 			}
 		})
 	}

@@ -39,8 +39,6 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 		return []schedule.Offer{{}}
 	case k.Host:
 		return nil
-	case task.Type == dag.Bfloat16:
-		return []schedule.Offer{{}} // where the platform says how long it takes
 	}
 	standard := k.DefaultFor(of.Code)
 	if standard == nil {

@@ -18,6 +18,8 @@ import (
 // window = T and past = T-1, one in both directions window = 2T-1 and past = T-1, and a sliding one of w keys window = w and
 // past = w-1. So a tile of queries reads the keys under its windows as a tile of a convolution does, and past says where the tile begins.
 //
+// With a mask m, which has a number for each key of a sample, no query sees a key of 0. If a query sees none, its y is 0 and its l is -∞.
+//
 // Keys and values have heads h, and each of them a group g of heads of queries (Ainslie et al., "GQA", 2023, arXiv:2305.13245). Features of
 // queries are h·G·D + g·D + d. Tiles have whole groups.
 //
@@ -34,7 +36,11 @@ const (
 	ofQueries = "n t h:e"
 	ofKeys    = "n t+i-past h:d"
 	byQuery   = "n h:g t"
+	byKey     = "n t+i-past"
 )
+
+// masked is whether queries see a key at all.
+func masked() Operand { return optional(reads("m", Index, byKey).below("2")) }
 
 const attentionDoc = "tiles of queries against tiles of keys, with the greatest score so far"
 
@@ -50,7 +56,7 @@ var attention = attentionWith(Kernel{
 	Op: "attention", Doc: "y = softmax(q·kᵀ/√D)·v over the windows of the queries, l = logarithms of the sums",
 	Operands: []Operand{
 		writes("y", Real, ofQueries), writes("l", Real, byQuery),
-		reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
+		reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys), masked(),
 	},
 	Check: func(s *calls.Spec) error {
 		if err := checkHeads(s, 2, 3); err != nil {
@@ -73,7 +79,7 @@ var attentionDq = attentionWith(Kernel{
 	Operands: []Operand{
 		writes("dq", Real, ofQueries), writes("r", Real, byQuery),
 		reads("dy", Real, ofQueries), reads("y", Real, ofQueries), reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
-		reads("l", Real, byQuery),
+		reads("l", Real, byQuery), masked(),
 	},
 	Check: func(s *calls.Spec) error { return checkHeads(s, 4, 5) },
 	Flops: attentionFlops(4, 5, 3),
@@ -87,7 +93,7 @@ var attentionDkv = attentionWith(Kernel{
 	Operands: []Operand{
 		writes("dk", Real, ofKeys), writes("dv", Real, ofKeys),
 		reads("dy", Real, ofQueries), reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
-		reads("l", Real, byQuery), reads("r", Real, byQuery),
+		reads("l", Real, byQuery), reads("r", Real, byQuery), masked(),
 	},
 	Check: func(s *calls.Spec) error { return checkHeads(s, 3, 4) },
 	Flops: attentionFlops(3, 4, 4),
@@ -145,7 +151,7 @@ func put[T calls.Float](to []T, factor float64, sums []float64) {
 }
 
 func attentionRef[T calls.Float](c *calls.Call) {
-	a := cpu.AttentionOf(c, 2, 3)
+	a := cpu.AttentionOf(c, 2, 5)
 	sums, _ := calls.Scratch[float64](c.Work, a.Width)
 	a.EachHead(func(n, h int) {
 		l := cpu.OfHead[T](&c.Args[1], n, h)
@@ -154,25 +160,27 @@ func attentionRef[T calls.Float](c *calls.Call) {
 			score := func(s int) float64 {
 				return a.Scale * product(q, cpu.Features[T](&c.Args[3], n, s, h/a.Group, a.Width))
 			}
-			lo, hi := a.KeysOf(t)
 			most, sum := math.Inf(-1), 0.0
-			for s := lo; s < hi; s++ {
+			for s := range a.Seen(n, t) {
 				most = max(most, score(s))
 			}
 			clear(sums)
-			for s := lo; s < hi; s++ {
+			for s := range a.Seen(n, t) {
 				e := math.Exp(score(s) - most)
 				sum += e
 				mix(sums, e, cpu.Features[T](&c.Args[4], n, s, h/a.Group, a.Width))
 			}
 			l[t] = T(most + math.Log(sum))
+			if sum == 0 {
+				sum = 1
+			}
 			put(cpu.Features[T](&c.Args[0], n, t, h, a.Width), 1/sum, sums)
 		}
 	})
 }
 
 func attentionDqRef[T calls.Float](c *calls.Call) {
-	a := cpu.AttentionOf(c, 4, 5)
+	a := cpu.AttentionOf(c, 4, 8)
 	sums, _ := calls.Scratch[float64](c.Work, a.Width)
 	a.EachHead(func(n, h int) {
 		r, l := cpu.OfHead[T](&c.Args[1], n, h), cpu.OfHead[T](&c.Args[7], n, h)
@@ -182,8 +190,7 @@ func attentionDqRef[T calls.Float](c *calls.Call) {
 			along := product(dy, of(3))
 			r[t] = T(along)
 			clear(sums)
-			lo, hi := a.KeysOf(t)
-			for s := lo; s < hi; s++ {
+			for s := range a.Seen(n, t) {
 				k := cpu.Features[T](&c.Args[5], n, s, h/a.Group, a.Width)
 				p := math.Exp(float64(a.Scale*product(q, k)) - float64(l[t]))
 				mix(sums, p*(product(dy, cpu.Features[T](&c.Args[6], n, s, h/a.Group, a.Width))-along), k)
@@ -194,7 +201,7 @@ func attentionDqRef[T calls.Float](c *calls.Call) {
 }
 
 func attentionDkvRef[T calls.Float](c *calls.Call) {
-	a := cpu.AttentionOf(c, 3, 4)
+	a := cpu.AttentionOf(c, 3, 8)
 	keys, rest := calls.Scratch[float64](c.Work, a.Width)
 	values, _ := calls.Scratch[float64](rest, a.Width)
 	for n := range a.Samples {
@@ -205,6 +212,9 @@ func attentionDkvRef[T calls.Float](c *calls.Call) {
 				clear(keys)
 				clear(values)
 				lo, hi := a.QueriesOf(s)
+				if !a.ShowsKey(n, s) {
+					hi = lo
+				}
 				for g := h * a.Group; g < (h+1)*a.Group; g++ {
 					l, r := cpu.OfHead[T](&c.Args[6], n, g), cpu.OfHead[T](&c.Args[7], n, g)
 					for t := lo; t < hi; t++ {

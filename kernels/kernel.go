@@ -171,7 +171,7 @@ func (k *Kernel) validSpace(s *calls.Spec) (*Space, error) {
 
 // checkOperands checks all but shapes and the values of parameters.
 func (k *Kernel) checkOperands(s *calls.Spec) error {
-	if s.Type != dag.Float32 && s.Type != dag.Float64 && s.Type != dag.Bfloat16 {
+	if s.Type.Arithmetic() != dag.Float32 && s.Type != dag.Float64 {
 		return fmt.Errorf("type %v; float32, float64 and bfloat16 are supported", s.Type)
 	}
 	if n := len(s.Operands); n != len(k.Operands) && n != k.required() {
@@ -179,7 +179,8 @@ func (k *Kernel) checkOperands(s *calls.Spec) error {
 	}
 	for i, o := range s.Operands {
 		want := k.Operands[i]
-		if t := want.Kind.DType(s.Type); o.Type != t && !(want.Kind == Stored && (o.Type == dag.Int32 || o.Type == s.Type)) {
+		t, numbers := want.Kind.DType(s.Type), s.Type.Arithmetic() // which a call in bfloat16 may have among its operands
+		if o.Type != t && !(want.Kind == Real && o.Type == numbers) && !(want.Kind == Stored && (o.Type == dag.Int32 || o.Type == numbers)) {
 			return fmt.Errorf("operand %s is %v, want %v", want.Name, o.Type, t)
 		}
 		if !want.allows(o.Mode) {

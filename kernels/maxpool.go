@@ -99,9 +99,6 @@ func poolingOf[T calls.Float](call *calls.Call, y, index, x int) pooling[T] {
 	return p
 }
 
-// square reports whether the windows are squares of a size as far apart in both directions.
-func (p *pooling[T]) square() bool { return p.height == p.width && p.stride == p.across }
-
 // area is a rectangle of windows.
 type area struct{ rows, columns dag.Range }
 
@@ -133,7 +130,7 @@ func insideWindows(count, size, before, stride, extent int) dag.Range {
 func (p *pooling[T]) within() bool {
 	return p.top == 0 && p.left == 0 &&
 		calls.Covered(p.y.Extent[1], p.height, p.stride) <= p.x.Extent[1] &&
-		calls.Covered(p.y.Extent[2], p.width, p.stride) <= p.x.Extent[2]
+		calls.Covered(p.y.Extent[2], p.width, p.across) <= p.x.Extent[2]
 }
 
 // all reports whether an area has all windows.
@@ -206,19 +203,16 @@ func maxpoolDxAt[T calls.Float](level simd.Level, call *calls.Call) {
 	p.gradient(func(inner pooling[T]) { inner.spreadAt(level) })
 }
 
-// most does the windows that lie in the image by a fast variant for squares, and the others by the
+// most does the windows that lie in the image by a fast variant, and the others by the
 // reference.
 func (p *pooling[T]) most(fast func(inner pooling[T])) {
-	if p.square() && p.within() {
+	if p.within() {
 		fast(*p)
 		return
 	}
-	var done area
-	if p.square() {
-		var inner pooling[T]
-		if inner, done = p.inner(); done != (area{}) {
-			fast(inner)
-		}
+	inner, done := p.inner()
+	if done != (area{}) {
+		fast(inner)
 	}
 	if !p.all(done) {
 		p.maxima(done)
@@ -229,13 +223,13 @@ func (p *pooling[T]) most(fast func(inner pooling[T])) {
 // on. Where windows overlap and not all lie in the image, the reference does all of them, since
 // additions follow the order of dy.
 func (p *pooling[T]) gradient(fast func(inner pooling[T])) {
-	if p.square() && p.within() {
+	if p.within() {
 		fast(*p)
 		return
 	}
 	p.x.Clear()
 	inner, done := p.inner()
-	if !p.square() || done == (area{}) || p.stride < p.height {
+	if done == (area{}) || p.stride < p.height || p.across < p.width {
 		done = area{}
 	} else {
 		fast(inner)
@@ -248,8 +242,8 @@ func (p *pooling[T]) gradient(fast func(inner pooling[T])) {
 // spreadAt writes the pixels of all windows, and zeros beyond them; windows that overlap or
 // leave pixels between them are added to zeros. All windows lie in the image.
 func (p *pooling[T]) spreadAt(level simd.Level) {
-	height, width := p.stride*p.y.Extent[1], p.stride*p.y.Extent[2] // that are written
-	if p.Accumulate = p.height != p.stride; p.Accumulate {
+	height, width := p.stride*p.y.Extent[1], p.across*p.y.Extent[2] // that are written
+	if p.Accumulate = p.height != p.stride || p.width != p.across; p.Accumulate {
 		height, width = 0, 0
 	}
 	if height < p.x.Extent[1] || width < p.x.Extent[2] {
@@ -267,6 +261,7 @@ func (p *pooling[T]) spreadAt(level simd.Level) {
 func (p *pooling[T]) maps() (samples int) {
 	samples, p.Channels = p.y.Extent[0], p.y.Extent[3]
 	p.Rows, p.Windows, p.Size, p.Step = p.y.Extent[1], p.y.Extent[2], p.height, p.stride
+	p.Width, p.Across = p.width, p.across
 	p.YRow, p.YPixel = p.y.Stride[1], p.y.Stride[2]
 	p.IndexRow, p.IndexPixel = p.index.Stride[1], p.index.Stride[2]
 	p.XRow, p.XPixel = p.x.Stride[1], p.x.Stride[2]

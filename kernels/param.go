@@ -25,7 +25,7 @@ var params = []Param{
 	{Name: "height", Typical: 2}, {Name: "width", Typical: 2}, {Name: "size", Typical: 2},
 	{Name: "heads", Typical: 4, Values: steps(1, 1, 3)}, {Name: "group", Typical: 1, Values: steps(1, 1, 3)}, {Name: "window"}, {Name: "past"},
 	{Name: "base", Typical: 10000, Values: []float64{10, 10000}}, {Name: "back", Values: steps(0, 1, 2)},
-	{Name: "center", Typical: 1, Values: steps(0, 1, 2)},
+	{Name: "center", Typical: 1, Values: steps(0, 1, 2)}, {Name: "token", Values: steps(0, 1, 3)}, {Name: "behind", Values: steps(0, 1, 2)},
 	{Name: "relu", Typical: 1, Values: steps(0, 1, 2)},
 	{Name: "layer", Values: steps(0, 1, 50)}, {Name: "p", Values: steps(0, 0.25, 5)}, {Name: "channels_last", Values: steps(0, 1, 2)},
 	{Name: "slope", Values: steps(0, 0.25, 4)},

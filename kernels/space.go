@@ -167,6 +167,9 @@ func stated(table []Kernel) []Kernel {
 		}
 		k.Base = cmp.Or(k.Base, k.Op)
 		k.eachBlock()
+		for v := range k.Variants {
+			k.Variants[v] = widened(k.Variants[v])
+		}
 	}
 	return table
 }

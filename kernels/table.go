@@ -40,6 +40,9 @@ func NewTable(others ...Kernel) (*Table, error) {
 		if c.statement, err = k.parse(); err != nil {
 			return nil, fmt.Errorf("operation %q: %w", k.Op, err)
 		}
+		for v := range c.Variants {
+			c.Variants[v] = widened(c.Variants[v])
+		}
 		t.kernels = append(t.kernels, c)
 	}
 	for i := range t.kernels {
@@ -123,7 +126,7 @@ var table = stated(slices.Concat([]Kernel{
 	rotaryTable, rotary, attention, attentionDq, attentionDkv,
 	layerNorm, layerNormDx, layerNormDw,
 	dropoutKeys, dropout,
-	embedding, embeddingDw, positions, positionsDw,
+	embedding, embeddingDw, positions, positionsDw, marks,
 	softmaxXent, softmaxXentEval,
 	mse, mseEval,
 	mean, count, counted, add, sum, multiplied, copied,

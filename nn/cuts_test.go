@@ -71,6 +71,11 @@ func cutCases() []cutCase {
 		{"normalised positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.LayerNorm{}, layers.RMSNorm{}}, []string{"ln1", "rms1"}},
 		{"attention", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 30}, layers.Attention{Heads: 6, KeyHeads: 2, Causal: true}}, []string{"attn1"}},
 		{"attention to both sides", 2, []int{5}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 27}, layers.Rotary{Heads: 4, Width: 6}, layers.Attention{Heads: 3, Window: 2}}, []string{"rotary1", "attn1"}},
+		{"masked attention", 3, []int{7}, []nn.Layer{
+			nn.Of(layers.Embedding{Tokens: 3, Width: 30}, "input"), nn.Of(layers.Mask{Token: 1}, "input"), nn.Of(layers.Segments{Token: 2}, "input"),
+			nn.Of(layers.Embedding{Tokens: 2, Width: 30}, "segments1"), nn.Of(layers.Add{}, "embed1", "embed2"), nn.Of(layers.Attention{Heads: 6, KeyHeads: 2}, "add1", "mask1"),
+		}, []string{"mask1", "segments1", "embed2", "attn1"}},
+		{"pixels", 3, []int{1, 7, 5}, []nn.Layer{head(11), layers.Pixels{}, layers.Dense{Outputs: 3}, layers.Pixels{}, layers.GlobalAvgPool{}}, []string{"conv1", "pixels1", "pixels2", "pool1"}},
 		{"fused dense layers", 5, []int{13}, []nn.Layer{layers.Dense{Outputs: 11}, layers.ReLU{}, layers.Dense{Outputs: 7}, layers.ReLU{}, layers.Dense{Outputs: 3}}, []string{"fc1", "fc2"}},
 	}
 	for _, f := range kernels.Functions() {

@@ -7,7 +7,8 @@
 //	                                  └→ mean, count → fetch (sinks: nothing waits for them)
 //
 // [NewProgram] puts the graphs of a training run together: the step, the short last batch of an
-// epoch, evaluation on a test set and its short last batch.
+// epoch, evaluation on a test set and its short last batch. A program without training is an inference, where a graph before all
+// steps does what parameters alone decide.
 //
 // # Layers
 //
@@ -18,6 +19,11 @@
 // whatever else the lowering says, sums gradients of parameters over tasks, micro-batches and layers that share them, and
 // updates the parameters. Whether a task reads, writes or changes an operand is in the statement of the operation.
 // conformance/testdata/module/layer has normalisations and an embedding that are written so.
+//
+// # Element types
+//
+// All numbers of a network are float32 or float64, or its activations are bfloat16 ([Types]): half the bytes to keep and to move. The rest of such
+// a network is float32, and so is the arithmetic of every task ([dag.DType.Arithmetic]). A kernel of package kernels takes operands of both types.
 //
 // # Partition
 //

@@ -147,11 +147,15 @@ func (in *interpreter) has(name string) bool {
 func (in *interpreter) canonical(name string) []float64 {
 	values := in.floats(name)
 	id, _ := in.g.BufferByName(name)
-	owner := &in.g.Buffers[in.g.Storage(id)]
-	if owner.Layout != "nhwc" {
+	b, owner := &in.g.Buffers[id], &in.g.Buffers[in.g.Storage(id)]
+	shape := owner.Shape
+	switch {
+	case b.ViewOf != dag.None && len(b.Shape) == 4: // of a sequence as an image
+		shape = b.Shape
+	case owner.Layout != "nhwc" || len(b.Shape) == 3: // of an image as a sequence
 		return values
 	}
-	n, h, w, c := owner.Shape[0], owner.Shape[1], owner.Shape[2], owner.Shape[3]
+	n, h, w, c := shape[0], shape[1], shape[2], shape[3]
 	out := make([]float64, len(values))
 	for i, v := range values {
 		sample, pixel, channel := i/(h*w*c), i/c%(h*w), i%c
@@ -164,9 +168,12 @@ func (in *interpreter) canonical(name string) []float64 {
 }
 
 // ofStage returns the output of a stage or its gradient, in PyTorch's order. It has no buffer of
-// its own where it is part of that of a sum or a concatenation. It is nil where it is not in memory.
+// its own where it is part of that of a sum or a concatenation. It is nil where it is not in memory, or whole numbers.
 func (in *interpreter) ofStage(m *nn.Model, stage int, name string) []float64 {
 	s := &m.Stages[stage]
+	if s.Traits.Integers {
+		return nil
+	}
 	if in.has(name) {
 		return in.canonical(name)
 	}

@@ -108,11 +108,11 @@ func (l *lowerer) batchLoss() lossBuffers {
 	rows := []int{l.opt.Batch * each}
 	f := lossBuffers{
 		y: l.rows(y, l.opt.Batch), each: each, rows: rows, weight: none,
-		sample:  l.buffer("loss.sample", l.opt.Type, dag.Activation, rows),
+		sample:  l.buffer("loss.sample", l.opt.Type.Arithmetic(), dag.Activation, rows),
 		correct: l.buffer("loss.correct", dag.Uint8, dag.Activation, rows),
 	}
 	if l.m.Defaults.Loss.Ignored {
-		f.weight = l.buffer("loss.weight", l.opt.Type, dag.Activation, []int{1})
+		f.weight = l.buffer("loss.weight", l.opt.Type.Arithmetic(), dag.Activation, []int{1})
 		l.add(dag.Task{
 			Name: "loss.weight", Op: "counted", Labels: labelsOf("loss", phaseLoss),
 			Accesses: []dag.Access{writes(f.weight, nil), reads(f.y, nil)},
@@ -175,11 +175,11 @@ func (l *lowerer) lossOf(f *lossBuffers, r dag.Range, op string, params dag.Para
 
 // metrics reduces the losses of the samples to the step's results and hands them over.
 func (l *lowerer) metrics(f *lossBuffers) {
-	loss := l.buffer("loss", l.opt.Type, dag.Activation, []int{1})
+	loss := l.buffer("loss", l.opt.Type.Arithmetic(), dag.Activation, []int{1})
 	correct := l.buffer("correct", dag.Int32, dag.Activation, []int{1})
 	handed := []dag.Access{reads(loss, nil), reads(correct, nil)}
 	if l.opt.Outputs && !l.opt.Train {
-		handed = append(handed, reads(f.z.value, nil))
+		handed = append(handed, reads(l.handedOver(f.z), nil))
 	}
 	for _, t := range []dag.Task{
 		{Name: "metrics.mean", Op: "mean", Accesses: []dag.Access{writes(loss, nil), reads(f.sample, nil)}},
@@ -189,4 +189,17 @@ func (l *lowerer) metrics(f *lossBuffers) {
 		t.Labels = labelsOf("metrics", phaseMetrics)
 		l.add(t)
 	}
+}
+
+// handedOver is a tensor in the type in which the program reads it. Activations in another type are copied.
+func (l *lowerer) handedOver(x tensor) dag.BufferID {
+	b := l.b.BufferAt(x.value)
+	if b.Type == b.Type.Arithmetic() {
+		return x.value
+	}
+	copied := l.buffer(b.Name+".outputs", b.Type.Arithmetic(), dag.Activation, b.Shape)
+	l.add(dag.Task{
+		Name: "metrics.copy", Op: "copy", Labels: labelsOf("metrics", phaseMetrics), Accesses: []dag.Access{writes(copied, nil), reads(x.value, nil)},
+	})
+	return copied
 }

@@ -26,11 +26,15 @@ const (
 	phaseMetrics  = "metrics"
 )
 
+// Types are the element types of networks, the default first. In a network of bfloat16 that is the type of activations, of their gradients and of copies
+// of weights in other layouts. Parameters, their gradients, what an optimiser keeps, statistics and losses are float32 there, and so is all arithmetic.
+func Types() []dag.DType { return []dag.DType{dag.Float32, dag.Float64, dag.BFloat16} }
+
 // LowerOptions say how a step of a model becomes a graph.
 type LowerOptions struct {
 	Name     string // of the graph
 	Batch    int
-	Type     dag.DType // Float32, Float64 or Bfloat16
+	Type     dag.DType // one of Types
 	Lowering dag.Lowering
 
 	// FullBatch is the batch of the other steps, if this one has fewer samples. Zero means Batch. Micro-batches are parts of that.
@@ -53,6 +57,10 @@ type LowerOptions struct {
 	// Outputs hands over the outputs of the last layer with the loss of an evaluation.
 	Outputs bool
 
+	// Prepared leaves out of an evaluation what parameters alone decide, such as weights in another layout. Another graph
+	// has it, which runs once before all steps: see [NewProgram].
+	Prepared bool
+
 	// Unfused lowers each layer by itself, as a pattern with a cut along what it sums over leaves it.
 	Unfused bool
 
@@ -71,10 +79,12 @@ type lowerer struct {
 	opt    LowerOptions
 	groups []group
 	graph  *dag.Graph // that the passes so far have made
+	once   *dag.Graph // what is left out of a prepared step; nil means nothing
 
 	stageOfLayer map[string]int                  // by name, as far as it has been asked for
 	ofDevices    map[dag.BufferID][]dag.BufferID // of a buffer that each device has for itself: the buffers of all devices
 	filled       map[dag.BufferID]bool           // those that some task writes
+	varies       map[dag.BufferID]bool           // storages of a prepared step whose contents samples decide
 
 	b     *dag.Builder
 	index dag.BufferID // step.index
@@ -95,20 +105,26 @@ type lowerer struct {
 // Lower turns one step of the model into a graph. It fails on senseless options and on lowerings
 // that name a layer the model does not have.
 func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
+	step, _, err := m.lower(opt)
+	return step, err
+}
+
+// lower returns also what a prepared step leaves out.
+func (m *Model) lower(opt LowerOptions) (step, once *dag.Graph, err error) {
 	if err := opt.complete(m); err != nil {
-		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
+		return nil, nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
 	l := &lowerer{m: m, opt: opt, hyper: none, stageOfLayer: map[string]int{},
-		ofDevices: map[dag.BufferID][]dag.BufferID{}, filled: map[dag.BufferID]bool{}}
+		ofDevices: map[dag.BufferID][]dag.BufferID{}, filled: map[dag.BufferID]bool{}, varies: map[dag.BufferID]bool{}}
 	for _, p := range passes {
 		if err := p.run(l); err != nil {
-			return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
+			return nil, nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 		}
 		if opt.After != nil {
 			opt.After(p.name, l.state())
 		}
 	}
-	return l.graph, nil
+	return l.graph, l.once, nil
 }
 
 // addMicroBatch adds the tasks of a micro-batch, and the updates behind the last one.
@@ -136,7 +152,7 @@ func (opt *LowerOptions) complete(m *Model) error {
 		return fmt.Errorf("batch %d of %d samples; want at least 1", opt.Batch, opt.Samples)
 	}
 	opt.FullBatch = max(opt.FullBatch, opt.Batch)
-	if opt.Type != dag.Float32 && opt.Type != dag.Float64 && opt.Type != dag.Bfloat16 {
+	if !slices.Contains(Types(), opt.Type) {
 		return fmt.Errorf("element type %v; want float32, float64 or bfloat16", opt.Type)
 	}
 	if opt.Optimizer == nil {
@@ -157,7 +173,7 @@ func (opt *LowerOptions) complete(m *Model) error {
 		opt.SampleType = dag.Int32 // where nobody says another type
 	}
 	switch t := opt.SampleType; {
-	case t != dag.Uint8 && t != dag.Int32 && t != opt.Type:
+	case t != dag.Uint8 && t != dag.Int32 && t != opt.Type.Arithmetic():
 		return fmt.Errorf("samples of type %v for a network of %v", t, opt.Type)
 	case t != dag.Int32 && m.Vocabulary() > 0:
 		return fmt.Errorf("samples of type %v for a network that takes tokens", t)
@@ -389,6 +405,7 @@ func (l *lowerer) rangesOf(n *Node, sides []side, pass dag.Pass, part func(dag.R
 
 // add adds a task, and returns it with its shape and its work.
 func (l *lowerer) add(t dag.Task) dag.Task {
+	l.vary(&t)
 	if t = l.completed(t); !l.opt.dry && l.b.Err() == nil {
 		l.b.Task(t)
 	}
@@ -397,11 +414,20 @@ func (l *lowerer) add(t dag.Task) dag.Task {
 
 // completed gives a task its shape and its work.
 func (l *lowerer) completed(t dag.Task) dag.Task {
-	t.Type, t.Labels.MicroBatch = l.opt.Type, l.now.label
+	t.Type, t.Labels.MicroBatch = l.arithmetic(t.Accesses), l.now.label
 	if !l.opt.dry && l.b.Err() == nil {
 		l.b.Fail(l.m.kernels.Complete(&t, l.b.BufferAt))
 	}
 	return t
+}
+
+// arithmetic is the type of a task. A task of a network of bfloat16 is float32 where it touches no activation.
+func (l *lowerer) arithmetic(accesses []dag.Access) dag.DType {
+	touches := func(a dag.Access) bool { return l.b.BufferAt(a.Buffer).Type == l.opt.Type }
+	if l.opt.Type != dag.BFloat16 || slices.ContainsFunc(accesses, touches) {
+		return l.opt.Type
+	}
+	return l.opt.Type.Arithmetic()
 }
 
 // newName is a name for a buffer of a layer. If another layer has that buffer of the same value, the name ends with the

@@ -153,7 +153,7 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 			as(layers.ReLU{})
 			curves[s.Name] = &magnitudeCurve{Function: &kernels.Function{Steepest: 1 / (1 - p.P)}}
 			k += 2 * 2
-		case layers.Flatten, layers.Concat:
+		case layers.Flatten, layers.Concat, layers.Pixels:
 		case layers.Add:
 			k += float64(2 * len(s.In))
 		case layers.Multiply: // the errors of both factors add up; of k, half is of the forward pass

@@ -95,7 +95,7 @@ func (p *Parameter) Type(network dag.DType) dag.DType {
 	if p.Counts {
 		return dag.Int64
 	}
-	return network
+	return network.Arithmetic()
 }
 
 // bufferShape is the shape of the buffer that holds the parameter: a single number is one of one element.

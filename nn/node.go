@@ -29,8 +29,8 @@ type Node struct {
 // Samples is the number of samples that pass the layer together, the first extent of its values.
 func (n *Node) Samples() int { return n.l.size() }
 
-// Type is the type of the network's numbers.
-func (n *Node) Type() dag.DType { return n.l.opt.Type }
+// Type is the type in which the layer computes and keeps sums: the network's, or float32 where activations are bfloat16.
+func (n *Node) Type() dag.DType { return n.l.opt.Type.Arithmetic() }
 
 // Trains reports whether the step is one of a training. An evaluation has no backward pass and changes nothing.
 func (n *Node) Trains() bool { return n.l.opt.Train }

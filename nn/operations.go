@@ -48,7 +48,8 @@ func (m *Model) Operations(opt LowerOptions) (*dag.Operations, error) {
 // operations returns the operations of a step, without fused ones, and what the lowerer has noted of each task.
 func (m *Model) operations(opt LowerOptions) (*dag.Operations, []*noted, error) {
 	var all []noted
-	opt.noted = &all
+	prepared := opt.Prepared
+	opt.noted, opt.Prepared = &all, false
 	if err := opt.complete(m); err != nil {
 		return nil, nil, fmt.Errorf("operations of model %q: %w", m.Name, err)
 	}
@@ -75,7 +76,21 @@ func (m *Model) operations(opt LowerOptions) (*dag.Operations, []*noted, error) 
 		notes[t] = of
 		o.All[t] = dag.Operation{Graph: l.graph, Task: l.graph.Tasks[t], Sides: of.describe(), Cut: of.cut, Tiles: of.tilesOf, Part: of.partOf}
 	}
+	if prepared {
+		o.All, notes = withoutConstant(o, notes)
+	}
 	return o, notes, nil
+}
+
+// withoutConstant is the operations that every prepared step has, with their notes.
+func withoutConstant(o *dag.Operations, notes []*noted) (all []dag.Operation, kept []*noted) {
+	constant := o.Graph.Constant()
+	for t := range o.All {
+		if !constant[t] {
+			all, kept = append(all, o.All[t]), append(kept, notes[t])
+		}
+	}
+	return all, kept
 }
 
 func wholeOf(sides []side) (ranges []dag.Range) {

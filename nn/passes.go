@@ -24,6 +24,7 @@ var passes = []pass{
 	{"stage", (*lowerer).stage},         // devices of the stages of a pipeline
 	{"stash", (*lowerer).stash},         // older weights for mini-batches in a pipeline
 	{"recompute", (*lowerer).recompute}, // tasks that run twice, to save memory
+	{"once", (*lowerer).runOnce},        // tasks that need not run in every step of an inference
 }
 
 // Passes names the passes of [Model.Lower] in their order.
@@ -108,5 +109,12 @@ func (l *lowerer) expand() (err error) {
 
 func (l *lowerer) recompute() (err error) {
 	l.graph, err = recompute(l.graph, &l.opt.Lowering)
+	return err
+}
+
+func (l *lowerer) runOnce() (err error) {
+	if l.opt.Prepared {
+		l.once, l.graph, err = l.graph.Once(GraphPrepare)
+	}
 	return err
 }

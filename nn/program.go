@@ -1,7 +1,9 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"dahl/dag"
 )
@@ -12,6 +14,7 @@ const (
 	GraphTrainTail = "train.tail" // the last, shorter batch of an epoch
 	GraphEval      = "eval"       // a batch of the test set, without gradients
 	GraphEvalTail  = "eval.tail"  // the last, shorter batch of the test set
+	GraphPrepare   = "prepare"    // what parameters alone decide, once before the steps of an inference
 )
 
 // ProgramOptions say how a model is trained.
@@ -38,7 +41,8 @@ type ProgramOptions struct {
 
 // NewProgram lowers the graphs of a training run and orders them: in each epoch the training
 // steps, the short last batch, and the evaluation. An epoch uses every sample once. Batches
-// larger than the data set are cut to it. The micro-batches of the short last batch have as many samples as in the other
+// larger than the data set are cut to it. A program without training is an inference: what parameters alone decide runs
+// first, in a graph of its own. The short last batch is one step, and so keeps that in its graph. The micro-batches of the short last batch have as many samples as in the other
 // steps.
 func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 	if opt.Batch == 0 {
@@ -53,6 +57,7 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 	}
 	p := &dag.Program{Name: m.Name}
 	var epoch []dag.Segment
+	var prepare *dag.Graph
 	for _, part := range []struct {
 		name, tail     string
 		train          bool
@@ -71,20 +76,26 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 			if run.batch == 0 {
 				continue
 			}
-			g, err := m.Lower(LowerOptions{
+			g, once, err := m.lower(LowerOptions{
 				Name: run.name, Batch: run.batch, FullBatch: part.batch, Type: opt.Type, Lowering: opt.Lowering, Train: part.train,
 				Optimizer: opt.Optimizer, Samples: part.samples, SampleType: opt.SampleType, Divisor: opt.Divisor, Stream: opt.Stream, Outputs: opt.Outputs, After: opt.After,
+				Prepared: run.name == GraphEval && opt.TrainSamples == 0,
 			})
 			if err != nil {
 				return nil, err
 			}
 			epoch = append(epoch, dag.Segment{Graph: len(p.Graphs), Steps: run.steps})
 			p.Graphs = append(p.Graphs, g)
+			prepare = cmp.Or(once, prepare)
 			if opt.FirstStep {
 				p.Order = []dag.Segment{{Steps: 1}}
 				return p, p.Check()
 			}
 		}
+	}
+	if prepare != nil {
+		epoch = slices.Insert(epoch, 0, dag.Segment{Graph: len(p.Graphs), Steps: 1})
+		p.Graphs = append(p.Graphs, prepare)
 	}
 	for range opt.Epochs {
 		p.Order = append(p.Order, epoch...)

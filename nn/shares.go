@@ -3,6 +3,8 @@ package nn
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"dahl/dag"
 	"dahl/naming"
@@ -31,6 +33,8 @@ func checkSharing(s *dag.Stage) error {
 		return fmt.Errorf("sum = %q; write direct, ring or tree", s.Sum)
 	case s.Replicas < 0 || s.Replicas > 1 && len(s.Devices)%s.Replicas > 0:
 		return fmt.Errorf("replicas = %d of %s; write a number that divides them", s.Replicas, naming.Count(len(s.Devices), "device"))
+	case s.Shares != nil && (s.Along != dag.AlongSamples || len(s.Shares) != len(s.Devices) || slices.Min(s.Shares) < 1):
+		return fmt.Errorf("shares = %s, along = %q; write a whole number above 0 for each device, and along = samples", strings.Join(naming.List(s.Shares, strconv.Itoa), ", "), s.Along)
 	case s.Replicas > 1 && s.Along == dag.AlongSamples:
 		return fmt.Errorf("replicas = %d, along = %q: replicas are parts of the samples; write along = outputs or rows, or leave replicas out", s.Replicas, s.Along)
 	}
@@ -104,24 +108,37 @@ func (l *lowerer) shareSides(layer string, sides []side) {
 	samples := at(dag.AlongSamples)
 	for _, d := range along {
 		if i := at(d); i >= 0 && i != samples {
-			if sides[i].share(each, 1); replicas > 1 && samples >= 0 {
-				sides[samples].share(replicas, each)
+			if sides[i].share(equal(each), 1); replicas > 1 && samples >= 0 {
+				sides[samples].share(equal(replicas), each)
 			}
 			return
 		}
 	}
 	if samples >= 0 {
-		sides[samples].share(len(s.Devices), 1)
+		sides[samples].share(s.Proportions(len(s.Devices)), 1)
 	}
 }
 
-// share gives devices equal shares of a side, in whole units. The numbers of the devices are that far apart.
-func (s *side) share(n, apart int) {
+// share gives devices shares of a side in some proportions, in whole units. The numbers of the devices are that far apart.
+func (s *side) share(proportions []int, apart int) {
 	s.shares = nil
-	for k := range n {
-		r, unit := dag.ShareOf(k, s.extent/s.unit(), n), s.unit()
-		s.shares = append(s.shares, dag.Part{Range: dag.Range{Lo: r.Lo * unit, Hi: r.Hi * unit}, Device: k * apart})
+	unit, of, lo, all := s.unit(), 0, 0, sumOf(proportions)
+	for k, proportion := range proportions {
+		of += proportion
+		hi := s.extent / unit * of / all * unit
+		s.shares = append(s.shares, dag.Part{Range: dag.Range{Lo: lo, Hi: hi}, Device: k * apart})
+		lo = hi
 	}
+}
+
+// equal are the proportions of n equal shares.
+func equal(n int) []int { return slices.Repeat([]int{1}, n) }
+
+func sumOf(numbers []int) (sum int) {
+	for _, n := range numbers {
+		sum += n
+	}
+	return sum
 }
 
 // seat is the number of the device with a tile, the first of several that have no sides to share it along. -1 means that devices do not share the operation. shared is into how
@@ -244,6 +261,7 @@ func (l *lowerer) cutShares() {
 		limit := func(c *dag.Cut, d dag.Dimension, extent, parts int) {
 			*c.Of(d) = min(clip(*c.Of(d), extent), ceilDiv(extent, parts))
 		}
+		proportions := equal(replicas)
 		if ll.InputGradient == (dag.Cut{}) {
 			ll.InputGradient = mirrored(ll.Forward, s.Out, s.In[0])
 		}
@@ -266,12 +284,12 @@ func (l *lowerer) cutShares() {
 			limit(&ll.WeightGradient, dag.AlongRows, out[1], each)
 			limit(back, dag.AlongRows, in[1], each)
 		default:
-			replicas = len(of.Devices)
+			proportions = of.Proportions(len(of.Devices))
 		}
-		if replicas > 1 {
-			limit(&ll.Forward, dag.AlongSamples, samples, replicas)
-			limit(&ll.WeightGradient, dag.AlongSamples, samples, replicas)
-			limit(back, dag.AlongSamples, samples, replicas)
+		if most, parts := slices.Max(proportions), sumOf(proportions); len(proportions) > 1 {
+			for _, c := range []*dag.Cut{&ll.Forward, &ll.WeightGradient, back} {
+				c.Samples = min(clip(c.Samples, samples), ceilDiv(samples*most, parts))
+			}
 		}
 		all[s.Name] = ll
 	}

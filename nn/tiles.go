@@ -106,7 +106,7 @@ type cutOf func(dag.LayerLowering) dag.Cut
 // add to the first operand; [dag.Expand] gives their sums an order. tiles returns along which
 // sides the operation is or may be cut.
 func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf, operands ...Operand) []side {
-	whole := dag.Task{Op: op, Type: l.opt.Type, Params: params}
+	whole := dag.Task{Op: op, Params: params}
 	if k, known := l.m.kernels.Lookup(op); known {
 		operands = slices.Clone(operands)
 		for i := range min(len(operands), len(k.Operands)) {
@@ -116,6 +116,7 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 			whole.Accesses = append(whole.Accesses, operands[i].access(k, i))
 		}
 	}
+	whole.Type = l.arithmetic(whole.Accesses)
 	space, err := l.m.kernels.SpaceOf(calls.SpecOf(&whole, l.b.BufferAt))
 	if err != nil {
 		n.Fail(fmt.Errorf("operation %s: %w", op, err))
@@ -157,6 +158,8 @@ func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf,
 		return t
 	}
 	if l.note(n, sides, cuts, part); l.opt.dry {
+		whole := part(sides, wholeOf(sides))
+		l.vary(&whole)
 		return sides
 	}
 	var before dag.Task

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,6 +27,19 @@ func (n *Node) View() {
 			l.toFeatures(n)
 		}
 	}
+	n.viewOfInput()
+}
+
+// ViewPixels is [Node.View] of an image as a sequence of its pixels, or of a sequence as an image, whose channels come last in memory.
+func (n *Node) ViewPixels() {
+	if n.in.features {
+		n.Fail(errors.New("the pixels of the model's input as a sequence; put a convolution between"))
+	}
+	n.viewOfInput()
+}
+
+func (n *Node) viewOfInput() {
+	l := n.l
 	n.out.rectified = n.in.rectified
 	n.out.value = l.view(n.out.name, n.in.value, n.out.shape)
 	if n.Needs(0) {

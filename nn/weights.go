@@ -224,7 +224,7 @@ func (l *lowerer) unpack(n *Node, p *packing) {
 // are summed: the gradient itself, or its packed copy.
 func (l *lowerer) gradients(n *Node) dag.BufferID {
 	for i, p := range n.Params {
-		buf := dag.Buffer{Name: "grad." + p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Gradient, Accumulators: n.tiles.WeightGradient.Accumulators}
+		buf := dag.Buffer{Name: "grad." + p.Name, Shape: p.Shape, Type: l.opt.Type.Arithmetic(), Role: dag.Gradient, Accumulators: n.tiles.WeightGradient.Accumulators}
 		if i == 0 && n.packing != nil {
 			buf.Accumulators = 0
 		}
@@ -236,7 +236,7 @@ func (l *lowerer) gradients(n *Node) dag.BufferID {
 	}
 	name := "grad." + n.Params[0].Name + "." + p.Layout
 	sums := l.onEach(n, l.b.Buffer(dag.Buffer{
-		Name: name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Gradient, Layout: p.Layout, Accumulators: n.tiles.WeightGradient.Accumulators,
+		Name: name, Shape: p.Shape, Type: l.opt.Type.Arithmetic(), Role: dag.Gradient, Layout: p.Layout, Accumulators: n.tiles.WeightGradient.Accumulators,
 	}))
 	return l.viewed(sums, name+".flat", p.Shape, p.seen.Shape)
 }
@@ -246,7 +246,7 @@ func (l *lowerer) states(p *Parameter) []dag.BufferID {
 	var states []dag.BufferID
 	for _, s := range l.opt.Optimizer.states() {
 		states = append(states, l.b.Buffer(dag.Buffer{
-			Name: statePrefix + p.Name + "." + s, Shape: p.Shape, Type: l.opt.Type, Role: dag.State, Home: hostMemory,
+			Name: statePrefix + p.Name + "." + s, Shape: p.Shape, Type: l.opt.Type.Arithmetic(), Role: dag.State, Home: hostMemory,
 		}))
 	}
 	return states

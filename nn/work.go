@@ -210,7 +210,7 @@ type stepWork struct {
 func (w *workers) lower(opt LowerOptions, lowering dag.Lowering) (*stepWork, error) {
 	var all []noted
 	opt.noted, opt.dry, opt.Lowering = &all, true, lowering
-	l := &lowerer{m: w.m, opt: opt, hyper: none}
+	l := &lowerer{m: w.m, opt: opt, hyper: none, varies: map[dag.BufferID]bool{}}
 	if err := l.group(); err != nil {
 		return nil, err
 	}
@@ -223,6 +223,9 @@ func (w *workers) lower(opt LowerOptions, lowering dag.Lowering) (*stepWork, err
 		whole, err := n.tile(n.sides, wholeOf(n.sides))
 		if err != nil {
 			return nil, err
+		}
+		if opt.Prepared && l.runsOnce(&whole) { // in no step
+			continue
 		}
 		name, _, _ := strings.Cut(whole.Name, "[")
 		for s.noted[name] != nil {
@@ -240,10 +243,30 @@ func (w *workers) lower(opt LowerOptions, lowering dag.Lowering) (*stepWork, err
 	return s, nil
 }
 
+// vary marks what a task of a prepared step writes, unless the task runs once.
+func (l *lowerer) vary(t *dag.Task) {
+	if !l.opt.Prepared || l.b.Err() != nil || l.runsOnce(t) {
+		return
+	}
+	for _, a := range t.Accesses {
+		if a.Mode.Writes() {
+			l.varies[l.storage(a.Buffer)] = true
+		}
+	}
+}
+
+// runsOnce reports of a task of a prepared step whether parameters alone decide what it writes, as [dag.Graph.Once] does of a graph.
+func (l *lowerer) runsOnce(t *dag.Task) bool {
+	return slices.ContainsFunc(t.Accesses, func(a dag.Access) bool { return a.Mode.Reads() }) &&
+		!slices.ContainsFunc(t.Accesses, func(a dag.Access) bool {
+			return l.varies[l.storage(a.Buffer)] || l.b.BufferAt(a.Buffer).Role == dag.Input
+		})
+}
+
 // tile is a tile of an operation with its work.
 func (o *noted) tile(sides []side, ranges []dag.Range) (dag.Task, error) {
 	task := o.part(sides, ranges)
-	task.Type = o.l.opt.Type
+	task.Type = o.l.arithmetic(task.Accesses)
 	if err := o.l.m.kernels.Complete(&task, o.l.b.BufferAt); err != nil {
 		return task, err
 	}

@@ -10,7 +10,7 @@ import (
 const maxRunSpread = 1
 
 // elementTypes are the types that a speed may be given for.
-var elementTypes = []string{"float32", "float64", "bfloat16", "int32", "int64", "uint8"}
+var elementTypes = []string{"bfloat16", "float32", "float64", "int32", "int64", "uint8"}
 
 func (p *Platform) checkDevices() *fault {
 	for i := range p.Devices {

@@ -218,7 +218,7 @@ func (d *Device) speed(elem string) float64 { return d.ownSpeed(elem) * d.ClockI
 // ownSpeed is the speed at the first clock.
 func (d *Device) ownSpeed(elem string) float64 {
 	v, ok := d.FlopsPerSec[elem]
-	if !ok && elem != "float64" && elem != "bfloat16" {
+	if !ok && elem != "float64" {
 		v = d.FlopsPerSec["float32"]
 	}
 	return v

@@ -146,7 +146,7 @@ func TestParseErrors(t *testing.T) {
 		{`memory = "ram"`, `memory = "rum"`, `n.toml:17: device "cpu": memory = "rum": no memory has this name; memories are ram, hbm0; did you mean ram`},
 		{`memory = "ram"`, ``, `n.toml:13: device "cpu": memory is missing; write memory = the name of a memory, such as "ram"`},
 		{`float64 = "30 GF/s"`, `float64 = "30 GB/s"`, `n.toml:18: device "cpu": speed: float64 = "30 GB/s": unknown unit "GB/s" for a speed; write one of PF/s, TF/s, GF/s, MF/s, kF/s, F/s`},
-		{`float64 = "30 GF/s"`, `float16 = "30 GF/s"`, `n.toml:18: device "cpu": speed: float16: unknown key; known are float32, float64, bfloat16, int32, int64, uint8; did you mean bfloat16`},
+		{`float64 = "30 GF/s"`, `float16 = "30 GF/s"`, `n.toml:18: device "cpu": speed: float16: unknown key; known are bfloat16, float32, float64, int32, int64, uint8; did you mean bfloat16`},
 		{`source = "datasheet"`, `source = "web"`, `n.toml:21: device "cpu": power: source = "web": write "measured", "datasheet" or "guess"`},
 		{`["93.3 W", "200 W"]`, `["93.3 W"]`, `n.toml:21: device "cpu": power: busy = [93.3 W]: want two powers of the whole device, ["one unit busy", "all busy"]`},
 		{`source = "measured", meter`, `meter`, `n.toml:36: device "gpu0": a meter or a spread of a power that is not measured; write source = "measured", or leave meter and spread out`},

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/random"
 )
@@ -35,6 +36,9 @@ func PromptData(positions, classes int) Data {
 func (t *Trainer) Generate(ctx context.Context, prompt []int32, n int, s Sampling, say func(token int32) error) error {
 	d, draws := t.Workload.Data.Test, random.NewStream(s.Seed, "generate")
 	length, tokens := d.Shape[0], slices.Clone(prompt)
+	if err := t.prepare(ctx); err != nil {
+		return err
+	}
 	for i := range n {
 		if len(tokens) > length {
 			tokens = tokens[:copy(tokens, tokens[len(tokens)-length:])]
@@ -52,6 +56,19 @@ func (t *Trainer) Generate(ctx context.Context, prompt []int32, n int, s Samplin
 		token := s.draw(row, draws.Float64(uint64(i)))
 		tokens = append(tokens, token)
 		if err := say(token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare runs the graphs that come before the first step of an inference.
+func (t *Trainer) prepare(ctx context.Context) error {
+	for _, s := range t.Workload.Program.Order {
+		if nn.BatchOf(t.Workload.Program.Graphs[s.Graph]) > 0 {
+			break
+		}
+		if _, err := t.RunSteps(ctx, s.Graph, s.Steps, nil, false); err != nil {
 			return err
 		}
 	}

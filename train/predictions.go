@@ -47,14 +47,14 @@ func (w *Workload) outputBytes() int64 {
 	if !w.Options.Outputs {
 		return 0
 	}
-	return int64(w.Data.Test.Len()*elements(w.Data.Test.Positions)*w.Model.Classes()) * w.Options.Type.SizeBytes()
+	return int64(w.Data.Test.Len()*elements(w.Data.Test.Positions)*w.Model.Classes()) * w.Options.Type.Arithmetic().SizeBytes()
 }
 
 // Outputs are the outputs of the network for all samples of an evaluation, before any softmax.
 func (t *Trainer) Outputs() npz.Array {
 	w := t.Workload
 	shape := append([]int{w.Data.Test.Len()}, w.Data.Test.Positions...)
-	return npz.Array{Name: "outputs", Type: w.Options.Type, Shape: append(shape, w.Model.Classes()), Data: t.feed.outputs}
+	return npz.Array{Name: "outputs", Type: w.Options.Type.Arithmetic(), Shape: append(shape, w.Model.Classes()), Data: t.feed.outputs}
 }
 
 func noteRows[T float32 | float64](f *feeder, batch, labels []int32, outputs []T) {

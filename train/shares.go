@@ -18,7 +18,7 @@ func (w *Workload) firstStep() nn.LowerOptions {
 	o := w.programOptions()
 	samples := cmp.Or(o.TrainSamples, o.TestSamples)
 	return nn.LowerOptions{Batch: min(o.Batch, samples), Samples: samples, Train: o.TrainSamples > 0, Type: o.Type, Optimizer: o.Optimizer,
-		SampleType: o.SampleType, Divisor: o.Divisor, Stream: o.Stream, Outputs: o.Outputs}
+		SampleType: o.SampleType, Divisor: o.Divisor, Stream: o.Stream, Outputs: o.Outputs, Prepared: o.TrainSamples == 0}
 }
 
 // Shares is the work of a step of a network in every lowering.

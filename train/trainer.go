@@ -80,7 +80,7 @@ func (w *Workload) Start() (*Trainer, error) {
 	if err := cmp.Or(method.Schedule.Check(), w.checkTokens()); err != nil {
 		return nil, asInput(err)
 	}
-	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
+	t := &Trainer{feed: feeder{dtype: w.Options.Type.Arithmetic(), rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
 	t.feed.live = &t.live
 	if w.Options.Evaluate {
 		t.Predictions = make([]Prediction, w.Data.Test.Len()*elements(w.Data.Test.Positions))
@@ -450,7 +450,11 @@ func (t *Trainer) account(epoch int, p plan.Piece, s *schedule.Schedule, count *
 		t.recorded[p.Graph] += p.Steps
 	}
 	count.Counted = count.Counted.Plus(t.Measured.Add(a, g, p))
-	for k, r := range t.feed.results[:p.Steps] {
+	results := t.feed.results[:p.Steps]
+	if batch == 0 { // the graph has no samples, and reports nothing
+		results = nil
+	}
+	for k, r := range results {
 		count.add(r, batch)
 		step := t.feed.stepsDone
 		if nn.IsTraining(g) {

@@ -82,16 +82,13 @@ func (w *Workload) Lower() (err error) {
 	o.Batch, o.Epochs, o.Type = cmp.Or(o.Batch, w.Model.Defaults.Batch), max(1, o.Epochs), cmp.Or(o.Type, dag.Float32)
 	o.Stream = o.Stream || w.Samples.OnlyRead
 	if !o.OtherMachine {
-		if o.Type == dag.Bfloat16 {
-			return inputErrorf("element type %v: no kernel has it, so that it can only be predicted and planned for; want float32 or float64", o.Type)
-		}
 		left := budget.Available()
 		if err := w.least(left); err != nil {
 			return err
 		}
 		o.Stream = o.Stream || w.Data.streams(left)
 	}
-	w.Data = w.Data.as(o.Type)
+	w.Data = w.Data.as(o.Type.Arithmetic())
 	if w.Lowering = o.Lowering; w.Lowering == nil {
 		l := DefaultLowering(w.Model, w.Platform, o.Batch, o.Type)
 		if o.Tiles != (tiling.Tiling{}) {
@@ -122,7 +119,7 @@ func (w *Workload) Lower() (err error) {
 func (w *Workload) programOptions() nn.ProgramOptions {
 	o, n := &w.Options, w.Samples
 	if n.Type == dag.Float32 || n.Type == dag.Float64 {
-		n.Type = o.Type
+		n.Type = o.Type.Arithmetic()
 	}
 	trained := cmp.Or(n.Train, o.Batch)
 	if o.Evaluate {

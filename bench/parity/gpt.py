@@ -5,7 +5,7 @@ which follows it seven times of eight, so that the losses fall.
     python3 bench/parity/gpt.py [--dahl bin/dahl] [--steps 50] [--dtype float64] [NETWORK...]
 
 It needs PyTorch 2 and numpy, and prints a table in Markdown: the largest relative difference of a step's loss, of the first step and of all, in brackets
-PyTorch's largest difference from itself with the samples of each batch in the reverse order. The networks are written down here after nanoGPT's
+PyTorch's largest difference from itself with the samples of each batch in the reverse order; in bfloat16 PyTorch trains under autocast. The networks are written down here after nanoGPT's
 model.py, with the function of PyTorch for attention. The script ends with status 1 where a float64 loss differs by more than 1e-9.
 """
 
@@ -83,7 +83,7 @@ def build(name):
 
 
 def torch_train(name, dtype, x, y, batch, reverse=False):
-    model = build(name).to(dtype)
+    model = build(name).to(torch.float32 if dtype is torch.bfloat16 else dtype)
     matrices, vectors = [p for p in model.parameters() if p.dim() >= 2], [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": DECAY}, {"params": vectors, "weight_decay": 0.0}], lr=RATE, betas=BETAS)
     losses = []
@@ -91,7 +91,8 @@ def torch_train(name, dtype, x, y, batch, reverse=False):
         tokens, labels = torch.from_numpy(x[i:i + batch]), torch.from_numpy(y[i:i + batch])
         if reverse:
             tokens, labels = tokens.flip(0), labels.flip(0)
-        loss = F.cross_entropy(model(tokens).flatten(0, 1), labels.flatten())
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype is torch.bfloat16):
+            loss = F.cross_entropy(model(tokens).flatten(0, 1), labels.flatten())
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), CLIP)
@@ -119,7 +120,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dahl", default="bin/dahl")
     parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--dtype", default="float64", choices=["float64", "float32"])
+    parser.add_argument("--dtype", default="float64", choices=["float64", "float32", "bfloat16"])
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help="default: gpt-tiny; there are " + ", ".join(NETWORKS))
     args, failed = parser.parse_args(), False
     print("torch %s, numpy %s\n" % (torch.__version__, np.__version__))

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/naming"
+	"dahl/nn"
 )
 
 // NoArgs refuses arguments of a command.
@@ -57,14 +58,16 @@ func CheckName(flag, name string, known []string) error {
 }
 
 // RealTypes are the element types of networks.
-func RealTypes() []string { return []string{dag.Float32.String(), dag.Float64.String()} }
+func RealTypes() (names []string) {
+	for _, t := range nn.Types() {
+		names = append(names, t.String())
+	}
+	return names
+}
 
-// PredictedTypes are the element types of networks that can be priced and planned: those with kernels, and bfloat16.
-func PredictedTypes() []string { return append(RealTypes(), dag.Bfloat16.String()) }
-
-// RealType reads an element type of networks, one of some names.
-func RealType(name string, known []string) (dag.DType, error) {
-	if err := CheckName("dtype", name, known); err != nil {
+// RealType reads an element type of networks.
+func RealType(name string) (dag.DType, error) {
+	if err := CheckName("dtype", name, RealTypes()); err != nil {
 		return 0, err
 	}
 	return dag.ParseDType(name)

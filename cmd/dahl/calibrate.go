@@ -201,7 +201,7 @@ func (f *calibrateFlags) check(o *flags.Options) error {
 			return err
 		}
 	}
-	_, realType := cli.RealType(o.DType, cli.RealTypes())
+	_, realType := cli.RealType(o.DType)
 	return cmp.Or(cli.CheckModels(f.models...), realType, flags.CheckVariant(o.Variant), flags.CheckPrecision(o.Precision), cli.AsInput(execute.CheckVariant(o.Variant)), cli.CheckRegular(f.out), cli.CheckWritable(f.out))
 }
 
@@ -300,7 +300,7 @@ func (f *calibrateFlags) network(ctx context.Context, o *flags.Options) error {
 	if o.Lowering != flags.BestTiles {
 		return add(title, *o)
 	}
-	dtype, err := cli.RealType(o.DType, cli.RealTypes())
+	dtype, err := cli.RealType(o.DType)
 	if err != nil {
 		return err
 	}

@@ -205,7 +205,7 @@ func comparePeers(old, now *record.Manifest, dir, out string) ([]repeatRow, erro
 		return nil, err
 	}
 	o := train.Options{Precision: old.Options.Precision}
-	if o.Type, err = cli.RealType(old.Options.DType, cli.RealTypes()); err != nil {
+	if o.Type, err = cli.RealType(old.Options.DType); err != nil {
 		return nil, err
 	}
 	bounds := slices.Repeat([]float64{peer.LossBound(&o)}, peer.LossSteps)

@@ -41,7 +41,8 @@ from the distributions of a calibration, and prints the ranges of time and
 energy; equal seeds draw the same. With --epochs it predicts a whole training, as execute with the same flags does
 before it trains: the time, the joules and the kilowatt hours of all steps, of the short last batch and of the
 evaluation after each epoch. Compiling, reading data before the first step and checkpoints are not in it. With --inference a step is one of dahl evaluate: the network
-predicts a batch, with the running statistics of batch normalisation and without gradients. With processors and other devices in --devices,
+predicts a batch, with the running statistics of batch normalisation and without gradients; what weights alone decide, such as their
+other layouts, is done once before all steps. With processors and other devices in --devices,
 such as cpu,gpu, it says whether they are better together than each kind alone.
 
 ` + flags.BestPolicyHelp + `

@@ -25,8 +25,9 @@ func TestStages(t *testing.T) {
 		"--lowering stages.toml --policy 1f1b": {"1f1b", "from fc1 on cpu.1; 4 micro-batches\n"},
 		"--lowering stash.toml":                {"1f1b", "; 4 mini-batches, with 2, 1 versions of the weights\n", ": 4 times ", "; bubble 0/4\n", "tasks run up to 1 step behind others\n"},
 		"--policy Interleaved:2x2x4":           {"interleaved", "stages    from input on gpu, from ", "; 4 micro-batches\n", "; bubble 1/9\n"},
-		"--policy Data-Parallel:2:tree":        {"heft", "stages    from input on gpu + cpu (samples shared, sums tree); without", " of the slowest shares, ", " of gradients\n"},
-		"--policy owt:2":                       {"heft", "from input on gpu + cpu (samples shared, sums ring), from flatten1 on gpu + cpu (outputs shared, sums ring); ", " of messages, "},
+		"--policy Data-Parallel:2:tree":        {"heft", " of cpu (samples shared in these proportions, sums tree); without", " of the slowest shares, ", " of gradients\n"},
+		"--policy owt:2":                       {"heft", " of cpu (samples shared in these proportions, sums ring), from flatten1 on gpu + cpu (outputs shared, sums ring); ", " of messages, "},
+		"--policy 1f1b:2x4:stash":              {"1f1b", "; 4 mini-batches, with 2, 1 versions of the weights\n", "; bubble 0/4\n"},
 		"--policy tensor-parallel:2+gpipe:1x4": {"gpipe", "from input on gpu + cpu (outputs shared, sums ring); 4 micro-batches\n", " of these messages); bubble 0/4\n"},
 	} {
 		out := mustRun(t, strings.Fields(simulate+args)...)
@@ -81,7 +82,7 @@ func TestResumeStages(t *testing.T) {
 	const training = "execute --platform emulated --model lenet5 --data synthetic:1x28x28:64:10 --policy data-parallel:2 --checkpoint every=1steps --out "
 	mustRun(t, strings.Fields(training+"whole --epochs 2")...)
 	mustRun(t, strings.Fields(training+"two --epochs 1")...)
-	must.Contain(t, mustRun(t, strings.Fields("execute --resume two --epochs 2")...), "stages    from input on gpu + cpu (samples shared")
+	must.Contain(t, mustRun(t, strings.Fields("execute --resume two --epochs 2")...), " of cpu (samples shared in these proportions")
 	if whole, two := must.Get(os.ReadFile("whole/weights.npz"))(t), must.Get(os.ReadFile("two/weights.npz"))(t); !bytes.Equal(whole, two) {
 		t.Error("the weights are others than without the interruption")
 	}

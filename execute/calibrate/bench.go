@@ -144,6 +144,11 @@ func fill(a *calls.Arg, t dag.DType, rng *rand.Rand, signed bool) {
 		for i := range x {
 			x[i] = scale*rng.Float64() + shift
 		}
+	case dag.BFloat16:
+		x := calls.Data[uint16](a)
+		for i := range x {
+			x[i] = calls.ToBFloat16(float32(scale*rng.Float64() + shift))
+		}
 	case dag.Uint8:
 		x := calls.Data[uint8](a)
 		for i := range x {

@@ -114,6 +114,22 @@ func TestKernelShapes(t *testing.T) {
 	}
 }
 
+// TestBFloat16 holds every variant in bfloat16 to itself in float32, as the test of package kernels does on processors.
+func TestBFloat16(t *testing.T) {
+	for _, k := range kernels.Kernels() {
+		t.Run(k.Op, func(t *testing.T) {
+			d := newKernelBench(t)
+			for h := range kerneltest.Halves(&k, 3) {
+				for v := range d.variants(h.Case) {
+					if err := (kerneltest.Halved{Case: d.run(h.Case, v), Wide: d.run(h.Wide, v)}).Check(); err != nil {
+						t.Fatalf("%s %v", v.Name, err)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestAdamSteps: the powers of Adam's decay rates have the bits that Go's have, at any step.
 func TestAdamSteps(t *testing.T) {
 	d := newKernelBench(t)

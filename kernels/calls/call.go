@@ -9,9 +9,9 @@ import (
 // Float is the set of arithmetic types.
 type Float interface{ float32 | float64 }
 
-// Element is the set of element types of operands.
+// Element is the set of element types of operands. A bfloat16 is seen by its bits.
 type Element interface {
-	uint8 | int32 | int64 | float32 | float64
+	uint8 | uint16 | int32 | int64 | float32 | float64
 }
 
 // Call is one kernel call with its data bound: built once, run many times.
@@ -19,6 +19,9 @@ type Call struct {
 	Args   []Arg
 	Params []float64 // in the order of Kernel.Params
 	Work   []byte    // workspace, at least Variant.WorkspaceBytes, 64-byte aligned
+
+	narrow []Arg // the operands of a call in bfloat16 whose Args are float32, see [Call.Widen]
+	wide   []int // strides of these Args
 
 	// Norm and Room belong to convolutions with the attribute Norm: scales of the data, and room for normalised data. Nil Room
 	// means that a variant reads the data as they are.
@@ -31,6 +34,7 @@ type Call struct {
 // Buffers are row-major, so the last stride is always 1; kernels rely on it.
 type Arg struct {
 	Mode   dag.Mode
+	Type   dag.DType
 	Shape  []int // extents of the region
 	Stride []int // distance in elements between neighbours, per dimension
 	First  unsafe.Pointer
@@ -40,7 +44,7 @@ type Arg struct {
 // Bind returns the view of a box of a buffer whose storage begins at base; a nil
 // box is the whole buffer. The caller keeps the storage alive.
 func Bind(base unsafe.Pointer, buf *dag.Buffer, box dag.Box, mode dag.Mode) Arg {
-	a := Arg{Mode: mode, Elems: 1}
+	a := Arg{Mode: mode, Type: buf.Type, Elems: 1}
 	var first int64
 	a.Shape, a.Stride, first = view(buf, box)
 	for d, e := range a.Shape {

@@ -25,7 +25,12 @@ func (v *Variant) RunsHere() bool { return v.RunsOn(GoCode) && v.Level.Supported
 func (v *Variant) TakesAll() bool { return v.Takes == nil && v.Types == nil }
 
 // For reports whether the variant computes in an arithmetic type.
-func (v *Variant) For(t dag.DType) bool { return v.Types == nil || slices.Contains(v.Types, t) }
+func (v *Variant) For(t dag.DType) bool {
+	if t == dag.BFloat16 {
+		return v.Library == "" && v.For(dag.Float32)
+	}
+	return v.Types == nil || slices.Contains(v.Types, t)
+}
 
 // Precisions of products: in the type itself, or with factors rounded as tensor cores take them.
 const (

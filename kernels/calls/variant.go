@@ -16,6 +16,7 @@ type Variant struct {
 
 	Level        simd.Level // the instructions that a variant in GoCode needs
 	Run32, Run64 func(c *Call)
+	Run16        func(c *Call) // of calls in bfloat16; the table of operations makes it from Run32
 
 	// Launches are the launches of a call on a device with a memory of its own, one after the other
 	// on one stream. They depend on the call alone, so they are made once and used in every step.
@@ -57,8 +58,11 @@ type Variant struct {
 
 // Run returns the function for an arithmetic type.
 func (v *Variant) Run(t dag.DType) func(c *Call) {
-	if t == dag.Float64 {
+	switch t {
+	case dag.Float64:
 		return v.Run64
+	case dag.BFloat16:
+		return v.Run16
 	}
 	return v.Run32
 }
@@ -66,7 +70,7 @@ func (v *Variant) Run(t dag.DType) func(c *Call) {
 // Spec is a call without data. Shape checks, work and workspace depend on it.
 type Spec struct {
 	Op       string
-	Type     dag.DType // arithmetic type: Float32 or Float64, or Bfloat16, which has no variant
+	Type     dag.DType // Float32, Float64 or BFloat16
 	Operands []OperandSpec
 	Params   dag.Params
 }

@@ -153,7 +153,7 @@ func Put[T Float](dst *T, v T, add bool) {
 }
 
 // Scratch takes n elements off the front of a workspace.
-func Scratch[T Float](work []byte, n int) (taken []T, rest []byte) {
+func Scratch[T Element](work []byte, n int) (taken []T, rest []byte) {
 	size := n * SizeOf[T]()
 	front := work[:size]
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(front))), n), work[size:]

@@ -23,9 +23,10 @@ type attentionCall[T calls.Float] struct {
 	call   *calls.Call
 	q, k   int // the operands; values are behind the keys
 	turned [2][]T
-	scores [2][]T // with attentionKeys in a row
-	most   []T    // of each query of a tile: the greatest score so far
-	sums   []T    // and the sum
+	scores [2][]T  // with attentionKeys in a row
+	most   []T     // of each query of a tile: the greatest score so far
+	sums   []T     // and the sum
+	hidden []int32 // the columns of a tile that the mask hides
 }
 
 // AttentionWorkspace is the bytes for some matrices of transposed keys, operand k, and as many tiles.
@@ -33,19 +34,20 @@ func AttentionWorkspace(k, matrices int) func(*calls.Spec) int64 {
 	heads := calls.ParseOptions("heads=1")
 	return func(s *calls.Spec) int64 {
 		turned := s.Operands[k].Shape[1] * s.Operands[k].Shape[2] / int(heads.Value(s, "heads"))
-		return int64(matrices*(turned+attentionQueries*attentionKeys)+2*attentionQueries) * s.Type.SizeBytes()
+		return int64(matrices*(turned+attentionQueries*attentionKeys)+2*attentionQueries)*s.Type.SizeBytes() + 4*attentionKeys
 	}
 }
 
-func newAttentionCall[T calls.Float](l simd.Level, c *calls.Call, q, matrices int) attentionCall[T] {
-	a := attentionCall[T]{Attention: AttentionOf(c, q, q+1), level: l, call: c, q: q, k: q + 1}
+func newAttentionCall[T calls.Float](l simd.Level, c *calls.Call, q, mask, matrices int) attentionCall[T] {
+	a := attentionCall[T]{Attention: AttentionOf(c, q, mask), level: l, call: c, q: q, k: q + 1}
 	work := c.Work
 	for i := range matrices {
 		a.turned[i], work = calls.Scratch[T](work, a.Keys*a.Width)
 		a.scores[i], work = calls.Scratch[T](work, attentionQueries*attentionKeys)
 	}
 	a.most, work = calls.Scratch[T](work, attentionQueries)
-	a.sums, _ = calls.Scratch[T](work, attentionQueries)
+	a.sums, work = calls.Scratch[T](work, attentionQueries)
+	a.hidden, _ = calls.Scratch[int32](work, attentionKeys)
 	return a
 }
 
@@ -105,6 +107,24 @@ func (a *attentionCall[T]) hide(which, row, lo, hi int, t attentionTile) {
 	clear(r[hi:t.columns])
 }
 
+// findHidden lists the columns of a tile whose keys the mask hides.
+func (a *attentionCall[T]) findHidden(n int, t attentionTile) {
+	a.hidden = a.hidden[:0]
+	for i := range t.columns {
+		if !a.ShowsKey(n, t.lo+i) {
+			a.hidden = append(a.hidden, int32(i))
+		}
+	}
+}
+
+// putHidden gives a row a number in the columns that the mask hides.
+func (a *attentionCall[T]) putHidden(which, row int, number T) {
+	scores := a.row(which, row)
+	for _, i := range a.hidden {
+		scores[i] = number
+	}
+}
+
 // eachTile visits the tiles of scores with some queries in which one sees a key, along the keys.
 func (a *attentionCall[T]) eachTile(first, rows int, visit func(t attentionTile)) {
 	lo, _ := a.KeysOf(first)
@@ -129,7 +149,7 @@ func (a *attentionCall[T]) eachQueries(turn func(n, head int), visit func(n, hea
 
 // AttentionAt is the variant of attention at a level.
 func AttentionAt[T calls.Float](l simd.Level, c *calls.Call) {
-	a := newAttentionCall[T](l, c, 2, 1)
+	a := newAttentionCall[T](l, c, 2, 5, 1)
 	a.eachQueries(func(n, head int) { a.turn(0, n, head) }, func(n, head, first, rows int) {
 		for i := range rows {
 			a.most[i], a.sums[i] = T(math.Inf(-1)), 0
@@ -137,6 +157,7 @@ func AttentionAt[T calls.Float](l simd.Level, c *calls.Call) {
 		begun := false
 		a.eachTile(first, rows, func(t attentionTile) {
 			a.product(0, a.q, n, head, t)
+			a.findHidden(n, t)
 			for i := range rows {
 				a.weigh(n, head, t, i)
 			}
@@ -146,7 +167,9 @@ func AttentionAt[T calls.Float](l simd.Level, c *calls.Call) {
 		logs := OfHead[T](&c.Args[1], n, head)[first:]
 		for i := range rows {
 			logs[i] = a.most[i] + T(math.Log(float64(a.sums[i])))
-			scaleRow(Features[T](&c.Args[0], n, first+i, head, a.Width), 1/a.sums[i])
+			if a.sums[i] > 0 {
+				scaleRow(Features[T](&c.Args[0], n, first+i, head, a.Width), 1/a.sums[i])
+			}
 		}
 	})
 }
@@ -158,9 +181,16 @@ func (a *attentionCall[T]) weigh(n, head int, t attentionTile, i int) {
 	if lo == hi {
 		return
 	}
+	a.putHidden(0, i, T(math.Inf(-1)))
 	row, scale := a.row(0, i)[lo:hi], T(a.Scale)
 	most := max(a.most[i], scale*simd.RowMaximum(a.level, row))
-	sum := simd.RowExponentials(a.level, row, row, scale, most)
+	if math.IsInf(float64(most), -1) { // all are hidden
+		clear(row)
+		a.putHidden(0, i, 0)
+		return
+	}
+	sum := simd.RowExponentials(a.level, row, row, scale, most) // what is hidden adds too little to change it
+	a.putHidden(0, i, 0)
 	if old := a.most[i]; old < most && a.sums[i] > 0 {
 		less := T(math.Exp(float64(old - most)))
 		a.sums[i] *= less
@@ -177,7 +207,7 @@ func scaleRow[T calls.Float](row []T, by T) {
 
 // AttentionDqAt is the variant of attention.dq.
 func AttentionDqAt[T calls.Float](l simd.Level, c *calls.Call) {
-	a := newAttentionCall[T](l, c, 4, 2)
+	a := newAttentionCall[T](l, c, 4, 8, 2)
 	turn := func(n, head int) {
 		a.turn(0, n, head)
 		a.turn(1, n, head)
@@ -203,6 +233,7 @@ func AttentionDqAt[T calls.Float](l simd.Level, c *calls.Call) {
 func (a *attentionCall[T]) gradient(n, head int, t attentionTile, dy int, logs, along []T) {
 	a.product(0, a.q, n, head, t)
 	a.product(1, dy, n, head, t)
+	a.findHidden(n, t)
 	for i := range t.rows {
 		lo, hi := a.seen(t, i)
 		a.hide(0, i, lo, hi, t)
@@ -210,12 +241,14 @@ func (a *attentionCall[T]) gradient(n, head int, t attentionTile, dy int, logs, 
 		if lo < hi {
 			simd.RowGradient(a.level, a.row(0, i)[lo:hi], a.row(1, i)[lo:hi], T(a.Scale), logs[i], along[i])
 		}
+		a.putHidden(0, i, 0)
+		a.putHidden(1, i, 0)
 	}
 }
 
 // AttentionDkvAt is the variant of attention.dkv. A tile of keys meets the queries in their order.
 func AttentionDkvAt[T calls.Float](l simd.Level, c *calls.Call) {
-	a := newAttentionCall[T](l, c, 3, 2)
+	a := newAttentionCall[T](l, c, 3, 8, 2)
 	for n := range a.Samples {
 		for head := range a.Heads {
 			a.turn(0, n, head)

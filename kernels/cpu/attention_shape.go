@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"iter"
 	"math"
 
 	"dahl/kernels/calls"
@@ -13,20 +14,42 @@ type Attention struct {
 	Heads, Group, Width    int
 	Window, Past           int // of keys that a query sees, and how many of these lie before its own position
 	Scale                  float64
+	mask                   *calls.Arg // nil means that all keys are seen
 }
 
-// AttentionOf reads the extents off the parameters, the queries and the keys.
-func AttentionOf(c *calls.Call, q, k int) Attention {
+// AttentionOf reads the extents off the parameters, the queries, and the keys behind them. The operand of the mask may be missing.
+func AttentionOf(c *calls.Call, q, mask int) Attention {
+	k := q + 1
 	a := Attention{
 		Samples: c.Args[q].Shape[0], Queries: c.Args[q].Shape[1], Keys: c.Args[k].Shape[1],
 		Heads: int(c.Params[0]), Group: int(c.Params[1]), Window: int(c.Params[2]), Past: int(c.Params[3]),
 	}
 	a.Width = c.Args[k].Shape[2] / a.Heads
 	a.Scale = 1 / math.Sqrt(float64(a.Width))
+	if mask < len(c.Args) {
+		a.mask = &c.Args[mask]
+	}
 	return a
 }
 
-// KeysOf is the keys that a query sees. QueriesOf is the queries that see a key.
+// ShowsKey reports whether the mask lets queries see a key of a sample.
+func (a *Attention) ShowsKey(sample, key int) bool {
+	return a.mask == nil || calls.Data[int32](a.mask)[sample*a.mask.Stride[0]+key] != 0
+}
+
+// Seen is the keys that a query of a sample sees.
+func (a *Attention) Seen(sample, query int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		lo, hi := a.KeysOf(query)
+		for key := lo; key < hi; key++ {
+			if a.ShowsKey(sample, key) && !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// KeysOf is the keys that a query sees, as far as no mask hides them. QueriesOf is likewise the queries that see a key.
 func (a *Attention) KeysOf(query int) (lo, hi int) {
 	return max(0, query-a.Past), min(a.Keys, query-a.Past+a.Window)
 }

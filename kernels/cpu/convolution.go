@@ -300,13 +300,8 @@ func (c *convNHWC[T]) empty(u, end, v, after int) {
 // part computes pixels whose windows lie in the source with rows taps[0] to taps[1] and
 // columns taps[2] to taps[3].
 func (c *convNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
-	row, column := c.rows.From+u*c.rows.Stride+taps[0]*c.rows.Dilation, c.columns.From+v*c.columns.Stride+taps[2]*c.columns.Dilation
-	from := c.src.At(0, row, column, 0)
-	to, where, cut := c.position(&c.dst, u, v), c.position(&c.where, u, v), &c.where.Stride
-	inner, outer, rest := arrange(
-		walk{after - v, c.columns.Stride * c.src.Stride[2], c.columns.Step * c.dst.Stride[2], c.columns.Step * cut[2]},
-		walk{end - u, c.rows.Stride * c.src.Stride[1], c.rows.Step * c.dst.Stride[1], c.rows.Step * cut[1]},
-		walk{c.dst.Extent[0], c.src.Stride[0], c.dst.Stride[0], cut[0]})
+	from, to, where := c.corner(u, v, taps)
+	inner, outer, rest := c.walks(u, end, v, after)
 	p := simd.Product[T]{
 		M: inner.count, N: c.w.Extent[3], Groups: outer.count,
 		ARow: inner.source, AStep: 1, AGroup: outer.source,
@@ -321,6 +316,21 @@ func (c *convNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
 		c.sum(l, &p, from, taps)
 		from, to, where = from+rest.source, to+rest.result, where+rest.where
 	}
+}
+
+// corner is where the first tap under pixel u, v lies in the source, and where the pixel lies in the result and in the map where.
+func (c *convNHWC[T]) corner(u, v int, taps [4]int) (from, to, where int) {
+	row, column := c.rows.From+u*c.rows.Stride+taps[0]*c.rows.Dilation, c.columns.From+v*c.columns.Stride+taps[2]*c.columns.Dilation
+	return c.src.At(0, row, column, 0), c.position(&c.dst, u, v), c.position(&c.where, u, v)
+}
+
+// walks go over pixels u to end and v to after of all samples.
+func (c *convNHWC[T]) walks(u, end, v, after int) (inner, outer, rest walk) {
+	cut := &c.where.Stride
+	return arrange(
+		walk{after - v, c.columns.Stride * c.src.Stride[2], c.columns.Step * c.dst.Stride[2], c.columns.Step * cut[2]},
+		walk{end - u, c.rows.Stride * c.src.Stride[1], c.rows.Step * c.dst.Stride[1], c.rows.Step * cut[1]},
+		walk{c.dst.Extent[0], c.src.Stride[0], c.dst.Stride[0], cut[0]})
 }
 
 // position is where pixel u, v of the lattices lies in a map.

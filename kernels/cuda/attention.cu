@@ -17,10 +17,17 @@ struct ByQuery {
   int64_t sample, head;
 };
 
+// ByKey is an operand of a number for each key of a sample, or of none. It is mirrored by gpu.byKeyParams.
+struct ByKey {
+  uint64_t first;
+  int64_t sample;
+};
+
 // AttentionParams is mirrored by gpu.attentionParams. What an operation does not have is 0.
 struct AttentionParams {
   Features q, k, v, y, dy, dk, dv;  // y is that of the forward pass, or dq is dk
   ByQuery l, r;
+  ByKey m;  // 0 where no query sees a key
   double scale;
   int32_t heads, group, width;  // heads of keys, heads of queries for each of them, features of a head
   int32_t queries, keys, window, past;
@@ -50,6 +57,8 @@ template <class T>
 DEVICE T& by_query(const ByQuery& b, int32_t sample, int32_t head, int32_t query) {
   return global<T>(b.first)[b.sample * sample + b.head * head + query];
 }
+
+DEVICE bool is_hidden(const ByKey& m, int32_t sample, int32_t key) { return m.first && !global<const int32_t>(m.first)[m.sample * sample + key]; }
 
 template <class T>
 DEVICE T dot(const T* a, const T* b, int32_t width) {
@@ -84,11 +93,12 @@ DEVICE void attention(const AttentionParams& p) {
   const int32_t lo = max(0, t.position - p.past), hi = min(p.keys, t.position - p.past + p.window), head = t.head / p.group;
   const T *q = features<const T>(p, p.q, t.sample, t.position, t.head), scale = T(p.scale);
   for (int32_t first = 0; first < p.width; first += kChunk) {
-    T mix[kParts] = {}, most = scale * dot(q, features<const T>(p, p.k, t.sample, lo, head), p.width), all = 0;
+    T mix[kParts] = {}, most = T(-__builtin_inf()), all = 0;  // of keys that were seen
     for (int32_t s = lo; s < hi; s++) {
+      if (is_hidden(p.m, t.sample, s)) continue;
       const T a = scale * dot(q, features<const T>(p, p.k, t.sample, s, head), p.width);
       if (a > most) {
-        const T less = exp(most - a);
+        const T less = all > 0 ? exp(most - a) : T(0);
         all *= less;
 #pragma unroll
         for (int i = 0; i < kParts; i++) mix[i] *= less;
@@ -98,8 +108,8 @@ DEVICE void attention(const AttentionParams& p) {
       all += e;
       add_chunk(mix, e, features<const T>(p, p.v, t.sample, s, head), first, p.width);
     }
-    put_chunk(features<T>(p, p.y, t.sample, t.position, t.head), T(1) / all, mix, first, p.width);
-    if (lane() == 0) by_query<T>(p.l, t.sample, t.head, t.position) = most + log(all);
+    put_chunk(features<T>(p, p.y, t.sample, t.position, t.head), all > 0 ? T(1) / all : T(0), mix, first, p.width);
+    if (lane() == 0) by_query<T>(p.l, t.sample, t.head, t.position) = all > 0 ? most + log(all) : most;
   }
 }
 
@@ -118,6 +128,7 @@ DEVICE void attention_dq(const AttentionParams& p) {
   for (int32_t first = 0; first < p.width; first += kChunk) {
     T mix[kParts] = {};
     for (int32_t s = lo; s < hi; s++) {
+      if (is_hidden(p.m, t.sample, s)) continue;
       const T* k = features<const T>(p, p.k, t.sample, s, head);
       const T weight = exp(scale * dot(q, k, p.width) - l);
       add_chunk(mix, weight * (dot(dy, features<const T>(p, p.v, t.sample, s, head), p.width) - along), k, first, p.width);
@@ -133,7 +144,8 @@ template <class T>
 DEVICE void attention_dkv(const AttentionParams& p) {
   if (is_beyond(p)) return;
   const Task t = task_of_warp(p.heads, p.keys);
-  const int32_t lo = max(0, t.position + p.past - p.window + 1), hi = min(p.queries, t.position + p.past + 1);
+  const int32_t lo = max(0, t.position + p.past - p.window + 1);
+  const int32_t hi = is_hidden(p.m, t.sample, t.position) ? lo : min(p.queries, t.position + p.past + 1);
   const T *k = features<const T>(p, p.k, t.sample, t.position, t.head), *v = features<const T>(p, p.v, t.sample, t.position, t.head);
   const T scale = T(p.scale);
   for (int32_t first = 0; first < p.width; first += kChunk) {

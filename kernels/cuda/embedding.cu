@@ -1,4 +1,4 @@
-// Gradients of embeddings and of learned positions. Each sum is over a list in its order, so a
+// Gradients of embeddings and of learned positions, and marks of tokens. Each sum is over a list in its order, so a
 // thread has whole sums.
 #include "device.h"
 
@@ -46,5 +46,25 @@ DEVICE void positions_dw(const EmbeddingParams& p) {
 
 ENTRY(positions_dw_f32, EmbeddingParams, 256) { positions_dw<float>(p); }
 ENTRY(positions_dw_f64, EmbeddingParams, 256) { positions_dw<double>(p); }
+
+// MarksParams is mirrored by gpu.marksParams.
+struct MarksParams {
+  uint64_t y, index;
+  int64_t y_row, index_row;
+  int32_t token, behind;
+  int32_t samples, positions;
+};
+
+ENTRY(marks, MarksParams, 256) {
+  const int32_t sample = blockIdx.x * blockDim.x + threadIdx.x;
+  if (sample >= p.samples) return;
+  int32_t* y = global<int32_t>(p.y) + p.y_row * sample;
+  const int32_t* index = global<const int32_t>(p.index) + p.index_row * sample;
+  int32_t before = 0;
+  for (int32_t t = 0; t < p.positions; t++) {
+    y[t] = p.behind ? before == 1 : index[t] != p.token;
+    before += index[t] == p.token;
+  }
+}
 
 }  // namespace dahl

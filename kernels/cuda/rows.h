@@ -41,6 +41,7 @@ struct Group {
 // load_whole and store_whole move a group at once. They name the instruction, since the
 // compiler cuts copies of structs into smaller ones.
 typedef uint32_t FourBytes __attribute__((may_alias));
+typedef uint64_t EightBytes __attribute__((may_alias));
 
 DEVICE Group<float> load_whole(const float* from) {
   const float4 v = *reinterpret_cast<const float4*>(from);
@@ -54,6 +55,10 @@ DEVICE Group<uint8_t> load_whole(const uint8_t* from) {
   const uint32_t v = *reinterpret_cast<const FourBytes*>(from);
   return {uint8_t(v), uint8_t(v >> 8), uint8_t(v >> 16), uint8_t(v >> 24)};
 }
+DEVICE Group<uint16_t> load_whole(const uint16_t* from) {
+  const uint64_t v = *reinterpret_cast<const EightBytes*>(from);
+  return {uint16_t(v), uint16_t(v >> 16), uint16_t(v >> 32), uint16_t(v >> 48)};
+}
 DEVICE void store_whole(float* to, const Group<float>& g) {
   *reinterpret_cast<float4*>(to) = float4{g[0], g[1], g[2], g[3]};
 }
@@ -64,6 +69,9 @@ DEVICE void store_whole(double* to, const Group<double>& g) {
 }
 DEVICE void store_whole(uint8_t* to, const Group<uint8_t>& g) {
   *reinterpret_cast<FourBytes*>(to) = g[0] | uint32_t(g[1]) << 8 | uint32_t(g[2]) << 16 | uint32_t(g[3]) << 24;
+}
+DEVICE void store_whole(uint16_t* to, const Group<uint16_t>& g) {
+  *reinterpret_cast<EightBytes*>(to) = g[0] | uint64_t(g[1]) << 16 | uint64_t(g[2]) << 32 | uint64_t(g[3]) << 48;
 }
 
 // Place is where a group lies: its row, its first column, and how many columns it has. A

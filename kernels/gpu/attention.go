@@ -21,10 +21,17 @@ type byQueryParams struct {
 	Sample, Head int64
 }
 
+// byKeyParams mirrors ByKey of cuda/attention.cu.
+type byKeyParams struct {
+	First  uint64
+	Sample int64
+}
+
 // attentionParams mirrors AttentionParams of cuda/attention.cu.
 type attentionParams struct {
 	Q, K, V, Y, Dy, Dk, Dv featuresParams
 	L, R                   byQueryParams
+	M                      byKeyParams
 	Scale                  float64
 
 	Heads, Group, Width         int32
@@ -52,7 +59,7 @@ func (p *attentionParams) dv() (*featuresParams, *byQueryParams) { return &p.Dv,
 func (p *attentionParams) l() (*featuresParams, *byQueryParams)  { return nil, &p.L }
 func (p *attentionParams) r() (*featuresParams, *byQueryParams)  { return nil, &p.R }
 
-// attentionOnCUDA is the variant with a warp for each query, or byKey for each key. q is the operand of the queries, and the keys are behind it. A launch has some of the
+// attentionOnCUDA is the variant with a warp for each query, or byKey for each key. q is the operand of the queries, and the keys are behind it. A mask is behind all. A launch has some of the
 // samples.
 func attentionOnCUDA(symbol string, q int, byKey bool, operands ...operandOf) []calls.Variant {
 	v := OnCUDA("a warp per query or per key", func(c *calls.DeviceCall) []offload.Launch {
@@ -76,6 +83,10 @@ func attentionOnCUDA(symbol string, q int, byKey bool, operands ...operandOf) []
 				} else {
 					*b = byQueryParams{a.Sample(n), int64(a.Stride[0]), int64(a.Stride[1])}
 				}
+			}
+			if len(c.Args) > len(operands) {
+				m := &c.Args[len(operands)]
+				p.M = byKeyParams{m.Sample(n), int64(m.Stride[0])}
 			}
 			p.Total = int32(min(step, samples-n) * warps)
 			all = append(all, offload.Launch{

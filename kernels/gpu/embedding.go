@@ -52,3 +52,23 @@ func PositionsOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	shared.Shape, shared.Stride = y.Shape, slices.Insert(slices.Clone(shared.Stride), 0, 0)
 	return elements(c, "elementwise", "sum", []*calls.DeviceArg{y, &c.Args[1], &shared})
 }
+
+// marksParams mirrors MarksParams of cuda/embedding.cu.
+type marksParams struct {
+	Y, Index           uint64
+	YRow, IndexRow     int64
+	Token, Behind      int32
+	Samples, Positions int32
+}
+
+// MarksOnCUDA goes through the tokens of each sample.
+func MarksOnCUDA(c *calls.DeviceCall) []offload.Launch {
+	y, index := &c.Args[0], &c.Args[1]
+	return []offload.Launch{{
+		Module: "embedding", Symbol: "marks", Block: [3]uint32{cudaThreads, 1, 1}, Grid: [3]uint32{blocksOf(y.Shape[0], cudaThreads), 1, 1},
+		Params: offload.Params(marksParams{
+			Y: y.Addr, Index: index.Addr, YRow: int64(y.Stride[0]), IndexRow: int64(index.Stride[0]), Token: c.Param(0), Behind: c.Param(1),
+			Samples: index32(y.Shape[0]), Positions: index32(y.Shape[1]),
+		}),
+	}}
+}

@@ -35,6 +35,13 @@ func attentionCases() []HandCase {
 			Want:   [][]float64{{4, 4, 20, 20, 4, 4, 20, 20}, nil, nil, nil, nil},
 		},
 		{
+			// The second sample's keys are hidden but for the last one, and the third sample's are all.
+			Name: "keys that are masked", Op: "attention", Params: AttentionParams(2, 0),
+			Shapes: [][]int{{3, 1, 1}, {3, 1, 1}, {3, 1, 1}, {3, 2, 1}, {3, 2, 1}, {3, 2}},
+			In:     [][]float64{nil, nil, {0, 0, 0}, {5, 7, 1, 3, 2, 9}, {2, 6, 3, 8, 4, 1}, {1, 1, 0, 1, 0, 0}},
+			Want:   [][]float64{{4, 8, 0}, nil, nil, nil, nil, nil},
+		},
+		{
 			// At position 0 nothing is turned.
 			Name: "position 0", Op: "rotary.table", Params: dag.Params{{Name: "base", Value: 100}},
 			Shapes: [][]int{{1, 4}}, In: [][]float64{nil}, Want: [][]float64{{1, 1, 0, 0}},
@@ -88,7 +95,7 @@ func attentionBounds(c *Case) [][]float64 {
 	heads, group := c.Value("heads"), c.Value("group")
 	b := &attentionBound{
 		call: c, u: UnitRoundoff(c.Spec.Type), q: c.Values(q), k: c.Values(k), v: c.Values(k + 1),
-		queries: c.Spec.Operands[q].Shape[1], keys: c.Spec.Operands[k].Shape[1], heads: heads, group: group, width: c.Spec.Operands[k].Shape[2] / heads,
+		mask: c.mask(), queries: c.Spec.Operands[q].Shape[1], keys: c.Spec.Operands[k].Shape[1], heads: heads, group: group, width: c.Spec.Operands[k].Shape[2] / heads,
 	}
 	all := make([][]float64, len(c.Buffers))
 	for _, i := range c.Written() {
@@ -127,10 +134,19 @@ func tableBounds(c *Case) [][]float64 {
 	return [][]float64{all}
 }
 
+// mask is the last operand where it says which keys are seen.
+func (c *Case) mask() []float64 {
+	if last := len(c.Buffers) - 1; c.Kernel.Operands[last].Optional {
+		return c.Values(last)
+	}
+	return nil
+}
+
 type attentionBound struct {
 	call                               *Case
 	u                                  float64
 	q, k, v                            []float64
+	mask                               []float64 // nil means that all keys are seen
 	queries, keys, heads, group, width int
 }
 
@@ -143,10 +159,10 @@ func (b *attentionBound) ofKey(n, h, s int) int {
 }
 func (b *attentionBound) stat(n, h, t int) int { return (n*b.heads*b.group+h)*b.queries + t }
 
-// sees reports whether a query sees a key.
-func (b *attentionBound) sees(t, s int) bool {
+// sees reports whether a query of a sample sees a key.
+func (b *attentionBound) sees(n, t, s int) bool {
 	first := t - b.call.Value("past")
-	return s >= first && s < first+b.call.Value("window")
+	return s >= first && s < first+b.call.Value("window") && (b.mask == nil || b.mask[n*b.keys+s] != 0)
 }
 
 // pair is a score and by how much it errs.
@@ -166,11 +182,14 @@ func (b *attentionBound) forward(all [][]float64, n, h, t int) {
 	var at []int
 	most, worst := math.Inf(-1), 0.0
 	for s := range b.keys {
-		if b.sees(t, s) {
+		if b.sees(n, t, s) {
 			score, err := b.pair(n, h, t, s)
 			scores, at = append(scores, score), append(at, s)
 			most, worst = max(most, score), max(worst, err)
 		}
+	}
+	if at == nil {
+		return // y and l are exact
 	}
 	sum, count := 0.0, float64(len(scores))
 	for _, v := range scores {
@@ -203,7 +222,7 @@ func (b *attentionBound) backward(all [][]float64, n, h, t int, dy, y, l, r []fl
 	}
 	root := math.Sqrt(float64(b.width))
 	for s := range b.keys {
-		if !b.sees(t, s) {
+		if !b.sees(n, t, s) {
 			continue
 		}
 		score, err := b.pair(n, h, t, s)

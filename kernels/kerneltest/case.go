@@ -1,6 +1,7 @@
 package kerneltest
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"unsafe"
@@ -168,6 +169,8 @@ func (c *Case) get(i, at int) float64 {
 		return float64(as[int64](c.Data[i])[at])
 	case dag.Float32:
 		return float64(as[float32](c.Data[i])[at])
+	case dag.BFloat16:
+		return float64(math.Float32frombits(uint32(as[uint16](c.Data[i])[at]) << 16))
 	default:
 		return as[float64](c.Data[i])[at]
 	}
@@ -183,6 +186,8 @@ func (c *Case) put(i, at int, v float64) {
 		as[int64](c.Data[i])[at] = int64(v)
 	case dag.Float32:
 		as[float32](c.Data[i])[at] = float32(v)
+	case dag.BFloat16:
+		as[uint16](c.Data[i])[at] = toBFloat16(v)
 	default:
 		as[float64](c.Data[i])[at] = v
 	}

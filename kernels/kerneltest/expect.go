@@ -75,7 +75,7 @@ func (e *Expected) compare(got *Case, v *calls.Variant, i int) error {
 	}
 	g, w := got.Values(i), e.ref.Values(i)
 	for j := range g {
-		if limit := bound(j); !(math.Abs(g[j]-w[j]) <= limit) {
+		if limit := bound(j); g[j] != w[j] && !(math.Abs(g[j]-w[j]) <= limit) { // both may be infinite
 			return fmt.Errorf("[%d] is %g, ref gives %g, difference %g > %g", j, g[j], w[j], g[j]-w[j], limit)
 		}
 	}

@@ -349,6 +349,14 @@ var handCases = []HandCase{
 		Want:   [][]float64{{0, 0, 16, 32, 5, 10}, nil, nil},
 	},
 	{
+		Name: "other tokens", Op: "marks", Params: dag.Params{{Name: "token", Value: 3}, {Name: "behind", Value: 0}},
+		Shapes: [][]int{{2, 3}, {2, 3}}, In: [][]float64{nil, {1, 3, 3, 3, 2, 0}}, Want: [][]float64{{1, 0, 0, 0, 1, 1}, nil},
+	},
+	{
+		Name: "behind the first and before the second token", Op: "marks", Params: dag.Params{{Name: "token", Value: 3}, {Name: "behind", Value: 1}},
+		Shapes: [][]int{{1, 7}, {1, 7}}, In: [][]float64{nil, {1, 3, 2, 2, 3, 4, 3}}, Want: [][]float64{{0, 0, 1, 1, 1, 0, 0}, nil},
+	},
+	{
 		Name: "a vector for each position", Op: "positions",
 		Shapes: [][]int{{2, 2, 1}, {2, 2, 1}, {2, 1}},
 		In:     [][]float64{nil, {1, 2, 3, 4}, {10, 20}},

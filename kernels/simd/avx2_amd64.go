@@ -248,17 +248,11 @@ func channelGateAVX2F64(args *channelArgs)
 // channelGradientAVX2F64 computes the gradient of x.
 func channelGradientAVX2F64(args *channelArgs)
 
-// multiplyAddAVX2F32 adds the product of two pixels to each pixel.
-func multiplyAddAVX2F32(args *pixelArgs)
+// depthwiseAVX2F32 computes blocks of 1 to 8 pixels.
+func depthwiseAVX2F32(args *depthwiseArgs)
 
-// multiplySumAVX2F32 adds the products of all pixels to one.
-func multiplySumAVX2F32(args *pixelArgs)
-
-// multiplyAddAVX2F64 adds the product of two pixels to each pixel.
-func multiplyAddAVX2F64(args *pixelArgs)
-
-// multiplySumAVX2F64 adds the products of all pixels to one.
-func multiplySumAVX2F64(args *pixelArgs)
+// depthwiseAVX2F64 computes blocks of 1 to 8 pixels.
+func depthwiseAVX2F64(args *depthwiseArgs)
 
 // rowMaximumAVX2F32 finds the greatest element.
 func rowMaximumAVX2F32(args *runArgs)

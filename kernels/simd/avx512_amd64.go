@@ -260,17 +260,11 @@ func channelGateAVX512F64(args *channelArgs)
 // channelGradientAVX512F64 computes the gradient of x.
 func channelGradientAVX512F64(args *channelArgs)
 
-// multiplyAddAVX512F32 adds the product of two pixels to each pixel.
-func multiplyAddAVX512F32(args *pixelArgs)
+// depthwiseAVX512F32 computes blocks of 1 to 8 pixels.
+func depthwiseAVX512F32(args *depthwiseArgs)
 
-// multiplySumAVX512F32 adds the products of all pixels to one.
-func multiplySumAVX512F32(args *pixelArgs)
-
-// multiplyAddAVX512F64 adds the product of two pixels to each pixel.
-func multiplyAddAVX512F64(args *pixelArgs)
-
-// multiplySumAVX512F64 adds the products of all pixels to one.
-func multiplySumAVX512F64(args *pixelArgs)
+// depthwiseAVX512F64 computes blocks of 1 to 8 pixels.
+func depthwiseAVX512F64(args *depthwiseArgs)
 
 // rowMaximumAVX512F32 finds the greatest element.
 func rowMaximumAVX512F32(args *runArgs)

@@ -13,6 +13,7 @@ var (
 	channelSums            = forms[channelArgs]{AVX2: {channelSumsAVX2F32, channelSumsAVX2F64}, AVX512: {channelSumsAVX512F32, channelSumsAVX512F64}}
 	columnSums             = forms[columnArgs]{AVX2: {columnSumsAVX2F32, columnSumsAVX2F64}, AVX512: {columnSumsAVX512F32, columnSumsAVX512F64}}
 	columnSums8            = forms[columnArgs]{AVX2: {columnSums8AVX2F32, columnSums8AVX2F64}, AVX512: {columnSums8AVX512F32, columnSums8AVX512F64}}
+	depthwise              = forms[depthwiseArgs]{AVX2: {depthwiseAVX2F32, depthwiseAVX2F64}, AVX512: {depthwiseAVX512F32, depthwiseAVX512F64}}
 	divideBytes            = forms[runArgs]{AVX2: {divideBytesAVX2F32, divideBytesAVX2F64}, AVX512: {divideBytesAVX512F32, divideBytesAVX512F64}}
 	dotx1                  = forms[dotArgs]{AVX2: {dotAVX2F32x1, dotAVX2F64x1}, AVX512: {dotAVX512F32x1, dotAVX512F64x1}}
 	dotx2                  = forms[dotArgs]{AVX2: {dotAVX2F32x2, dotAVX2F64x2}, AVX512: {dotAVX512F32x2, dotAVX512F64x2}}
@@ -27,8 +28,6 @@ var (
 	maxPool2x2             = forms[poolArgs]{AVX2: {maxPool2x2AVX2F32, maxPool2x2AVX2F64}, AVX512: {maxPool2x2AVX512F32, maxPool2x2AVX512F64}}
 	maxPoolNarrow          = forms[narrowArgs]{AVX2: {maxPoolNarrowAVX2F32, maxPoolNarrowAVX2F64}, AVX512: {maxPoolNarrowAVX512F32, maxPoolNarrowAVX512F64}}
 	multiply               = forms[runArgs]{AVX2: {multiplyAVX2F32, multiplyAVX2F64}, AVX512: {multiplyAVX512F32, multiplyAVX512F64}}
-	multiplyAdd            = forms[pixelArgs]{AVX2: {multiplyAddAVX2F32, multiplyAddAVX2F64}, AVX512: {multiplyAddAVX512F32, multiplyAddAVX512F64}}
-	multiplySum            = forms[pixelArgs]{AVX2: {multiplySumAVX2F32, multiplySumAVX2F64}, AVX512: {multiplySumAVX512F32, multiplySumAVX512F64}}
 	peak                   = forms[peakArgs]{AVX2: {peakAVX2F32, peakAVX2F64}, AVX512: {peakAVX512F32, peakAVX512F64}}
 	productx1              = forms[productArgs]{AVX2: {productAVX2F32x1, productAVX2F64x1}, AVX512: {productAVX512F32x1, productAVX512F64x1}}
 	productx2              = forms[productArgs]{AVX2: {productAVX2F32x2, productAVX2F64x2}, AVX512: {productAVX512F32x2, productAVX512F64x2}}

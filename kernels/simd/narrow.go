@@ -91,7 +91,7 @@ func (t *narrowTable) put(table *[16]uint32, l Level, words, i, from int) {
 // a row of windows has no more.
 func (p *Pooling[T]) narrow(l Level, size int) Level {
 	c := p.Channels
-	if p.Size != 2 || p.Step != 2 || p.XPixel != c || p.YPixel != c || p.IndexPixel != c {
+	if p.Size != 2 || p.Step != 2 || p.width() != 2 || p.across() != 2 || p.XPixel != c || p.YPixel != c || p.IndexPixel != c {
 		return Go
 	}
 	fits := func(l Level) bool { return 2*c <= l.bytes()/size && (l == AVX512 || l.bytes()/size%c == 0) }

@@ -27,7 +27,9 @@ func testPool[T Float](t *testing.T) {
 			Size: 1 + rng.IntN(4), Step: 1 + rng.IntN(4), ReLU: rng.IntN(2) == 0,
 		}
 		gap := func() int { return rng.IntN(3) }
-		if rng.IntN(2) == 0 { // several windows in a vector
+		p.Width, p.Across = rng.IntN(5), rng.IntN(5) // 0 is as for rows
+		if rng.IntN(2) == 0 {                        // several windows in a vector
+			p.Width, p.Across = 0, 0
 			p.Size, p.Step, p.Channels, p.Windows = 2, 2, 1+rng.IntN(9), 1+rng.IntN(40)
 			gap = func() int { return 0 }
 		}
@@ -36,7 +38,7 @@ func testPool[T Float](t *testing.T) {
 		p.XPixel = p.Channels + gap()
 		p.YRow = p.Windows*p.YPixel + rng.IntN(3)
 		p.IndexRow = p.Windows*p.IndexPixel + rng.IntN(3)
-		p.XRow = ((p.Windows-1)*p.Step+p.Size)*p.XPixel + rng.IntN(3)
+		p.XRow = ((p.Windows-1)*p.across()+p.width())*p.XPixel + rng.IntN(3)
 		rows := max(p.Rows, 1)
 		p.Y, p.Index = make([]T, rows*p.YRow), make([]uint8, rows*p.IndexRow)
 		p.X = make([]T, ((rows-1)*p.Step+p.Size)*p.XRow)
@@ -57,8 +59,8 @@ func testPool[T Float](t *testing.T) {
 			got.Y, got.Index = slices.Clone(p.Y), slices.Clone(p.Index)
 			got.Max(l)
 			if !slices.Equal(got.Index, want.Index) || !slices.EqualFunc(got.Y, want.Y, sameBits) {
-				t.Fatalf("%v, %d windows of %d at step %d, %d channels, ReLU %v: differs from a scan",
-					l, p.Windows, p.Size, p.Step, p.Channels, p.ReLU)
+				t.Fatalf("%v, %d windows of %d×%d at steps %d and %d, %d channels, ReLU %v: differs from a scan",
+					l, p.Windows, p.Size, p.width(), p.Step, p.across(), p.Channels, p.ReLU)
 			}
 		}
 		testSpread(t, rng, &want)
@@ -69,8 +71,8 @@ func testPool[T Float](t *testing.T) {
 func (p *Pooling[T]) scan() {
 	p.each(func(y, index, x int) {
 		most, position := p.X[x], uint8(0)
-		for n := range p.Size * p.Size {
-			e := p.X[x+n/p.Size*p.XRow+n%p.Size*p.XPixel]
+		for n := range p.Size * p.width() {
+			e := p.X[x+n/p.width()*p.XRow+n%p.width()*p.XPixel]
 			if e > most || e != e && most == most {
 				most, position = e, uint8(n)
 			}
@@ -87,7 +89,7 @@ func (p *Pooling[T]) each(visit func(y, index, x int)) {
 	for u := range max(p.Rows, 1) {
 		for v := range p.Windows {
 			for c := range p.Channels {
-				visit(u*p.YRow+v*p.YPixel+c, u*p.IndexRow+v*p.IndexPixel+c, u*p.Step*p.XRow+v*p.Step*p.XPixel+c)
+				visit(u*p.YRow+v*p.YPixel+c, u*p.IndexRow+v*p.IndexPixel+c, u*p.Step*p.XRow+v*p.across()*p.XPixel+c)
 			}
 		}
 	}
@@ -97,18 +99,18 @@ func (p *Pooling[T]) each(visit func(y, index, x int)) {
 func testSpread[T Float](t *testing.T, rng *rand.Rand, p *Pooling[T]) {
 	t.Helper()
 	q := *p
-	q.Accumulate = p.Step < p.Size || rng.IntN(3) == 0
+	q.Accumulate = p.Step < p.Size || p.across() < p.width() || rng.IntN(3) == 0
 	want := slices.Clone(p.X)
 	if !q.Accumulate {
 		p.each(func(y, index, x int) {
-			for n := range p.Size * p.Size {
-				want[x+n/p.Size*p.XRow+n%p.Size*p.XPixel] = 0
+			for n := range p.Size * p.width() {
+				want[x+n/p.width()*p.XRow+n%p.width()*p.XPixel] = 0
 			}
 		})
 	}
 	p.each(func(y, index, x int) {
 		if n := int(p.Index[index]); n != NoMaximum {
-			want[x+n/p.Size*p.XRow+n%p.Size*p.XPixel] += p.Y[y]
+			want[x+n/p.width()*p.XRow+n%p.width()*p.XPixel] += p.Y[y]
 		}
 	})
 	for _, l := range Levels() {
@@ -119,8 +121,8 @@ func testSpread[T Float](t *testing.T, rng *rand.Rand, p *Pooling[T]) {
 		got.X = slices.Clone(p.X)
 		got.Spread(l)
 		if !slices.EqualFunc(got.X, want, sameBits) {
-			t.Fatalf("%v, gradient of %d windows of %d at step %d, %d channels, accumulate %v: differs from a sum",
-				l, p.Windows, p.Size, p.Step, p.Channels, q.Accumulate)
+			t.Fatalf("%v, gradient of %d windows of %d×%d at steps %d and %d, %d channels, accumulate %v: differs from a sum",
+				l, p.Windows, p.Size, p.width(), p.Step, p.across(), p.Channels, q.Accumulate)
 		}
 	}
 }

@@ -140,9 +140,9 @@ func (d *Dataset) Tokens() int {
 	return int(most) + 1
 }
 
-// As is the set with its numbers in a type of floating point. Pixels and tokens stay as they are, as do numbers for predictions in bfloat16.
+// As is the set with its numbers in a type of floating point. Pixels and tokens stay as they are.
 func (d *Dataset) As(t dag.DType) *Dataset {
-	if d.Type == t || t == dag.Bfloat16 || d.Type != dag.Float32 && d.Type != dag.Float64 {
+	if d.Type == t || d.Type != dag.Float32 && d.Type != dag.Float64 {
 		return d
 	}
 	from := npz.Array{Type: d.Type, Data: d.Samples}

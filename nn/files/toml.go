@@ -243,7 +243,7 @@ const (
 
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml:
 // micro_batches, order, stash, vertical_sync, recompute with patterns of layers, one [[stage]] per stage of a pipeline, [default] and [layer.NAME]. A stage has the keys from, its first
-// layer, and device, or devices with along, sum and replicas. Each other table has the cut of the forward pass (see [dag.Cut]), tables
+// layer, and device, or devices with along, sum, replicas and shares. Each other table has the cut of the forward pass (see [dag.Cut]), tables
 // input_gradient and weight_gradient with the cuts of the gradients, and recompute. Whether the layers exist is checked when a model is lowered, and whether
 // devices and orders do, when it is planned for.
 func ParseLowering(src []byte, file string) (dag.Lowering, error) {
@@ -293,7 +293,7 @@ func stageOf(t *tomlfile.Table) dag.Stage {
 		}
 		nameIn(t, "along", &s.Along)
 		nameIn(t, "sum", &s.Sum)
-		s.Replicas = t.Count("replicas", 0, len(s.Devices), 0)
+		s.Replicas, s.Shares = t.Count("replicas", 0, len(s.Devices), 0), t.Counts("shares", 1, layers.MaxExtent)
 		if _, both := t.Keys["device"]; both {
 			t.Fail("device", t.Text("device"), "write device or devices")
 		}
@@ -301,7 +301,7 @@ func stageOf(t *tomlfile.Table) dag.Stage {
 		t.Need("device", "the name of a device, a unit or a kind")
 		s.Device = t.Text("device")
 	}
-	t.Done("from, device, devices, and beside devices along, sum, replicas")
+	t.Done("from, device, devices, and beside devices along, sum, replicas, shares")
 	return s
 }
 
@@ -370,6 +370,9 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 			fmt.Fprintf(&b, "devices = [%s]\nalong = %q\nsum = %q\n", strings.Join(naming.List(s.Devices, strconv.Quote), ", "), s.Along, s.Sum)
 			if s.Replicas > 0 {
 				fmt.Fprintf(&b, "replicas = %d\n", s.Replicas)
+			}
+			if s.Shares != nil {
+				fmt.Fprintf(&b, "shares = [%s]\n", strings.Join(naming.List(s.Shares, strconv.Itoa), ", "))
 			}
 			b.WriteByte('\n')
 		}

@@ -84,7 +84,7 @@ func TestExampleLowering(t *testing.T) {
 func TestLoweringRoundTrip(t *testing.T) {
 	for _, info := range models.All() {
 		want := nn.DefaultLowering(info.New(), 17, 1<<19, dag.Float64)
-		want.MicroBatches, want.Stash, want.VerticalSync, want.Order, want.Stages = 5, true, true, "gpipe", []dag.Stage{{From: "input", Device: "a \"b\""}, {From: "fc1", Devices: []string{"c", "d\\"}, Along: dag.AlongRows, Sum: dag.Ring}}
+		want.MicroBatches, want.Stash, want.VerticalSync, want.Order, want.Stages = 5, true, true, "gpipe", []dag.Stage{{From: "input", Device: "a \"b\""}, {From: "fc1", Devices: []string{"c", "d\\"}, Along: dag.AlongRows, Sum: dag.Ring}, {From: "fc2", Devices: []string{"c", "d"}, Shares: []int{5, 3}}}
 		want.Recompute = []string{"h.*.attn", "fc\"?"}
 		want.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Accumulators: 2}, Recompute: true}
 		var text strings.Builder
@@ -193,7 +193,7 @@ func FuzzParseLowering(f *testing.F) {
 	example := must.Get(os.ReadFile("../examples/lowering.toml"))(f)
 	f.Add(string(example))
 	f.Add(string(must.Get(os.ReadFile("../examples/stages.toml"))(f)))
-	f.Add("[[stage]]\nfrom = \"input\"\ndevices = [\"a\", \"b\"]\nalong = \"rows\"\nsum = \"ring\"\nreplicas = 2\n")
+	f.Add("[[stage]]\nfrom = \"input\"\ndevices = [\"a\", \"b\"]\nalong = \"rows\"\nsum = \"ring\"\nreplicas = 2\nshares = [2, 3]\n")
 	f.Add("micro_batches = 2\nstash = true\n[[stage]]\nfrom = \"input\"\ndevice = \"a\"\n[[stage]]\nfrom = \"fc1\"\ndevice = \"b\"\n")
 	f.Add("layer = {a = {samples = 3}, b = 4}\n")
 	f.Add("[layer.\"x y\"]\nsamples = 9223372036854775807\n")

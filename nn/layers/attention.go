@@ -10,7 +10,8 @@ import (
 )
 
 // Attention is scaled dot-product attention among the positions of a sequence. Its input has the queries of all heads, then the keys and then the
-// values, as a dense layer computes them: T×(Heads + 2·KeyHeads)·D. Its output is T×Heads·D. kernels/attention.go has the equations.
+// values, as a dense layer computes them: T×(Heads + 2·KeyHeads)·D. Its output is T×Heads·D. A second input, a [Mask], hides positions from all.
+// kernels/attention.go has the equations.
 type Attention struct {
 	Heads    int
 	KeyHeads int  // of keys and values, a divisor of Heads: as many heads of queries share each. Zero means Heads.
@@ -28,9 +29,12 @@ func (a Attention) keyHeads() int { return cmp.Or(a.KeyHeads, a.Heads) }
 
 // Output implements [nn.Layer].
 func (a Attention) Output(in [][]int) ([]int, error) {
-	shape, err := oneSequence(in, "positions that attend to each other")
-	if err != nil {
+	shape, err := oneSequence(in[:min(len(in), 1)], "positions that attend to each other")
+	switch {
+	case err != nil:
 		return nil, err
+	case len(in) > 2 || len(in) == 2 && !slices.Equal(in[1], shape[:1]):
+		return nil, fmt.Errorf("want a sequence, and perhaps a mask with a number for each of its %d positions", shape[0])
 	}
 	if a.Heads < 1 || a.KeyHeads < 0 || a.Heads%a.keyHeads() > 0 || a.Window < 0 {
 		return nil, fmt.Errorf("%d heads, %d of keys, window %d; want at least one head, and for each head of keys as many of queries", a.Heads, a.KeyHeads, a.Window)
@@ -94,13 +98,21 @@ func (a Attention) byQuery(n *nn.Node, name string) nn.Operand {
 
 // Forward implements [nn.Layer].
 func (a Attention) Forward(n *nn.Node) {
-	n.Tiles("attention", a.params(n), slices.Concat([]nn.Operand{n.Output(), a.byQuery(n, n.Name+".log")}, a.parts(n, n.Input(0)))...)
+	n.Tiles("attention", a.params(n), slices.Concat([]nn.Operand{n.Output(), a.byQuery(n, n.Name+".log")}, a.parts(n, n.Input(0)), mask(n))...)
+}
+
+// mask is the operand of a mask, if there is one.
+func mask(n *nn.Node) []nn.Operand {
+	if len(n.In) < 2 {
+		return nil
+	}
+	return []nn.Operand{n.Input(1)}
 }
 
 // Backward implements [nn.Layer].
 func (a Attention) Backward(n *nn.Node) {
 	x, dx := a.parts(n, n.Input(0)), a.parts(n, n.InputGrad(0))
 	log, along := a.byQuery(n, n.Name+".log"), a.byQuery(n, "grad."+n.Name+".along")
-	n.Step(".queries", "attention.dq", a.params(n), dx[0], along, n.OutputGrad(), n.Output(), x[0], x[1], x[2], log)
-	n.Step(".keys", "attention.dkv", a.params(n), dx[1], dx[2], n.OutputGrad(), x[0], x[1], x[2], log, along)
+	n.Step(".queries", "attention.dq", a.params(n), append([]nn.Operand{dx[0], along, n.OutputGrad(), n.Output(), x[0], x[1], x[2], log}, mask(n)...)...)
+	n.Step(".keys", "attention.dkv", a.params(n), append([]nn.Operand{dx[1], dx[2], n.OutputGrad(), x[0], x[1], x[2], log, along}, mask(n)...)...)
 }

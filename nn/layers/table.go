@@ -165,6 +165,10 @@ func All() []Info {
 			New: func(Settings) nn.Layer { return Flatten{} },
 		},
 		{
+			Kind: "pixels", Doc: "pixels as positions, C×H×W as (H·W)×C, or positions as pixels, T×C as C×T×1: another view, no task",
+			New: func(Settings) nn.Layer { return Pixels{} },
+		},
+		{
 			Kind: "add", Doc: "sum of two or more inputs of one shape",
 			New: func(Settings) nn.Layer { return Add{} },
 		},
@@ -192,6 +196,16 @@ func All() []Info {
 			New: func(s Settings) nn.Layer {
 				return Attention{Heads: s.count("heads"), KeyHeads: s.count("key_heads"), Causal: s["causal"] == 1, Window: s.count("window")}
 			},
+		},
+		{
+			Kind: "mask", Doc: "0 where a token fills a short sample up, else 1; the second input of an attention",
+			Keys: []Key{{Name: "token", Min: 0, Max: MaxExtent, Default: 0, Doc: "that fills samples up"}},
+			New:  func(s Settings) nn.Layer { return Mask{s.count("token")} },
+		},
+		{
+			Kind: "segments", Doc: "1 behind the first token of a kind and up to the second, else 0",
+			Keys: []Key{{Name: "token", Min: 0, Max: MaxExtent, Needed: true, Doc: "behind the first and the second part of a sample"}},
+			New:  func(s Settings) nn.Layer { return Segments{s.count("token")} },
 		},
 		{
 			Kind: "rotary", Doc: "the first heads turned by angles that grow with the position, the rest as it is",

@@ -82,6 +82,14 @@ LAYERS = {
     "attention of some": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 18}, {"kind": "attention", "heads": 2, "causal": 1, "window": 3}, {"kind": "dense", "outputs": CLASSES}],
     "rotary": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 24}, {"kind": "rotary", "heads": 4, "width": 4},
                {"kind": "attention", "heads": 2}, {"kind": "dense", "outputs": CLASSES}],
+    # Padding that no position sees, and the embedding of the part of a sample.
+    "mask": [{"kind": "mask", "token": 1}, {"kind": "embedding", "tokens": 5, "width": 6, "input": ["input"]}, {"kind": "dense", "outputs": 30},
+             {"kind": "attention", "heads": 6, "key_heads": 2, "input": ["fc1", "mask1"]}, {"kind": "dense", "outputs": CLASSES}],
+    "segments": [{"kind": "segments", "token": 1}, {"kind": "embedding", "tokens": 2, "width": 6}, {"kind": "embedding", "tokens": 5, "width": 6, "input": ["input"]},
+                 {"kind": "add", "input": ["embed1", "embed2"]}, {"kind": "layernorm"}, {"kind": "dense", "outputs": CLASSES}],
+    # Patches of an image that attend to each other, and the mean of them.
+    "pixels": [{"kind": "conv2d", "filters": 5, "kernel": 3, "stride": 3}, {"kind": "pixels"}, {"kind": "dense", "outputs": 27}, {"kind": "attention", "heads": 3},
+               {"kind": "pixels"}, {"kind": "globalavgpool"}] + HEAD,
     # A block of a transformer, with a SwiGLU.
     "transformer": [{"kind": "embedding", "tokens": 11, "width": 6}, {"kind": "rmsnorm"}, {"kind": "dense", "outputs": 30}, {"kind": "rotary", "heads": 4, "width": 6},
                     {"kind": "attention", "heads": 3, "key_heads": 1, "causal": 1}, {"kind": "dense", "outputs": 6}, {"kind": "add", "input": ["embed1", "fc2"]},
@@ -157,7 +165,7 @@ LAYERS = {
 }
 
 # Networks of sequences of POSITIONS tokens below a number, with a label at each position.
-TOKENS = {"embedding": 11, "positions": 11, "layernorm": 11, "rmsnorm": 11, "attention": 11, "attention of all": 11, "attention of some": 11, "rotary": 11, "transformer": 11, "gpt": CLASSES, "llama": 19}
+TOKENS = {"embedding": 11, "positions": 11, "layernorm": 11, "rmsnorm": 11, "attention": 11, "attention of all": 11, "attention of some": 11, "rotary": 11, "mask": 5, "segments": 5, "transformer": 11, "gpt": CLASSES, "llama": 19}
 POSITIONS = 7
 
 STATE = ["weight", "bias", "running_mean", "running_var"]
@@ -236,13 +244,16 @@ def dropout(l, x, w):
 
 
 def attention(l, x, _):
-    """The function of PyTorch, on the parts of x, with the mask of a window."""
+    """The function of PyTorch, on the parts of x, with the mask of a window, and one of keys where there is."""
+    x, mask = x if isinstance(x, list) else (x, None)
     heads, keys = l["heads"], l.get("key_heads", 0) or l["heads"]
     width, positions = x.shape[-1] // (heads + 2 * keys), x.shape[1]
     q, k, v = (p.unflatten(-1, (-1, width)).transpose(1, 2) for p in x.split([heads * width, keys * width, keys * width], -1))
     distance = torch.arange(positions)[:, None] - torch.arange(positions)[None, :]
     side = l.get("window", 0) or positions
     seen = (distance < side) & (distance > (-1 if l.get("causal", 0) else -side))
+    if mask is not None:
+        seen = seen & mask[:, None, None].bool()
     y = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
     return y.transpose(1, 2).flatten(2)
 
@@ -283,6 +294,9 @@ APPLY = {
     "rmsnorm": lambda l, x, w: F.rms_norm(x, x.shape[-1:], w[0], 1e-5),
     "attention": attention,
     "rotary": rotary,
+    "mask": lambda l, x, w: (x != l["token"]).long(),
+    "segments": lambda l, x, w: ((x == l["token"]).long().cumsum(1) - (x == l["token"]).long() == 1).long(),
+    "pixels": lambda l, x, w: x.flatten(2).transpose(1, 2) if x.dim() == 4 else x.transpose(1, 2)[..., None],
     "concat": lambda l, x, w: torch.cat(x, 1),
 }
 TRAINING = [False]  # whether a batch normalisation is by the batch, and changes its running statistics
@@ -301,7 +315,7 @@ def named(layers):
 def inputs(layer, values):
     """What a layer reads, of the values so far by name."""
     x = [values[name] for name in layer.get("input", [list(values)[-1]])]
-    return x if layer["kind"] in ("add", "concat", "multiply") else x[0]
+    return x if len(x) > 1 else x[0]
 
 
 def apply(layer, name, x, params):

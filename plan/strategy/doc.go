@@ -21,7 +21,7 @@
 //
 // # Limits
 //
-// Devices share a stage along one dimension, or along samples and one more. Shares are equal, however fast the devices are. Formulas know the slowest hop from each device to the next one, and no links that several hops share.
+// Devices share a stage along one dimension, or along samples and one more. Shares of samples alone follow the speed of the devices, all others are equal. Formulas know the slowest hop from each device to the next one, and no links that several hops share.
 //
 // Strategies of graphs place tasks of one step. They know no copy engines, and of memories only the sizes in the model of their paper.
 package strategy

@@ -14,7 +14,7 @@ var dataParallel = Strategy{
 		Name: "data-parallel", Sentence: "replicas: each device has a part of the samples and all weights, and gradients are added over all",
 		Paper: "P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, JPDC 69(2), 2009",
 	},
-	Arguments: []string{"devices"}, Sums: true,
+	Arguments: []string{"devices"}, Words: sums,
 	Says:  "slowest share, then the gradients: ring 2(p-1)(a + bytes/(pB)), tree 2⌈log2 p⌉(a + bytes/B), direct 2(a + (p-1)bytes/(pB))",
 	split: alongSamples,
 }

@@ -22,6 +22,7 @@ type Split struct {
 	Each         int    // stages on each of these
 	MicroBatches int
 	From         []string // the first layers of all stages but the first one; nil means that the longest stage takes the least time
+	Stash        bool     // micro-batches are mini-batches, and stages keep the weights of their forward passes
 
 	// Devices is how many share a replica of a stage; 0 means one. A layer whose tasks can be cut along rows is cut along the first dimension, any other one
 	// along the second.
@@ -67,6 +68,9 @@ func (s Split) times(by Split) (Split, error) {
 		share = pipe
 		share.Replicas = replicas
 	}
+	if pipe.Stash {
+		return s, errors.New("devices cannot share a stage that stashes weights; leave stash out, or the other strategy")
+	}
 	if share.Order, share.Stages, share.Each, share.MicroBatches = pipe.Order, pipe.Stages, pipe.Each, pipe.MicroBatches; share.Order != "" && share.Images != share.Features {
 		return s, errors.New("all layers of a stage are shared along one dimension; take data-parallel or tensor-parallel with a pipeline")
 	}
@@ -92,7 +96,11 @@ func (s *Split) String() string {
 		like := of.split(numbers)
 		switch {
 		case like.Order != "" && like.Order == s.Order:
-			factors = append(factors, name+":"+strings.Join(naming.List(numbers, strconv.Itoa), "x"))
+			text := name + ":" + strings.Join(naming.List(numbers, strconv.Itoa), "x")
+			if s.Stash {
+				text += ":" + Stash
+			}
+			factors = append(factors, text)
 			continue
 		case like.Order != "":
 			continue
@@ -219,6 +227,10 @@ func (s *Split) Lowering(n *Network) (l dag.Lowering, err error) {
 		l.MicroBatches, l.Order = s.MicroBatches, s.Order
 	}
 	if l.Stages, err = s.stages(n, l, seats); err != nil {
+		return l, err
+	}
+	l.Stash = s.Stash
+	if err := s.shareBySpeed(n, &l, seats); err != nil {
 		return l, err
 	}
 	if s.Pairs && s.Devices > 1 {

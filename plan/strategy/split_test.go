@@ -11,7 +11,7 @@ import (
 func TestNamesOfNetworks(t *testing.T) {
 	for _, name := range []string{"data-parallel:3", "data-parallel:2:tree", "tensor-parallel:2:direct", "spatial:2", "owt:5", "gpipe:2x8", "1f1b:4x8", "interleaved:2x3x8",
 		"tensor-parallel:2+1f1b:2x8", "data-parallel:3:direct+interleaved:2x2x7", "1f1b:3x8@conv2,fc1", "data-parallel:2+tensor-parallel:3", "data-parallel:2:tree+spatial:2:tree", "data-parallel:3+owt:2",
-		"data-parallel:2+tensor-parallel:3+1f1b:2x8", "data-parallel:2+gpipe:2x4@fc1"} {
+		"data-parallel:2+tensor-parallel:3+1f1b:2x8", "data-parallel:2+gpipe:2x4@fc1", "1f1b:3x8:stash", "1f1b:3x8:stash@conv2,fc1"} {
 		s := must.Get(ByName(name))(t)
 		if got := s.Split.String(); got != name {
 			t.Errorf("%s is named %s", name, got)
@@ -31,6 +31,9 @@ func TestNamesOfNetworks(t *testing.T) {
 		"":                                `strategy "" is not one of data-parallel, zero1, tensor-parallel, spatial, owt, gpipe, 1f1b, interleaved, pipedream, placement`,
 		"zero1":                           `strategy "zero1": write zero1:DEVICES`,
 		"zero1:2:ring":                    `strategy "zero1:2:ring": write zero1:DEVICES`,
+		"1f1b:2x8:ring":                   `strategy "1f1b:2x8:ring": write 1f1b:DEVICESxMICRO-BATCHES[:stash]`,
+		"gpipe:2x8:stash":                 `strategy "gpipe:2x8:stash": write gpipe:DEVICESxMICRO-BATCHES`,
+		"1f1b:2x8:stash+zero1:2":          `devices cannot share a stage that stashes weights`,
 		"data-parallel:2x2":               `write data-parallel:DEVICES[:direct|ring|tree]`,
 		"data-parallel:2:star":            `strategy "data-parallel:2:star": sum "star" is not one of direct, ring, tree`,
 		"owt:x":                           `strategy "owt:x": write owt or owt:DEVICES`,

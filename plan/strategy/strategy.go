@@ -19,7 +19,7 @@ type Strategy struct {
 	doc       schedule.Doc
 	Arguments []string // what the numbers after the name are
 	Optional  bool     // all numbers may be left out together
-	Sums      bool     // a way to add gradients may follow the numbers
+	Words     []string // one of which may follow the numbers: ways to add gradients, or Stash
 	Says      string   // what the cost model counts
 	numbers   []int
 	place     func(*network, []int) (*Model, error) // nil for a network
@@ -72,6 +72,10 @@ func (s *Strategy) OfNetworks() bool { return s.split != nil }
 // Times stands between the strategies of a product, and At before first layers of stages.
 const Times, At = "+", "@"
 
+// Stash is the word for a pipeline of mini-batches, each with an update of its own, whose stages keep older versions of the weights. It trains other numbers than all other
+// strategies do, and no search takes it by itself.
+const Stash = "stash"
+
 // ByName finds a strategy by its name, with numbers behind a colon, such as "pipedream:4", or "1f1b:4x8" for one with two. It finds products of
 // strategies of networks, too, such as "data-parallel:2:tree+1f1b:2x8". The first layers of the stages of a pipeline may follow, as in "1f1b:3x8@conv2,fc1".
 func ByName(name string) (*Strategy, error) {
@@ -123,11 +127,11 @@ func single(name string) (*Strategy, error) {
 	case !with:
 		return of, nil
 	}
-	numbers, sum, summed := strings.Cut(rest, ":")
+	numbers, word, more := strings.Cut(rest, ":")
 	list := strings.Split(numbers, "x")
 	for _, text := range list {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxNumber || len(list) != len(of.Arguments) || summed && !of.Sums {
+		if err != nil || n < 1 || n > maxNumber || len(list) != len(of.Arguments) || more && of.Words == nil {
 			return nil, fmt.Errorf("strategy %q: write %s", name, of.Form())
 		}
 		of.numbers = append(of.numbers, n)
@@ -135,8 +139,13 @@ func single(name string) (*Strategy, error) {
 	if of.split != nil {
 		of.Split = of.split(of.numbers)
 	}
-	if summed {
-		if err := of.Split.Sum.UnmarshalText([]byte(sum)); err != nil {
+	switch stashes := word == Stash && of.Split.Order != ""; {
+	case stashes:
+		of.Split.Stash = true
+	case more && of.Split.Order != "":
+		return nil, fmt.Errorf("strategy %q: write %s", name, of.Form())
+	case more:
+		if err := of.Split.Sum.UnmarshalText([]byte(word)); err != nil {
 			return nil, fmt.Errorf("strategy %q: %w", name, err)
 		}
 	}
@@ -155,8 +164,8 @@ func (s *Strategy) Form() string {
 		numbers[i] = strings.ToUpper(what)
 	}
 	form := name + ":" + strings.Join(numbers, "x")
-	if s.Sums {
-		form += "[:" + strings.Join(sums, "|") + "]"
+	if s.Words != nil {
+		form += "[:" + strings.Join(s.Words, "|") + "]"
 	}
 	if s.Optional {
 		form = name + " or " + form

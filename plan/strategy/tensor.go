@@ -15,7 +15,7 @@ var tensorParallel = Strategy{
 		Name: "tensor-parallel", Sentence: "weights in parts: of two layers the first one along its outputs, the second one along its inputs",
 		Paper: "M. Shoeybi et al., Megatron-LM: training multi-billion parameter language models using model parallelism, arXiv:1909.08053, 2019",
 	},
-	Arguments: []string{"devices"}, Sums: true,
+	Arguments: []string{"devices"}, Words: sums,
 	Says: "slowest share, and for each pair of layers the results forward and the gradients of its inputs backward: ring 2(p-1)(a + bytes/(pB))",
 	split: func(n []int) Split {
 		return Split{Devices: n[0], Images: dag.AlongOutputs, Features: dag.AlongOutputs, Pairs: true, Sum: dag.Ring}
@@ -29,7 +29,7 @@ var spatial = Strategy{
 		Name: "spatial", Sentence: "images in parts: each device has some rows of all samples, and of dense layers some samples",
 		Paper: "N. Dryden et al., Improving strong-scaling of CNN training by exploiting finer-grained parallelism, IPDPS 2019",
 	},
-	Arguments: []string{"devices"}, Sums: true,
+	Arguments: []string{"devices"}, Words: sums,
 	Says: "slowest share, for each layer two messages of the rows at a border, then the gradients: ring 2(p-1)(a + bytes/(pB))",
 	split: func(n []int) Split {
 		return Split{Devices: n[0], Images: dag.AlongRows, Features: dag.AlongSamples, Sum: dag.Ring}

@@ -222,6 +222,21 @@ func (t *Table) Texts(key string) []string {
 	return out
 }
 
+// Counts reads an array of whole numbers between least and most.
+func (t *Table) Counts(key string, least, most int) []int {
+	want := fmt.Sprintf("want an array of whole numbers from %d to %d", least, most)
+	list := value[[]any](t, key, want, nil)
+	var out []int
+	for _, e := range list {
+		n, whole := e.(int64)
+		if !whole || n < int64(least) || n > int64(most) {
+			t.Fail(key, list, want)
+		}
+		out = append(out, int(n))
+	}
+	return out
+}
+
 // Table reads an inline table; nil if absent.
 func (t *Table) Table(key string) *Table {
 	keys := value[map[string]any](t, key, "want a table, { … }", nil)

@@ -20,6 +20,7 @@ func TestErrors(t *testing.T) {
 		{"a = true", func(t *Table) { t.Number("a", 0) }, "f:1: a = true: want a number without a unit"},
 		{"a = 0", func(t *Table) { t.Flag("a", false) }, "f:1: a = 0: write true or false"},
 		{"a = [1]", func(t *Table) { t.Texts("a") }, `f:1: a = [1]: want an array of texts, ["…"]`},
+		{"a = [3, 0]", func(t *Table) { t.Counts("a", 1, 5) }, `f:1: a = [3 0]: want an array of whole numbers from 1 to 5`},
 		{"a = 1", func(t *Table) { t.Table("a") }, "f:1: a = 1: want a table, { … }"},
 		{"a = 1", func(t *Table) { t.Tables("a") }, "f:1: a = 1: want tables; write [[a]] above each"},
 		{"", func(t *Table) { t.Need("a", "7") }, "f:1: a is missing; write a = 7"},

@@ -86,6 +86,9 @@ func Describe(w *train.Workload) (*Twin, error) {
 		return nil, err
 	}
 	m, method := w.Model, w.Method()
+	if w.Options.Type == dag.BFloat16 {
+		return nil, train.InputError{Err: fmt.Errorf("other programs train in float32 or float64 here; leave --dtype %v out", w.Options.Type)}
+	}
 	if method.Loss.Ignored {
 		return nil, train.InputError{Err: fmt.Errorf("network %s: other programs take a class for each label; leave ignored_labels out", m.Name)}
 	}

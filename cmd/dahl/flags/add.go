@@ -30,7 +30,7 @@ func AddGraphFlags(cmd *cobra.Command, o *Options) {
 	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON or text `file`, or one that dahl import reads")
 	f.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, best for the tiles that are fastest in simulation by the --policy, or default for tiles that follow from the caches, whole layers on one GPU alone (without --policy: the fastest that a model of the layers finds for the machine, else default)")
 	f.IntVar(&o.Tile, "tile", 0, "`samples` per task of the busiest layer, and of the others in proportion (0: the default's)")
-	f.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes())+", or bfloat16 to predict and plan only")
+	f.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes())+"; with bfloat16 activations and their gradients are, and weights and arithmetic are float32")
 	f.IntVar(&o.Batch, "batch", 0, "`samples` per training step (default: the model's, or all samples where they are fewer)")
 	Exclude(cmd, "model", "graph")
 	Exclude(cmd, "graph", "lowering")

@@ -198,7 +198,7 @@ func (o *Options) Training() (t train.Options, err error) {
 	if t.Devices, err = o.DeviceList(); err != nil {
 		return t, cli.AsInput(err)
 	}
-	if t.Type, err = cli.RealType(o.DType, cli.PredictedTypes()); err != nil {
+	if t.Type, err = cli.RealType(o.DType); err != nil {
 		return t, err
 	}
 	if o.Tile > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/naming"
 	"dahl/nn"
 )
 
@@ -38,6 +39,10 @@ func PrintStages(out io.Writer, l *dag.Lowering, g *dag.Graph) {
 func placesText(s *dag.Stage) string {
 	if !s.Shared() {
 		return s.Places()[0]
+	}
+	if s.Shares != nil {
+		each := naming.List(s.Devices, func(d string) string { return fmt.Sprintf("%d of %s", s.Shares[slices.Index(s.Devices, d)], d) })
+		return fmt.Sprintf("%s (samples shared in these proportions, sums %s)", strings.Join(each, " + "), s.Sum)
 	}
 	if s.Replicas < 2 {
 		return fmt.Sprintf("%s (%s shared, sums %s)", strings.Join(s.Devices, " + "), s.Along, s.Sum)

@@ -22,7 +22,7 @@ var families = []struct {
 }{
 	{"product", product}, {"peak", peak}, {"dot", dot}, {"pool", pool}, {"narrow", narrow},
 	{"elementwise", elementwise}, {"function", function}, {"softmax", softmax}, {"columns", columns},
-	{"channels", channels}, {"pixels", pixels}, {"rows", rows}, {"transpose", transpose}, {"winograd", winograd},
+	{"channels", channels}, {"depthwise", depthwise}, {"rows", rows}, {"transpose", transpose}, {"winograd", winograd},
 }
 
 func main() {

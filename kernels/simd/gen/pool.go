@@ -28,7 +28,7 @@ func pool(m machine) {
 var poolFields = []string{
 	"y", "index", "x", "yAt", "indexAt", "xAt", "rows", "windows", "left", "vectors", "tail", "mask",
 	"yRow", "indexRow", "xRows", "yPixel", "indexPixel", "xStep", "xRow", "xPixel",
-	"size", "limit", "one", "none",
+	"height", "width", "limit", "one", "none",
 }
 
 // Registers of the loops: the first channel of the present window, and the present
@@ -112,10 +112,10 @@ func (l *poolLoop) pixels(visit func()) {
 	row, pixel := l.unique("pixelRow"), l.unique("pixel")
 	l.zero(l.position())
 	l.MOVQ(xHere, windowRow)
-	l.MOVQ(l.field("size"), rowsLeft)
+	l.MOVQ(l.field("height"), rowsLeft)
 	l.Label(row)
 	l.MOVQ(windowRow, windowPixel)
-	l.MOVQ(l.field("size"), pixelsLeft)
+	l.MOVQ(l.field("width"), pixelsLeft)
 	l.Label(pixel)
 	visit()
 	l.addInt(l.ones(), l.position(), l.position())

@@ -5,13 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/cmd/cli"
 	"dahl/cmd/dahl/inspect"
 )
 
-// TestBfloat16IsPredicted: a product of the b200's table takes what was measured. Of 4096 tokens through 8192×8192 weights it reached 0.46252750766024464
-// of 2250 TF/s: 2·4096·8192·8192 / 1.0407e15 s = 528.27 us. Where nothing says how fast bfloat16 is, and where it would be executed, it is refused.
-func TestBfloat16IsPredicted(t *testing.T) {
+// TestMeasuredProductOfB200: a product of the b200's table takes what was measured. Of 4096 tokens through 8192×8192 weights it reached 0.46252750766024464
+// of 2250 TF/s: 2·4096·8192·8192 / 1.0407e15 s = 528.27 us.
+func TestMeasuredProductOfB200(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "layer.toml", `name = "layer"
 input = [4096]
@@ -40,6 +39,4 @@ bias = false
 	if math.Abs(found-want) > 1e-8 {
 		t.Errorf("the product takes %g s, want %g", found, want)
 	}
-	wantEnd(t, cli.ExitBadInput, "simulate --platform nvlink "+layer, "no device of platform \"nvlink\" has a model for it or a speed for bfloat16")
-	wantEnd(t, cli.ExitBadInput, "execute "+layer, "element type bfloat16: no kernel has it")
 }
