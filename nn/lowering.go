@@ -138,7 +138,7 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 	return lowering
 }
 
-// streams reports whether a layer on a processor is a pass over so many rows, the positions of all samples, that its tiles need not fit the cache.
+// streams reports whether tiles of a layer on a processor need not fit the cache: the positions of all samples are its rows, and pass through.
 func (d *chooser) streams(s *Stage) bool { return d.tiles > 1 && len(s.Out) == 2 }
 
 // lanes is the number of outputs that fill a vector.
