@@ -46,8 +46,8 @@ const (
 //   - A small layer follows the tiles of the one before it, down to 1.5 µs per task, so that a
 //     chain of tasks stays with its samples.
 //   - Layers without weights take the tiles of the last layer with weights. They take several at
-//     once where those are tiny, and fewer channels where a sample is large, but for normalisations. Of few long sequences a layer has 8 tiles or those
-//     of the layer before it, along positions if it is a normalisation.
+//     once where those are tiny, and fewer channels where a sample is large, but for normalisations. Of few long sequences a layer has 8 tiles or as many
+//     as the layer before it, along positions if it is a normalisation.
 //   - Tiles sum weight gradients in up to 4 private accumulators where merging takes less than a
 //     tenth of summing. Other weight gradients are split by outputs.
 //
