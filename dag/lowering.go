@@ -33,7 +33,7 @@ type Lowering struct {
 	JoinLoss bool `json:",omitzero"`
 	// Order is the name of the policy that orders the micro-batches of the stages. Empty means that no policy is named.
 	Order string `json:",omitzero"`
-	// Recompute has patterns of layers that are recomputed, beside those whose granularity says so. They are as [path.Match] has them, so that
+	// Recompute has patterns of names of layers to recompute, in addition to [LayerLowering.Recompute]. They are as [path.Match] has them, so that
 	// "h.*.attn" is the attention of every block.
 	Recompute []string `json:",omitempty"`
 }

@@ -46,8 +46,8 @@ const (
 //   - A small layer follows the tiles of the one before it, down to 1.5 µs per task, so that a
 //     chain of tasks stays with its samples.
 //   - Layers without weights take the tiles of the last layer with weights. They take several at
-//     once where those are tiny, and fewer channels where a sample is large, but for normalisations. Of few long sequences a layer has 8 tiles or those
-//     of the layer before it, along positions if it is a normalisation.
+//     once where those are tiny, and fewer channels where a sample is large, but for normalisations. Of few long sequences a layer has 8 tiles or as many
+//     as the layer before it, along positions if it is a normalisation.
 //   - Tiles sum weight gradients in up to 4 private accumulators where merging takes less than a
 //     tenth of summing. Other weight gradients are split by outputs.
 //
@@ -138,7 +138,7 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 	return lowering
 }
 
-// streams reports whether a layer on a processor is a pass over so many rows, the positions of all samples, that its tiles need not fit the cache.
+// streams reports whether tiles of a layer on a processor need not fit the cache: the positions of all samples are its rows, and pass through.
 func (d *chooser) streams(s *Stage) bool { return d.tiles > 1 && len(s.Out) == 2 }
 
 // lanes is the number of outputs that fill a vector.

@@ -14,8 +14,8 @@ import (
 	"dahl/train/budget"
 )
 
-// AffordPlan refuses graphs whose plan and schedule would take more memory than there is left, before any is made, and graphs that no plan
-// lets the platform hold.
+// AffordPlan refuses graphs whose plan and schedule would take more memory than there is left, before any is made. It also refuses graphs too large
+// for all memories of the platform.
 func (w *Workload) AffordPlan() error {
 	if err := w.holds(); err != nil {
 		return err

@@ -75,6 +75,7 @@ def main():
     stage = (6 * (forward + backward) + head) * 1e3
     print(f"\nTwo stages of six layers on a GPU each (tensor 1, pipeline 2) were measured to take {each:.1f} ms for each further micro-batch. This is the time of the slower\n"
           f"stage, which has the last layer. The terms above give {stage:.1f} ms for it, {100 * (stage / each - 1):+.1f} %.")
+    print("\nThe update of the weights is not among these terms, which was measured on several devices.")
 
 
 main()

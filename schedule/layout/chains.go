@@ -6,8 +6,8 @@ import (
 	"dahl/dag"
 )
 
-// chains are an order of tasks. Every task is on one chain, whose tasks follow each other. The tasks of a chain that come
-// after some task are then the end of it, so that one position per chain says which they are: a vector clock of
+// chains are an order of tasks. Every task is on one chain, whose tasks follow each other. The tasks of a chain behind
+// some task are then the end of it, and one position per chain says where it begins: a vector clock of
 // Fidge and Mattern, 1988, turned round.
 type chains struct {
 	count     int     // of chains
@@ -47,8 +47,8 @@ func newChains(g *dag.Links, lists [][]dag.TaskID, sorted []dag.TaskID) *chains 
 	return c
 }
 
-// cover puts every task on a chain, and returns the one behind it, or -1. A task on no list begins a chain of its own, which goes on
-// with tasks that depend on the one before.
+// cover puts every task on a chain, and returns the one behind it, or -1. A task on no list begins a chain of its own, of tasks
+// that depend on the one before.
 func (c *chains) cover(g *dag.Links, lists [][]dag.TaskID, sorted []dag.TaskID) (next []dag.TaskID) {
 	next = make([]dag.TaskID, len(sorted))
 	for t := range next {

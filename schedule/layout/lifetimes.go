@@ -38,7 +38,7 @@ type orders struct {
 	position []int32        // by task, in an order of all that keeps planned
 }
 
-// ordersOf finds the order of the tasks of each graph. Nil means that storages lie apart, or that there is too much to compare.
+// ordersOf finds the order of the tasks of each graph. Nil means that storages lie apart, or have too many chains.
 func ordersOf(graphs []*Graph) ([]*orders, error) {
 	all := make([]*orders, len(graphs))
 	for i, g := range graphs {

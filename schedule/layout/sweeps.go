@@ -15,7 +15,7 @@ type pair struct{ x, y int }
 type ends struct{ first, last []dag.TaskID }
 
 // findEnds finds the ends of storages. It sweeps over the tasks with 64 storages at a time, each a bit of the word
-// that a task has for all that comes before or after it.
+// of a task for all before or after it.
 func (l *lifetimes) findEnds(storages []int) []ends {
 	found := make([]ends, len(l.users))
 	n := l.Links.NumTasks()

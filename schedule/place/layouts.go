@@ -11,7 +11,7 @@ import (
 )
 
 // layOut places the buffers of all graphs in their memories, where plans list places
-// there, and with apart beside each other. Where a memory cannot hold them it returns by how many bytes, and the error to
+// there, and with apart without shared bytes. Where a memory cannot hold them it returns by how many bytes, and the error to
 // report if nothing can be done; else the layouts know their orders.
 func (placed *Program) layOut(apart bool) (layouts [][]*layout.Layout, excess map[platform.MemoryID]int64, err error) {
 	graphs := make([]*layout.Graph, len(placed.Graphs))
@@ -57,7 +57,7 @@ func (pg *Graph) keepOrders(layouts []*layout.Layout) {
 // those that may takes longer than to simulate some steps.
 const manyTasks = 1 << 13
 
-// layOutLater reports whether all buffers of a graph of many tasks have room beside each other, so that a layout neither gives
+// layOutLater reports whether all buffers of a graph of many tasks have room without shared bytes, so that a layout neither gives
 // orders nor is refused.
 func (c *compiler) layOutLater(placed *Program) bool {
 	if len(placed.Graphs) != 1 || len(c.limits) > 0 || c.plans[0].Spill != nil || c.plans[0].Places != nil || placed.Graphs[0].NumTasks() <= manyTasks {

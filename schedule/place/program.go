@@ -177,8 +177,8 @@ type estimatedOrder struct {
 }
 
 // maxSpills bounds the attempts to make the contents of a memory smaller. The live bytes may fit while the layout
-// does not, since it has gaps. Each attempt takes away what was too much, and at least a share of the memory that doubles
-// from attempt to attempt.
+// does not, since it has gaps. Each attempt takes away the excess, and at least a share of the memory. The share doubles from
+// attempt to attempt.
 const maxSpills = 16
 
 // compile lays the program out, and again with less in a memory that is too small.

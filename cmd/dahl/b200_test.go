@@ -8,9 +8,9 @@ import (
 	"dahl/cmd/dahl/inspect"
 )
 
-// TestMeasuredProduct: a product of the b200's table takes what was measured. Of 4096 tokens through 8192×8192 weights it reached 0.46252750766024464
+// TestMeasuredProductOfB200: a product of the b200's table takes what was measured. Of 4096 tokens through 8192×8192 weights it reached 0.46252750766024464
 // of 2250 TF/s: 2·4096·8192·8192 / 1.0407e15 s = 528.27 us.
-func TestMeasuredProduct(t *testing.T) {
+func TestMeasuredProductOfB200(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "layer.toml", `name = "layer"
 input = [4096]
