@@ -73,7 +73,7 @@ func (g *Graph) part(name string, buffers []Buffer, marks []bool, marked bool) (
 	newID := make([]BufferID, len(buffers))
 	for i := range buffers {
 		switch buf := &buffers[i]; {
-		case !used[i] && (others[i] || !marked):
+		case !used[i] && (others[i] || others[g.Storage(BufferID(i))] || !marked):
 		case buf.ViewOf == None:
 			newID[i] = b.Buffer(*buf)
 		default:

@@ -8,7 +8,8 @@ import (
 )
 
 // onceGraph packs a weight by two tasks, scales the result by a state, and multiplies rows of an input with it. Another
-// state counts steps, and what is made of that varies. So does a buffer of which one half is made of the weight.
+// state counts steps, and what is made of that varies. So does a buffer of which one half is made of the weight. No task sees the
+// flat view of the product, which neither part keeps.
 const onceGraph = `graph "step"
 buffer x float32 [3,5] input home=host
 buffer w float32 [2,5] parameter home=host
@@ -19,6 +20,7 @@ buffer turned float32 [5,2] activation
 buffer packed float32 [5,2] activation
 view packed.flat packed [10]
 buffer y float32 [3,2] activation
+view y.flat y [6]
 buffer counted float32 [1] activation
 buffer half float32 [2] activation
 task count op=a type=float32

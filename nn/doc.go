@@ -118,7 +118,7 @@
 // Partial results merge in the order of the keys, or by accumulators, with tasks "attention.merge".
 //
 // A network that begins with an embedding takes tokens, as its [Model.Vocabulary] says. A sample then has the dimension T alone. Rows of the gradient of a table
-// are sums in the order of the positions, whatever is cut. What else follows from the tokens, such as a mask of padding, is whole numbers of a layer that reads them, too.
+// are sums in the order of the positions, whatever is cut. A layer that reads the tokens, too, has whole numbers as its output: a mask of padding, or the segments.
 // [Defaults.MaskToken] makes a network find tokens that its data hide, instead of the next ones.
 //
 // # Samples and positions
