@@ -16,8 +16,8 @@ HEAD = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "machine.to
 LLAMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "llama-70b-layer.toml")
 
 
-def line(op, shape, seconds, flops, moved):
-    return f'  {{ op = "{op}", variant = "", type = "bfloat16", device = "cuda", shape = "{shape}", median = "{seconds * 1e6:.2f} us", p95 = "{seconds * 1e6:.2f} us", flops = "{flops:.0f} F", bytes = "{moved:.0f} B" }},'
+def line(op, shape, seconds, flops, moved, kind="bfloat16"):
+    return f'  {{ op = "{op}", variant = "", type = "{kind}", device = "cuda", shape = "{shape}", median = "{seconds * 1e6:.2f} us", p95 = "{seconds * 1e6:.2f} us", flops = "{flops:.0f} F", bytes = "{moved:.0f} B" }},'
 
 
 def products(op):
@@ -38,9 +38,9 @@ def products(op):
     return found.values()
 
 
-def attention(ops):
+def attention(ops, moving):
     """The data count all T×T scores, also those that a causal attention does not make: two products forward and five backward. dahl has two calls for
-    the backward pass, of three and of four products, which share the measured time so."""
+    the backward pass, of three and of four products, and one before them that moves bytes. They share the measured time so."""
     for name, forward in ops["sdp_fwd"]["accurate_efficient_factor"].items():
         backward = ops["sdp_bwd"]["accurate_efficient_factor"].get(name)
         f = dict(part.split("=") for part in name.split(", "))
@@ -48,14 +48,23 @@ def attention(ops):
         if f["qkv_contiguous"] == "True" or d != int(f["v_head_dim"]) or backward is None:
             continue
         q, k, l = f"1x{t}x{heads * d}", f"1x{t}x{keys * d}", f"1x{heads}x{t}"
-        options = ("" if heads == keys else f" group={heads // keys}") + ("" if keys == 1 else f" heads={keys}") + f" past={t - 1} window={t}"
+        groups = ("" if heads == keys else f" group={heads // keys}") + ("" if keys == 1 else f" heads={keys}")
+        options = groups + f" past={t - 1} window={t}"
         product = 2 * heads * d * t * t  # of all scores
         bytes_q, bytes_k = 2 * t * heads * d, 2 * t * keys * d
         peak = ops["sdp_fwd"]["tflops"] * 1e12
-        back = 5 * product / (peak * backward)
+        rows = 2 * bytes_q + 4 * heads * t
+        along = moved_seconds(moving, rows)
+        back = 5 * product / (peak * backward) - along
         yield line("attention", f"{q};{l};{q};{k};{k}{options}", 2 * product / (peak * forward), product, 2 * bytes_q + 2 * bytes_k)
-        yield line("attention.dq", f"{q};{l};{q};{q};{q};{k};{k};{l}{options}", back * 3 / 7, product * 3 / 2, 4 * bytes_q + 2 * bytes_k)
+        yield line("attention.along", f"{l};{q};{q}{groups}", along, 2 * t * heads * d, rows)
+        yield line("attention.dq", f"{q};{q};{q};{k};{k};{l};{l}{options}", back * 3 / 7, product * 3 / 2, 3 * bytes_q + 2 * bytes_k)
         yield line("attention.dkv", f"{k};{k};{q};{q};{k};{k};{l};{l}{options}", back * 4 / 7, product * 2, 2 * bytes_q + 4 * bytes_k)
+
+
+def moved_seconds(how, moved):
+    """The time of a call that moves bytes."""
+    return moved / (how["gbps"] * GIB * how["efficient_factor"]) + how["latency_us"] * 1e-6
 
 
 def bandwidth_bound(bandwidth):
@@ -78,8 +87,7 @@ def bandwidth_bound(bandwidth):
                     calls[op, task["shape"]] = task
     for (op, shape), task in calls.items():
         how = bandwidth["ce"] if "xent" in op else bandwidth["default"]
-        seconds = task["bytes"] / (how["gbps"] * GIB * how["efficient_factor"]) + how["latency_us"] * 1e-6
-        yield line(op, shape, seconds, task.get("flops", 0), task["bytes"])
+        yield line(op, shape, moved_seconds(how, task["bytes"]), task.get("flops", 0), task["bytes"], task.get("type", "bfloat16"))
 
 
 def one_gpu(folder):
@@ -101,7 +109,7 @@ def main():
     print(HEAD.split("# MODELS\n")[0], end="")
     print("model = [")
     print("  # Products of matrices, measured.", *products(ops["matmul"]), sep="\n")
-    print("  # Attention, measured.", *attention(ops), sep="\n")
+    print("  # Attention, measured.", *attention(ops, bandwidth["default"]), sep="\n")
     print("  # Calls by their bytes: measured bandwidth and latency.", *bandwidth_bound(bandwidth), sep="\n")
     print("]")
     print(HEAD.split("# MODELS\n")[1], end="")
