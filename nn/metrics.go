@@ -13,15 +13,16 @@ import (
 )
 
 // StepMetrics is one row of the training curve. Correct counts positions. Epoch and Step count from 1,
-// Step over the whole run; Loss is the batch's mean before the update.
+// Step over the whole run; Loss is the batch's mean before the update. Positions whose labels are ignored
+// are in no mean and are never correct.
 type StepMetrics struct {
 	Epoch, Step, Samples int
 	Loss                 float64
 	Correct              int
 }
 
-// EpochMetrics is one row of the epochs' table. Losses are means over the
-// samples, accuracies fractions. Steps, Samples, Seconds and Joules cover the training steps that count: all
+// EpochMetrics is one row of the epochs' table. Losses are means over all
+// positions whose labels count, and accuracies are fractions of these positions. Steps, Samples, Seconds and Joules cover the training steps that count: all
 // but the first of each graph in the run, which warms up. Their sums over all epochs are the sums of the run.
 type EpochMetrics struct {
 	Epoch                  int

@@ -115,3 +115,60 @@ func TestFitPositions(t *testing.T) {
 		t.Errorf("by default it is trained on %s", got)
 	}
 }
+
+// TestIgnoredLabels: an epoch's loss and accuracy are means over the labels that count, whatever their number in a step. The input is ln 3
+// at all 4×3 positions, and the weights are 0 and 1 for the classes 0 and 1, so that the logits are 0 and ln 3: class 1 is predicted with
+// 3/4. A label of 1 is correct and has the loss ln 4/3, a label of 0 has ln 4. A step has two samples:
+//
+//	step 1  the label 1                   1 correct of 1, loss ln 4/3
+//	step 2  the labels 1, 0, 0, 0 and 0   1 correct of 5, loss (ln 4/3 + 4·ln 4)/5
+//	epoch                                 2 correct of 6, loss (2·ln 4/3 + 4·ln 4)/6
+//
+// The rate of 1e-30 moves no weight by more than the rounding. The test set is the training set. With all labels ignored nothing is lost.
+func TestIgnoredLabels(t *testing.T) {
+	const samples, positions = 4, 3
+	x := make([]float64, samples*positions)
+	for i := range x {
+		x[i] = math.Log(3)
+	}
+	right, wrong := math.Log(4./3), math.Log(4)
+	m := must.Get(nn.New("masked", []int{1, 1, positions}, layers.Conv2D{Filters: 2, Kernel: 1}))(t)
+	m.Defaults.Optimizer, m.Defaults.Loss.Ignored = nn.SGD{LearningRate: 1e-30}, true
+	init := func(p *nn.Parameter, _ int, values []float64) error {
+		clear(values)
+		if p.Name == "conv1.weight" {
+			values[1] = 1
+		}
+		return nil
+	}
+	path := filepath.Join(t.TempDir(), "set.npz")
+	must.Do(t, npz.Write(path, []npz.Array{npz.NewArray("x", dag.Float64, []int{samples, 1, 1, positions}, x),
+		npz.NewArray("y", dag.Int64, []int{samples, 1, positions}, []float64{-1, 1, -1, -1, -1, -1, 1, 0, 0, 0, -1, 0})}))
+	for _, c := range []struct {
+		stream, none bool
+		steps        [2]float64
+		loss, share  float64
+	}{
+		{false, false, [2]float64{right, (right + 4*wrong) / 5}, (2*right + 4*wrong) / 6, 2. / 6},
+		{true, false, [2]float64{right, (right + 4*wrong) / 5}, (2*right + 4*wrong) / 6, 2. / 6},
+		{stream: false, none: true},
+	} {
+		d := Data{Train: must.Get(OpenData(path, 0, 0))(t).Train, Test: must.Get(OpenData(path, 0, 0))(t).Train}
+		if c.none {
+			for _, set := range []*data.Dataset{d.Train, d.Test} {
+				for i := range set.Labels {
+					set.Labels[i] = -1
+				}
+			}
+		}
+		work := must.Get(New(m, d, load(t, "emulated"), Options{Type: dag.Float64, Batch: 2, Epochs: 1, Init: init, Stream: c.stream}))(t)
+		run := must.Get(work.Train(context.Background()))(t)
+		e := run.Epochs[0]
+		got := []float64{run.Steps[0].Loss, run.Steps[1].Loss, e.Loss, e.TestLoss, e.Accuracy, e.TestAccuracy}
+		for i, want := range []float64{c.steps[0], c.steps[1], c.loss, c.loss, c.share, c.share} {
+			if !(math.Abs(got[i]-want) < 1e-14) {
+				t.Errorf("%+v: number %d is %v; want %v", c, i, got[i], want)
+			}
+		}
+	}
+}

@@ -34,8 +34,9 @@ type feeder struct {
 
 // StepResult is the report of one step.
 type StepResult struct {
-	Loss    float64 // mean over the batch, before the update
-	Correct int
+	Loss    float64 // mean over the labels of the batch that count, before the update
+	Correct int     // of these
+	Ignored int     // labels of -1, which do not count
 }
 
 // begin prepares for a segment over samples of a data set in an order, in batches. What has been
@@ -63,7 +64,13 @@ func (f *feeder) close() {
 
 // feed implements the op "feed": index, and for training {learning rate, t}.
 func (f *feeder) feed(step int, args []calls.Arg) error {
-	copy(calls.Data[int32](&args[0]), data.Batch(f.order, f.batch, step))
+	batch := data.Batch(f.order, f.batch, step)
+	copy(calls.Data[int32](&args[0]), batch)
+	each, ignored := elements(f.data.Positions), 0
+	for _, sample := range batch {
+		ignored += ignoredOf(f.data.Labels[int(sample)*each:][:each])
+	}
+	f.results[step].Ignored = ignored
 	f.feedHyper(step, args[1:])
 	return nil
 }
@@ -78,7 +85,20 @@ func (f *feeder) feedSamples(step int, args []calls.Arg) error {
 		f.close()
 		f.samples = newStream(f.data, f.order, f.batch, step)
 	}
-	return f.samples.copyNext(f.ctx, unsafe.Slice((*byte)(args[1].First), len(index)*f.data.SampleBytes()), calls.Data[int32](&args[2]))
+	labels := calls.Data[int32](&args[2])
+	err := f.samples.copyNext(f.ctx, unsafe.Slice((*byte)(args[1].First), len(index)*f.data.SampleBytes()), labels)
+	f.results[step].Ignored = ignoredOf(labels)
+	return err
+}
+
+// ignoredOf is the number of labels of -1.
+func ignoredOf(labels []int32) (n int) {
+	for _, label := range labels {
+		if label < 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func (f *feeder) feedHyper(step int, args []calls.Arg) {

@@ -279,8 +279,11 @@ func (t *trainer) writeEvaluation(ctx context.Context, dir *rundir.Dir, s *recor
 // printEvaluated says what came out.
 func (t *trainer) printEvaluated(out io.Writer, dir *rundir.Dir, s *record.Summary) {
 	printConfusion(out, t.w.Model.Classes(), t.Predictions)
-	correct := 0
+	correct, counted := 0, 0
 	for _, p := range t.Predictions {
+		if p.Label >= 0 {
+			counted++
+		}
 		if p.Label == p.Predicted {
 			correct++
 		}
@@ -288,5 +291,5 @@ func (t *trainer) printEvaluated(out io.Writer, dir *rundir.Dir, s *record.Summa
 	t.printMeasured(out)
 	fmt.Fprintf(out, "files     %s\n", dir.Path())
 	t.w.headline(t.Measured, s).print(out, t.predictionText(s))
-	fmt.Fprintf(out, "loss      %.6g%s\naccuracy  %.2f %% (%s of %s)\n", float64(*s.TestLoss), t.w.perplexityText(float64(*s.TestLoss)), 100**s.TestAccuracy, naming.Thousands(correct), naming.Thousands(len(t.Predictions)))
+	fmt.Fprintf(out, "loss      %.6g%s\naccuracy  %.2f %% (%s of %s)\n", float64(*s.TestLoss), t.w.perplexityText(float64(*s.TestLoss)), 100**s.TestAccuracy, naming.Thousands(correct), naming.Thousands(counted))
 }

@@ -15,6 +15,7 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/nn/data"
+	"dahl/nn/npz"
 	"dahl/nn/weights"
 )
 
@@ -156,4 +157,28 @@ func TestEvaluateRefuses(t *testing.T) {
 	wantRefused(t, "evaluate run", "tiny.toml has changed since the run; name the network with --model")
 	must.Do(t, os.WriteFile("run/weights.npz", []byte("no weights"), 0o666))
 	wantRefused(t, "evaluate run --model tiny.toml", "weights.npz")
+}
+
+// TestEvaluateIgnoredLabels: three of five labels count, and the accuracy is of these. The shares of the printed matrix and of a drawn one are theirs, too.
+func TestEvaluateIgnoredLabels(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork+"[train]\nignored_labels = true\n")
+	mustRun(t, strings.Fields("execute --model tiny.toml --data synthetic:1x8x8:23:10 --batch 5 --workers 1 --save w.npz --out run")...)
+	x := npz.Array{Name: "x", Type: dag.Uint8, Shape: []int{5, 1, 8, 8}, Data: make([]byte, 5*64)}
+	must.Do(t, npz.Write("set.npz", []npz.Array{x, npz.NewArray("y", dag.Int64, []int{5}, []float64{-1, 0, 1, -1, 2})}))
+	text := mustRun(t, strings.Fields("evaluate w.npz --model tiny.toml --data set.npz --batch 2 --workers 1 --out said")...)
+	correct := 0
+	for _, row := range readTable(t, filepath.Join("said", record.PredictionsFile)) {
+		if row["label"] == row["predicted"] {
+			correct++
+		}
+	}
+	if got := *summaryOf(t, "said").TestAccuracy; got != float64(correct)/3 {
+		t.Errorf("%d of 3 are correct, and the accuracy is %v", correct, got)
+	}
+	must.Contain(t, text, fmt.Sprintf("(%d of 3)\n", correct))
+	if n := strings.Count(string(must.Get(os.ReadFile(filepath.Join("said", record.MistakesFile)))(t)), "<image"); n != 3-correct {
+		t.Errorf("the sheet has %d mistakes of %d", n, 3-correct)
+	}
+	mustRun(t, "plot", "said", "confusion")
 }

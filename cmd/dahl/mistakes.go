@@ -24,7 +24,7 @@ func (t *trainer) writeMistakes(dir *rundir.Dir) error {
 	}
 	var wrong []int32
 	for i, p := range t.Predictions {
-		if p.Label != p.Predicted {
+		if p.Label >= 0 && p.Label != p.Predicted {
 			wrong = append(wrong, int32(i))
 		}
 	}

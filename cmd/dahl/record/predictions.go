@@ -38,13 +38,14 @@ func ReadPredictions(in io.Reader, name string) ([]train.Prediction, error) {
 	}
 	var said []train.Prediction
 	for i, row := range rows[min(1, len(rows)):] { // below the header
-		var label, predicted uint64
+		var label int64 // -1 is ignored
+		var predicted uint64
 		var errL, errP error
 		if len(row) == len(predictionsColumns) {
-			label, errL = strconv.ParseUint(row[1], 10, 16)
+			label, errL = strconv.ParseInt(row[1], 10, 17)
 			predicted, errP = strconv.ParseUint(row[2], 10, 16)
 		}
-		if len(row) != len(predictionsColumns) || cmp.Or(errL, errP) != nil {
+		if len(row) != len(predictionsColumns) || cmp.Or(errL, errP) != nil || label < -1 {
 			return nil, fmt.Errorf("%s:%d: want %s", name, i+2, strings.Join(predictionsColumns, ","))
 		}
 		said = append(said, train.Prediction{Label: int32(label), Predicted: int32(predicted)})
