@@ -1,6 +1,6 @@
 """JAX's side of worker.py: a training step is one compiled function, which gets the buffers of the weights to write the new ones.
 
-Images are float arrays in the wanted memory format before the clock starts, and an epoch takes its
+Samples are float arrays in the wanted memory format, or tokens, before the clock starts, and an epoch takes its
 batches out of them by their indices, inside the step. The loss of every step is read at once.
 """
 
@@ -85,7 +85,7 @@ def rownorm(form, s, w, x, center):
     return y + w["bias"] if "bias" in w else y
 
 
-def attention(form, s, w, x):
+def attention(form, s, w, x, *mask):
     heads, keys = s["Heads"], s["KeyHeads"] or s["Heads"]
     width, positions = x.shape[-1] // (heads + 2 * keys), x.shape[1]
     q, k, v = (p.reshape(p.shape[:2] + (-1, width)) for p in jnp.split(x, [heads * width, (heads + keys) * width], -1))
@@ -93,8 +93,21 @@ def attention(form, s, w, x):
     at = jnp.arange(positions)
     distance, side = at[:, None] - at[None, :], s["Window"] or positions
     seen = (distance < side) & (distance > (-1 if s["Causal"] else -side))
+    for m in mask:
+        seen = seen & m[:, None, None, :]
     scores = jnp.where(seen, jnp.einsum("nthd,nshd->nhts", q, k) / width ** 0.5, -jnp.inf)
     return jnp.einsum("nhts,nshd->nthd", jax.nn.softmax(scores, -1), v).reshape(x.shape[:2] + (-1,))
+
+
+def segments(form, s, w, x):
+    here = x == s["Token"]
+    return (jnp.cumsum(here, 1) - here == 1).astype(jnp.int32)
+
+
+def pixels(form, s, w, x):
+    if x.ndim == 4:
+        return x.transpose([form.images.index(d) for d in "NHWC"]).reshape(len(x), -1, x.shape[form.channels])
+    return form.image(x.transpose(0, 2, 1)[..., None])
 
 
 def rotary(form, s, w, x):
@@ -123,11 +136,14 @@ LAYERS = {
     "leaky_relu": lambda form, s, w, x: jax.nn.leaky_relu(x, s["Setting"]),
     "globalavgpool": lambda form, s, w, x: x.mean([form.images.index("H"), form.images.index("W")], keepdims=True),
     "add": lambda form, s, w, *x: sum(x[1:], x[0]),
-    "embedding": lambda form, s, w, x: w["weight"][x.astype(jnp.int32)],
+    "embedding": lambda form, s, w, x: w["weight"][x],
     "positions": lambda form, s, w, x: x + w["weight"],
     "layernorm": lambda form, s, w, x: rownorm(form, s, w, x, True),
     "rmsnorm": lambda form, s, w, x: rownorm(form, s, w, x, False),
     "attention": attention,
+    "mask": lambda form, s, w, x: x != s["Token"],
+    "segments": segments,
+    "pixels": pixels,
     "rotary": rotary,
     "multiply": lambda form, s, w, x, y: x * y,
     "concat": lambda form, s, w, *x: jnp.concatenate(x, form.channels if x[0].ndim == 4 else 1),
@@ -140,6 +156,9 @@ def forward(form, layers, params, stats, x, training):
     for layer in layers:
         name, inputs = layer["name"], [x if i < 0 else values[i] for i in layer["inputs"]]
         w = {**params.get(name, {}), **stats.get(name, {})}
+        for key, of in layer["shared"].items():
+            owner, _, its = of.rpartition(".")
+            w[key] = params[owner][its]
         if layer["kind"] == "batchnorm":
             y, after[name] = batchnorm(form, layer["settings"], w, *inputs, training)
         else:
@@ -149,12 +168,12 @@ def forward(form, layers, params, stats, x, training):
 
 
 def loss_of(spec, z, y):
-    classes = z.shape[1]
+    classes = z.shape[-1]
     hot = jax.nn.one_hot(y, classes, dtype=z.dtype)
     if spec["name"] == "mse":
         return jnp.mean((z - hot) ** 2)
     smoothing = spec["label_smoothing"]
-    return -jnp.mean(jnp.sum((hot * (1 - smoothing) + smoothing / classes) * jax.nn.log_softmax(z), axis=1))
+    return -jnp.mean(jnp.sum((hot * (1 - smoothing) + smoothing / classes) * jax.nn.log_softmax(z), axis=-1))
 
 
 def sgd(s, rate, t, p, g, state):
@@ -185,7 +204,7 @@ def clipped(grads, most):
 
 
 class Network:
-    """A network, the state of its optimiser and its images, in one memory format."""
+    """A network, the state of its optimiser and its samples, in one memory format."""
 
     def __init__(self, request):
         for layer in request["layers"]:
@@ -209,10 +228,11 @@ class Network:
     def read(self, data, input, divisor):
         def split(prefix):
             labels = data[prefix + "labels"].astype(np.int32)
-            images = (data[prefix + "images"] / divisor).astype(self.dtype).reshape(len(labels), *input)
-            return jnp.asarray(self.form.image(images)), jnp.asarray(labels)
-        self.images, self.labels = split("")
-        self.test_images, self.test_labels = split("test_") if "test_images" in data else (None, None)
+            samples = data[prefix + "samples"]
+            samples = (samples / divisor).astype(self.dtype) if divisor else samples
+            return jnp.asarray(self.form.image(samples.reshape(len(labels), *input))), jnp.asarray(labels)
+        self.samples, self.labels = split("")
+        self.test_samples, self.test_labels = split("test_") if "test_samples" in data else (None, None)
         self.order = data["order"].astype(np.int32)
 
     def compile(self, request):
@@ -231,15 +251,15 @@ class Network:
             params, state = jax.tree.transpose(jax.tree.structure(params), jax.tree.structure((0, 0)), pairs)
             return params, stats, state, loss
 
-        def taken(params, stats, state, images, labels, index, rate, t):
-            return step(params, stats, state, images[index], labels[index], rate, t)
+        def taken(params, stats, state, samples, labels, index, rate, t):
+            return step(params, stats, state, samples[index], labels[index], rate, t)
 
         def inferred(params, stats, x):
             return call(params, stats, x, False)[0]
 
         def tested(params, stats, x, y):
             z = inferred(params, stats, x)
-            return loss_of(request["loss"], z, y), jnp.sum(z.argmax(1) == y)
+            return loss_of(request["loss"], z, y), jnp.sum(z.argmax(-1) == y)
 
         self.step, self.taken = jax.jit(step, donate_argnums=(0, 1, 2)), jax.jit(taken, donate_argnums=(0, 1, 2))
         self.call, self.tested = jax.jit(inferred), jax.jit(tested)
@@ -254,10 +274,10 @@ class Network:
         jax.block_until_ready(self.params)
 
     def in_turn(self, steps):
-        """Ready batches of the first images, as they lie."""
+        """Ready batches of the first samples, as they lie."""
         if self.made is None:
             ends = range(self.batch, max(self.batch, min(IN_TURN, len(self.labels))) + 1, self.batch)
-            self.made = [(jnp.array(self.images[i - self.batch:i]), jnp.array(self.labels[i - self.batch:i])) for i in ends]
+            self.made = [(jnp.array(self.samples[i - self.batch:i]), jnp.array(self.labels[i - self.batch:i])) for i in ends]
         return itertools.islice(itertools.cycle(self.made), steps)
 
     def advance(self, step, rate, *batch):
@@ -282,13 +302,13 @@ class Network:
             jax.block_until_ready(self.call(self.params, self.stats, x))
 
     def train(self, order, rates):
-        return [self.advance(self.taken, rate, self.images, self.labels, index) for index, rate in zip(self.indices(order), rates)]
+        return [self.advance(self.taken, rate, self.samples, self.labels, index) for index, rate in zip(self.indices(order), rates)]
 
     def ready(self, rates):
         order = self.order[0]
         losses = self.train(order[:len(rates) * self.batch], rates)
         self.train(order[len(order) // self.batch * self.batch:], rates)  # the short last batch
-        if self.test_images is not None:
+        if self.test_samples is not None:
             self.test()
         return losses
 
@@ -298,7 +318,7 @@ class Network:
     def test(self):
         loss, correct = 0.0, 0
         for i in range(0, len(self.test_labels), self.batch):
-            x, y = self.test_images[i:i + self.batch], self.test_labels[i:i + self.batch]
+            x, y = self.test_samples[i:i + self.batch], self.test_labels[i:i + self.batch]
             mean, right = self.tested(self.params, self.stats, x, y)
             loss, correct = loss + float(mean) * len(y), correct + int(right)
         return loss / len(self.test_labels), correct
