@@ -55,22 +55,22 @@ class Add(nn.Module):
 
 
 class Attention(nn.Module):
-    """Queries, keys and values of all heads lie behind each other; a position sees a window of positions."""
+    """Queries, keys and values of all heads lie behind each other; a position sees a window of positions, and no key with a mask of 0."""
 
     def __init__(self, s):
         super().__init__()
         self.heads, self.keys, self.causal, self.window = s["Heads"], s["KeyHeads"] or s["Heads"], s["Causal"], s["Window"]
 
-    def forward(self, x, *mask):
+    def forward(self, x, mask=None):
         width = x.shape[-1] // (self.heads + 2 * self.keys)
         parts = x.split([self.heads * width, self.keys * width, self.keys * width], -1)
         q, k, v = (p.unflatten(-1, (-1, width)).transpose(1, 2) for p in parts)
         at = torch.arange(x.shape[1], device=x.device)
         distance, side = at[:, None] - at[None, :], self.window or x.shape[1]
-        simple = not self.window and not mask  # without an array of what is seen, PyTorch takes its faster kernels
+        simple = not self.window and mask is None  # without an array of what is seen, PyTorch takes its faster kernels
         seen = None if simple else (distance < side) & (distance > (-1 if self.causal else -side))
-        for m in mask:
-            seen = seen & m[:, None, None, :]
+        if mask is not None:
+            seen = seen & (mask[:, None, None] > 0)
         y = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=simple and self.causal, enable_gqa=self.keys != self.heads)
         return y.transpose(1, 2).flatten(2)
 
@@ -98,24 +98,21 @@ class Positions(nn.Module):
         return x + self.weight
 
 
-class Mask(nn.Module):
-    def __init__(self, token):
-        super().__init__()
-        self.token = token
-
-    def forward(self, x):
-        return x != self.token
-
-
-class Segments(Mask):
-    def forward(self, x):
-        here = x == self.token
-        return (here.cumsum(1) - here.long() == 1).long()
-
-
 class Pixels(nn.Module):
     def forward(self, x):
-        return x.flatten(2).transpose(1, 2) if x.dim() == 4 else x.transpose(1, 2)[..., None]
+        return x.flatten(2).transpose(1, 2) if x.dim() == 4 else x.transpose(1, 2).unsqueeze(-1)
+
+
+class Marks(nn.Module):
+    """1 where a token is not the given one, or behind the only one of it."""
+
+    def __init__(self, token, behind):
+        super().__init__()
+        self.token, self.behind = token, behind
+
+    def forward(self, tokens):
+        at = (tokens == self.token).long()
+        return (at.cumsum(1) - at == 1).long() if self.behind else 1 - at
 
 
 class Multiply(nn.Module):
@@ -150,10 +147,10 @@ LAYERS = {
     "layernorm": lambda s, inputs: nn.LayerNorm(inputs[0][-1], eps=s["Eps"] or 1e-5, bias=not s["NoBias"]),
     "rmsnorm": lambda s, inputs: nn.RMSNorm(inputs[0][-1], eps=s["Eps"] or 1e-5),
     "attention": lambda s, inputs: Attention(s),
-    "mask": lambda s, inputs: Mask(s["Token"]),
-    "segments": lambda s, inputs: Segments(s["Token"]),
-    "pixels": lambda s, inputs: Pixels(),
     "rotary": lambda s, inputs: Rotary(s),
+    "pixels": lambda s, inputs: Pixels(),
+    "mask": lambda s, inputs: Marks(s["Token"], False),
+    "segments": lambda s, inputs: Marks(s["Token"], True),
     "multiply": lambda s, inputs: Multiply(),
     "concat": lambda s, inputs: Concat(),
 }
