@@ -60,7 +60,7 @@ it gathers and converts in every step. PyTorch reads its losses after the last s
 setting that does not run here is left out and said.
 
 dahl gathers its samples in the shuffled order of training, converts them from bytes
-and fetches its loss in every step; the others get ready float32 tensors. A repetition in which other processes needed the cores is
+and fetches its loss in every step; the others get ready float32 tensors, or tokens. A repetition in which other processes needed the cores is
 done again, within limits; each row says how many cores others kept busy.`,
 		Example: "  dahl-bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
 		Args:    cli.NoArgs,

@@ -15,6 +15,7 @@
 //
 // # Limits
 //
-// A process has all its samples in memory as floating-point numbers. It does not count correct answers
-// while it trains, which would add to its steps. On GPUs it runs on the first one.
+// Samples are pixels with one label each, or tokens with one label each or one for each position. A process has
+// all of them in memory. It does not count correct answers while it trains, which would add to its steps. On GPUs
+// it runs on the first one.
 package peer

@@ -209,7 +209,7 @@ func (r *Result) epochs(j *Job, w *Worker, format string) error {
 				return fmt.Errorf("%s gave %d losses of a test", w.Program, len(tested.Losses))
 			}
 			r.spent(tested)
-			m.Tested, m.TestLoss, m.TestAccuracy = true, tested.Losses[0], float64(tested.Correct)/float64(test.Len())
+			m.Tested, m.TestLoss, m.TestAccuracy = true, tested.Losses[0], float64(tested.Correct)/float64(test.Len()*nn.Elems(test.Positions))
 		}
 		r.Epochs = append(r.Epochs, m)
 		if j.OnEpoch != nil {

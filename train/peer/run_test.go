@@ -3,6 +3,8 @@ package peer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/files"
 	"dahl/nn/layers"
 	"dahl/nn/npz"
 	"dahl/train"
@@ -205,7 +208,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("weights %v", got)
 	}
 	arrays := read(twin.Data)
-	order, samples, labels := arrays["order"], arrays["images"], arrays["labels"]
+	order, samples, labels := arrays["order"], arrays["samples"], arrays["labels"]
 	for epoch := range 2 {
 		want := make([]int32, 13)
 		data.Shuffle(want, 7, epoch)
@@ -216,10 +219,28 @@ func TestExport(t *testing.T) {
 		}
 	}
 	if !slices.Equal(samples.Data, w.Data.Train.Samples) || !slices.Equal(samples.Shape, []int{13, 1, 8, 8}) || labels.Float64s()[12] != float64(w.Data.Train.Labels[12]) {
-		t.Errorf("images of shape %v, labels %v", samples.Shape, labels.Float64s())
+		t.Errorf("samples of shape %v, labels %v", samples.Shape, labels.Float64s())
 	}
-	if test := arrays["test_images"]; test.Shape[0] != w.Data.Test.Len() {
+	if test := arrays["test_samples"]; test.Shape[0] != w.Data.Test.Len() {
 		t.Errorf("test samples of shape %v, want %d", test.Shape, w.Data.Test.Len())
+	}
+}
+
+// Tokens are written as they are, with a label for each position, and a layer says whose parameters it has.
+func TestExportTokens(t *testing.T) {
+	m := must.Get(files.ParseModel(fmt.Appendf(nil, everyTokens, trainings["tokens"]), "tokens"))(t)
+	w := workload(t, m, "tokens:7:13:11", 0, train.Options{Batch: 5, Epochs: 1})
+	twin := must.Get(Describe(w))(t)
+	if last := twin.Layers[len(twin.Layers)-1]; twin.Divisor != 0 || !maps.Equal(last.Shared, map[string]string{"weight": "wte.weight"}) {
+		t.Errorf("divisor %v, shared %v; want no divisor, and the table of the first layer", twin.Divisor, last.Shared)
+	}
+	must.Do(t, twin.Export(t.TempDir(), nil, w, 0))
+	of := w.Data.Train
+	for _, a := range must.Get(npz.Read(twin.Data, func(*npz.Array) error { return nil }))(t) {
+		want := map[string][]byte{"samples": of.Samples, "labels": bytesOf(of.Labels)}[a.Name]
+		if want != nil && (a.Type != dag.Int32 || !slices.Equal(a.Shape, []int{13, 7}) || !slices.Equal(a.Data, want)) {
+			t.Errorf("%s of type %v and shape %v; want 13 of 7 positions, as they lie", a.Name, a.Type, a.Shape)
+		}
 	}
 }
 

@@ -114,11 +114,79 @@ outputs = 5
 bias = false
 `
 
+// everyTokens is a network of tokens with a label for each position, and the layers that everyKind lacks. Its last layer has the table of
+// its first.
+const everyTokens = `
+name = "every-tokens"
+input = [7]
+[train]
+%s
+[[layer]]
+kind = "embedding"
+name = "wte"
+tokens = 11
+width = 6
+[[layer]]
+kind = "positions"
+[[layer]]
+kind = "segments"
+input = ["input"]
+token = 3
+[[layer]]
+kind = "embedding"
+tokens = 2
+width = 6
+[[layer]]
+kind = "add"
+input = ["positions1", "embed2"]
+name = "sum"
+[[layer]]
+kind = "layernorm"
+[[layer]]
+kind = "dense"
+outputs = 24
+[[layer]]
+kind = "rotary"
+heads = 3
+width = 4
+name = "turned"
+[[layer]]
+kind = "mask"
+input = ["input"]
+token = 5
+name = "mask"
+[[layer]]
+kind = "attention"
+input = ["turned", "mask"]
+heads = 2
+key_heads = 2
+window = 3
+[[layer]]
+kind = "dense"
+outputs = 18
+[[layer]]
+kind = "attention"
+heads = 3
+causal = true
+[[layer]]
+kind = "pixels"
+[[layer]]
+kind = "pixels"
+[[layer]]
+kind = "rmsnorm"
+[[layer]]
+kind = "dense"
+outputs = 11
+bias = false
+weights_of = "wte"
+`
+
 // trainings are ways to train it.
 var trainings = map[string]string{
 	"nesterov": "optimizer = 'sgd'\nlr = 0.125\nmomentum = 0.75\nweight_decay = 0.0625\nnesterov = true\nschedule = 'step every=3steps gamma=0.5'",
 	"adam":     "optimizer = 'adam'\nlr = 0.03125\nweight_decay = 0.0625\nclip_norm = 0.75\nloss = 'mse'",
 	"groups":   "optimizer = 'adamw'\nlr = 0.03125\nweight_decay = 0.25\ndecay_dims = 2\nclip_norm = 0.75",
+	"tokens":   "optimizer = 'adamw'\nlr = 0.03125\nweight_decay = 0.25\ndecay_dims = 2\nclip_norm = 0.75",
 	"adamw":    "optimizer = 'adamw'\nlr = 0.03125\nweight_decay = 0.25\nlabel_smoothing = 0.125",
 }
 
@@ -126,8 +194,12 @@ var trainings = map[string]string{
 // schedule has to be the same.
 func TestEveryKindOfLayer(t *testing.T) {
 	for name, training := range trainings {
-		m := must.Get(files.ParseModel(fmt.Appendf(nil, everyKind, training), name))(t)
-		w := workload(t, m, "synthetic:2x11x13:29:5", 0, train.Options{Batch: 3, Epochs: 1, Type: dag.Float64, Seed: 3})
+		network, data := everyKind, "synthetic:2x11x13:29:5"
+		if name == "tokens" {
+			network, data = everyTokens, "tokens:7:29:11"
+		}
+		m := must.Get(files.ParseModel(fmt.Appendf(nil, network, training), name))(t)
+		w := workload(t, m, data, 0, train.Options{Batch: 3, Epochs: 1, Type: dag.Float64, Seed: 3})
 		ours := must.Get(w.Train(t.Context()))(t)
 		for _, program := range []string{"pytorch", "jax"} {
 			formats := Formats(m)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"dahl/dag"
 	"dahl/kernels/calls"
@@ -26,7 +27,7 @@ type Twin struct {
 	Input     []int     `json:"input"` // shape of a sample
 	Classes   int       `json:"classes"`
 	Layers    []layer   `json:"layers"`
-	Divisor   float64   `json:"divisor"` // of pixels
+	Divisor   float64   `json:"divisor"` // of pixels; zero means that samples are tokens
 	Optimizer optimizer `json:"optimizer"`
 	Loss      loss      `json:"loss"`
 	ClipNorm  float64   `json:"clip_norm"` // zero means any
@@ -40,6 +41,8 @@ type layer struct {
 	Inputs   []int   `json:"inputs"`   // indices of layers; -1 means the samples
 	In       [][]int `json:"in"`       // their shapes
 	Settings any     `json:"settings"` // an nn.Layer
+	// Shared maps the key of a parameter that an earlier layer has to its name in the weights.
+	Shared map[string]string `json:"shared"`
 }
 
 type optimizer struct {
@@ -92,24 +95,31 @@ func Describe(w *train.Workload) (*Twin, error) {
 	if method.Loss.Ignored {
 		return nil, train.InputError{Err: fmt.Errorf("network %s: other programs take a class for each label; leave ignored_labels out", m.Name)}
 	}
-	if d := w.Data.Train; d.Type != dag.Uint8 || len(d.Positions) > 0 {
-		return nil, train.InputError{Err: fmt.Errorf("data %s: other programs train on pixels with one label for each sample", d.Name)}
+	d := w.Data.Train
+	if d.Type != dag.Uint8 && d.Type != dag.Int32 || len(d.Positions) > 1 {
+		return nil, train.InputError{Err: fmt.Errorf("data %s: other programs train on pixels or tokens, with one label for each sample or each position of a sequence", d.Name)}
 	}
 	t := &Twin{
 		Device: device, Threads: threads, TF32: w.Options.Precision == calls.TF32Precision,
-		Type: w.Options.Type.String(), Batch: w.Options.Batch, Input: m.Input, Classes: m.Classes(), Divisor: w.Data.Train.Divisor,
+		Type: w.Options.Type.String(), Batch: w.Options.Batch, Input: m.Input, Classes: m.Classes(),
 		Optimizer: optimizer{method.Optimizer.Name(), method.Optimizer},
 		Loss:      loss{method.Loss.Name, method.Loss.LabelSmoothing}, ClipNorm: method.ClipNorm,
+	}
+	if d.Type == dag.Uint8 {
+		t.Divisor = d.Divisor
 	}
 	for i := range m.Stages {
 		s := &m.Stages[i]
 		if s.Layer.Kind() == dropout {
 			return nil, train.InputError{Err: fmt.Errorf("layer %s: programs draw the zeros of a dropout differently, so that it is not the same training; leave it out", s.Name)}
 		}
-		if slices.ContainsFunc(s.Params, func(p nn.Parameter) bool { return p.Of != "" }) {
-			return nil, train.InputError{Err: fmt.Errorf("layer %s has parameters of another layer, which other programs are not told; give each layer its own", s.Name)}
+		shared := map[string]string{}
+		for _, p := range s.Params {
+			if p.Of != "" {
+				shared[strings.TrimPrefix(p.Name, s.StateName+".")] = p.Of
+			}
 		}
-		t.Layers = append(t.Layers, layer{Name: s.StateName, Kind: s.Layer.Kind(), Inputs: s.Inputs, In: s.In, Settings: s.Layer})
+		t.Layers = append(t.Layers, layer{Name: s.StateName, Kind: s.Layer.Kind(), Inputs: s.Inputs, In: s.In, Settings: s.Layer, Shared: shared})
 	}
 	return t, nil
 }
@@ -167,13 +177,13 @@ func orderOf(w *train.Workload, n, epoch int) []int32 {
 func samplesOf(prefix string, d *data.Dataset, n int) ([]npz.Array, error) {
 	order := make([]int32, n)
 	data.InOrder(order)
-	samples := make([]byte, n*d.SampleBytes())
-	if err := d.Read(samples, order); err != nil {
+	samples, labels := make([]byte, n*d.SampleBytes()), make([]int32, n*nn.Elems(d.Positions))
+	if err := cmp.Or(d.Read(samples, order), d.ReadLabels(labels, order)); err != nil {
 		return nil, fmt.Errorf("data %s: %w", d.Name, err)
 	}
 	return []npz.Array{
-		{Name: prefix + "images", Type: dag.Uint8, Shape: append([]int{n}, d.Shape...), Data: samples},
-		{Name: prefix + "labels", Type: dag.Int32, Shape: []int{n}, Data: bytesOf(d.Labels[:n])},
+		{Name: prefix + "samples", Type: d.Type, Shape: append([]int{n}, d.Shape...), Data: samples},
+		{Name: prefix + "labels", Type: dag.Int32, Shape: append([]int{n}, d.Positions...), Data: bytesOf(labels)},
 	}, nil
 }
 

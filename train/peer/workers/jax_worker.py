@@ -1,6 +1,6 @@
 """JAX's side of worker.py: a training step is one compiled function, which gets the buffers of the weights to write the new ones.
 
-Images are float arrays in the wanted memory format before the clock starts, and an epoch takes its
+Samples are float arrays in the wanted memory format, or tokens, before the clock starts, and an epoch takes its
 batches out of them by their indices, inside the step. The loss of every step is read at once.
 """
 
@@ -137,7 +137,7 @@ LAYERS = {
     "leaky_relu": lambda form, s, w, x: jax.nn.leaky_relu(x, s["Setting"]),
     "globalavgpool": lambda form, s, w, x: x.mean([form.images.index("H"), form.images.index("W")], keepdims=True),
     "add": lambda form, s, w, *x: sum(x[1:], x[0]),
-    "embedding": lambda form, s, w, x: w["weight"][x.astype(jnp.int32)],
+    "embedding": lambda form, s, w, x: w["weight"][x],
     "positions": lambda form, s, w, x: x + w["weight"],
     "layernorm": lambda form, s, w, x: rownorm(form, s, w, x, True),
     "rmsnorm": lambda form, s, w, x: rownorm(form, s, w, x, False),
@@ -157,6 +157,9 @@ def forward(form, layers, params, stats, x, training):
     for layer in layers:
         name, inputs = layer["name"], [x if i < 0 else values[i] for i in layer["inputs"]]
         w = {**params.get(name, {}), **stats.get(name, {})}
+        for key, of in layer["shared"].items():
+            owner, _, its = of.rpartition(".")
+            w[key] = params[owner][its]
         if layer["kind"] == "batchnorm":
             y, after[name] = batchnorm(form, layer["settings"], w, *inputs, training)
         else:
@@ -166,12 +169,12 @@ def forward(form, layers, params, stats, x, training):
 
 
 def loss_of(spec, z, y):
-    classes = z.shape[1]
+    classes = z.shape[-1]
     hot = jax.nn.one_hot(y, classes, dtype=z.dtype)
     if spec["name"] == "mse":
         return jnp.mean((z - hot) ** 2)
     smoothing = spec["label_smoothing"]
-    return -jnp.mean(jnp.sum((hot * (1 - smoothing) + smoothing / classes) * jax.nn.log_softmax(z), axis=1))
+    return -jnp.mean(jnp.sum((hot * (1 - smoothing) + smoothing / classes) * jax.nn.log_softmax(z), axis=-1))
 
 
 def sgd(s, rate, t, p, g, state):
@@ -202,7 +205,7 @@ def clipped(grads, most):
 
 
 class Network:
-    """A network, the state of its optimiser and its images, in one memory format."""
+    """A network, the state of its optimiser and its samples, in one memory format."""
 
     def __init__(self, request):
         for layer in request["layers"]:
@@ -226,10 +229,11 @@ class Network:
     def read(self, data, input, divisor):
         def split(prefix):
             labels = data[prefix + "labels"].astype(np.int32)
-            images = (data[prefix + "images"] / divisor).astype(self.dtype).reshape(len(labels), *input)
-            return jnp.asarray(self.form.image(images)), jnp.asarray(labels)
-        self.images, self.labels = split("")
-        self.test_images, self.test_labels = split("test_") if "test_images" in data else (None, None)
+            samples = data[prefix + "samples"]
+            samples = (samples / divisor).astype(self.dtype) if divisor else samples
+            return jnp.asarray(self.form.image(samples.reshape(len(labels), *input))), jnp.asarray(labels)
+        self.samples, self.labels = split("")
+        self.test_samples, self.test_labels = split("test_") if "test_samples" in data else (None, None)
         self.order = data["order"].astype(np.int32)
 
     def compile(self, request):
@@ -248,15 +252,15 @@ class Network:
             params, state = jax.tree.transpose(jax.tree.structure(params), jax.tree.structure((0, 0)), pairs)
             return params, stats, state, loss
 
-        def taken(params, stats, state, images, labels, index, rate, t):
-            return step(params, stats, state, images[index], labels[index], rate, t)
+        def taken(params, stats, state, samples, labels, index, rate, t):
+            return step(params, stats, state, samples[index], labels[index], rate, t)
 
         def inferred(params, stats, x):
             return call(params, stats, x, False)[0]
 
         def tested(params, stats, x, y):
             z = inferred(params, stats, x)
-            return loss_of(request["loss"], z, y), jnp.sum(z.argmax(1) == y)
+            return loss_of(request["loss"], z, y), jnp.sum(z.argmax(-1) == y)
 
         self.step, self.taken = jax.jit(step, donate_argnums=(0, 1, 2)), jax.jit(taken, donate_argnums=(0, 1, 2))
         self.call, self.tested = jax.jit(inferred), jax.jit(tested)
@@ -271,10 +275,10 @@ class Network:
         jax.block_until_ready(self.params)
 
     def in_turn(self, steps):
-        """Ready batches of the first images, as they lie."""
+        """Ready batches of the first samples, as they lie."""
         if self.made is None:
             ends = range(self.batch, max(self.batch, min(IN_TURN, len(self.labels))) + 1, self.batch)
-            self.made = [(jnp.array(self.images[i - self.batch:i]), jnp.array(self.labels[i - self.batch:i])) for i in ends]
+            self.made = [(jnp.array(self.samples[i - self.batch:i]), jnp.array(self.labels[i - self.batch:i])) for i in ends]
         return itertools.islice(itertools.cycle(self.made), steps)
 
     def advance(self, step, rate, *batch):
@@ -299,13 +303,13 @@ class Network:
             jax.block_until_ready(self.call(self.params, self.stats, x))
 
     def train(self, order, rates):
-        return [self.advance(self.taken, rate, self.images, self.labels, index) for index, rate in zip(self.indices(order), rates)]
+        return [self.advance(self.taken, rate, self.samples, self.labels, index) for index, rate in zip(self.indices(order), rates)]
 
     def ready(self, rates):
         order = self.order[0]
         losses = self.train(order[:len(rates) * self.batch], rates)
         self.train(order[len(order) // self.batch * self.batch:], rates)  # the short last batch
-        if self.test_images is not None:
+        if self.test_samples is not None:
             self.test()
         return losses
 
@@ -315,7 +319,7 @@ class Network:
     def test(self):
         loss, correct = 0.0, 0
         for i in range(0, len(self.test_labels), self.batch):
-            x, y = self.test_images[i:i + self.batch], self.test_labels[i:i + self.batch]
+            x, y = self.test_samples[i:i + self.batch], self.test_labels[i:i + self.batch]
             mean, right = self.tested(self.params, self.stats, x, y)
             loss, correct = loss + float(mean) * len(y), correct + int(right)
         return loss / len(self.test_labels), correct

@@ -1,17 +1,16 @@
 """PyTorch's side of worker.py, eager and by torch.compile.
 
-What a step costs is kept to what PyTorch itself needs: images are float tensors in the wanted memory
-format before the clock starts, and an epoch takes its batches out of them by their indices. dahl
-converts its images from bytes inside the step. Both read the loss of every training step: on a CPU at
+What a step costs is kept to what PyTorch itself needs: samples are float tensors in the wanted memory
+format, or tokens, before the clock starts, and an epoch takes its batches out of them by their indices. dahl
+converts its pixels from bytes inside the step. Both read the loss of every training step: on a CPU at
 once, on a GPU, where that would stop the device, after the last step.
 
 The device is "cpu" or "cuda"; compile is "" for eager, else the mode of torch.compile. On a GPU the
-images lie in its memory before the clock starts, and the clock stops when the device has finished. There
-cuDNN tries its algorithms for each shape, and the optimiser's step is fused, both of which PyTorch does
-only when asked.
+samples lie in its memory before the clock starts, and the clock stops when the device has finished. There
+cuDNN tries its algorithms for each shape, and the optimiser's step is fused, as Adam's is on a CPU: both of
+which PyTorch does only when asked.
 """
 
-import inspect
 import itertools
 import re
 
@@ -68,10 +67,11 @@ class Attention(nn.Module):
         q, k, v = (p.unflatten(-1, (-1, width)).transpose(1, 2) for p in parts)
         at = torch.arange(x.shape[1], device=x.device)
         distance, side = at[:, None] - at[None, :], self.window or x.shape[1]
-        seen = None if self.causal and not self.window and mask is None else (distance < side) & (distance > (-1 if self.causal else -side))
+        simple = not self.window and mask is None  # without an array of what is seen, PyTorch takes its faster kernels
+        seen = None if simple else (distance < side) & (distance > (-1 if self.causal else -side))
         if mask is not None:
             seen = seen & (mask[:, None, None] > 0)
-        y = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=seen is None, enable_gqa=True)
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=simple and self.causal, enable_gqa=self.keys != self.heads)
         return y.transpose(1, 2).flatten(2)
 
 
@@ -171,6 +171,12 @@ def module_name(name):
     return name.replace(".", "/")
 
 
+def state_name(name):
+    """PyTorch's name of a parameter of dahl's name."""
+    layer, _, key = name.rpartition(".")
+    return f"{module_name(layer)}.{key}"
+
+
 def build(layers):
     """A module whose layers have dahl's names, so that its state has dahl's keys."""
     for layer in layers:
@@ -181,7 +187,10 @@ def build(layers):
     model = nn.Sequential() if chain else Layers()
     model.inputs = inputs
     for layer in layers:
-        model.add_module(module_name(layer["name"]), LAYERS[layer["kind"]](layer["settings"], layer["in"]))
+        module = LAYERS[layer["kind"]](layer["settings"], layer["in"])
+        for key, name in layer["shared"].items():
+            setattr(module, key, model.get_parameter(state_name(name)))
+        model.add_module(module_name(layer["name"]), module)
     readers = list(itertools.chain(*inputs))
     for layer, read in zip(model, inputs):
         if isinstance(layer, nn.ReLU) and read[0] >= 0 and readers.count(read[0]) == 1:
@@ -204,11 +213,11 @@ def optimizer_of(spec, parameters, fused):
 def loss_of(spec, classes):
     if spec["name"] == "mse":
         return lambda z, y: F.mse_loss(z, F.one_hot(y, classes).to(z.dtype))
-    return lambda z, y: F.cross_entropy(z, y, label_smoothing=spec["label_smoothing"])
+    return lambda z, y: F.cross_entropy(z.flatten(0, -2), y.flatten(), label_smoothing=spec["label_smoothing"])
 
 
 class Network:
-    """A network, its optimiser and its images, in one memory format."""
+    """A network, its optimiser and its samples, in one memory format."""
 
     def __init__(self, request):
         torch.set_num_threads(request["threads"])
@@ -219,15 +228,15 @@ class Network:
         torch.backends.cudnn.benchmark = self.device.type == "cuda"
         self.model = build(request["layers"]).to(device=self.device, dtype=self.dtype, memory_format=self.form)
         weights = np.load(request["weights"])
-        self.initial = {}
-        for name in weights.files:
-            layer, _, key = name.rpartition(".")
-            self.initial[f"{module_name(layer)}.{key}"] = torch.from_numpy(weights[name]).to(self.device)
+        self.initial = {state_name(name): torch.from_numpy(weights[name]).to(self.device) for name in weights.files}
+        for layer in request["layers"]:
+            for key, name in layer["shared"].items():
+                self.initial[state_name(f"{layer['name']}.{key}")] = self.initial[state_name(name)]
         # The compiled module shares its parameters with the one it was made of. Batches of one size
         # only: PyTorch would take the second size it meets for a sign that sizes change.
         compiled = request["compile"]
         self.call = torch.compile(self.model, mode=compiled, dynamic=False) if compiled else self.model
-        fused = {"fused": True} if self.device.type == "cuda" and fuses() else {}
+        fused = {"fused": True} if fuses(request["optimizer"]["kind"], self.device.type) else {}
         self.optimizer = optimizer_of(request["optimizer"], self.model.parameters(), fused)
         self.loss, self.clip = loss_of(request["loss"], request["classes"]), request["clip_norm"]
         self.read(np.load(request["data"]), request["divisor"])
@@ -236,15 +245,15 @@ class Network:
 
     def read(self, data, divisor):
         def split(prefix):
-            images = torch.from_numpy(data[prefix + "images"]).to(self.dtype) / divisor
-            labels = torch.from_numpy(data[prefix + "labels"].astype(np.int64))
-            return self.formed(images.reshape(len(labels), *self.input).to(self.device)), labels.to(self.device)
-        self.images, self.labels = split("")
-        self.test_images, self.test_labels = split("test_") if "test_images" in data else (None, None)
+            samples, labels = (torch.from_numpy(data[prefix + name]) for name in ("samples", "labels"))
+            samples = samples.to(self.dtype) / divisor if divisor else samples.long()
+            return self.formed(samples.reshape(len(labels), *self.input).to(self.device)), labels.long().to(self.device)
+        self.samples, self.labels = split("")
+        self.test_samples, self.test_labels = split("test_") if "test_samples" in data else (None, None)
         self.order = torch.from_numpy(data["order"].astype(np.int64)).to(self.device)
 
-    def formed(self, images):
-        return images.contiguous(memory_format=self.form) if images.dim() == 4 else images.contiguous()
+    def formed(self, samples):
+        return samples.contiguous(memory_format=self.form) if samples.dim() == 4 else samples.contiguous()
 
     def reset(self):
         self.model.load_state_dict(self.initial)  # copies in place, so the memory format stays
@@ -255,16 +264,16 @@ class Network:
             torch.cuda.synchronize(self.device)
 
     def in_turn(self, steps):
-        """Ready batches of the first images, as they lie."""
+        """Ready batches of the first samples, as they lie."""
         if self.made is None:
             ends = range(self.batch, max(self.batch, min(IN_TURN, len(self.labels))) + 1, self.batch)
-            self.made = [(self.formed(self.images[i - self.batch:i].clone()), self.labels[i - self.batch:i].clone()) for i in ends]
+            self.made = [(self.formed(self.samples[i - self.batch:i].clone()), self.labels[i - self.batch:i].clone()) for i in ends]
         return itertools.islice(itertools.cycle(self.made), steps)
 
     def taken(self, indices):
-        """Batches of images that are taken out of all; of no indices none."""
+        """Batches of samples that are taken out of all; of no indices none."""
         for index in indices.split(self.batch) if len(indices) else ():
-            yield self.formed(self.images[index]), self.labels[index]
+            yield self.formed(self.samples[index]), self.labels[index]
 
     def train(self, batches, rates=itertools.repeat(None)):
         self.model.train()
@@ -312,7 +321,7 @@ class Network:
         order = self.order[0]
         losses = self.train(self.taken(order[:len(rates) * self.batch]), rates)
         self.train(self.taken(order[len(order) // self.batch * self.batch:]))  # the short last batch
-        if self.test_images is not None:
+        if self.test_samples is not None:
             self.test()
         return losses
 
@@ -323,16 +332,16 @@ class Network:
         loss, correct = 0.0, 0
         with torch.inference_mode():
             forward = self.forward("infer")
-            for x, y in zip(self.test_images.split(self.batch), self.test_labels.split(self.batch)):
+            for x, y in zip(self.test_samples.split(self.batch), self.test_labels.split(self.batch)):
                 z = forward(x)
                 loss += self.loss(z, y).item() * len(y)
-                correct += int((z.argmax(1) == y).sum())
+                correct += int((z.argmax(-1) == y).sum())
         return loss / len(self.test_labels), correct
 
 
-def fuses():
-    """Whether this PyTorch's SGD can be fused: from 2.3 on."""
-    return "fused" in inspect.signature(torch.optim.SGD).parameters
+def fuses(kind, device):
+    """Whether this PyTorch has the optimiser's step in one: on a GPU from 2.3 on, and Adam's on a CPU from 2.4 on."""
+    return torch.__version__ >= (2, 3) if device == "cuda" else kind != "sgd" and torch.__version__ >= (2, 4)
 
 
 def allow_tf32(allow):

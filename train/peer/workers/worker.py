@@ -12,15 +12,15 @@ Reads one JSON request per line and answers each with one JSON line, {"error": .
     {"do": "time", "mode", "format", "steps", "warmup"}  the seconds of the steps, after some more
     {"do": "ready", "format", "steps", "rates"}  compiles all that a training calls, then goes back to the first
                                               weights; the losses of the first steps of the first epoch
-    {"do": "epoch", "format", "epoch", "rates"}  trains on all images in the order of that epoch
-    {"do": "test", "format"}                  the mean loss of the test images, and how many are right
+    {"do": "epoch", "format", "epoch", "rates"}  trains on all samples in the order of that epoch
+    {"do": "test", "format"}                  the mean loss of the test samples, and how many labels are right
 
 The mode is "train", "infer", or "frozen" where the program has such a form of a network. Timed training
 begins from the first weights, so that no repetition meets the denormal numbers of a network that has
-learnt all. "losses" and "time" take ready batches of the first images in turn. Seconds are of the work
+learnt all. "losses" and "time" take ready batches of the first samples in turn. Seconds are of the work
 alone, CPU seconds of all threads of this process meanwhile; the collector is off.
 
-What lies beside the parameters in the file of data: images (N×C×H×W bytes), labels, test_images,
+What lies in the file of data: samples (N×C×H×W bytes of pixels, or N×T tokens), labels (N, or N×T), test_samples,
 test_labels, and order, a row of indices per epoch.
 """
 
@@ -33,7 +33,7 @@ import resource
 import sys
 import time
 
-IN_TURN = 1024  # images at most, of which "losses" and "time" make their batches
+IN_TURN = 1024  # samples at most, of which "losses" and "time" make their batches
 
 
 def window(settings, size):
