@@ -125,7 +125,7 @@ func TestRing(t *testing.T) {
 		held := d.Layouts(0)[p].ArenaBytes[layout.StepArena] // of the last GPU, which has no loss
 		if p == 1 {
 			alone = held
-		} else if most := alone/int64(p) + int64(8*part*width+2*4*heads*positions)+2*weights; held > most {
+		} else if most := alone/int64(p) + int64(8*part*width+2*4*heads*positions) + 2*weights; held > most {
 			t.Errorf("%d GPUs: the last one holds %d bytes in a step, want at most %d; one alone holds %d", p, held, most, alone)
 		}
 	}

@@ -18,15 +18,15 @@ import (
 // for the rows and columns under windows. "..." is a single further extent.
 type sweepExtents map[string]int
 
-// sweepGrids are the grids of sizes for families of operations: windows over images, matrices,
-// sequences, and the rest. A family is recognised by an extent.
+// sweepGrids are the grids of sizes for families of operations: sequences, windows over images,
+// matrices, and the rest. A family is recognised by an extent.
 var sweepGrids = []struct {
 	has  []string // any of these
 	grid func() []sweepExtents
 }{
+	{[]string{"t"}, sequenceGrid}, // in which h counts heads
 	{[]string{"h", "j"}, imageGrid},
 	{[]string{"f"}, matrixGrid},
-	{[]string{"t"}, sequenceGrid},
 	{nil, vectorGrid},
 }
 

@@ -140,7 +140,9 @@ func (d *device) Bind(c *driver.Call) (driver.LaunchID, error) {
 		e.call.Args = append(e.call.Args, calls.Bind(d.pointer(o.Base, o.Buffer.Bytes()), o.Buffer, o.Box, o.Mode))
 	}
 	if c.Variant.WorkspaceBytes != nil {
-		e.call.Work = d.space.at(c.Work)[:c.Variant.WorkspaceBytes(c.Spec)]
+		if bytes := c.Variant.WorkspaceBytes(c.Spec); bytes > 0 {
+			e.call.Work = d.space.at(c.Work)[:bytes]
+		}
 	}
 	d.calls = append(d.calls, e)
 	return driver.LaunchID(len(d.calls) - 1), nil

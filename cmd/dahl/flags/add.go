@@ -352,10 +352,11 @@ func ReadPaths() map[string]func(string) string {
 	}
 	return map[string]func(string) string{
 		"data": unless(isData), "graph": path, "plan": path, "platform": path, "resume": path,
-		"init":     unless(func(value string) bool { return strings.HasPrefix(value, UniformInit) }),
-		"lowering": unless(IsTiles),
-		"model":    unless(func(value string) bool { return !cli.IsModelFile(value) }),
-		"python":   unless(func(value string) bool { return !strings.ContainsRune(value, os.PathSeparator) }), // which is looked for where programs are
+		"init":       unless(func(value string) bool { return strings.HasPrefix(value, UniformInit) }),
+		"lowering":   unless(IsTiles),
+		"model":      unless(func(value string) bool { return !cli.IsModelFile(value) }),
+		"python":     unless(func(value string) bool { return !strings.ContainsRune(value, os.PathSeparator) }), // which is looked for where programs are
+		"vocabulary": unless(func(value string) bool { return slices.Contains(data.VocabularyKinds(), value) }),
 		"experiment run.data": func(value string) string {
 			_, data, _ := strings.Cut(value, "=")
 			return unless(isData)(data)

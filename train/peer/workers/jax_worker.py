@@ -85,7 +85,7 @@ def rownorm(form, s, w, x, center):
     return y + w["bias"] if "bias" in w else y
 
 
-def attention(form, s, w, x):
+def attention(form, s, w, x, mask=None):
     heads, keys = s["Heads"], s["KeyHeads"] or s["Heads"]
     width, positions = x.shape[-1] // (heads + 2 * keys), x.shape[1]
     q, k, v = (p.reshape(p.shape[:2] + (-1, width)) for p in jnp.split(x, [heads * width, (heads + keys) * width], -1))
@@ -93,6 +93,8 @@ def attention(form, s, w, x):
     at = jnp.arange(positions)
     distance, side = at[:, None] - at[None, :], s["Window"] or positions
     seen = (distance < side) & (distance > (-1 if s["Causal"] else -side))
+    if mask is not None:
+        seen = seen & (mask[:, None, None] > 0)
     scores = jnp.where(seen, jnp.einsum("nthd,nshd->nhts", q, k) / width ** 0.5, -jnp.inf)
     return jnp.einsum("nhts,nshd->nthd", jax.nn.softmax(scores, -1), v).reshape(x.shape[:2] + (-1,))
 
@@ -104,6 +106,18 @@ def rotary(form, s, w, x):
     turned = x[..., :heads * width].reshape(x.shape[:2] + (heads, width))
     other = jnp.concatenate([-turned[..., width // 2:], turned[..., :width // 2]], -1)
     return jnp.concatenate([(turned * cos + other * sin).reshape(x.shape[:2] + (-1,)), x[..., heads * width:]], -1)
+
+
+def pixels(form, s, w, x):
+    if x.ndim == 3:
+        x = x[..., None]
+        return jnp.moveaxis(x, [0, 2, 1, 3], [form.images.index(d) for d in "NCHW"])
+    return jnp.moveaxis(x, [form.images.index(d) for d in "NHWC"], [0, 1, 2, 3]).reshape(x.shape[0], -1, x.shape[form.channels])
+
+
+def marks(tokens, token, behind):
+    at = (tokens == token).astype(jnp.int32)
+    return (jnp.cumsum(at, 1) - at == 1).astype(jnp.int32) if behind else 1 - at
 
 
 # What each kind of layer computes, by its settings s, its parameters w and what it reads.
@@ -129,6 +143,9 @@ LAYERS = {
     "rmsnorm": lambda form, s, w, x: rownorm(form, s, w, x, False),
     "attention": attention,
     "rotary": rotary,
+    "pixels": pixels,
+    "mask": lambda form, s, w, x: marks(x, s["Token"], False),
+    "segments": lambda form, s, w, x: marks(x, s["Token"], True),
     "multiply": lambda form, s, w, x, y: x * y,
     "concat": lambda form, s, w, *x: jnp.concatenate(x, form.channels if x[0].ndim == 4 else 1),
 }

@@ -56,19 +56,21 @@ class Add(nn.Module):
 
 
 class Attention(nn.Module):
-    """Queries, keys and values of all heads lie behind each other; a position sees a window of positions."""
+    """Queries, keys and values of all heads lie behind each other; a position sees a window of positions, and no key with a mask of 0."""
 
     def __init__(self, s):
         super().__init__()
         self.heads, self.keys, self.causal, self.window = s["Heads"], s["KeyHeads"] or s["Heads"], s["Causal"], s["Window"]
 
-    def forward(self, x):
+    def forward(self, x, mask=None):
         width = x.shape[-1] // (self.heads + 2 * self.keys)
         parts = x.split([self.heads * width, self.keys * width, self.keys * width], -1)
         q, k, v = (p.unflatten(-1, (-1, width)).transpose(1, 2) for p in parts)
         at = torch.arange(x.shape[1], device=x.device)
         distance, side = at[:, None] - at[None, :], self.window or x.shape[1]
-        seen = None if self.causal and not self.window else (distance < side) & (distance > (-1 if self.causal else -side))
+        seen = None if self.causal and not self.window and mask is None else (distance < side) & (distance > (-1 if self.causal else -side))
+        if mask is not None:
+            seen = seen & (mask[:, None, None] > 0)
         y = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=seen is None, enable_gqa=True)
         return y.transpose(1, 2).flatten(2)
 
@@ -94,6 +96,23 @@ class Positions(nn.Module):
 
     def forward(self, x):
         return x + self.weight
+
+
+class Pixels(nn.Module):
+    def forward(self, x):
+        return x.flatten(2).transpose(1, 2) if x.dim() == 4 else x.transpose(1, 2).unsqueeze(-1)
+
+
+class Marks(nn.Module):
+    """1 where a token is not the given one, or behind the only one of it."""
+
+    def __init__(self, token, behind):
+        super().__init__()
+        self.token, self.behind = token, behind
+
+    def forward(self, tokens):
+        at = (tokens == self.token).long()
+        return (at.cumsum(1) - at == 1).long() if self.behind else 1 - at
 
 
 class Multiply(nn.Module):
@@ -129,6 +148,9 @@ LAYERS = {
     "rmsnorm": lambda s, inputs: nn.RMSNorm(inputs[0][-1], eps=s["Eps"] or 1e-5),
     "attention": lambda s, inputs: Attention(s),
     "rotary": lambda s, inputs: Rotary(s),
+    "pixels": lambda s, inputs: Pixels(),
+    "mask": lambda s, inputs: Marks(s["Token"], False),
+    "segments": lambda s, inputs: Marks(s["Token"], True),
     "multiply": lambda s, inputs: Multiply(),
     "concat": lambda s, inputs: Concat(),
 }
