@@ -44,7 +44,7 @@ type onnxWriter struct {
 	err   error
 }
 
-// newONNXWriter makes a graph that lacks the numbers of the parameters. Its type is that of the arithmetic, in which weights are kept.
+// newONNXWriter makes a graph that lacks the numbers of the parameters. Weights are kept in the type of the arithmetic.
 func newONNXWriter(m *nn.Model, t dag.DType) (*onnxWriter, error) {
 	t = t.Arithmetic()
 	w := &onnxWriter{graph: &onnx.Graph{Tensors: map[string]*onnx.Tensor{}, Opset: onnx.GeluOpset}, dtype: t}
