@@ -24,7 +24,7 @@ type Options struct {
 	Lowering *dag.Lowering      // nil means by Tiles
 	Tiles    tiling.Tiling      // of the model on the platform; the zero value is the default
 	Strategy *strategy.Strategy // of networks, which gives the lowering stages; nil means as it is
-	Policy   schedule.Policy    // nil means the order of the lowering's stages, or HEFT
+	Policy   schedule.Policy    // nil means the order of the lowering's stages, or HEFT on all devices; only the commands compare policies
 	Plan     *schedule.Plan     // of the training step; nil means by the policy
 	Variant  string             // of kernels, where they have it; empty means the fastest known
 	// Precision of products is one of [dahl/kernels/calls.Precisions]. Empty means the finest.

@@ -93,7 +93,8 @@ one stay. A run that does not come to its end takes no complete one's place: it 
 .staging there, and the next run removes it, unless it went on for a minute and can be
 resumed. Weights go to --save as well, whatever becomes of the directory: as an archive of NumPy's
 arrays, or with the network as an ONNX file (--save net.onnx), whose input is what the network reads (pixels
-from 0 to 1) and whose output is the logits.
+from 0 to 1, or the numbers of tokens) and whose output is the logits. Transformers are written, too. A network with a
+layer that ONNX files of dahl lack is refused before it trains.
 
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on

@@ -3,11 +3,13 @@ package main
 import (
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
+	"dahl/naming"
 	"dahl/nn/files"
 	"dahl/nn/npz"
 	"dahl/nn/weights"
@@ -20,6 +22,9 @@ func isONNX(path string) bool { return strings.EqualFold(filepath.Ext(path), fla
 func (w *workload) checkSave(path, dir string) error {
 	if path != "" && cli.LiesIn(path, dir) {
 		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps weights as %s; name a file elsewhere", path, filepath.Join(dir, record.WeightsFile))
+	}
+	if path != "" && !slices.Contains(flags.SaveEndings(), strings.ToLower(filepath.Ext(path))) {
+		return cli.InputErrorf("--save %s: want a file that ends in %s", path, naming.OneOf(flags.SaveEndings()))
 	}
 	if isONNX(path) {
 		if err := files.CheckONNX(w.Model, w.Options.Type); err != nil {

@@ -15,7 +15,7 @@ import (
 	"dahl/nn/onnx"
 )
 
-// WriteONNX writes a network with numbers for its parameters and running statistics, little-endian of a type, under the names of the
+// WriteONNX writes a network with numbers for its parameters and running statistics, little-endian of a type (float32 for bfloat16), under the names of the
 // network. The output is the logits: the loss is not part of the file. ParseONNX reads the same network back, but that the names of layers without
 // parameters are automatic ones, and counts of batches begin anew.
 func WriteONNX(out io.Writer, m *nn.Model, t dag.DType, bytesOf func(name string) []byte) error {
@@ -44,8 +44,9 @@ type onnxWriter struct {
 	err   error
 }
 
-// newONNXWriter makes a graph that lacks the numbers of the parameters.
+// newONNXWriter makes a graph that lacks the numbers of the parameters. Weights are kept in the type of the arithmetic.
 func newONNXWriter(m *nn.Model, t dag.DType) (*onnxWriter, error) {
+	t = t.Arithmetic()
 	w := &onnxWriter{graph: &onnx.Graph{Tensors: map[string]*onnx.Tensor{}, Opset: onnx.GeluOpset}, dtype: t}
 	last := len(m.Stages) - 1
 	operandOf := func(stage int) string {

@@ -137,6 +137,24 @@ func unnamed(g *dag.Graph) (all []string) {
 	return all
 }
 
+// TestWriteONNXOfBFloat16: a network of bfloat16 keeps its weights in float32, so that its file is that of the network of float32. As bfloat16 each
+// array would have twice the bytes that its shape says.
+func TestWriteONNXOfBFloat16(t *testing.T) {
+	m := must.Get(models.ByName("lenet5"))(t)
+	sizes := map[string]int{}
+	for _, p := range m.State() {
+		sizes[p.Name] = int(p.Elems()) * 4
+	}
+	write := func(dtype dag.DType) []byte {
+		var file bytes.Buffer
+		must.Do(t, files.WriteONNX(&file, m, dtype, func(name string) []byte { return make([]byte, sizes[name]) }))
+		return file.Bytes()
+	}
+	if !bytes.Equal(write(dag.BFloat16), write(dag.Float32)) {
+		t.Error("the file of the network of bfloat16 is not that of float32")
+	}
+}
+
 // TestWriteONNXRefuses: what has no place in a file is refused in one line.
 func TestWriteONNXRefuses(t *testing.T) {
 	for want, m := range map[string]*nn.Model{
