@@ -188,6 +188,8 @@ func (o *noted) tilesOf(cut dag.Cut) ([]dag.Tile, error) {
 	t := tiler{noted: o, sides: slices.Clone(o.sides), accumulators: cut.Accumulators}
 	for i := range t.sides {
 		t.sides[i].resize(&cut)
+	}
+	for i := range t.sides { // whose parts depend on how other sides are cut
 		t.parts = append(t.parts, t.partsOf(i))
 	}
 	return t.tiles()
