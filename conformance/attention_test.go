@@ -17,8 +17,8 @@ import (
 	"dahl/schedule/layout"
 )
 
-// sequences is a network of one block of a transformer on random tokens: 22 of them, 14 positions, three heads of five features. The table of tokens is also the weight of
-// the output layer.
+// sequences is a network of one block of a transformer on random tokens: 22 of them, 14 positions, three heads of five features. The output layer has weights of
+// its own.
 func sequences(t testing.TB, dtype dag.DType) *network {
 	t.Helper()
 	const tokens, positions, width = 22, 14, 15

@@ -98,7 +98,7 @@ type Values struct {
 // ElemKind says which element types an operand may have.
 type ElemKind uint8
 
-// Real is the task's own type (float32 or float64).
+// Real is the task's own type: float32, float64 or bfloat16. A task in bfloat16 may have float32 there, too.
 const (
 	Real   ElemKind = iota
 	Mask            // uint8

@@ -6,7 +6,7 @@ import (
 	"dahl/kernels/simd"
 )
 
-// Variant is one implementation of a kernel, for both float types unless it says otherwise.
+// Variant is one implementation of a kernel, for float32 and float64 unless it says otherwise, and for bfloat16 where it has float32.
 type Variant struct {
 	Name string // "ref", "go", "avx2", "avx512", "cuda"; unique in its kernel
 	Doc  string
