@@ -101,7 +101,7 @@ func TestMistakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = of.Read([]byte(c.text), "f", Options{})
+		_, err = of.Read([]byte(c.text), "f", Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "f:") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s %q: %v, want %q", c.format, c.text, err, c.want)
 		}
@@ -125,7 +125,7 @@ func TestSteps(t *testing.T) {
 		{"pipedream", Options{Minibatches: 1025}, "a step of 1025 mini-batches; take 1 to 1024"},
 	} {
 		of := must.Get(FormatByName(c.format))(t)
-		if _, _, err := of.Read([]byte(profileText), "f", c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := of.Read([]byte(profileText), "f", c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.format, err, c.want)
 		}
 	}
@@ -138,7 +138,7 @@ func TestUnits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err = of.Read([]byte(text), "f", Options{Unit: time.Second}); err == nil || !strings.Contains(err.Error(), "leave the unit out") {
+		if _, err = of.Read([]byte(text), "f", Options{Unit: time.Second}); err == nil || !strings.Contains(err.Error(), "leave the unit out") {
 			t.Errorf("%s in seconds: %v", format, err)
 		}
 	}
@@ -171,14 +171,14 @@ func fuzz(f *testing.F, format string) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		g, _, err := of.Read(text, "f", Options{})
+		in, err := of.Read(text, "f", Options{})
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than one line: %v", err)
 			}
 			return
 		}
-		checkGraph(t, g)
+		checkGraph(t, in.Graph)
 	})
 }
 

@@ -152,19 +152,20 @@ func TestRead(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		g, took, err := of.Read([]byte(c.text), "dir/"+c.file, c.Options)
+		in, err := of.Read([]byte(c.text), "dir/"+c.file, c.Options)
 		if err != nil {
 			t.Errorf("%s: %v", c.file, err)
 			continue
 		}
+		g := in.Graph
 		if got := describe(g); got != c.want {
 			t.Errorf("%s is\n%swant\n%s", c.file, got, c.want)
 		}
-		if marked, _, err := of.Read([]byte(dag.Mark+c.text), "dir/"+c.file, c.Options); err != nil || marked.Hash() != g.Hash() {
+		if marked, err := of.Read([]byte(dag.Mark+c.text), "dir/"+c.file, c.Options); err != nil || marked.Graph.Hash() != g.Hash() {
 			t.Errorf("%s with a byte order mark is another graph: %v", c.file, err)
 		}
-		if name, _, _ := strings.Cut(c.file, "."); g.Name != name || !strings.Contains(took, c.took) {
-			t.Errorf("%s: name %q, took %q, want %q", c.file, g.Name, took, c.took)
+		if name, _, _ := strings.Cut(c.file, "."); g.Name != name || !strings.Contains(in.Took, c.took) {
+			t.Errorf("%s: name %q, took %q, want %q", c.file, g.Name, in.Took, c.took)
 		}
 		checkGraph(t, g)
 	}
@@ -232,7 +233,7 @@ func TestDAGGEN(t *testing.T) {
 	const file = "testdata/dslab/daggen-100-0.5-0.9-0.10-2.dot"
 	src := must.Get(os.ReadFile(file))(t)
 	of := must.Get(FormatOf(file, src))(t)
-	g, _ := must.Get2(of.Read(src, file, Options{}))(t)
+	g := must.Get(of.Read(src, file, Options{}))(t).Graph
 	nodes := regexp.MustCompile(`(?m)^  (\w+) \[size="(.*)"\];$`).FindAllSubmatch(src, -1)
 	edges := regexp.MustCompile(`(?m)^  (\w+) -> (\w+) \[size="(.*)"\];$`).FindAllSubmatch(src, -1)
 	if len(nodes) != 102 || len(nodes) != g.NumTasks() {
@@ -290,7 +291,7 @@ func TestOrder(t *testing.T) {
 	}
 	text.WriteString("0 1 0\n")
 	of := must.Get(FormatByName("stg"))(t)
-	g, _ := must.Get2(of.Read([]byte(text.String()), "chain", Options{}))(t)
+	g := must.Get(of.Read([]byte(text.String()), "chain", Options{}))(t).Graph
 	if first, last := g.Tasks[0].Name, g.Tasks[tasks-1].Name; first != "T0" || last != "T99999" {
 		t.Errorf("the first task is %s, the last %s", first, last)
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"dahl/dag"
+	"dahl/platform"
 )
 
 // file collects the contents of a file: nodes, edges and the data that move along these, in the
@@ -19,12 +20,15 @@ type file struct {
 	Options
 	name string
 	took string // attributes of the file and their meaning here
+	left []LeftOut
 
 	nodes []node
 	edges []edge
 	data  []datum
 
 	profile []profileNode // of a training, by node
+
+	machine *platform.Platform // nil where the file describes none
 }
 
 // node is a task, and how its edges hang together.
@@ -53,6 +57,20 @@ const maxAmount = 1 << 60
 
 func (f *file) errorf(line int, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", f.name, line, fmt.Errorf(format, args...))
+}
+
+// leave counts what the file says and the import does not.
+func (f *file) leave(what string, count int) {
+	if count == 0 {
+		return
+	}
+	for i := range f.left {
+		if f.left[i].What == what {
+			f.left[i].Count += count
+			return
+		}
+	}
+	f.left = append(f.left, LeftOut{what, count})
 }
 
 // float reads an amount.
