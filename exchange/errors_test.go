@@ -92,6 +92,22 @@ var mistakes = []struct{ format, text, want string }{
 	{"pipedream", profileLayer("a", "x") + "\n\ta -- a\n", `f:2: the edge from "a" to "a" closes a cycle`},
 	{"pipedream", profileLayer("a", "x") + "\n" + profileLayer("b", "y") + "\n\ta -- b\n\ta -- b\n", `f:4: the edge from "a" to "b" is given twice`},
 	{"pipedream", profileLayer("a", "x") + "\n" + profileLayer("b", "Input") + "\n\ta -- b\n", `f:3: the edge from "a" leads to input "b"`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a"}, {"id": "a"}]}}`, `f:1: task "a" is given twice`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a"},` + "\n" + `{"id": "b", "parents": ["c"]}]}}`, `f:2: there is no task "c"`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a", "runtime": -1}]}}`, `f:1: the runtime of a task is -1; write a number from 0`},
+	{"wfcommons", `{"workflow": {"tasks": [{"parents": []}]}}`, `f:1: a task has no id`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": 3}]}}`, `f:1: id is a number; write a text`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a", "parents": ["a"]}]}}`, `f:1: the edge from "a" to "a" closes a cycle`},
+	{"wfcommons", `{"workflow": {"jobs": [{"name": "a", "files": [{"name": "x", "link": "both"}]}]}}`, `f:1: the link of file "x" is "both"`},
+	{"wfcommons", `{"workflow": {"tasks": [`, `f:1: the file ends in the middle`},
+	{"dax", "<adag>\n<job id='a' runtime='-1'/></adag>", `f:2: runtime is "-1"; write a finite number`},
+	{"dax", "<adag><job id='a'><uses link='input'/></job></adag>", `f:1: a uses element of job "a" names no file`},
+	{"dax", "<adag><job id='a'><uses file='x' link='y'/></job></adag>", `f:1: the link of file "x" is "y"`},
+	{"dax", "<adag><child ref='a'>\n<parent ref='b'/></child></adag>", `f:2: there is no task "a"`},
+	{"dax", "<adag><dax id='a' file='x'/></adag>", `f:1: element dax is a workflow in another file`},
+	{"dax", "<dag/>", `f:1: element dag stands where adag has to`},
+	{"dax", "<adag><job id='a'>", `f:1: not XML: unexpected EOF`},
+	{"dax", "", `f:1: the file ends in the middle`},
 }
 
 // TestMistakes: what is wrong is one line, with the file's and that of the mistake.
@@ -133,7 +149,7 @@ func TestSteps(t *testing.T) {
 
 // TestUnits: a unit is refused where a file has its own.
 func TestUnits(t *testing.T) {
-	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText} {
+	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText, "wfcommons": instance, "dax": daxText} {
 		of, err := FormatByName(format)
 		if err != nil {
 			t.Fatal(err)

@@ -142,6 +142,22 @@ node2 update #1 *=0s update with node2 #1 node2 weight gradient #0:7[3:7] node2 
 node2 gather #0 *=0s gather with node2 #0 node2 weights:7
 node2 gather #1 *=0s gather with node2 #1 node2 weights:7
 `},
+	// t1 stands behind t3 in the file. What nobody writes is read by both.
+	{"instance.json", instance, Options{}, "runtimes in s",
+		`t1 *=2s given:5 -> out1:11 out2:22
+t2 *=3s out2:22
+t3 *=500ms out1:11 given:5 out2:22 after t2
+t4 *=0s after t1
+`},
+	{"old.json", instanceOld, Options{}, "runtimes in s",
+		`a *=1.5s -> f:7
+b *=2.5s f:7 -> f #2:7
+`},
+	{"w.dax", daxText, Options{}, "runtimes in s",
+		`ID1 *=250ms in:30 -> mid:40
+ID2 *=0s mid:40
+ID3 *=1s after ID1 ID2
+`},
 }
 
 // TestRead reads a file of each form and writes what became of it as a graph file and back.

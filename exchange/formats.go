@@ -85,6 +85,16 @@ var formats = []Format{
 		Takes:  "compute times in ms on every device as forward and backward passes, activation_size as activations and their gradients, parameter_size as weights with an update, input nodes as data that are everywhere",
 		Source: "https://github.com/msr-fiddle/pipedream", Extensions: []string{".txt"}, recognise: holds("forward_compute_time="), read: (*file).readPipeDream, graph: (*file).training,
 	},
+	{
+		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.5 or before",
+		Takes:  "runtimes in s as times on every device, files as bytes from their writer to each reader, those without a writer as data in the host's memory",
+		Source: "https://github.com/wfcommons/WfFormat", Extensions: []string{".json"}, recognise: isWfCommons, read: (*file).readWfCommons,
+	},
+	{
+		Name: "dax", Doc: "a workflow of Pegasus, DAX version 2 or 3",
+		Takes:  "runtimes in s as times on every device, files as bytes from their writer to each reader, those without a writer as data in the host's memory",
+		Source: "https://pegasus.isi.edu/schema/dax-3.6.xsd", Extensions: []string{".xml", ".dax"}, recognise: holds("<adag"), read: (*file).readDAX,
+	},
 }
 
 // Formats lists the formats that can be read.
