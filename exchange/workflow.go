@@ -142,7 +142,7 @@ func (w *workflow) named() ([][]int, error) {
 	return named, nil
 }
 
-// source finds whose output of a file a job reads: that of a job which it follows, else the first one's.
+// source finds the writer whose output of a file a job reads: one that the job is said to follow, else the first.
 func (w *workflow) source(reader int, writers, before []int) (int, bool) {
 	for _, from := range slices.Backward(writers) {
 		if slices.Contains(before, from) {
@@ -151,7 +151,7 @@ func (w *workflow) source(reader int, writers, before []int) (int, bool) {
 	}
 	for _, from := range writers {
 		if from != reader {
-			return from, !slices.Contains(writers, reader) // a job that rewrites a file follows whom it names
+			return from, !slices.Contains(writers, reader) // a job that rewrites a file says after which one
 		}
 	}
 	return 0, false
