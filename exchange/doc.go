@@ -81,4 +81,11 @@
 // on every device. A file is a buffer from the job that writes it to all that read it. What no job writes is in the host's memory
 // from the beginning. If several jobs write a file, each has one of its own, and a reader takes the one of a job before it.
 // The first size of a file counts. Command lines, machines and counters of the run are left out. Workflows within workflows are refused.
+//
+// # Chakra
+//
+// The trace of one rank: et_def.proto of MLCommons' Chakra, messages in a row. A node that took a time takes it again, on a processor if
+// is_cpu_op says so and else on a CUDA device. A node without a time has the work num_ops. Its operands and the sizes of
+// communication are bytes that it moves within its time. Dependences by data count. Those by control count where data do not lead the other
+// way. Each file is a rank by itself: a collective waits for no other rank.
 package exchange

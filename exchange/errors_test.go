@@ -108,6 +108,10 @@ var mistakes = []struct{ format, text, want string }{
 	{"dax", "<dag/>", `f:1: element dag stands where adag has to`},
 	{"dax", "<adag><job id='a'>", `f:1: not XML: unexpected EOF`},
 	{"dax", "", `f:1: the file ends in the middle`},
+	{"chakra", trace(message(1, 5), message(1, 5)), `f: node 2: the id 5 is given twice`},
+	{"chakra", trace(message(1, 5))[:9], `f: node 1: the file ends within a field`},
+	{"chakra", trace(message(1, 5, 4, []byte{0x80})), `f: node 1: the file ends within a field`},
+	{"chakra", trace(message(1, 5, 5, []int{6}), message(1, 6, 5, []int{5})), `closes a cycle`},
 }
 
 // TestMistakes: what is wrong is one line, with the file's and that of the mistake.
@@ -149,7 +153,7 @@ func TestSteps(t *testing.T) {
 
 // TestUnits: a unit is refused where a file has its own.
 func TestUnits(t *testing.T) {
-	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText, "wfcommons": instance, "dax": daxText} {
+	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText, "wfcommons": instance, "dax": daxText, "chakra": chakraText} {
 		of, err := FormatByName(format)
 		if err != nil {
 			t.Fatal(err)

@@ -37,7 +37,7 @@ type node struct {
 	line        int
 	memoryBytes int64 // held as long as the graph runs
 	in, writes  []int // edges, data
-	reads       []int // data besides those of edges
+	reads       []int // further data
 }
 
 // edge leads from one node to another. Its data are none where it only orders the two.

@@ -39,7 +39,7 @@ type Format struct {
 // RecogniseBytes is how much of the beginning of a file suffices for [FormatOf].
 const RecogniseBytes = 64 << 10
 
-// Imported is what a file became.
+// Imported is the contents of a file as dahl has them.
 type Imported struct {
 	Format   string
 	Graph    *dag.Graph         // nil where the file describes no tasks
@@ -48,7 +48,7 @@ type Imported struct {
 	Left     []LeftOut          // in the order in which they were met
 }
 
-// LeftOut is what a file says and its import does not.
+// LeftOut counts one thing in a file that its import does not have.
 type LeftOut struct {
 	What  string
 	Count int
@@ -89,6 +89,11 @@ var formats = []Format{
 		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.5 or before",
 		Takes:  "runtimes in s as times on every device, files as bytes from their writer to each reader, those without a writer as data in the host's memory",
 		Source: "https://github.com/wfcommons/WfFormat", Extensions: []string{".json"}, recognise: isWfCommons, read: (*file).readWfCommons,
+	},
+	{
+		Name: "chakra", Doc: "an execution trace of one rank in Chakra's schema, from PyTorch or made by hand for ASTRA-sim",
+		Takes:  "durations as times on processors or on CUDA devices by is_cpu_op, num_ops as flop and tensor_size as bytes where there is no duration, both kinds of dependences, sizes of tensors as bytes read and written",
+		Source: "https://github.com/mlcommons/chakra", Extensions: []string{".et"}, recognise: isChakra, binary: true, read: (*file).readChakra,
 	},
 	{
 		Name: "dax", Doc: "a workflow of Pegasus, DAX version 2 or 3",

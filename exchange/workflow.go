@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// workflow is what formats of scientific workflows have in common: jobs with a time that read and write named files.
+// workflow collects the jobs of a scientific workflow. They take a time, and read and write named files.
 type workflow struct {
 	*file
 	jobs   []job
@@ -151,7 +151,7 @@ func (w *workflow) source(reader int, writers, before []int) (int, bool) {
 	}
 	for _, from := range writers {
 		if from != reader {
-			return from, !slices.Contains(writers, reader) // a job that rewrites a file says after which one
+			return from, !slices.Contains(writers, reader) // a rewritten file follows jobs by name alone
 		}
 	}
 	return 0, false
