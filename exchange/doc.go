@@ -78,7 +78,7 @@
 // # WfCommons and DAX
 //
 // Instances of scientific workflows, in WfFormat up to version 1.5 and in version 2 and 3 of Pegasus' DAX. A job takes its runtime
-// on every device. A file is a buffer from the job that writes it to all that read it. What no job writes is in the host's memory
+// on every device. A file is a buffer from its writer to all readers. What no job writes is in the host's memory
 // from the beginning. If several jobs write a file, each has one of its own, and a reader takes the one of a job before it.
 // The first size of a file counts. Command lines, machines and counters of the run are left out. Workflows within workflows are refused.
 //

@@ -137,7 +137,7 @@ func writeImported(in *exchange.Imported, out string) error {
 // besideGraph is the platform file beside a graph file, or the platform file itself.
 func besideGraph(out string) string { return strings.TrimSuffix(out, filepath.Ext(out)) + ".toml" }
 
-// sayImported says what a file became, what was left out and how to go on.
+// sayImported prints the result of an import, what was left out, and how to go on.
 func sayImported(stdout io.Writer, in *exchange.Imported, path, out string) {
 	var parts []string
 	next, extension := "dahl simulate", ".toml"
