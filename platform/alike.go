@@ -23,7 +23,7 @@ func (p *Platform) Alike() (groups []int32) {
 	for _, d := range p.Devices {
 		m := &p.Memories[d.Memory]
 		is := like{bandwidth: m.BandwidthBytesPerSec, units: units[d.Memory]}
-		if is.name, is.kind = p.modelNames(&d); !named[is.name] {
+		if is.name, is.kind = p.ModelNames(&d); !named[is.name] {
 			is.name = ""
 		}
 		d.Name, d.Memory, d.Ordinal = "", 0, 0

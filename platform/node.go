@@ -81,8 +81,8 @@ func (p *Platform) HostWatts() Quantity {
 	return sum
 }
 
-// modelNames are the names by which models of performance call a device and its kind.
-func (p *Platform) modelNames(d *Device) (name, kind string) {
+// ModelNames are the names by which models of performance call a device and its kind.
+func (p *Platform) ModelNames(d *Device) (name, kind string) {
 	if len(p.Nodes) == 0 {
 		return d.Name, d.Kind
 	}
@@ -97,7 +97,7 @@ func (p *Platform) modelNames(d *Device) (name, kind string) {
 func (p *Platform) calledByModels() map[string]bool {
 	called := map[string]bool{}
 	for i := range p.Devices {
-		name, kind := p.modelNames(&p.Devices[i])
+		name, kind := p.ModelNames(&p.Devices[i])
 		called[name], called[kind] = true, true
 	}
 	return called
