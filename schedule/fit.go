@@ -28,7 +28,7 @@ func newFit(p *Problem) (*Fit, error) {
 	type key struct {
 		costs            int32
 		device, colocate string
-		tooSmall         uint64 // memories
+		tooSmall         int64 // the largest capacity that is
 	}
 	byKey := map[key]int32{} // of tasks with a placement, or with operands that exceed some memory
 	byCosts := slices.Repeat([]int32{-1}, len(p.Costs.ByClass))
@@ -135,13 +135,13 @@ func (e *Fit) nowhere(p *Problem, t dag.TaskID) error {
 	return fmt.Errorf("task %q: no worker of platform %q can run it", task.Name, p.Platform.Name)
 }
 
-func allowedWorkers(p *Problem, t dag.TaskID, placed string, tooSmall uint64) []bool {
+func allowedWorkers(p *Problem, t dag.TaskID, placed string, tooSmall int64) []bool {
 	allowed := make([]bool, len(p.Platform.Workers))
 	for w := range p.Platform.Workers {
 		worker := &p.Platform.Workers[w]
 		device := &p.Platform.Devices[worker.Device]
 		_, runs := p.Costs.Of(t, worker.Device)
-		allowed[w] = runs && tooSmall&(1<<device.Memory) == 0 && (placed == "" || placed == worker.Name || placed == device.Name || placed == device.Kind)
+		allowed[w] = runs && holds(&p.Platform.Memories[device.Memory], tooSmall) && (placed == "" || placed == worker.Name || placed == device.Name || placed == device.Kind)
 	}
 	return allowed
 }
