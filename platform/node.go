@@ -45,6 +45,17 @@ func (p *Platform) HostMemory() MemoryID {
 	return p.hostOfNode(p.firstNode())
 }
 
+// Hosts are the host memories of all nodes.
+func (p *Platform) Hosts() (hosts []MemoryID) {
+	if p.ways != nil {
+		return slices.Clone(p.ways.hosts)
+	}
+	for n := range max(1, len(p.Nodes)) {
+		hosts = append(hosts, p.hostOfNode(NodeID(n)))
+	}
+	return hosts
+}
+
 // IsHost reports whether a memory is the host memory of its node.
 func (p *Platform) IsHost(m MemoryID) bool { return p.HostOf(m) == m }
 
