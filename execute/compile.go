@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -42,10 +41,8 @@ func (r *Runner) prepare() error {
 	if err := r.prog.Check(); err != nil {
 		return err
 	}
-	if r.opt.Ranks == nil {
-		if err := CheckWorkers(r.platform); err != nil {
-			return err
-		}
+	if err := CheckWorkers(r.platform); err != nil {
+		return err
 	}
 	var err error
 	if r.part, err = newNodePart(r.platform, r.opt.Ranks); err != nil {
@@ -129,13 +126,14 @@ func CheckWorkers(p *platform.Platform) error {
 	if n, here := len(p.Workers), runtime.NumCPU(); n > MaxWorkersPerCore*here {
 		return fmt.Errorf("platform %q: %d workers are to run, and this machine has cores for at most %d, %d on each of its %d; select fewer, as by --workers", p.Name, n, MaxWorkersPerCore*here, MaxWorkersPerCore, here)
 	}
-	host, cores := p.HostMemory(), 0
+	cores := 0
 	kinds := make([]string, len(p.Memories))
 	for _, w := range p.Workers {
 		d := &p.Devices[w.Device]
 		here := &kinds[d.Memory]
 		switch {
-		case d.IsProcessor() && d.Memory != host && !strings.HasSuffix(p.Memories[d.Memory].Name, ".host"):
+		case d.IsProcessor() && !p.IsHost(d.Memory):
+			host := p.HostOf(d.Memory)
 			such := p.Memories[host].Name
 			if i := slices.IndexFunc(p.Devices, func(d platform.Device) bool { return d.IsProcessor() && d.Memory == host }); i >= 0 {
 				such = p.Devices[i].Name

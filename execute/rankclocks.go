@@ -1,6 +1,11 @@
 package execute
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"dahl/schedule"
+)
 
 // clockRounds is how many round trips find the difference of two clocks.
 const clockRounds = 32
@@ -42,4 +47,28 @@ func (n *Ranks) alignClocks() error {
 		}
 		return nil
 	})
+}
+
+// settle moves tasks that seem to start before what they follow has ended, since clocks of ranks agree only to some error. Such a
+// task takes as long as it did, from then on. note sets when each task was ready.
+func settle(s *schedule.Schedule, workers int, note func()) {
+	for moved := true; moved; {
+		moved = false
+		note()
+		ended := make([]time.Duration, workers)
+		for i := range s.Spans {
+			sp := &s.Spans[i]
+			from := sp.Ready
+			if w := int(sp.Worker); w < workers {
+				from = max(from, ended[w])
+			}
+			if sp.Start < from {
+				sp.Start, sp.End, moved = from, from+sp.End-sp.Start, true
+			}
+			if w := int(sp.Worker); w < workers {
+				ended[w] = sp.End
+			}
+		}
+	}
+	slices.SortStableFunc(s.Spans, func(a, b schedule.Span) int { return a.Compare(&b) })
 }

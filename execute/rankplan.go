@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute/driver"
+	"dahl/naming"
 	"dahl/platform"
 	"dahl/schedule/place"
 	"dahl/schedule/ready"
@@ -20,58 +21,62 @@ type wire struct{ engine, from, to int }
 
 // nodePart says which part of a platform a runner does: that of one node.
 type nodePart struct {
-	node  int
+	rank  int
 	host  platform.MemoryID // of the node
-	nodes []int             // by memory
+	ranks []int             // by memory: whose it is
 	wires []wire            // lanes after those of the platform
 }
 
 // newNodePart is the whole of a platform in one process, or the part of a rank.
 func newNodePart(p *platform.Platform, ranks *Ranks) (nodePart, error) {
-	part := nodePart{host: p.HostMemory(), nodes: make([]int, len(p.Memories))}
-	if ranks == nil {
-		return part, nil
+	part := nodePart{host: p.HostMemory(), ranks: make([]int, len(p.Memories))}
+	nodes := WorkingNodes(p)
+	if size := 1; len(nodes) > 1 || ranks != nil {
+		if ranks != nil {
+			part.rank, size = ranks.Rank, ranks.Size
+		}
+		if err := CheckRanks(p, size); err != nil {
+			return part, err
+		}
 	}
-	part.node = ranks.Rank
-	count := 0
-	part.nodes, count = nodesOf(p)
-	if count != ranks.Size {
-		return part, fmt.Errorf("platform %q has %d nodes, and there are %d ranks; start one for each node, as by mpirun -n %d", p.Name, count, ranks.Size, count)
+	for m := range p.Memories {
+		part.ranks[m] = slices.Index(nodes, p.NodeOf(platform.MemoryID(m)))
+		if part.ranks[m] == part.rank {
+			part.host = p.HostOf(platform.MemoryID(m))
+		}
 	}
-	part.host = hostOf(p, part.nodes, part.node)
 	return part, nil
 }
 
-// nodesOf is the number of the node of each memory, and how many there are. A node is a memory with processors, and the memories
-// of the devices that come before the next one.
-func nodesOf(p *platform.Platform) (nodes []int, count int) {
-	nodes = make([]int, len(p.Memories))
-	for m := range nodes {
-		if slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.IsProcessor() && int(d.Memory) == m }) {
-			count++
-		}
-		nodes[m] = max(0, count-1)
+// WorkingNodes are the nodes of a platform that have workers: one where it is one machine. Rank i of a run is the i-th of them.
+func WorkingNodes(p *platform.Platform) (nodes []platform.NodeID) {
+	for w := range p.Workers {
+		nodes = append(nodes, p.NodeOf(p.MemoryOf(platform.WorkerID(w))))
 	}
-	return nodes, count
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
 }
 
-// hostOf is the host memory of a node.
-func hostOf(p *platform.Platform, nodes []int, node int) platform.MemoryID {
-	return platform.MemoryID(slices.Index(nodes, node))
+// CheckRanks refuses a number of ranks other than that of the nodes.
+func CheckRanks(p *platform.Platform, ranks int) error {
+	if n := len(WorkingNodes(p)); n != ranks {
+		return fmt.Errorf("platform %q has %s with devices in use, and there is a rank for each: start as many, as by mpirun -n %d dahl execute …, and not %d", p.Name, naming.Count(n, "node"), n, ranks)
+	}
+	return nil
 }
 
 // mine reports whether a memory belongs to this process.
-func (n *nodePart) mine(m platform.MemoryID) bool { return n.nodes[m] == n.node }
+func (n *nodePart) mine(m platform.MemoryID) bool { return n.ranks[m] == n.rank }
 
 // crosses reports whether a move goes from node to node.
-func (n *nodePart) crosses(m *place.Move) bool { return n.nodes[m.From] != n.nodes[m.To] }
+func (n *nodePart) crosses(m *place.Move) bool { return n.ranks[m.From] != n.ranks[m.To] }
 
 // owner is the rank that knows first how many tasks of a lane have ended.
 func (r *Runner) owner(lane int) int {
 	if own := len(r.lanes) - len(r.part.wires); lane >= own {
 		return r.part.wires[lane-own].to
 	}
-	return r.part.nodes[r.lanes[lane].Memory]
+	return r.part.ranks[r.lanes[lane].Memory]
 }
 
 // waiter is the rank that waits before the tasks of a lane.
@@ -79,7 +84,7 @@ func (r *Runner) waiter(lane int) int {
 	if own := len(r.lanes) - len(r.part.wires); lane >= own {
 		return r.part.wires[lane-own].from
 	}
-	return r.part.nodes[r.lanes[lane].Memory]
+	return r.part.ranks[r.lanes[lane].Memory]
 }
 
 // addWires makes lanes of the transfers between nodes, and gives each graph its lists with them.
@@ -113,7 +118,7 @@ func (r *Runner) addWires() error {
 		}
 	}
 	for lane := range r.lanes {
-		r.mine = append(r.mine, r.waiter(lane) == r.part.node || r.owner(lane) == r.part.node)
+		r.mine = append(r.mine, r.waiter(lane) == r.part.rank || r.owner(lane) == r.part.rank)
 	}
 	return nil
 }
@@ -130,7 +135,7 @@ func (r *Runner) wired(c *compiledGraph) (map[wire][]dag.TaskID, error) {
 		if m == nil || !r.part.crosses(m) {
 			return false
 		}
-		w := wire{engine, r.part.nodes[m.From], r.part.nodes[m.To]}
+		w := wire{engine, r.part.ranks[m.From], r.part.ranks[m.To]}
 		lists[w] = append(lists[w], t)
 		return true
 	}
@@ -195,7 +200,7 @@ func (r *Runner) eachWired(own int, visit func(*compiledGraph, dag.TaskID, wire)
 		for lane, list := range c.placed.Order {
 			for _, t := range list {
 				if m := c.placed.Move(t); m != nil && r.part.crosses(m) {
-					visit(c, t, wire{lane, r.part.nodes[m.From], r.part.nodes[m.To]})
+					visit(c, t, wire{lane, r.part.ranks[m.From], r.part.ranks[m.To]})
 				}
 			}
 		}
@@ -221,12 +226,12 @@ func (r *Runner) findWatched(c *replay) (all []watched) {
 	needs := map[[2]int][]bool{} // by lane and rank: the numbers of tasks of a period
 	for lane, list := range c.lists {
 		rank := r.waiter(lane)
-		if rank == r.part.node {
+		if rank == r.part.rank {
 			continue
 		}
 		for i := range list {
 			for _, w := range c.waits[list[i].firstWait:list[i].endWait] {
-				if r.owner(int(w.worker)) != r.part.node || r.waiter(int(w.worker)) == rank {
+				if r.owner(int(w.worker)) != r.part.rank || r.waiter(int(w.worker)) == rank {
 					continue // it is not for this rank to say, or the other one sends on that lane
 				}
 				key := [2]int{int(w.worker), rank}

@@ -74,9 +74,9 @@ func (r *Runner) newRankedRun(j *job) *rankedRun {
 		at := onWire{lane: own + i, list: j.replay.lists[own+i]}
 		switch {
 		case len(at.list) == 0:
-		case w.from == r.part.node:
+		case w.from == r.part.rank:
 			x.sends = append(x.sends, &sending{onWire: at, to: w.to, total: int64(len(at.list)) * int64(j.steps+int(j.replay.maxLag))})
-		case w.to == r.part.node:
+		case w.to == r.part.rank:
 			x.arrives = append(x.arrives, &arriving{onWire: at, from: x.peers[w.from]})
 		}
 	}
@@ -173,7 +173,7 @@ func (x *rankedRun) grant() {
 	}
 	reached := int64(0) // steps that a lane has ended
 	for lane, list := range j.replay.lists {
-		if len(list) > 0 && x.waiter(lane) == x.part.node {
+		if len(list) > 0 && x.waiter(lane) == x.part.rank {
 			reached = max(reached, j.team.members[lane].count.Load()/int64(len(list)))
 		}
 	}
@@ -212,7 +212,7 @@ func (x *rankedRun) handle(e received) {
 		x.job.gate.begin(int32(e.Value))
 		x.job.gate.close()
 		x.job.team.publish(lanes, math.MaxInt64)
-	case int(e.Lane) < lanes-len(x.part.wires) || int(e.Lane) == lanes || x.owner(int(e.Lane)) != x.part.node:
+	case int(e.Lane) < lanes-len(x.part.wires) || int(e.Lane) == lanes || x.owner(int(e.Lane)) != x.part.rank:
 		x.job.team.publish(int(e.Lane), e.Value)
 	default:
 		for _, a := range x.arrives {

@@ -141,9 +141,9 @@ func nodes(t *testing.T, cores ...int) *platform.Platform {
 	t.Helper()
 	p := &platform.Platform{Name: "nodes", Links: []platform.Link{{Name: "net", BandwidthBytesPerSec: 1e9}}}
 	for i, n := range cores {
-		p.Memories = append(p.Memories, platform.Memory{Name: fmt.Sprintf("n%d.host", i), BandwidthBytesPerSec: 1e10})
-		p.Devices = append(p.Devices, platform.Device{Name: fmt.Sprintf("n%d.cpu", i), Kind: platform.CPU, Count: n, Memory: platform.MemoryID(i), CopyEnginesIn: len(cores), CopyEnginesOut: len(cores),
-			FlopsPerSec: map[string]float64{"float32": 1e9}})
+		p.Nodes = append(p.Nodes, platform.Node{Name: fmt.Sprintf("n%d", i)})
+		p.Memories = append(p.Memories, platform.Memory{Name: fmt.Sprintf("n%d.host", i), BandwidthBytesPerSec: 1e10, Node: platform.NodeID(i)})
+		p.Devices = append(p.Devices, platform.Device{Name: fmt.Sprintf("n%d.cpu", i), Kind: platform.CPU, Count: n, Memory: platform.MemoryID(i), FlopsPerSec: map[string]float64{"float32": 1e9}})
 		for j := range i {
 			p.Routes = append(p.Routes, platform.Route{From: platform.MemoryID(j), To: platform.MemoryID(i), Links: []platform.LinkID{0}})
 		}

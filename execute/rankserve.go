@@ -125,9 +125,9 @@ func (r *Runner) wiredMove(m *place.Move, copies []driver.Copy) *wiredMove {
 	case !r.part.crosses(m):
 		return nil
 	case r.part.mine(m.From):
-		return &wiredMove{halfOf(copies, true), r.part.nodes[m.To], true}
+		return &wiredMove{halfOf(copies, true), r.part.ranks[m.To], true}
 	case r.part.mine(m.To):
-		return &wiredMove{halfOf(copies, false), r.part.nodes[m.From], false}
+		return &wiredMove{halfOf(copies, false), r.part.ranks[m.From], false}
 	}
 	return nil
 }

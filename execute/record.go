@@ -70,7 +70,10 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	}
 	var err error
 	if c := j.graph; c.graph != c.origin {
-		noteReady(s, c.graph, c.placed.Orders())
+		note := func() { noteReady(s, c.graph, c.placed.Orders()) }
+		if note(); r.opt.Ranks != nil {
+			settle(s, len(r.platform.Workers), note)
+		}
 		s, err = s.ToOrigin(p, c.placed, j.entered)
 	} else {
 		noteReady(s, p.Graph, [][]dag.Edge{p.Reuse, p.ReuseNext})
