@@ -88,4 +88,8 @@
 // is_cpu_op says so and else on a CUDA device. A node without a time has the work num_ops. Its operands and the sizes of
 // communication are bytes that it moves within its time. Dependences by data count. Those by control count where data do not lead the other
 // way. Each file is a rank by itself: a collective waits for no other rank.
+//
+// # Kineto
+//
+// What PyTorch's profiler recorded becomes its tasks in their order, and the machine that it ran on: package [dahl/exchange/recording] says how.
 package exchange
