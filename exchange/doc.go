@@ -91,5 +91,17 @@
 //
 // # Kineto
 //
-// What PyTorch's profiler recorded becomes its tasks in their order, and the machine that it ran on: package [dahl/exchange/recording] says how.
+// A recording of PyTorch's profiler becomes tasks in their order, and a machine: see package [dahl/exchange/recording].
+//
+// # StarPU
+//
+// The tasks of a run (tasks.rec of starpu_fxt_tool), in the order in which they were submitted. A handle is a buffer, and is in the host's
+// memory if a task reads it first. A task takes the time that it took, and on the other kind of device the mean time of its model and
+// footprint there. The memory node tells the kind: 0 is a processor, and any other a CUDA device. A file without times has operations and shapes,
+// whose times the models of a platform know. So has dag.dot.
+//
+// HOST.config in sampling/bus is a machine, with the links that HOST.bandwidth and HOST.latency have beside it and the performance models of the
+// host in sampling/codelets/45. A core that drives a GPU computes nothing. Links are one-way, and share one link of the host that is as fast as the
+// fastest of them, as in the files that StarPU writes for SimGrid. A model's mean is the time of a call of that operation, and its
+// footprint the shape. Devices of other kinds, combinations of several and regressions are left out.
 package exchange

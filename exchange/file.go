@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -27,6 +28,7 @@ type file struct {
 	data  []datum
 
 	profile []profileNode // of a training, by node
+	tasks   []recTask     // of StarPU
 
 	machine *platform.Platform // nil where the file describes none
 }
@@ -138,6 +140,17 @@ func (f *file) addInput(name string, bytes int64, line int) int {
 func (f *file) addEdge(from, to int, bytes int64, line int) {
 	data := f.addDatum(from, f.nodes[from].task.Name+"->"+f.nodes[to].task.Name, bytes, line)
 	f.edges = append(f.edges, edge{from, to, data, line})
+}
+
+// clean makes a name for a part of a machine of any text; empty where nothing of it may stand in one.
+func clean(text string) string {
+	name := strings.Trim(strings.Map(func(c rune) rune {
+		if c < utf8.RuneSelf && (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("_-.", c)) {
+			return c
+		}
+		return '_'
+	}, text), "_")
+	return name[:min(len(name), 64)]
 }
 
 // everywhere is a time on every device.

@@ -108,6 +108,21 @@ var formats = []Format{
 		Source: "https://github.com/mlcommons/chakra", Extensions: []string{".et"}, recognise: isChakra, binary: true, read: (*file).readChakra,
 	},
 	{
+		Name: "starpu-machine", Doc: "what StarPU measured of a host: sampling/bus/HOST.config, with HOST.bandwidth and HOST.latency beside it and codelets/45/*.HOST",
+		Takes:  "cores that drive no GPU and CUDA devices, bandwidths and latencies of all ways as links with one shared link of the host, means of performance models by footprint as times of calls in float32",
+		Source: "https://files.inria.fr/starpu/doc/html/", Extensions: []string{".config"}, recognise: holds("# Number of CPUs"), read: (*file).readStarpuMachine,
+	},
+	{
+		Name: "starpu-model", Doc: "a performance model of StarPU's by itself: codelets/45/SYMBOL.HOST",
+		Takes:  "means by footprint as times of calls in float32 on the devices of the file",
+		Source: "https://files.inria.fr/starpu/doc/html/", Extensions: []string{".HOST"}, recognise: holds("# Performance Model Version"), read: (*file).readStarpuModel,
+	},
+	{
+		Name: "starpu-tasks", Doc: "the tasks of a run of StarPU's: tasks.rec of starpu_fxt_tool",
+		Takes:  "times in ms where a task ran, and on the other kind of device the mean of tasks of its model and footprint; handles as buffers, models and footprints as operations and shapes, whose times a file without times takes from the platform",
+		Source: "https://files.inria.fr/starpu/doc/html/", Extensions: []string{".rec"}, recognise: holds("JobId: "), read: (*file).readStarpuTasks, graph: (*file).recGraph,
+	},
+	{
 		Name: "dax", Doc: "a workflow of Pegasus, DAX version 2 or 3",
 		Takes:  "runtimes in s as times on every device, files as bytes from their writer to each reader, those without a writer as data in the host's memory",
 		Source: "https://pegasus.isi.edu/schema/dax-3.6.xsd", Extensions: []string{".xml", ".dax"}, recognise: holds("<adag"), read: (*file).readDAX,

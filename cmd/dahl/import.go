@@ -142,7 +142,7 @@ func writeImported(in *exchange.Imported, out string) error {
 	return durable.Write(out, in.Graph.WriteJSON)
 }
 
-// besideGraph is the platform file beside a graph file, or the platform file itself.
+// besideGraph is the name of the platform file that goes with a graph file, or of the platform file itself.
 func besideGraph(out string) string { return strings.TrimSuffix(out, filepath.Ext(out)) + ".toml" }
 
 // sayImported prints the result of an import, what was left out, and how to go on.
