@@ -128,6 +128,23 @@ var mistakes = []struct{ format, text, want string }{
 	{"starpu-tasks", "JobId: 1\nHandles: a\nModes: X\nSizes: 4\n", `f:1: task 1: the mode of a handle is "X"`},
 	{"starpu-tasks", "JobId: 1\nStartTime: 4\nEndTime: 3\n", `f:1: task 1 ends at 3 ms, before it starts at 4`},
 	{"starpu-tasks", "JobId: 1\nPriority: z\n", `f:1: Priority is "z"`},
+	{"simgrid", "<platform>\n<peer id='a'/></platform>", `f:2: element peer has no meaning here`},
+	{"simgrid", "<platform><zone routing='Floyd'/></platform>", `f:1: zone "" has the routing Floyd`},
+	{"simgrid", "<platform><host id='a' speed='1Gx'/></platform>", `f:1: the speed of host a is "1Gx"; write a number with a unit`},
+	{"simgrid", "<platform><host id='a' speed='-1'/></platform>", `f:1: the speed of host a is "-1"; write a finite number`},
+	{"simgrid", "<platform><host id='a' speed='0f'/></platform>", `f:1: host "a" has the speed 0`},
+	{"simgrid", "<platform><host id='a' speed='1f' core='0'/></platform>", `f:1: core is "0"`},
+	{"simgrid", "<platform><host id='a' speed='1f' pstate='1'/></platform>", `f:1: host "a" has the pstate "1"; write 0 to 0`},
+	{"simgrid", "<platform><host id='a' speed='1f'><prop id='wattage_per_state' value='1:2,3:4'/></host></platform>", `f:1: watts of 2 states at a host with 1`},
+	{"simgrid", "<platform><host id='a' speed='1f'><prop id='wattage_per_state' value='1'/></host></platform>", `f:1: the watts of a state are "1"`},
+	{"simgrid", "<platform><link id='a' bandwidth='1Bps' sharing_policy='WIFI'/></platform>", `f:1: link "a" has the sharing policy WIFI`},
+	{"simgrid", "<platform><link id='a' bandwidth='1Bps'/>\n<link id='a' bandwidth='1Bps'/></platform>", `f:2: link "a" is given twice`},
+	{"simgrid", "<platform><route src='a' dst='b'>\n<link_ctn id='l'/></route></platform>", `f:2: there is no link "l"`},
+	{"simgrid", "<platform><link id='l' bandwidth='1'/><route src='a' dst='b'><link_ctn id='l'/></route></platform>", `f:1: a route from "a" to "b", and one of them is no host`},
+	{"simgrid", "<platform><cluster radical='3-1'/></platform>", `f:1: radical is "3-1"`},
+	{"simgrid", "<platform><cluster radical='0-99'/></platform>", `f:1: a cluster of 100 hosts; a machine here has at most 64`},
+	{"simgrid", "<platform><cluster radical='0' topology='TORUS'/></platform>", `has the topology TORUS`},
+	{"simgrid", "<platform/>", `f: platform "f"`},
 }
 
 // TestMistakes: what is wrong is one line, with the file's and that of the mistake.

@@ -189,9 +189,12 @@ func (f *file) graph() (*dag.Graph, error) {
 }
 
 // builder begins a graph that is named as the file.
-func (f *file) builder() *dag.Builder {
+func (f *file) builder() *dag.Builder { return dag.NewBuilder(f.stem()) }
+
+// stem is the name of the file without directory and ending.
+func (f *file) stem() string {
 	base := filepath.Base(f.name)
-	return dag.NewBuilder(strings.TrimSuffix(base, filepath.Ext(base)))
+	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
 func addBuffer(b *dag.Builder, name string, bytes int64, role dag.Role) dag.BufferID {

@@ -123,6 +123,11 @@ var formats = []Format{
 		Source: "https://files.inria.fr/starpu/doc/html/", Extensions: []string{".rec"}, recognise: holds("JobId: "), read: (*file).readStarpuTasks, graph: (*file).recGraph,
 	},
 	{
+		Name: "simgrid", Doc: "a platform of SimGrid's, with hosts, links, routes and flat clusters",
+		Takes:  "hosts as processors with a memory each, performance states as clocks, wattage_per_state as watts, links with two directions as two links, routes as they are and without TCP's factors",
+		Source: "https://simgrid.org/doc/latest/XML_reference.html", Extensions: []string{".xml"}, recognise: holds("<platform"), read: (*file).readSimGrid,
+	},
+	{
 		Name: "dax", Doc: "a workflow of Pegasus, DAX version 2 or 3",
 		Takes:  "runtimes in s as times on every device, files as bytes from their writer to each reader, those without a writer as data in the host's memory",
 		Source: "https://pegasus.isi.edu/schema/dax-3.6.xsd", Extensions: []string{".xml", ".dax"}, recognise: holds("<adag"), read: (*file).readDAX,
