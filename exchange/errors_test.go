@@ -92,6 +92,26 @@ var mistakes = []struct{ format, text, want string }{
 	{"pipedream", profileLayer("a", "x") + "\n\ta -- a\n", `f:2: the edge from "a" to "a" closes a cycle`},
 	{"pipedream", profileLayer("a", "x") + "\n" + profileLayer("b", "y") + "\n\ta -- b\n\ta -- b\n", `f:4: the edge from "a" to "b" is given twice`},
 	{"pipedream", profileLayer("a", "x") + "\n" + profileLayer("b", "Input") + "\n\ta -- b\n", `f:3: the edge from "a" leads to input "b"`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a"}, {"id": "a"}]}}`, `f:1: task "a" is given twice`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a"},` + "\n" + `{"id": "b", "parents": ["c"]}]}}`, `f:2: there is no task "c"`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a", "runtime": -1}]}}`, `f:1: the runtime of a task is -1; write a number from 0`},
+	{"wfcommons", `{"workflow": {"tasks": [{"parents": []}]}}`, `f:1: a task has no id`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": 3}]}}`, `f:1: id is a number; write a text`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a", "parents": ["a"]}]}}`, `f:1: the edge from "a" to "a" closes a cycle`},
+	{"wfcommons", `{"workflow": {"jobs": [{"name": "a", "files": [{"name": "x", "link": "both"}]}]}}`, `f:1: the link of file "x" is "both"`},
+	{"wfcommons", `{"workflow": {"tasks": [`, `f:1: the file ends in the middle`},
+	{"dax", "<adag>\n<job id='a' runtime='-1'/></adag>", `f:2: runtime is "-1"; write a finite number`},
+	{"dax", "<adag><job id='a'><uses link='input'/></job></adag>", `f:1: a uses element of job "a" names no file`},
+	{"dax", "<adag><job id='a'><uses file='x' link='y'/></job></adag>", `f:1: the link of file "x" is "y"`},
+	{"dax", "<adag><child ref='a'>\n<parent ref='b'/></child></adag>", `f:2: there is no task "a"`},
+	{"dax", "<adag><dax id='a' file='x'/></adag>", `f:1: element dax is a workflow in another file`},
+	{"dax", "<dag/>", `f:1: element dag stands where adag has to`},
+	{"dax", "<adag><job id='a'>", `f:1: not XML: unexpected EOF`},
+	{"dax", "", `f:1: the file ends in the middle`},
+	{"chakra", trace(message(1, 5), message(1, 5)), `f: node 2: the id 5 is given twice`},
+	{"chakra", trace(message(1, 5))[:9], `f: node 1: the file ends within a field`},
+	{"chakra", trace(message(1, 5, 4, []byte{0x80})), `f: node 1: the file ends within a field`},
+	{"chakra", trace(message(1, 5, 5, []int{6}), message(1, 6, 5, []int{5})), `closes a cycle`},
 }
 
 // TestMistakes: what is wrong is one line, with the file's and that of the mistake.
@@ -101,7 +121,7 @@ func TestMistakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = of.Read([]byte(c.text), "f", Options{})
+		_, err = of.Read([]byte(c.text), "f", Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "f:") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s %q: %v, want %q", c.format, c.text, err, c.want)
 		}
@@ -125,7 +145,7 @@ func TestSteps(t *testing.T) {
 		{"pipedream", Options{Minibatches: 1025}, "a step of 1025 mini-batches; take 1 to 1024"},
 	} {
 		of := must.Get(FormatByName(c.format))(t)
-		if _, _, err := of.Read([]byte(profileText), "f", c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := of.Read([]byte(profileText), "f", c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.format, err, c.want)
 		}
 	}
@@ -133,12 +153,12 @@ func TestSteps(t *testing.T) {
 
 // TestUnits: a unit is refused where a file has its own.
 func TestUnits(t *testing.T) {
-	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText} {
+	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText, "wfcommons": instance, "dax": daxText, "chakra": chakraText} {
 		of, err := FormatByName(format)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err = of.Read([]byte(text), "f", Options{Unit: time.Second}); err == nil || !strings.Contains(err.Error(), "leave the unit out") {
+		if _, err = of.Read([]byte(text), "f", Options{Unit: time.Second}); err == nil || !strings.Contains(err.Error(), "leave the unit out") {
 			t.Errorf("%s in seconds: %v", format, err)
 		}
 	}
@@ -171,14 +191,14 @@ func fuzz(f *testing.F, format string) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		g, _, err := of.Read(text, "f", Options{})
+		in, err := of.Read(text, "f", Options{})
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than one line: %v", err)
 			}
 			return
 		}
-		checkGraph(t, g)
+		checkGraph(t, in.Graph)
 	})
 }
 
