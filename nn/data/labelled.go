@@ -38,7 +38,7 @@ type labelled struct {
 	line  int
 }
 
-// picturesOf is where a labelled directory has its pictures: in images, or beside the labels file.
+// picturesOf is the directory with the pictures of a labelled directory: images, or the labelled directory itself.
 func picturesOf(dir string) string {
 	if images := filepath.Join(dir, labelledPictures); isDir(images) {
 		return images
