@@ -401,9 +401,6 @@ func (r *simgridReader) radical(text string) (all []string, err error) {
 			all = append(all, strconv.Itoa(n))
 		}
 	}
-	if len(all) > platform.MaxMemories {
-		return nil, r.errorf(r.line, "a cluster of %d hosts; a machine here has at most %d, each with a memory of its own", len(all), platform.MaxMemories)
-	}
 	return all, nil
 }
 
