@@ -165,6 +165,17 @@ ID3 *=1s after ID1 ID2
 5 mul cpu=3µs after 6 kernel
 9 all_reduce cuda=7µs communication after 5 mul 6 kernel
 `},
+	// Each gemm ran on another kind of device, and takes there what it took.
+	{"t.rec", starpuTasks, Options{}, "times in ms where a task ran",
+		`potrf 2 cpu=20ms -> a1:40
+gemm 3 cpu=40ms cuda=2.25ms a1:40 -> b2:50 after potrf 2
+gemm 4 cpu=40ms cuda=2.25ms a1:40 -> d4:70 after potrf 2
+`},
+	// StarPU's dag.dot: times come from the models of a platform.
+	{"dag.dot", "digraph G {\n\tcolor=white\n\t \"task_1\" [ style=filled, label=\"potrf\", color=\"0.1 0.2 0.3\"]\n\t \"task_1\"->\"task_2\"\n\t \"task_1\"->\"task_2\"\n}\n", Options{}, "labels as operations",
+		`task_1 0 flop
+task_2 *=0s after task_1
+`},
 }
 
 // TestRead reads a file of each form and writes what became of it as a graph file and back.

@@ -77,7 +77,7 @@ func (m *modelled) estimate(choice space.Choice, aim problem.Aim) (float64, bool
 			return 0, false
 		}
 	}
-	if l.MicroBatches > 1 {
+	if l.MicroBatches > 1 || l.JoinLoss || len(l.Recompute) > 0 {
 		return 0, false
 	}
 	value, err := m.Value(choice.Devices, &l, aim)
