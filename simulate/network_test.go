@@ -2,13 +2,17 @@ package simulate
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"dahl/dag"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/schedule"
+	"dahl/schedule/audit"
 )
 
 // cluster is nodes of one core and two GPUs each, by an adaptor of 6 B/s at one of so many leaf switches, and with more of its text.
@@ -70,4 +74,61 @@ func TestNetworkFlows(t *testing.T) {
 			t.Errorf("%s: the flows end at %v, want %v", c.words, got, c.want)
 		}
 	}
+}
+
+// Random graphs, placed at random on clusters whose memories fill a set of one word, of two and of four: the schedule stands up to
+// [audit.Check], which knows no sets. What no task has written comes from the host memory of the reader's node.
+func TestRandomGraphsOnClusters(t *testing.T) {
+	for seed, nodes := range []int{2, 5, 21, 22, 43, 71} { // 6 to 213 memories: 63, 66 and 129 are around the ends of words
+		p := cluster(t, nodes, 1, "")
+		for i := range p.Devices {
+			p.Devices[i].PowerSource = platform.Guess
+		}
+		for i := range p.Memories {
+			p.Memories[i].BandwidthBytesPerSec = 1e9
+		}
+		for i := range p.Links {
+			p.Links[i].BandwidthBytesPerSec, p.Links[i].PowerSource = 1e9*p.Links[i].BandwidthBytesPerSec, platform.Guess
+		}
+		p = withEngines(t, p, 1)
+		r := rand.New(rand.NewPCG(uint64(seed), 36))
+		for range 6 {
+			tasks := randomGraph(r, p)
+			for i := range tasks.tasks {
+				if at := tasks.tasks[i].Placement; at != nil && at.Colocate != "" {
+					tasks.tasks[i].Placement = nil
+				}
+			}
+			q := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), p, 1+r.IntN(4))
+			plan := randomPlan(r, q)
+			d := mustDecide(t, q, plan)
+			got := must.Get(Run(t.Context(), d, 0, q.Steps, Options{}))(t)
+			if err := audit.Check(got, d.Problem(0, q.Steps, false)); err != nil {
+				t.Fatalf("%d nodes: %v", nodes, err)
+			}
+			for _, m := range d.Placed.Graphs[0].Enter {
+				if home := q.Graph.Buffers[m.Buffer].Home; m.Writer < 0 && p.NodeOf(m.From) != p.NodeOf(m.To) && (home == "" || home == "host") {
+					t.Fatalf("%d nodes: %s crosses the network before anything has written it", nodes, q.Graph.Buffers[m.Buffer].Name)
+				}
+			}
+		}
+	}
+}
+
+// randomPlan places each task on a random worker that can run it.
+func randomPlan(r *rand.Rand, p *schedule.Problem) *schedule.Plan {
+	plan := &schedule.Plan{Policy: "random", Order: make([][]dag.TaskID, len(p.Platform.Workers))}
+	for t := range p.Graph.Tasks {
+		var can []int
+		for w := range p.Platform.Workers {
+			d := &p.Platform.Devices[p.Platform.Workers[w].Device]
+			placed := p.Graph.Tasks[t].Placement
+			if _, ok := p.Costs.Of(dag.TaskID(t), p.Platform.Workers[w].Device); ok && (placed == nil || placed.Device == "" || placed.Device == d.Kind) {
+				can = append(can, w)
+			}
+		}
+		w := can[r.IntN(len(can))]
+		plan.Order[w] = append(plan.Order[w], dag.TaskID(t))
+	}
+	return plan
 }
