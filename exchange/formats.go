@@ -49,6 +49,7 @@ type Imported struct {
 	Graph    *dag.Graph         // nil where the file describes no tasks
 	Platform *platform.Platform // nil where the file describes no machine
 	Took     string             // the attributes that were used, and their meaning
+	Recorded bool               // the platform is the machine on which the times of the graph were recorded
 	Notes    []string           // about its contents, one line each
 	Left     []LeftOut          // in the order in which they were met
 }

@@ -90,7 +90,7 @@ func (of Format) readFiles(files []File, o Options) (*Imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Imported{Format: of.Name, Graph: r.Graph, Platform: r.Machine, Took: of.Takes, Notes: r.Notes}
+	in := &Imported{Format: of.Name, Graph: r.Graph, Platform: r.Machine, Took: of.Takes, Recorded: true, Notes: r.Notes}
 	for _, l := range r.Left {
 		in.Left = append(in.Left, LeftOut(l))
 	}
