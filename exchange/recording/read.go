@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -40,7 +42,7 @@ type LeftOut struct {
 
 // Read reads a recording. The graph and the machine get a name. Errors are one line.
 func Read(files []File, name string, o Options) (*Result, error) {
-	r, err := readKineto(files[0].In, files[0].Name)
+	r, err := readAll(files)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +63,42 @@ func Read(files []File, name string, o Options) (*Result, error) {
 		out.Left = append(out.Left, LeftOut{what, r.left[what]})
 	}
 	return out, nil
+}
+
+// readAll reads the files of one rank: a recording, and an execution trace whose operands join it. An execution trace alone becomes a
+// recording without times of its own.
+func readAll(files []File) (r *recording, err error) {
+	var traced *execution
+	for _, f := range files {
+		in := bufio.NewReaderSize(f.In, peekBytes)
+		beginning, _ := in.Peek(peekBytes) // whoever reads on sees the error
+		switch {
+		case IsExecution("", beginning) && traced == nil:
+			traced, err = readExecution(in, f.Name)
+		case !IsExecution("", beginning) && r == nil:
+			r, err = readKineto(in, f.Name)
+		default:
+			err = fmt.Errorf("%s: a second file of its kind; give one recording and one execution trace", f.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case r == nil:
+		return traced.recorded(), nil
+	case traced != nil:
+		r.join(traced)
+	}
+	return r, nil
+}
+
+// peekBytes is how much of a file tells its kind.
+const peekBytes = 4096
+
+// IsExecution recognises execution traces by their beginning.
+func IsExecution(_ string, beginning []byte) bool {
+	return bytes.Contains(beginning, []byte(`"schema"`)) && bytes.Contains(beginning, []byte(`"nodes"`))
 }
 
 // stepNamed finds a step by its name, or by what stands behind "step ".
