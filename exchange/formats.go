@@ -70,6 +70,8 @@ type Options struct {
 	Stash bool
 	// Step is the name of the step of a recording that becomes the graph; empty stands for all steps as one.
 	Step string
+	// Ranks is how many ranks a training has, if the only recording of one stands for all; 0 is as many as there are recordings.
+	Ranks int
 }
 
 var formats = []Format{

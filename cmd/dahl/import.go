@@ -61,6 +61,9 @@ weights once.`,
 			if cmd.Flags().Changed("unit") && f.Unit <= 0 {
 				return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.Unit)
 			}
+			if f.Ranks < 0 || f.Ranks > maxRanks {
+				return cli.InputErrorf("--ranks %d: want a number from 0 to %d", f.Ranks, maxRanks)
+			}
 			if f.Minibatches < 1 {
 				return cli.InputErrorf("--minibatches %d: want at least 1", f.Minibatches)
 			}
@@ -72,13 +75,16 @@ weights once.`,
 	fs.StringVar(&f.out, "out", "", "the `file` to write: .json for a graph, .toml for a machine (default: none)")
 	flags.AddTimeFlag(fs, &f.Unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
 	fs.IntVar(&f.Minibatches, "minibatches", 1, "`number` of mini-batches in a step of a training")
+	fs.IntVar(&f.Ranks, "ranks", 0, "`number` of ranks of a training, of which the only recording stands for all (default: one for each recording)")
 	fs.StringVar(&f.Step, "step", "", "`name` of the step of a recording that becomes the graph (default: all as one)")
 	fs.BoolVar(&f.Stash, "stash", false, "let a step of a training take the weights as they are, and keep a copy, instead of waiting for the step before")
 	return cmd
 }
 
-// maxFiles bounds the files of one recording.
-const maxFiles = 4096
+const (
+	maxFiles = 4096 // of the recordings of one training
+	maxRanks = platform.MaxMemories - 1
+)
 
 func importFormats() []string {
 	return cli.Texts(exchange.Formats(), func(of exchange.Format) string { return of.Name })
