@@ -30,6 +30,8 @@ type file struct {
 	profile []profileNode // of a training, by node
 	tasks   []recTask     // of StarPU
 
+	profiled []profiled // of Zeus
+
 	machine *platform.Platform // nil where the file describes none
 }
 
