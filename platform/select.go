@@ -39,8 +39,9 @@ func (p *Platform) Select(list string) (*Platform, error) {
 		q.shrink(DeviceID(d), keep[d])
 	}
 	q.Devices = slices.DeleteFunc(q.Devices, func(d Device) bool { return d.Count == 0 })
+	called := q.calledByModels()
 	q.Models = slices.DeleteFunc(slices.Clone(p.Models), func(m Model) bool {
-		return !slices.ContainsFunc(q.Devices, func(d Device) bool { return m.Device == d.Name || m.Device == d.Kind })
+		return !called[m.Device]
 	})
 	return &q, q.Complete()
 }

@@ -112,7 +112,7 @@ func (pg *Graph) ReadBefore(copy dag.Instance, entry *Move) bool {
 // orderLanes lists the tasks of a steady step for each lane.
 func (pg *Graph) orderLanes() error {
 	if (len(pg.lanes) > len(pg.p.Workers) || pg.MaxLag() > 0) && pg.moves != nil {
-		_, err := pg.startOrder()
+		_, err := pg.StartOrder()
 		return err
 	}
 	pg.Order = pg.listsOf(len(pg.lanes))
@@ -135,9 +135,9 @@ func (pg *Graph) listsOf(workers int) [][]dag.TaskID {
 	return lists
 }
 
-// startOrder lists the tasks of a steady step for each lane, and returns them all in the
+// StartOrder lists the tasks of a steady step for each lane, and returns them all in the
 // order in which they started.
-func (pg *Graph) startOrder() (started []dag.TaskID, err error) {
+func (pg *Graph) StartOrder() (started []dag.TaskID, err error) {
 	e := newEstimate(pg)
 	for {
 		e.dispatch()

@@ -318,7 +318,7 @@ func (c *compiler) spillOrder(graph int, t *traffic) (limits map[platform.Memory
 	order, known := c.estimated[graph]
 	if !known {
 		pg := t.build(nil, nil)
-		if order.started, err = pg.startOrder(); err != nil {
+		if order.started, err = pg.StartOrder(); err != nil {
 			return nil, nil, nil, err
 		}
 		for _, t := range order.started {
