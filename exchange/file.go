@@ -88,6 +88,16 @@ func (f *file) float(line int, what, text string) (float64, error) {
 	return v, nil
 }
 
+// plain refuses control characters in what becomes a name.
+func (f *file) plain(line int, names ...string) error {
+	for _, name := range names {
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			return f.errorf(line, "%q holds a control character; write it without", name)
+		}
+	}
+	return nil
+}
+
 // number reads an amount in a unit of nanoseconds or bytes, rounded to whole ones.
 func (f *file) number(line int, what, text string, unit float64) (int64, error) {
 	v, err := f.float(line, what, text)

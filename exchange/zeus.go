@@ -97,6 +97,9 @@ func (f *file) readZeus(src []byte) error {
 		}
 		t.line, _ = in.FieldPos(0)
 		p, err := zeusForms[form].read(&t)
+		if err == nil {
+			err = f.plain(t.line, p.work)
+		}
 		if err != nil {
 			return err
 		}
