@@ -89,6 +89,10 @@
 // communication are bytes that it moves within its time. Dependences by data count. Those by control count where data do not lead the other
 // way. Each file is a rank by itself: a collective waits for no other rank.
 //
+// # Kineto
+//
+// A recording of PyTorch's profiler becomes tasks in their order, and a machine: see package [dahl/exchange/recording].
+//
 // # StarPU
 //
 // The tasks of a run (tasks.rec of starpu_fxt_tool), in the order in which they were submitted. A handle is a buffer, and is in the host's

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"dahl/dag"
+	"dahl/exchange/recording"
 	"dahl/naming"
 	"dahl/platform"
 )
@@ -34,6 +35,9 @@ type Format struct {
 	binary    bool                            // else it is UTF-8 text
 	read      func(*file, []byte) error       // fills the file
 	graph     func(*file) (*dag.Graph, error) // from the contents; nil means a task for each node
+
+	// files reads a recording, which may be several files. It stands instead of read and graph.
+	files func(files []File, name string, o recording.Options) (*recording.Result, error)
 }
 
 // RecogniseBytes is how much of the beginning of a file suffices for [FormatOf].
@@ -45,6 +49,7 @@ type Imported struct {
 	Graph    *dag.Graph         // nil where the file describes no tasks
 	Platform *platform.Platform // nil where the file describes no machine
 	Took     string             // the attributes that were used, and their meaning
+	Notes    []string           // about its contents, one line each
 	Left     []LeftOut          // in the order in which they were met
 }
 
@@ -64,6 +69,8 @@ type Options struct {
 	// Stash lets a forward pass take the weights as they are, and keep a copy for its backward pass. Else it waits
 	// for the update of the step before.
 	Stash bool
+	// Step is the name of the step of a recording that becomes the graph; empty stands for all steps as one.
+	Step string
 }
 
 var formats = []Format{
@@ -86,6 +93,11 @@ var formats = []Format{
 		Name: "pipedream", Doc: "a profile of PipeDream's, Narayanan et al., SOSP 2019", Steps: true,
 		Takes:  "compute times in ms on every device as forward and backward passes, activation_size as activations and their gradients, parameter_size as weights with an update, input nodes as data that are everywhere",
 		Source: "https://github.com/msr-fiddle/pipedream", Extensions: []string{".txt"}, recognise: holds("forward_compute_time="), read: (*file).readPipeDream, graph: (*file).training,
+	},
+	{
+		Name: "kineto", Doc: "a recording of PyTorch's profiler (torch.profiler, Kineto), compressed by gzip or not",
+		Takes:  "calls of the GPU's runtime, work of GPUs and operators by their times as tasks in their order, ProfilerStep or optimiser's updates as steps, Input Dims as flop and bytes",
+		Source: "https://github.com/pytorch/kineto", Extensions: []string{".json", ".json.gz"}, recognise: isKineto, files: recording.Read,
 	},
 	{
 		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.5 or before",
@@ -166,6 +178,9 @@ func holds(mark string) func(name string, beginning []byte) bool {
 // Read reads a file in this format. A graph is named as the file. The unit has to be 0 where the file has one of its own.
 // Without a training in the file a step has one mini-batch. Errors are one line, "name:line: the mistake; the remedy".
 func (of Format) Read(src []byte, name string, o Options) (*Imported, error) {
+	if of.files != nil {
+		return of.readFiles([]File{{Name: name, In: bytes.NewReader(src)}}, o)
+	}
 	f := &file{name: name, Options: o, took: of.Takes}
 	if !of.Steps && (o.Minibatches > 1 || o.Stash) {
 		return nil, fmt.Errorf("%s: a graph of format %s has one mini-batch per step and no weights to stash", name, of.Name)

@@ -23,6 +23,9 @@ type simgridReader struct {
 	zones  int // around what is read
 }
 
+// maxHosts bounds the hosts of a cluster and the stages of a pipeline.
+const maxHosts = 256
+
 // maxZones bounds zones within zones.
 const maxZones = 64
 
@@ -400,9 +403,6 @@ func (r *simgridReader) radical(text string) (all []string, err error) {
 		for n := from; n <= to; n++ {
 			all = append(all, strconv.Itoa(n))
 		}
-	}
-	if len(all) > platform.MaxMemories {
-		return nil, r.errorf(r.line, "a cluster of %d hosts; a machine here has at most %d, each with a memory of its own", len(all), platform.MaxMemories)
 	}
 	return all, nil
 }

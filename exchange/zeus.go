@@ -119,8 +119,8 @@ func (t *profileTable) perseus() (p profiled, err error) {
 		return p, err
 	}
 	stage, err := strconv.Atoi(t.text("stage"))
-	if err != nil || stage < 0 || stage >= platform.MaxMemories {
-		return p, t.errorf(t.line, "stage is %q; write 0 to %d", t.text("stage"), platform.MaxMemories-1)
+	if err != nil || stage < 0 || stage >= maxHosts {
+		return p, t.errorf(t.line, "stage is %q; write 0 to %d", t.text("stage"), maxHosts-1)
 	}
 	p = profiled{stage: stage, work: t.text("instruction"), setting: strconv.FormatFloat(mhz, 'f', -1, 64) + "MHz", hertz: mhz * 1e6}
 	if p.work != "forward" && p.work != "backward" {

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -33,7 +32,7 @@ func newImport([]string) *cobra.Command {
 		fmt.Fprintf(&lines, "\n\n  %-10s %s (%s)\n             %s\n             %s", of.Name, of.Doc, strings.Join(of.Extensions, ", "), of.Source, of.Takes)
 	}
 	cmd := &cobra.Command{
-		Use:   "import FILE [--out FILE]",
+		Use:   "import FILE… [--out FILE]",
 		Short: "read a task graph or a machine in the format of others",
 		Long: `import reads a task graph or a machine in a format of others. It says what the file is,
 what became of it, and counts what it leaves out. With --out it writes a graph file for
@@ -62,7 +61,7 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
   dahl import vgg16.txt --stash --out vgg16.json
   dahl import gpt3+a100.csv --minibatches 12 --wait-power 70W --out gpt3.json
   dahl simulate --platform laptop --graph graph.json`,
-		Args: cli.WantArgs(1, 1, "a file"),
+		Args: cli.WantArgs(1, maxFiles, "files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("unit") && f.Unit <= 0 {
 				return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.Unit)
@@ -70,7 +69,7 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
 			if f.Minibatches < 1 {
 				return cli.InputErrorf("--minibatches %d: want at least 1", f.Minibatches)
 			}
-			return importGraph(cmd.OutOrStdout(), args[0], &f)
+			return importGraph(cmd.OutOrStdout(), args, &f)
 		},
 	}
 	fs := cmd.Flags()
@@ -82,16 +81,20 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
 		f.WaitWatts, err = platform.ParseWatts(text)
 		return err
 	})
+	fs.StringVar(&f.Step, "step", "", "`name` of the step of a recording that becomes the graph (default: all as one)")
 	fs.BoolVar(&f.Stash, "stash", false, "let a step of a training take the weights as they are, and keep a copy, instead of waiting for the step before")
 	return cmd
 }
+
+// maxFiles bounds the files of one recording.
+const maxFiles = 4096
 
 func importFormats() []string {
 	return cli.Texts(exchange.Formats(), func(of exchange.Format) string { return of.Name })
 }
 
 // importGraph writes the graph file and says what is in it.
-func importGraph(stdout io.Writer, path string, f *importFlags) error {
+func importGraph(stdout io.Writer, paths []string, f *importFlags) error {
 	if f.format != "" {
 		if err := cli.CheckName("format", f.format, importFormats()); err != nil {
 			return err
@@ -100,17 +103,22 @@ func importGraph(stdout io.Writer, path string, f *importFlags) error {
 	if e := strings.ToLower(filepath.Ext(f.out)); f.out != "" && e != ".json" && e != ".toml" {
 		return cli.InputErrorf("--out %q: end the name in .json for a graph or .toml for a machine", f.out)
 	}
-	if err := cmp.Or(cli.CheckGraph(path), checkOut(f.out)); err != nil {
+	for _, path := range paths {
+		if err := cli.CheckRegular(path); err != nil {
+			return err
+		}
+	}
+	if err := checkOut(f.out); err != nil {
 		return err
 	}
-	in, err := readForeign(path, f)
+	in, err := readForeign(paths, f)
 	if err != nil {
 		return cli.AsInput(err)
 	}
 	if err := writeImported(in, f.out); err != nil {
 		return err
 	}
-	sayImported(stdout, in, path, f.out)
+	sayImported(stdout, in, strings.Join(paths, " "), f.out)
 	return nil
 }
 
@@ -177,6 +185,9 @@ func sayImported(stdout io.Writer, in *exchange.Imported, path, out string) {
 		next += " --model lenet5"
 	}
 	fmt.Fprintf(stdout, "%s: %s; %s with %s\n", cmp.Or(out, path), strings.Join(parts, "; "), in.Format, in.Took)
+	for _, note := range in.Notes {
+		fmt.Fprintln(stdout, note)
+	}
 	for i, l := range in.Left {
 		fmt.Fprintf(stdout, "%s%s %s", map[bool]string{true: "left out: ", false: ", "}[i == 0], naming.Thousands(l.Count), l.What)
 	}
@@ -189,42 +200,36 @@ func sayImported(stdout io.Writer, in *exchange.Imported, path, out string) {
 	fmt.Fprintf(stdout, "next: %s\n", next)
 }
 
-// readForeign reads a file in the format of the flag. Without the flag it recognises the format.
-func readForeign(path string, f *importFlags) (*exchange.Imported, error) {
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+// readForeign reads files in the format of the flag. Without the flag it recognises the format.
+func readForeign(paths []string, f *importFlags) (*exchange.Imported, error) {
+	files := make([]exchange.File, len(paths))
+	for i, path := range paths {
+		in, err := durable.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer in.Close()
+		files[i] = exchange.File{Name: path, In: in}
 	}
-	var of exchange.Format
-	if f.format != "" {
-		of, err = exchange.FormatByName(f.format)
-	} else {
-		of, err = exchange.FormatOf(path, src[:min(len(src), exchange.RecogniseBytes)])
-	}
-	if err != nil {
-		return nil, err
-	}
-	return of.Read(src, path, f.Options)
+	return exchange.ReadFiles(files, f.format, f.Options)
 }
 
 // readGraph reads a task graph in a form of dahl, or in one of others that the file shows.
 func readGraph(r io.Reader, name string) (*dag.Graph, error) {
-	src, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	if of, err := exchange.FormatOf(name, src[:min(len(src), exchange.RecogniseBytes)]); err == nil {
-		in, err := of.Read(src, name, exchange.Options{})
-		if err == nil && in.Graph == nil {
+	in := bufio.NewReaderSize(r, exchange.RecogniseBytes)
+	beginning, _ := in.Peek(exchange.RecogniseBytes) // whoever reads on sees the error
+	if _, err := exchange.FormatOf(name, beginning); err == nil || exchange.IsCompressed(beginning) {
+		read, err := exchange.ReadFiles([]exchange.File{{Name: name, In: in}}, "", exchange.Options{})
+		if err == nil && read.Graph == nil {
 			err = fmt.Errorf("%s describes a machine and no tasks; make a platform file of it by dahl import", name)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return in.Graph, nil
+		return read.Graph, nil
 	}
 	if strings.EqualFold(filepath.Ext(name), ".txt") {
-		return dag.ParseText(bytes.NewReader(src), name)
+		return dag.ParseText(in, name)
 	}
-	return dag.ReadJSON(bytes.NewReader(src), name)
+	return dag.ReadJSON(in, name)
 }

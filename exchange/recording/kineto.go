@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"encoding/json"
@@ -42,7 +42,7 @@ type kinetoArgs struct {
 	GroupSize   json.RawMessage `json:"Group size"`
 }
 
-// categories are those of events that are taken, in the words of new and old versions of PyTorch.
+// categories are the categories of events to take, in the words of new and old versions of PyTorch.
 var categories = map[string]category{
 	"cpu_op": operator, "operator": operator,
 	"cuda_runtime": call, "cuda_driver": call, "runtime": call, "driver": call, "hip_runtime": call, "xpu_runtime": call,
@@ -50,7 +50,7 @@ var categories = map[string]category{
 	"kernel":          kernel, "gpu_memcpy": copyWork, "memcpy": copyWork, "gpu_memset": setWork, "memset": setWork,
 }
 
-// elsewhere are categories that repeat what other events say, or are about the recording.
+// elsewhere are categories that repeat other events, or are about the recording.
 var elsewhere = map[string]bool{"gpu_user_annotation": true, "trace": true, "ac2g": true, "fwdbwd": true, "async_cpu_to_gpu": true, "async_gpu": true, "": true}
 
 const (
@@ -159,7 +159,7 @@ func (r *kinetoReader) member(key string) error {
 	return r.dec.Decode(&skipped)
 }
 
-// notType drops the error that a value is of another type: what else is in the value was read.
+// notType drops the error about a value of another type. All the rest of the value was read.
 func notType(err error) error {
 	if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
 		return nil
@@ -319,7 +319,7 @@ func kinetoOperands(args *kinetoArgs) *operands {
 	return a
 }
 
-// shapesOf reads the shape of a tensor, or those of a list of tensors.
+// shapesOf reads the shape of a tensor, or the shapes of a list of tensors.
 func shapesOf(raw json.RawMessage) [][]int64 {
 	var one []int64
 	if json.Unmarshal(raw, &one) == nil {

@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"cmp"
@@ -40,6 +40,9 @@ var boards = []board{
 	{"MI300X", 163.4e12, 1307e12, 5300e9, 64e9, 140, 750},
 	{"MI250X", 47.9e12, 383e12, 3277e9, 32e9, 90, 560},
 }
+
+// hostDevice is the name of the host's cores, as in platform files. It is also their kind.
+const hostDevice = "cpu"
 
 // unknownBoard stands for a GPU that is not among the boards.
 var unknownBoard = board{"", 15e12, 60e12, 900e9, 16e9, 30, 300}
@@ -89,7 +92,7 @@ func (t *timeline) machine(name string) (*platform.Platform, error) {
 		}
 	}
 	p.Devices = append(p.Devices, platform.Device{
-		Name: "cpu", Kind: platform.CPU, Count: max(1, cores), FlopsPerSec: map[string]float64{dag.Float32.String(): coreFlops},
+		Name: hostDevice, Kind: platform.CPU, Count: max(1, cores), FlopsPerSec: map[string]float64{dag.Float32.String(): coreFlops},
 		IdleWatts: coreIdleWatts, Busy: platform.BusyPower{UnitWatts: coreBusyWatts}, PowerSource: platform.Guess,
 	})
 	for i, device := range t.devices() {
@@ -101,6 +104,7 @@ func (t *timeline) machine(name string) (*platform.Platform, error) {
 	return p, nil
 }
 
+// addGPU adds a GPU with its memory and its way to the host's.
 func (t *timeline) addGPU(p *platform.Platform, number, device int) {
 	b := unknownBoard
 	memory := int64(0)
