@@ -142,7 +142,7 @@ var mistakes = []struct{ format, text, want string }{
 	{"simgrid", "<platform><route src='a' dst='b'>\n<link_ctn id='l'/></route></platform>", `f:2: there is no link "l"`},
 	{"simgrid", "<platform><link id='l' bandwidth='1'/><route src='a' dst='b'><link_ctn id='l'/></route></platform>", `f:1: a route from "a" to "b", and one of them is no host`},
 	{"simgrid", "<platform><cluster radical='3-1'/></platform>", `f:1: radical is "3-1"`},
-	{"simgrid", "<platform><cluster radical='0-999'/></platform>", `f:1: a cluster of 1000 hosts, with a route for each pair; write at most 256`},
+	{"simgrid", "<platform><cluster radical='0-1999'/></platform>", `f:1: a cluster of 2000 hosts, with a route for each pair; write at most 1024`},
 	{"simgrid", "<platform><cluster radical='0' topology='TORUS'/></platform>", `has the topology TORUS`},
 	{"simgrid", "<platform/>", `f: platform "f"`},
 	{"zeus", "", `f:1: no line with the names of columns`},
