@@ -112,4 +112,16 @@
 // directions is two links. Performance states are clocks, and their watts idle, above no load and with all cores are the watts of the device. Courses over
 // time, disks and settings are left out. Other elements, and zones whose routes are computed, are refused. In a
 // file that StarPU wrote, the hosts CPU0, CPU1 and so on are cores at the memory RAM.
+//
+// # Zeus and Perseus
+//
+// Tables of seconds and joules at settings of a GPU (Zeus, NSDI 2023; Perseus, SOSP 2024). Their columns tell the form:
+//
+//   - stage, instruction, frequency (MHz), time (s), energy (J): a profile of Perseus'. Each stage has a GPU
+//   - power_limit (W), time_per_epoch (s), average_power (W), and the columns that name a training: one task for each training
+//   - window_name, elapsed_time (s) and the columns gpuN_energy (J), which are added: one task. A window's name ends in a power limit
+//
+// A setting is a clock of the machine. A task has a cost at each of its settings: its time, and the joules that a GPU does not take while it waits
+// ([Options.WaitWatts]). The speed of a clock and its watts are for tasks of others, and follow from all work in the table. Stages are a
+// pipeline: a step has the forward and backward passes of all mini-batches, each stage does them in the order 1F1B, and no data move.
 package exchange
