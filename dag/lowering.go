@@ -36,7 +36,21 @@ type Lowering struct {
 	// Recompute has patterns of names of layers to recompute, in addition to [LayerLowering.Recompute]. They are as [path.Match] has them, so that
 	// "h.*.attn" is the attention of every block.
 	Recompute []string `json:",omitempty"`
+	// Fold lets the device of a stage stand for several equal ones, which share the stage. The zero value is one that stands for itself.
+	Fold Fold `json:",omitzero"`
 }
+
+// Fold is a grid of equal devices, of which a graph has the first one. All others do the same at the same time on other data. So what they exchange is
+// a task of this device, such as "all_gather", that takes as long as the exchange.
+type Fold struct {
+	Tensor int `json:"tensor"` // devices that share each layer, in equal parts of its weights and heads. Zero means no fold.
+	Data   int `json:"data"`   // rows of these, with equal parts of the samples and of what an optimiser keeps
+	// Whole says that each device has all positions of the values between two pairs of layers, and not a part of these.
+	Whole bool `json:"whole,omitzero"`
+}
+
+// Devices is the number of devices of the grid.
+func (f Fold) Devices() int { return max(1, f.Tensor) * max(1, f.Data) }
 
 // Recomputes reports whether a layer is recomputed.
 func (l *Lowering) Recomputes(layer string) bool {
@@ -69,6 +83,9 @@ type Stage struct {
 	// Replicas is the number of rows if the devices are a grid, one row after the other in the list. Each row has a part of the samples, and its devices
 	// share that along the dimension. 0 means one row.
 	Replicas int `json:"replicas,omitzero"`
+
+	// PerNode is the number of devices of a node, which follow one another in the list. 0 means that all are of one node.
+	PerNode int `json:"per_node,omitzero"`
 
 	// BucketBytes is how many bytes of small gradients one exchange has at least, where layers have as many; 0 means as many as begin to take slices.
 	BucketBytes int64 `json:"bucket_bytes,omitzero"`

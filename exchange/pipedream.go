@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"dahl/dag"
 )
@@ -27,8 +26,8 @@ const separator = " -- "
 const maxMinibatches = 1024
 
 func (f *file) readPipeDream(src []byte) error {
-	if f.Unit != 0 {
-		return fmt.Errorf("%s: times of this format are milliseconds; leave the unit out", f.name)
+	if err := f.noUnit("milliseconds"); err != nil {
+		return err
 	}
 	if f.Minibatches < 0 || f.Minibatches > maxMinibatches {
 		return fmt.Errorf("%s: a step of %d mini-batches; take 1 to %d", f.name, f.Minibatches, maxMinibatches)
@@ -59,8 +58,8 @@ func (f *file) profileLine(line int, text string, ids map[string]int) error {
 		return f.errorf(line, "a node is %q; write name -- description -- forward_compute_time=ms, backward_compute_time=ms, activation_size=bytes, parameter_size=bytes", text)
 	}
 	name := parts[0]
-	if strings.ContainsFunc(name, unicode.IsControl) {
-		return f.errorf(line, "%q holds a control character; write it without", name)
+	if err := f.plain(line, name); err != nil {
+		return err
 	}
 	if _, ok := ids[name]; ok {
 		return f.errorf(line, "node %q is given twice; write another name", name)

@@ -75,7 +75,8 @@ type Graph struct {
 	carries, writes []bool          // by replica: it keeps its contents from step to step, a task writes it
 	streamed        map[string]bool // names of replicas that are not kept, and share room with others
 	buffers         func() *writtenOut
-	spillPlan       *SpillPlan // nil means nothing leaves a memory and comes back
+	engines         func() map[engineGroup][]int // by what they can make: the lanes
+	spillPlan       *SpillPlan                   // nil means nothing leaves a memory and comes back
 }
 
 // Move is one movement from one memory to another.
@@ -318,7 +319,7 @@ func (c *compiler) spillOrder(graph int, t *traffic) (limits map[platform.Memory
 	order, known := c.estimated[graph]
 	if !known {
 		pg := t.build(nil, nil)
-		if order.started, err = pg.startOrder(); err != nil {
+		if order.started, err = pg.StartOrder(); err != nil {
 			return nil, nil, nil, err
 		}
 		for _, t := range order.started {
