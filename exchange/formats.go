@@ -11,6 +11,7 @@ import (
 
 	"dahl/dag"
 	"dahl/exchange/recording"
+	"dahl/exchange/sqlite"
 	"dahl/naming"
 	"dahl/platform"
 )
@@ -128,6 +129,11 @@ var formats = []Format{
 		Name: "simgrid", Doc: "a platform of SimGrid's, with hosts, links, routes and flat clusters",
 		Takes:  "hosts as processors with a memory each, performance states as clocks, wattage_per_state as watts, links with two directions as two links, routes as they are and without TCP's factors",
 		Source: "https://simgrid.org/doc/latest/XML_reference.html", Extensions: []string{".xml"}, recognise: holds("<platform"), read: (*file).readSimGrid,
+	},
+	{
+		Name: "nsight", Doc: "a recording of Nsight Systems, as nsys export --type sqlite writes it",
+		Takes:  "work of GPUs, calls of the CUDA runtime and NVTX ranges as in recordings of PyTorch's profiler, without operators",
+		Source: "https://docs.nvidia.com/nsight-systems/UserGuide/index.html", Extensions: []string{".sqlite"}, recognise: holds(sqlite.Mark), files: recording.ReadNsight,
 	},
 	{
 		Name: "zeus", Doc: "a profile of Zeus, NSDI 2023, or Perseus, SOSP 2024: seconds and joules by power limit or frequency", Steps: true,

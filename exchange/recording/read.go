@@ -44,6 +44,11 @@ func Read(files []File, name string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return resultOf(r, name, o)
+}
+
+// resultOf makes a graph and a machine of a recording.
+func resultOf(r *recording, name string, o Options) (*Result, error) {
 	t := newTimeline(r)
 	step, err := t.stepNamed(o.Step)
 	if err != nil {
