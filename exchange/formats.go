@@ -11,7 +11,6 @@ import (
 
 	"dahl/dag"
 	"dahl/exchange/recording"
-	"dahl/exchange/sqlite"
 	"dahl/naming"
 	"dahl/platform"
 )
@@ -50,6 +49,7 @@ type Imported struct {
 	Graph    *dag.Graph         // nil where the file describes no tasks
 	Platform *platform.Platform // nil where the file describes no machine
 	Took     string             // the attributes that were used, and their meaning
+	Recorded bool               // the platform is the machine on which the times of the graph were recorded
 	Notes    []string           // about its contents, one line each
 	Left     []LeftOut          // in the order in which they were met
 }
@@ -72,6 +72,8 @@ type Options struct {
 	Stash bool
 	// Step is the name of the step of a recording that becomes the graph; empty stands for all steps as one.
 	Step string
+	// Ranks is how many ranks a training has, if the only recording of one stands for all; 0 is as many as there are recordings.
+	Ranks int
 }
 
 var formats = []Format{
@@ -99,6 +101,11 @@ var formats = []Format{
 		Name: "kineto", Doc: "a recording of PyTorch's profiler (torch.profiler, Kineto), compressed by gzip or not",
 		Takes:  "calls of the GPU's runtime, work of GPUs and operators by their times as tasks in their order, ProfilerStep or optimiser's updates as steps, Input Dims as flop and bytes",
 		Source: "https://github.com/pytorch/kineto", Extensions: []string{".json", ".json.gz"}, recognise: isKineto, files: recording.Read,
+	},
+	{
+		Name: "execution-trace", Doc: "an execution trace of PyTorch (ExecutionTraceObserver); with a recording of the same run it gives that its shapes",
+		Takes:  "operators in their order on one GPU, shapes of inputs as flop and bytes; times are by the roofline of the GPU alone",
+		Source: "https://docs.pytorch.org/docs/stable/profiler.html", Extensions: []string{".json", ".json.gz"}, recognise: recording.IsExecution, files: recording.Read,
 	},
 	{
 		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.5 or before",
@@ -133,7 +140,7 @@ var formats = []Format{
 	{
 		Name: "nsight", Doc: "a recording of Nsight Systems, as nsys export --type sqlite writes it",
 		Takes:  "work of GPUs, calls of the CUDA runtime and NVTX ranges as in recordings of PyTorch's profiler, without operators",
-		Source: "https://docs.nvidia.com/nsight-systems/UserGuide/index.html", Extensions: []string{".sqlite"}, recognise: holds(sqlite.Mark), files: recording.ReadNsight,
+		Source: "https://docs.nvidia.com/nsight-systems/UserGuide/index.html", Extensions: []string{".sqlite"}, recognise: recording.IsNsight, files: recording.Read,
 	},
 	{
 		Name: "zeus", Doc: "a profile of Zeus, NSDI 2023, or Perseus, SOSP 2024: seconds and joules by power limit or frequency", Steps: true,

@@ -14,6 +14,7 @@ import (
 	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/exchange"
+	"dahl/exchange/recording"
 	"dahl/naming"
 	"dahl/platform"
 	"dahl/rundir/durable"
@@ -66,6 +67,9 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
 			if cmd.Flags().Changed("unit") && f.Unit <= 0 {
 				return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.Unit)
 			}
+			if f.Ranks < 0 || f.Ranks > maxRanks {
+				return cli.InputErrorf("--ranks %d: want a number from 0 to %d", f.Ranks, maxRanks)
+			}
 			if f.Minibatches < 1 {
 				return cli.InputErrorf("--minibatches %d: want at least 1", f.Minibatches)
 			}
@@ -77,6 +81,7 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
 	fs.StringVar(&f.out, "out", "", "the `file` to write: .json for a graph, .toml for a machine (default: none)")
 	flags.AddTimeFlag(fs, &f.Unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
 	fs.IntVar(&f.Minibatches, "minibatches", 1, "`number` of mini-batches in a step of a training")
+	fs.IntVar(&f.Ranks, "ranks", 0, "`number` of ranks of a training, of which the only recording stands for all (default: one for each recording)")
 	fs.Func("wait-power", "`watts` of a GPU that waits, such as \"70 W\", for a profile of clocks (default 0 W)", func(text string) (err error) {
 		f.WaitWatts, err = platform.ParseWatts(text)
 		return err
@@ -86,8 +91,10 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
 	return cmd
 }
 
-// maxFiles bounds the files of one recording.
-const maxFiles = 4096
+const (
+	maxFiles = 4096 // of the recordings of one training
+	maxRanks = 4096 // of one training
+)
 
 func importFormats() []string {
 	return cli.Texts(exchange.Formats(), func(of exchange.Format) string { return of.Name })
@@ -141,6 +148,9 @@ func writeImported(in *exchange.Imported, out string) error {
 	}
 	if !strings.EqualFold(filepath.Ext(out), want) {
 		return cli.InputErrorf("--out %q: the file describes a %s; end the name in %s", out, map[bool]string{true: "graph", false: "machine"}[graph], want)
+	}
+	if in.Recorded {
+		in.Graph.RecordedOn = filepath.Base(besideGraph(out))
 	}
 	if in.Platform != nil {
 		if err := durable.Write(besideGraph(out), in.Platform.WriteTOML); err != nil {
@@ -214,22 +224,46 @@ func readForeign(paths []string, f *importFlags) (*exchange.Imported, error) {
 	return exchange.ReadFiles(files, f.format, f.Options)
 }
 
-// readGraph reads a task graph in a form of dahl, or in one of others that the file shows.
-func readGraph(r io.Reader, name string) (*dag.Graph, error) {
+// readGraph reads a task graph in a form of dahl, or in one of others that the file shows. The platform is the recorded machine, if the
+// graph is a recording.
+func readGraph(r io.Reader, name string) (exchange.Imported, error) {
 	in := bufio.NewReaderSize(r, exchange.RecogniseBytes)
 	beginning, _ := in.Peek(exchange.RecogniseBytes) // whoever reads on sees the error
 	if _, err := exchange.FormatOf(name, beginning); err == nil || exchange.IsCompressed(beginning) {
 		read, err := exchange.ReadFiles([]exchange.File{{Name: name, In: in}}, "", exchange.Options{})
-		if err == nil && read.Graph == nil {
-			err = fmt.Errorf("%s describes a machine and no tasks; make a platform file of it by dahl import", name)
+		switch {
+		case err != nil:
+			return exchange.Imported{}, err
+		case read.Graph == nil:
+			return exchange.Imported{}, fmt.Errorf("%s describes a machine and no tasks; make a platform file of it by dahl import", name)
+		case !read.Recorded:
+			read.Platform = nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		return read.Graph, nil
+		return *read, nil
 	}
 	if strings.EqualFold(filepath.Ext(name), ".txt") {
-		return dag.ParseText(in, name)
+		g, err := dag.ParseText(in, name)
+		return exchange.Imported{Graph: g}, err
 	}
-	return dag.ReadJSON(in, name)
+	g, err := dag.ReadJSON(in, name)
+	if err != nil || g.RecordedOn == "" {
+		return exchange.Imported{Graph: g}, err
+	}
+	if filepath.Base(g.RecordedOn) != g.RecordedOn {
+		return exchange.Imported{}, fmt.Errorf("%s: recorded_on is %q; write the name of a platform file beside the graph, without directories", name, g.RecordedOn)
+	}
+	p, err := platform.Load(filepath.Join(filepath.Dir(name), g.RecordedOn))
+	if err != nil {
+		err = fmt.Errorf("%s was recorded on another machine: %w", name, err)
+	}
+	return exchange.Imported{Graph: g, Platform: p}, err
+}
+
+// rescale gives the tasks of a recording the times that they would take on a platform, and says so.
+func rescale(in exchange.Imported, p *platform.Platform) (*dag.Graph, string, error) {
+	g, done, err := recording.Rescale(in.Graph, in.Platform, p)
+	if err != nil || !done.Changed {
+		return g, "", err
+	}
+	return g, done.String(), nil
 }

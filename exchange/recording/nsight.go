@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -28,20 +30,23 @@ type nsightReader struct {
 	streamAt map[[2]int64]int
 }
 
-// ReadNsight reads what Nsight Systems recorded, as "nsys export --type sqlite" writes it. It is like [Read].
-func ReadNsight(files []File, name string, o Options) (*Result, error) {
-	data, err := io.ReadAll(files[0].In)
+// IsNsight recognises an export by its beginning.
+func IsNsight(_ string, beginning []byte) bool { return bytes.HasPrefix(beginning, []byte(sqlite.Mark)) }
+
+// readNsight reads what Nsight Systems recorded, as "nsys export --type sqlite" writes it. It holds the file and its events.
+func readNsight(in io.Reader, name string) (*recording, error) {
+	data, err := io.ReadAll(in)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", files[0].Name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	r, err := readNsight(data, files[0].Name)
+	r, err := nsightOf(data, name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", files[0].Name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return resultOf(r, name, o)
+	return r, nil
 }
 
-func readNsight(data []byte, name string) (*recording, error) {
+func nsightOf(data []byte, name string) (*recording, error) {
 	db, err := sqlite.Open(data)
 	if err != nil {
 		return nil, err
@@ -60,7 +65,7 @@ func readNsight(data []byte, name string) (*recording, error) {
 		return nil, err
 	}
 	if len(r.streams) == 0 {
-		return nil, fmt.Errorf("no work of a GPU is in it; record with nsys profile --trace cuda")
+		return nil, errors.New("no work of a GPU is in it; record with nsys profile --trace cuda")
 	}
 	r.orderEvents()
 	r.findSteps()
