@@ -108,7 +108,7 @@ var formats = []Format{
 		Source: "https://docs.pytorch.org/docs/stable/profiler.html", Extensions: []string{".json", ".json.gz"}, recognise: recording.IsExecution, files: recording.Read,
 	},
 	{
-		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.5 or before",
+		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.6 or before",
 		Takes:  "runtimes in s as times on every device, files as bytes from their writer to each reader, those without a writer as data in the host's memory",
 		Source: "https://github.com/wfcommons/WfFormat", Extensions: []string{".json"}, recognise: isWfCommons, read: (*file).readWfCommons,
 	},

@@ -31,7 +31,9 @@ type nsightReader struct {
 }
 
 // IsNsight recognises an export by its beginning.
-func IsNsight(_ string, beginning []byte) bool { return bytes.HasPrefix(beginning, []byte(sqlite.Mark)) }
+func IsNsight(_ string, beginning []byte) bool {
+	return bytes.HasPrefix(beginning, []byte(sqlite.Mark))
+}
 
 // readNsight reads what Nsight Systems recorded, as "nsys export --type sqlite" writes it. It holds the file and its events.
 func readNsight(in io.Reader, name string) (*recording, error) {
