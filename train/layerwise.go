@@ -152,8 +152,12 @@ func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (
 		}
 		rows := make([][]schedule.Cost, len(tasks))
 		for t := range rows {
-			if rows[t] = costs.ByClass[costs.Class[t]]; costs.Guessed(dag.TaskID(t), sure) && !guessed[tasks[t].Op] {
-				rows[t] = slices.Repeat([]schedule.Cost{{Duration: -1}}, len(rows[t]))
+			rows[t] = slices.Repeat([]schedule.Cost{{Duration: -1}}, len(p.Devices))
+			if costs.Guessed(dag.TaskID(t), sure) && !guessed[tasks[t].Op] {
+				continue
+			}
+			for d, cost := range costs.Devices(costs.Class[t]) {
+				rows[t][d] = *cost
 			}
 		}
 		return rows, nil

@@ -27,9 +27,9 @@ var planHelp = `plan lets a policy choose the place and the order of the tasks o
 as plan.json into a run directory, with the schedule predicted by the simulator. With several
 memories plan.json also has the transfers of every copy engine in their order, the evictions and
 reloads, and the offsets of all buffers. simulate and execute replay the file with --plan, to the
-letter; they refuse a plan that contradicts itself or the graph. eager, dmda and dmdar decide at
-run time where all tasks run in one memory; the file then has the resulting order. For several
-memories they plan before the run, over expected times, and the plan is replayed. For the
+letter; they refuse a plan that contradicts itself or the graph. eager, lws, dmda, dmdar and dmdas
+decide at run time where all tasks run in one memory; the file then has the resulting order. For
+several memories they plan before the run, over expected times, and the plan is replayed. For the
 shortest step, --policy best compares plans of all policies.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
 and --limit. A plan with --inference is of a step that lets the network predict a batch; simulate takes it

@@ -29,6 +29,7 @@ type estimate struct {
 	touched []int          // lanes of workers that may have something to start
 	queues  []engineQueue
 	queueOf map[engineGroup]int
+	waiting []int  // queues that may have something to start
 	busy    []bool // by lane
 
 	follows  []time.Duration // by task: the longest path from its start to the end of the step
@@ -97,10 +98,27 @@ func (pg *Graph) Unlaned() (copies []dag.TaskID) {
 }
 
 // Reaches reports whether a lane is an engine that can make a move.
-func (pg *Graph) Reaches(lane int, m *Move) bool {
-	l := &pg.lanes[lane]
+func (pg *Graph) Reaches(lane int, m *Move) bool { return slices.Contains(pg.Engines(m), lane) }
+
+// Engines lists the lanes of the engines that can make a move. There are none where no limited engine does.
+func (pg *Graph) Engines(m *Move) []int {
 	group, ok := groupOf(pg.p, m)
-	return ok && l.Worker < 0 && group == engineGroup{l.Memory, l.In}
+	if !ok {
+		return nil
+	}
+	return pg.engines()[group]
+}
+
+// enginesOf lists the lanes of engines that can make the same transfers.
+func enginesOf(lanes []Lane) map[engineGroup][]int {
+	all := map[engineGroup][]int{}
+	for l := range lanes {
+		if of := &lanes[l]; of.Worker < 0 {
+			group := engineGroup{of.Memory, of.In}
+			all[group] = append(all[group], l)
+		}
+	}
+	return all
 }
 
 // ReadBefore reports whether the reader of a transfer comes before the reader of a move before the first step.
@@ -112,7 +130,7 @@ func (pg *Graph) ReadBefore(copy dag.Instance, entry *Move) bool {
 // orderLanes lists the tasks of a steady step for each lane.
 func (pg *Graph) orderLanes() error {
 	if (len(pg.lanes) > len(pg.p.Workers) || pg.MaxLag() > 0) && pg.moves != nil {
-		_, err := pg.startOrder()
+		_, err := pg.StartOrder()
 		return err
 	}
 	pg.Order = pg.listsOf(len(pg.lanes))
@@ -135,9 +153,9 @@ func (pg *Graph) listsOf(workers int) [][]dag.TaskID {
 	return lists
 }
 
-// startOrder lists the tasks of a steady step for each lane, and returns them all in the
+// StartOrder lists the tasks of a steady step for each lane, and returns them all in the
 // order in which they started.
-func (pg *Graph) startOrder() (started []dag.TaskID, err error) {
+func (pg *Graph) StartOrder() (started []dag.TaskID, err error) {
 	e := newEstimate(pg)
 	for {
 		e.dispatch()
@@ -172,10 +190,8 @@ func newEstimate(pg *Graph) *estimate {
 		group := engineGroup{pg.lanes[l].Memory, pg.lanes[l].In}
 		if _, known := e.queueOf[group]; !known {
 			e.queueOf[group] = len(e.queues)
-			e.queues = append(e.queues, engineQueue{})
+			e.queues = append(e.queues, engineQueue{lanes: pg.engines()[group]})
 		}
-		q := &e.queues[e.queueOf[group]]
-		q.lanes = append(q.lanes, l)
 	}
 	e.steps.Begin(nil)
 	e.takeReleased()
@@ -225,7 +241,9 @@ func (e *estimate) free(lane int) {
 	e.busy[lane] = false
 	if lane < len(e.lists) {
 		e.touched = append(e.touched, lane)
+		return
 	}
+	e.waiting = append(e.waiting, e.queueOf[engineGroup{e.lanes[lane].Memory, e.lanes[lane].In}])
 }
 
 // takeReleased queues the transfers that wait for nothing any more. A transfer without an engine starts.
@@ -246,7 +264,9 @@ func (e *estimate) takeReleased() {
 		if m.NextStep {
 			is.readerStep++
 		}
-		e.queues[e.queueOf[group]].copies.Push(is)
+		queue := e.queueOf[group]
+		e.queues[queue].copies.Push(is)
+		e.waiting = append(e.waiting, queue)
 	}
 }
 
@@ -265,7 +285,8 @@ func (e *estimate) dispatch() {
 		e.start(w, i)
 	}
 	e.touched = e.touched[:0]
-	for k := range e.queues {
+	slices.Sort(e.waiting)
+	for _, k := range slices.Compact(e.waiting) {
 		for q := &e.queues[k]; len(q.copies) > 0; {
 			l := e.freeEngine(q)
 			if l == noLane {
@@ -278,6 +299,7 @@ func (e *estimate) dispatch() {
 			e.start(l, i)
 		}
 	}
+	e.waiting = e.waiting[:0]
 }
 
 // engineQueue is the transfers that wait for the same engines.
@@ -345,6 +367,9 @@ func (a readyTransfer) Before(b readyTransfer) bool {
 
 // ahead is how many memories the source is ahead of the destination, around the ring of all.
 func (a readyTransfer) ahead() int {
-	m, all := a.Move(a.Task), len(a.p.Memories)
-	return (int(m.From) - int(m.To) + all) % all
+	m := a.Move(a.Task)
+	if m.From < m.To {
+		return int(m.From-m.To) + len(a.p.Memories)
+	}
+	return int(m.From - m.To)
 }

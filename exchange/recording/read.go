@@ -1,0 +1,120 @@
+package recording
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"dahl/dag"
+	"dahl/naming"
+	"dahl/platform"
+)
+
+// File is a file that is read once, from its beginning, without compression.
+type File struct {
+	Name string
+	In   io.Reader
+}
+
+// Options say which part of a recording becomes a graph.
+type Options struct {
+	Step string // its name, such as "16"; empty stands for all steps
+}
+
+// Result is a recording as dahl has it.
+type Result struct {
+	Graph   *dag.Graph
+	Machine *platform.Platform // that it was recorded on
+	Notes   []string           // about steps, time that nothing explains, and work, one line each
+	Left    []LeftOut          // by name
+}
+
+// LeftOut counts one thing that is in the files and not in the graph.
+type LeftOut struct {
+	What  string
+	Count int
+}
+
+// Read reads a recording. The graph and the machine get a name. Errors are one line.
+func Read(files []File, name string, o Options) (*Result, error) {
+	r, err := readKineto(files[0].In, files[0].Name)
+	if err != nil {
+		return nil, err
+	}
+	t := newTimeline(r)
+	step, err := t.stepNamed(o.Step)
+	if err != nil {
+		return nil, err
+	}
+	out := &Result{}
+	if out.Graph, err = t.graph(name, step); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.file, err)
+	}
+	if out.Machine, err = t.machine(name); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.file, err)
+	}
+	out.Notes = append(t.stepNotes(step), t.workNote(out.Graph))
+	for _, what := range slices.Sorted(maps.Keys(r.left)) {
+		out.Left = append(out.Left, LeftOut{what, r.left[what]})
+	}
+	return out, nil
+}
+
+// stepNamed finds a step by its name, or by what stands behind "step ".
+func (t *timeline) stepNamed(name string) (int, error) {
+	if name == "" {
+		return everyStep, nil
+	}
+	names := make([]string, len(t.steps))
+	for i, s := range t.steps {
+		names[i] = strings.TrimPrefix(s.name, stepWord)
+		if name == names[i] || name == s.name {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%s: %w", t.file, naming.Unknown("step", name, names))
+}
+
+// stepNotes says how long steps took, with their unexplained time.
+func (t *timeline) stepNotes(step int) (notes []string) {
+	share := func(part, of int64) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(max(1, of))) }
+	line := func(s stepReport) string {
+		return fmt.Sprintf("%s: %v recorded; host time that nothing explains %s, %s of the step on the path that decides its end; gaps before work of GPUs on that path %s",
+			s.name, time.Duration(s.end-s.start).Round(time.Microsecond), time.Duration(s.unexplained).Round(time.Microsecond), share(s.onPath, s.end-s.start), share(s.gapOnPath, s.end-s.start))
+	}
+	reports := t.reports()
+	if step != everyStep {
+		return []string{line(reports[step])}
+	}
+	if len(reports) <= shownSteps {
+		for _, s := range reports {
+			notes = append(notes, line(s))
+		}
+	}
+	all := t.wholeReport()
+	all.name = naming.Count(len(reports), "step")
+	return append(notes, line(all))
+}
+
+// shownSteps is how many steps get a line of their own.
+const shownSteps = 40
+
+// workNote says for how much of the time of a graph the work is known.
+func (t *timeline) workNote(g *dag.Graph) string {
+	known, all := 0, 0
+	var knownNs, allNs int64
+	for i := range g.Tasks {
+		k := &g.Tasks[i]
+		if strings.HasPrefix(k.Op, hostWork) || k.Op == earlier {
+			continue
+		}
+		all, allNs = all+1, allNs+k.Costs[0].Ns
+		if k.MovedBytes > 0 {
+			known, knownNs = known+1, knownNs+k.Costs[0].Ns
+		}
+	}
+	return fmt.Sprintf("work is known for %s of %s kernels, copies and operators, with %.1f %% of their time", naming.Thousands(known), naming.Thousands(all), 100*float64(knownNs)/float64(max(1, allNs)))
+}
