@@ -57,7 +57,7 @@ const (
 // masked is whether queries see a key at all.
 func masked() Operand { return optional(reads("m", Index, byKey).below("2")) }
 
-// rows are the keys by which a query draws the weights that stay.
+// rows are the keys by which queries draw.
 func rows() Operand { return reads("rows", Wide, byQuery) }
 
 const attentionDoc = "tiles of queries against tiles of keys, with the greatest score so far"
