@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -27,6 +28,9 @@ type file struct {
 	data  []datum
 
 	profile []profileNode // of a training, by node
+	tasks   []recTask     // of StarPU
+
+	profiled []profiled // of Zeus
 
 	machine *platform.Platform // nil where the file describes none
 }
@@ -82,6 +86,16 @@ func (f *file) float(line int, what, text string) (float64, error) {
 		return 0, f.errorf(line, "%s is %q; write a finite number, at least 0", what, text)
 	}
 	return v, nil
+}
+
+// plain refuses control characters in what becomes a name.
+func (f *file) plain(line int, names ...string) error {
+	for _, name := range names {
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			return f.errorf(line, "%q holds a control character; write it without", name)
+		}
+	}
+	return nil
 }
 
 // number reads an amount in a unit of nanoseconds or bytes, rounded to whole ones.
@@ -140,6 +154,17 @@ func (f *file) addEdge(from, to int, bytes int64, line int) {
 	f.edges = append(f.edges, edge{from, to, data, line})
 }
 
+// clean makes a name for a part of a machine of any text; empty where nothing of it may stand in one.
+func clean(text string) string {
+	name := strings.Trim(strings.Map(func(c rune) rune {
+		if c < utf8.RuneSelf && (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("_-.", c)) {
+			return c
+		}
+		return '_'
+	}, text), "_")
+	return name[:min(len(name), 64)]
+}
+
 // everywhere is a time on every device.
 func everywhere(ns int64) []dag.Cost { return []dag.Cost{{Key: dag.AnyDevice, Ns: ns}} }
 
@@ -176,9 +201,12 @@ func (f *file) graph() (*dag.Graph, error) {
 }
 
 // builder begins a graph that is named as the file.
-func (f *file) builder() *dag.Builder {
+func (f *file) builder() *dag.Builder { return dag.NewBuilder(f.stem()) }
+
+// stem is the name of the file without directory and ending.
+func (f *file) stem() string {
 	base := filepath.Base(f.name)
-	return dag.NewBuilder(strings.TrimSuffix(base, filepath.Ext(base)))
+	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
 func addBuffer(b *dag.Builder, name string, bytes int64, role dag.Role) dag.BufferID {

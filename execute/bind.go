@@ -68,10 +68,10 @@ func (r *Runner) bindTasks(c *compiledGraph, laneOf []int32) (scratchBytes int64
 	return scratchBytes, nil
 }
 
-// isCore reports whether a lane belongs to a cpu worker.
+// isCore reports whether a lane belongs to a cpu worker of this process.
 func (r *Runner) isCore(lane int) bool {
 	p := r.platform
-	return lane < len(p.Workers) && p.Devices[p.Workers[lane].Device].IsProcessor()
+	return lane < len(p.Workers) && p.Devices[p.Workers[lane].Device].IsProcessor() && r.part.mine(p.MemoryOf(platform.WorkerID(lane)))
 }
 
 // originOf is the task of the program's graph that a task of the running graph does.

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -22,6 +23,7 @@ type compiledGraph struct {
 	kernels *kernels.Table
 	layout  *layout.Layout   // of the host memory
 	layouts []*layout.Layout // by memory
+	order   [][]dag.TaskID   // of a plan, by lane
 	placed  *place.Graph     // of a plan; nil means that a policy decides while the graph runs
 	tasks   []boundTask
 	issues  []deviceTask // by task; nil without devices
@@ -42,6 +44,13 @@ func (r *Runner) prepare() error {
 	if err := CheckWorkers(r.platform); err != nil {
 		return err
 	}
+	var err error
+	if r.part, err = newNodePart(r.platform, r.opt.Ranks); err != nil {
+		return err
+	}
+	if n := r.opt.Ranks; n != nil {
+		r.post.parker = &n.parker
+	}
 	if err := CheckClocks(r.platform, r.decision.ClocksUsed()); err != nil && !r.opt.AnyClock {
 		return err
 	}
@@ -59,7 +68,7 @@ func (r *Runner) prepare() error {
 
 // readDecision reads the decision for every graph, allocates the arenas and opens the devices.
 func (r *Runner) readDecision() error {
-	host, prog := r.platform.HostMemory(), &dag.Program{Name: r.prog.Name, Order: r.prog.Order}
+	host, prog := r.part.host, &dag.Program{Name: r.prog.Name, Order: r.prog.Order}
 	for i, g := range r.prog.Graphs {
 		layouts := r.decision.Layouts(i)
 		c := &compiledGraph{index: i, origin: g, graph: g, problem: r.decision.Problem(i, 1, false), kernels: tableOf(r.decision), layouts: layouts, layout: layouts[host], placed: r.decision.Graphs[i].Placed}
@@ -68,13 +77,18 @@ func (r *Runner) readDecision() error {
 			if c.graph, err = c.placed.Graph(); err != nil {
 				return err
 			}
-			if t := c.placed.Unlaned(); len(t) > 0 {
-				return fmt.Errorf("graph %q: %q waits for no copy engine, and %s does not say how many its devices have; write copy_engines", g.Name, c.graph.Tasks[t[0]].Name, r.platform.Name)
+			for _, t := range c.placed.Unlaned() {
+				if !r.part.crosses(c.placed.Move(t)) {
+					return fmt.Errorf("graph %q: %q waits for no copy engine, and %s does not say how many its devices have; write copy_engines", g.Name, c.graph.Tasks[t].Name, r.platform.Name)
+				}
 			}
 		}
 		r.graphs, prog.Graphs = append(r.graphs, c), append(prog.Graphs, c.graph)
 	}
 	r.lanes, r.devices = place.Lanes(r.platform), make([]*device, len(r.platform.Memories))
+	if err := r.addWires(); err != nil {
+		return err
+	}
 	layouts := r.layoutsOf(host)
 	if err := checkShared(prog, layouts); err != nil {
 		return err
@@ -112,13 +126,14 @@ func CheckWorkers(p *platform.Platform) error {
 	if n, here := len(p.Workers), runtime.NumCPU(); n > MaxWorkersPerCore*here {
 		return fmt.Errorf("platform %q: %d workers are to run, and this machine has cores for at most %d, %d on each of its %d; select fewer, as by --workers", p.Name, n, MaxWorkersPerCore*here, MaxWorkersPerCore, here)
 	}
-	host, cores := p.HostMemory(), 0
+	cores := 0
 	kinds := make([]string, len(p.Memories))
 	for _, w := range p.Workers {
 		d := &p.Devices[w.Device]
 		here := &kinds[d.Memory]
 		switch {
-		case d.IsProcessor() && d.Memory != host:
+		case d.IsProcessor() && !p.IsHost(d.Memory):
+			host := p.HostOf(d.Memory)
 			such := p.Memories[host].Name
 			if i := slices.IndexFunc(p.Devices, func(d platform.Device) bool { return d.IsProcessor() && d.Memory == host }); i >= 0 {
 				such = p.Devices[i].Name
@@ -145,7 +160,7 @@ func (r *Runner) compile(c *compiledGraph) error {
 	var laneOf []int32 // by task, of a plan
 	if c.placed != nil {
 		laneOf = make([]int32, len(c.graph.Tasks))
-		for l, list := range c.placed.Order {
+		for l, list := range c.order {
 			for _, t := range list {
 				laneOf[t] = int32(l)
 			}
@@ -158,17 +173,23 @@ func (r *Runner) compile(c *compiledGraph) error {
 	if need, have := layout.Align(scratchBytes)*int64(r.cores()), c.layout.ArenaBytes[layout.ScratchArena]; need > have {
 		return fmt.Errorf("%d workers need %d bytes of workspace, the layout has %d", r.cores(), need, have)
 	}
+	if c.placed == nil && r.opt.Ranks != nil {
+		return errors.New("its policy decides at run time, which it cannot over several ranks")
+	}
 	if c.placed == nil {
 		return nil
 	}
-	if c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Orders(), len(r.lanes), c.placed.Lag); err != nil {
+	if c.replay, err = compileReplay(c.graph, c.order, c.placed.Orders(), len(r.lanes), c.placed.Lag); err != nil {
 		return err
 	}
 	if err := r.checkRunnable(c); err != nil || !r.spread {
 		return err
 	}
-	if c.ahead, err = compileReplay(c.graph, c.placed.Order, c.placed.MemoryOrders(), len(r.lanes), c.placed.Lag); err != nil {
+	if c.ahead, err = compileReplay(c.graph, c.order, c.placed.MemoryOrders(), len(r.lanes), c.placed.Lag); err != nil {
 		return err
+	}
+	if r.opt.Ranks != nil {
+		c.replay.watched, c.ahead.watched = r.findWatched(c.replay), r.findWatched(c.ahead)
 	}
 	return r.bindDevices(c, laneOf)
 }

@@ -277,7 +277,7 @@ func (u *issueLoop) mayIssue(l *deviceLane) bool {
 			return false
 		}
 	}
-	return after || u.job.gate.begin(int32(period))
+	return after || u.job.granted(period) && u.job.gate.begin(int32(period))
 }
 
 // issue puts a lane's next batch on its stream.

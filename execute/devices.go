@@ -70,7 +70,7 @@ func (r *Runner) openDevices() error {
 	for _, w := range p.Workers {
 		dev := &p.Devices[w.Device]
 		m := dev.Memory
-		if dev.IsProcessor() || r.devices[m] != nil {
+		if dev.IsProcessor() || r.devices[m] != nil || !r.part.mine(m) {
 			continue
 		}
 		d := &device{Thread: driver.NewThread(r.ended.Go), memory: m, name: dev.Name, rebase: rebasePeriod}
@@ -163,11 +163,13 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	c.batches, c.singles = make([]*batches, len(r.lanes)), make([]*batches, len(r.lanes))
 	bound := func(moves []*place.Move) (list []*boundMove) {
 		for _, m := range moves {
-			list = append(list, &boundMove{Move: m, device: cmp.Or(r.devices[m.To], r.devices[m.From]), copies: r.copiesOf(c, m, -1, 0)})
+			copies := r.copiesOf(c, m, -1, 0)
+			list = append(list, &boundMove{Move: m, device: cmp.Or(r.devices[m.To], r.devices[m.From]), copies: copies, wired: r.wiredMove(m, copies)})
 		}
 		return list
 	}
 	c.enter, c.leave = bound(c.placed.Enter), bound(c.placed.Leave)
+	r.bindWires(c)
 	return r.onDevices(func(d *device) (err error) {
 		b := deviceBinder{Runner: r, compiledGraph: c, device: d}
 		for t, lane := range laneOf {

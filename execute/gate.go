@@ -26,6 +26,9 @@ func (g *gate) begin(step int32) bool {
 	}
 }
 
+// isClosed reports whether the last step is known.
+func (g *gate) isClosed() bool { return g.state.Load()&closed != 0 }
+
 // over reports whether a step will never begin.
 func (g *gate) over(step int32) bool {
 	state := g.state.Load()

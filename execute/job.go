@@ -17,11 +17,16 @@ type job struct {
 	steps   int // asked for; once the workers rest, those that ran
 	gate    gate
 	record  bool
+	mine    []bool       // by lane: this process does its tasks
 	probe   *finiteProbe // nil in other runs than FindNotFinite's
 	base    time.Time
 	ended   time.Duration       // when the last task had ended
 	middle  int32               // the period counts from the end of this step, as in schedule.Schedule
 	entered []schedule.Interval // by move: when it ran before the first step
+
+	ranked   *rankedRun // nil means that this process does all
+	sequence int32      // of the runs of all ranks
+	grants   int        // the lane of granted steps; 0 means that this process grants them itself
 
 	dynamic *dispatcher // nil means that a plan is replayed
 	starter int         // the worker that starts it
@@ -48,8 +53,22 @@ func (p *progress) note(j *job, step int32, end time.Duration) {
 // period is the mean distance of step ends over the last half of a run's steps, as
 // schedule.Schedule has it; 0 with a single step. If a run ended before its middle step, all steps
 // after the first count.
-func (r *Runner) period(j *job) time.Duration {
-	var all progress
+func (r *Runner) period(j *job, others []outcome) time.Duration {
+	all := r.progress()
+	for _, o := range others {
+		all.first, all.middle, all.last = max(all.first, o.First), max(all.middle, o.Middle), max(all.last, o.Last)
+	}
+	if j.steps == 1 || j.failure.Load() != nil || j.cut() {
+		return 0
+	}
+	if last := j.steps - 1; last > int(j.middle) {
+		return (all.last - all.middle) / time.Duration(last-int(j.middle))
+	}
+	return (all.last - all.first) / time.Duration(j.steps-1)
+}
+
+// progress is that of all lanes together.
+func (r *Runner) progress() (all progress) {
 	include := func(p progress) {
 		all.first, all.middle, all.last = max(all.first, p.first), max(all.middle, p.middle), max(all.last, p.last)
 	}
@@ -63,17 +82,16 @@ func (r *Runner) period(j *job) time.Duration {
 			}
 		}
 	}
-	if j.steps == 1 || j.failure.Load() != nil || j.cut() {
-		return 0
-	}
-	if last := j.steps - 1; last > int(j.middle) {
-		return (all.last - all.middle) / time.Duration(last-int(j.middle))
-	}
-	return (all.last - all.first) / time.Duration(j.steps-1)
+	return all
 }
 
 // now is the time since the run began.
 func (j *job) now() time.Duration { return time.Since(j.base) }
+
+// granted reports whether rank 0 lets a step begin.
+func (j *job) granted(step int64) bool {
+	return j.grants == 0 || j.team.members[j.grants].count.Load() > step
+}
 
 // runs reports whether a step of a period that has begun is one of the run.
 func (j *job) runs(step int32) bool { return step >= 0 && int(step) < j.steps && !j.gate.over(step) }
@@ -118,6 +136,9 @@ func (j *job) cut() bool {
 		return !j.dynamic.engine.Finished()
 	}
 	for w, list := range j.replay.lists {
+		if !j.mine[w] {
+			continue
+		}
 		if j.team.members[w].count.Load() < int64(len(list)*(j.steps+int(j.replay.maxLag))) {
 			return true
 		}

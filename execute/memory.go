@@ -9,6 +9,7 @@ import (
 	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
 // Bytes is the memory of a network or data buffer, shared by all graphs; nil if there is no such
@@ -18,7 +19,7 @@ import (
 // again.
 func (r *Runner) Bytes(name string) []byte {
 	for _, c := range r.graphs {
-		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < layout.StepArena && c.layout.Offset[b] >= 0 {
+		if b, ok := c.graph.BufferByName(place.ReplicaName(r.platform, name, r.part.host)); ok && c.layout.Arena[b] < layout.StepArena && c.layout.Offset[b] >= 0 {
 			r.forgetMoves(name)
 			return r.arenas.storage(c.layout, c.graph, b, 0)
 		}
@@ -48,7 +49,7 @@ func elements[T calls.Element](b []byte) []T {
 //
 // The memory of a device is read whole, beyond which nothing is seen, and only before Close. An error is the device's.
 func (r *Runner) HighWater(memory platform.MemoryID) (high [layout.NumArenas]int64, err error) {
-	if memory == r.platform.HostMemory() {
+	if memory == r.part.host {
 		for i, b := range r.arenas {
 			high[i] = written(b[:cap(b)])
 		}
@@ -59,7 +60,7 @@ func (r *Runner) HighWater(memory platform.MemoryID) (high [layout.NumArenas]int
 	}
 	d := r.devices[memory]
 	for a := range d.arenas {
-		contents, err := d.read(a, r.platform.HostMemory())
+		contents, err := d.read(a, r.part.host)
 		if err != nil {
 			return high, fmt.Errorf("device %q: %w", d.name, err)
 		}

@@ -20,6 +20,7 @@ type boundMove struct {
 	*place.Move
 	device *device
 	copies []driver.Copy
+	wired  *wiredMove // between nodes; nil where it is none of this rank's
 	// made says that the caller has not asked for the source since the last move. An input that
 	// no task writes moves again only if the caller has. Hooks may ask at the same time.
 	made atomic.Bool
@@ -53,7 +54,10 @@ func (r *Runner) copiesOf(c *compiledGraph, m *place.Move, t dag.TaskID, step in
 
 // planeOf is where a buffer begins in a memory, in a step.
 func (r *Runner) planeOf(c *compiledGraph, m platform.MemoryID, b dag.BufferID, step int32) driver.Plane {
-	if m == r.platform.HostMemory() {
+	if !r.part.mine(m) {
+		return driver.Plane{Memory: m} // its rank has it
+	}
+	if m == r.part.host {
 		return driver.Plane{Memory: m, Host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, b, step)))}
 	}
 	return driver.Plane{Memory: m, Device: r.devices[m].address(c, b, step)}
@@ -131,9 +135,13 @@ func byteStrides(b *dag.Buffer) []int64 {
 
 // do makes the move now, waits for it, and returns when it was, on the given clock. Nothing moves
 // any more when it returns, not even after an error.
-func (m *boundMove) do(now func() time.Duration) (schedule.Interval, error) {
+func (m *boundMove) do(now func() time.Duration, ranks *Ranks) (schedule.Interval, error) {
 	d := m.device
 	start := now()
+	if m.wired != nil {
+		err := ranks.move(m.wired)
+		return schedule.Interval{Start: start, End: now()}, err
+	}
 	err := d.Do(func() error {
 		stream := d.copyStream(m.To == d.memory)
 		err := cmp.Or(d.start(stream, &deviceTask{launch: -1, copies: m.copies}), d.Finish(stream))
@@ -145,17 +153,28 @@ func (m *boundMove) do(now func() time.Duration) (schedule.Interval, error) {
 	return schedule.Interval{Start: start, End: now()}, err
 }
 
+// failure names the device of a move that failed.
+func (m *boundMove) failure(err error) error {
+	if m.device == nil {
+		return err
+	}
+	return &deviceError{m.device.name, err}
+}
+
 // enter makes the moves before the first step. Inputs stay where they are from run to run, unless
 // the caller has asked for their bytes since.
 func (r *Runner) enter(j *job) error {
 	j.entered = make([]schedule.Interval, len(j.graph.enter))
 	for i, m := range j.graph.enter {
-		if m.Anywhere && m.made.Load() {
+		if m.Anywhere && (m.made.Load() || m.wired != nil) { // each rank has it made itself
+			continue
+		}
+		if m.device == nil && m.wired == nil {
 			continue
 		}
 		var err error
-		if j.entered[i], err = m.do(j.now); err != nil {
-			return &deviceError{m.device.name, fmt.Errorf("move buffer %q there: %w", j.graph.origin.Buffers[m.Buffer].Name, err)}
+		if j.entered[i], err = m.do(j.now, r.opt.Ranks); err != nil {
+			return m.failure(fmt.Errorf("move buffer %q there: %w", j.graph.origin.Buffers[m.Buffer].Name, err))
 		}
 		m.made.Store(true)
 	}
@@ -165,12 +184,15 @@ func (r *Runner) enter(j *job) error {
 // leave moves contents home that are valid only elsewhere after the last step. A lost device
 // gives nothing back.
 func (r *Runner) leave(j *job) error {
-	if failure := j.failure.Load(); failure != nil && errors.Is(*failure, driver.ErrLost) {
+	if failure := j.failure.Load(); failure != nil && (errors.Is(*failure, driver.ErrLost) || r.opt.Ranks != nil) {
 		return nil
 	}
 	for _, m := range j.graph.leave {
-		if _, err := m.do(j.now); err != nil {
-			return &deviceError{m.device.name, fmt.Errorf("move buffer %q home: %w", j.graph.origin.Buffers[m.Buffer].Name, err)}
+		if m.device == nil && m.wired == nil {
+			continue
+		}
+		if _, err := m.do(j.now, r.opt.Ranks); err != nil {
+			return m.failure(fmt.Errorf("move buffer %q home: %w", j.graph.origin.Buffers[m.Buffer].Name, err))
 		}
 	}
 	return nil

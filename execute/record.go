@@ -16,9 +16,14 @@ const maxRecords = 1 << 27
 
 // logs collects the spans of all lanes and the changes of clocks and of sleep. Times of devices are put
 // on the clock of the run.
-func (r *Runner) logs() (lanes [][]schedule.Span, changes []schedule.Change) {
+func (r *Runner) logs(j *job) (lanes [][]schedule.Span, changes []schedule.Change) {
 	for _, w := range r.workers {
 		lanes = append(lanes, w.spans)
+	}
+	if j.ranked != nil {
+		for _, a := range j.ranked.arrives {
+			lanes = append(lanes, a.spans)
+		}
 	}
 	for d := range r.eachDevice {
 		clock := d.times.align(d)
@@ -43,11 +48,21 @@ func (r *Runner) logs() (lanes [][]schedule.Span, changes []schedule.Change) {
 // many steps as were begun.
 func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error) {
 	s := &schedule.Schedule{World: schedule.Measured, GraphHash: p.Graph.Hash(), Policy: r.decision.PolicyName(j.graph.index), Steps: j.steps}
+	var others []outcome
+	if n := r.opt.Ranks; n != nil && j.failure.Load() == nil {
+		var err error
+		if others, err = n.outcomes(); err != nil {
+			j.fail(err)
+		}
+	}
 	if !j.record {
-		s.Makespan, s.Period = j.ended, r.period(j)
+		s.Makespan, s.Period = j.ended, r.period(j, others)
 		return s, nil
 	}
-	lanes, changes := r.logs()
+	lanes, changes := r.logs(j)
+	for _, o := range others {
+		lanes, changes = append(lanes, o.Spans...), append(changes, o.Changes...)
+	}
 	s.Changes = changes
 	s.Spans, s.Steps = mergeSpans(lanes), 1
 	for i := range s.Spans {
@@ -55,7 +70,10 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	}
 	var err error
 	if c := j.graph; c.graph != c.origin {
-		noteReady(s, c.graph, c.placed.Orders())
+		note := func() { noteReady(s, c.graph, c.placed.Orders()) }
+		if note(); r.opt.Ranks != nil {
+			settle(s, len(r.platform.Workers), note)
+		}
 		s, err = s.ToOrigin(p, c.placed, j.entered)
 	} else {
 		noteReady(s, p.Graph, [][]dag.Edge{p.Reuse, p.ReuseNext})

@@ -36,6 +36,9 @@ type Options struct {
 	// AnyClock admits a platform with a real device at another clock than its first: the caller has set
 	// that clock, see package [dahl/train/setclock], or does without.
 	AnyClock bool
+
+	// Ranks are the processes that run the program together. Nil means that this one does all.
+	Ranks *Ranks
 }
 
 // Runner is a program compiled for this machine, with its memory and its
@@ -55,8 +58,11 @@ type Runner struct {
 
 	// With devices besides the cpu workers:
 	spread  bool
+	part    nodePart
+	mine    []bool // by lane: it is this process's
 	lanes   []place.Lane
 	devices []*device // by memory; nil for one without lanes of its own
+	post    poller    // the goroutine of the ranks
 
 	mu     sync.Mutex // admits one run at a time, and none after Close
 	closed bool
@@ -97,7 +103,16 @@ func (r *Runner) clearStates() {
 func (r *Runner) startWorkers() {
 	cpus := host.CPUs()
 	n := r.cores()
-	busy := len(r.platform.Workers) // threads that want a core: a device's issues, or computes
+	busy, first := 0, 0 // threads that want a core: a device's issues, or computes
+	for w := range r.platform.Workers {
+		if r.part.mine(r.platform.MemoryOf(platform.WorkerID(w))) {
+			busy++
+		}
+	}
+	if ranks := r.opt.Ranks; ranks != nil {
+		first = ranks.place.LocalRank * n
+		busy = ranks.place.LocalSize * (busy + 1) // all of them have one for messages, too
+	}
 	parallel := min(runtime.GOMAXPROCS(0), len(cpus))
 	if busy <= parallel {
 		r.spin = spinLimit
@@ -115,7 +130,7 @@ func (r *Runner) startWorkers() {
 			continue
 		}
 		i := len(r.workers)
-		w := &worker{id: id, device: unit.Device, cpu: cpus[i%len(cpus)], jobs: make(chan *job, 1)}
+		w := &worker{id: id, device: unit.Device, cpu: cpus[(first+i)%len(cpus)], jobs: make(chan *job, 1)}
 		w.scratch = r.arenas[layout.ScratchArena][i*share : (i+1)*share : (i+1)*share]
 		r.workers = append(r.workers, w)
 		r.ended.Go(func() { w.main(func() { touch(i, n) }, pinned) })
@@ -164,20 +179,10 @@ func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record 
 	if n := len(r.graphs[graph].tasks); steps > math.MaxInt32 || record && n*steps > maxRecords {
 		return nil, fmt.Errorf("execute graph %q: %d steps of %d tasks are too many for one run; at most %d tasks can be recorded", r.graphs[graph].graph.Name, steps, n, maxRecords)
 	}
-	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, probe: r.probe, replay: r.graphs[graph].replay, middle: int32((steps - 1) / 2)}
-	if !record && j.graph.ahead != nil {
-		j.replay = j.graph.ahead
+	j, p, err := r.newJob(graph, steps, record)
+	if err != nil {
+		return nil, err
 	}
-	p := r.decision.Problem(graph, steps, false)
-	j.base = time.Now()
-	if j.graph.placed == nil {
-		var err error
-		if j.dynamic, err = newDispatcher(p, r.decision.Policy.(policy.Online).Start(p)); err != nil {
-			return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
-		}
-		j.starter = r.workers[0].id
-	}
-	r.reserveSpans(j)
 	if ctx.Err() != nil {
 		j.team.stop() // AfterFunc would do so later, when the run may be over
 	}
@@ -187,17 +192,17 @@ func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record 
 	}
 	defer context.AfterFunc(enough, j.endAtStep)()
 	j.base = time.Now()
-	if err := r.enter(j); err != nil {
-		r.closed = errors.Is(err, driver.ErrLost)
-		return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
+	if n := r.opt.Ranks; n != nil {
+		if err := n.command(j); err != nil {
+			return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
+		}
 	}
-	r.work(j)
-	if err := r.leave(j); err != nil {
-		j.fail(fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err))
+	if err := r.do(j); err != nil {
+		return nil, err
 	}
 	s, err := r.collect(j, p)
 	if failure := j.failure.Load(); failure != nil {
-		r.closed = errors.Is(*failure, errGoexit) || errors.Is(*failure, driver.ErrLost)
+		r.closed = errors.Is(*failure, errGoexit) || errors.Is(*failure, driver.ErrLost) || r.opt.Ranks != nil
 		return s, *failure
 	}
 	if err == nil && j.cut() {
@@ -206,17 +211,57 @@ func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record 
 	return s, err
 }
 
+// do does all of a job, between the moves before and after it.
+func (r *Runner) do(j *job) error {
+	if err := r.enter(j); err != nil {
+		r.closed = errors.Is(err, driver.ErrLost) || r.opt.Ranks != nil
+		return fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
+	}
+	r.work(j)
+	if err := r.leave(j); err != nil {
+		j.fail(fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err))
+	}
+	return nil
+}
+
+// newJob is a run of a graph that has not begun.
+func (r *Runner) newJob(graph, steps int, record bool) (*job, *schedule.Problem, error) {
+	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, probe: r.probe, replay: r.graphs[graph].replay, mine: r.mine, middle: int32((steps - 1) / 2)}
+	if !record && j.graph.ahead != nil {
+		j.replay = j.graph.ahead
+	}
+	p := r.decision.Problem(graph, steps, false)
+	j.base = time.Now()
+	if j.graph.placed == nil {
+		var err error
+		if j.dynamic, err = newDispatcher(p, r.decision.Policy.(policy.Online).Start(p)); err != nil {
+			return nil, nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
+		}
+		j.starter = r.workers[0].id
+	}
+	r.reserveSpans(j)
+	return j, p, nil
+}
+
 // newTeam makes a team of all lanes.
 func (r *Runner) newTeam() *team {
 	var pollers []*poller
 	for d := range r.eachDevice {
 		pollers = append(pollers, &d.poller)
 	}
-	return newTeam(len(r.lanes), r.spin, pollers...)
+	if r.opt.Ranks == nil {
+		return newTeam(len(r.lanes), r.spin, pollers...)
+	}
+	return newTeam(len(r.lanes)+1, r.spin, append(pollers, &r.post)...) // the last one is of the granted steps
 }
 
 // work hands a job to all workers and devices and waits until they rest.
 func (r *Runner) work(j *job) {
+	if n := r.opt.Ranks; n != nil {
+		j.ranked = r.newRankedRun(j)
+		j.done.Add(1)
+		n.begin(j.ranked.all)
+	}
 	for d := range r.eachDevice {
 		j.done.Add(1)
 		d.Begin(func() { d.run(j) })

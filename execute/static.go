@@ -12,6 +12,8 @@ type replay struct {
 	lists  [][]item // by lane
 	waits  []wait   // the waits of all items
 	maxLag int32    // the greatest one of an item
+
+	watched []watched // lanes for whose counts other ranks wait
 }
 
 // item is one task of a worker's list and the waits before it. In period k the task works on step k - lag.

@@ -90,7 +90,7 @@ func Runnable(p *platform.Platform) (*platform.Platform, error) {
 	q := *p
 	q.Devices = slices.Clone(p.Devices)
 	for d := range q.Devices {
-		if device := &q.Devices[d]; device.Memory != q.HostMemory() {
+		if device := &q.Devices[d]; !q.IsHost(device.Memory) {
 			device.CopyEnginesIn, device.CopyEnginesOut = max(1, device.CopyEnginesIn), max(1, device.CopyEnginesOut)
 		}
 	}

@@ -76,6 +76,9 @@ func (w *worker) replay(j *job) {
 	ended := int64(0)
 	for period := int32(0); len(list) > 0; period++ {
 		last := int32(j.steps) - 1
+		if j.grants > 0 && period <= last && !j.team.await(w.id, j.grants, int64(period)+1) {
+			return
+		}
 		if period > last || !j.gate.begin(period) {
 			if last = int32(j.gate.steps(j.steps)) - 1; period > last+maxLag {
 				return

@@ -9,7 +9,8 @@ import (
 // Bounds that keep a mistyped file from filling the memory.
 const (
 	maxUnits = 1 << 16 // of one device
-	maxLinks = 1 << 12 // of one route, and links, devices and routes of a platform
+	maxLinks = 1 << 12 // of one route
+	maxParts = 1 << 18 // memories, links, devices and routes of a platform
 )
 
 // fault is a mistake and its place. Path is the path in the TOML form, such as "device[1].count";
@@ -44,14 +45,11 @@ func (p *Platform) checkParts() *fault {
 	if len(p.Memories) == 0 {
 		return &fault{"", "", "no memory; add a [[memory]]"}
 	}
-	if len(p.Memories) > MaxMemories {
-		return &fault{"memory[64]", "", fmt.Sprintf("%d memories; at most %d are supported", len(p.Memories), MaxMemories)}
-	}
 	if len(p.Devices) == 0 {
 		return &fault{"", "", "no device; add a [[device]]"}
 	}
-	if n := max(len(p.Devices), len(p.Links), len(p.Routes)); n > maxLinks {
-		return &fault{"", "", fmt.Sprintf("%d devices, links or routes; at most %d are supported", n, maxLinks)}
+	if n := max(len(p.Memories), len(p.Devices), len(p.Links), len(p.Routes)); n > maxParts {
+		return &fault{"", "", fmt.Sprintf("%d memories, devices, links or routes; at most %d are supported", n, maxParts)}
 	}
 	if f := checkSource(p.HostPower.Source, p.HostPower.Value, "host_power", ""); f != nil {
 		return f
@@ -59,7 +57,7 @@ func (p *Platform) checkParts() *fault {
 	if f := p.checkCap(); f != nil {
 		return f
 	}
-	for _, check := range []func() *fault{p.checkNames, p.checkMemories, p.checkDevices, p.checkLinks, p.checkRoutes, p.checkReach, p.checkModels} {
+	for _, check := range []func() *fault{p.checkNames, p.checkNodes, p.checkMemories, p.checkDevices, p.checkLinks, p.checkRoutes, p.checkWires, p.checkReach, p.checkModels} {
 		if f := check(); f != nil {
 			return f
 		}
@@ -145,7 +143,7 @@ func checkSource(s Source, watts float64, path, owner string) *fault {
 }
 
 func (p *Platform) checkMemories() *fault {
-	host := -1
+	hosts := map[NodeID]string{}
 	for i := range p.Memories {
 		m := &p.Memories[i]
 		if m.CapacityBytes < 0 || m.CapacityBytes > maxWhole {
@@ -154,12 +152,12 @@ func (p *Platform) checkMemories() *fault {
 		if !amount(m.BandwidthBytesPerSec) {
 			return &fault{at("memory", i, "bandwidth"), owner("memory", m.Name), fmt.Sprintf("bandwidth of %g B/s is out of range", m.BandwidthBytesPerSec)}
 		}
-		if m.Host && host >= 0 {
+		if other, is := hosts[m.Node]; m.Host && is {
 			return &fault{at("memory", i, "host"), owner("memory", m.Name),
-				fmt.Sprintf("host = true: memory %q is the host's already; write it at one of them", p.Memories[host].Name)}
+				fmt.Sprintf("host = true: memory %q is the host's already; write it at one of them", other)}
 		}
 		if m.Host {
-			host = i
+			hosts[m.Node] = m.Name
 		}
 	}
 	return nil
@@ -226,24 +224,35 @@ func (p *Platform) checkRoutes() *fault {
 // checkReach looks for devices without a way for data from the host's memory, or back. A plan
 // would silently leave them out.
 func (p *Platform) checkReach() *fault {
-	host := p.HostMemory()
-	there, looked := p.walk(host), make([]bool, len(p.Memories))
-	looked[host] = true
+	w := newWays(p)
+	reaches := func(from, to MemoryID) bool { return from == to || w.find(from, to).links != nil }
+	looked, joined := make([]bool, len(p.Memories)), make([]bool, len(w.hosts))
+	joined[p.NodeOf(w.host)] = true
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		if d.Unreachable || looked[d.Memory] {
 			continue
 		}
 		looked[d.Memory] = true
-		way := ""
-		if there[d.Memory].route < 0 {
+		node := p.NodeOf(d.Memory)
+		way, host := "", w.hosts[node]
+		switch {
+		case !reaches(host, d.Memory):
 			way = fmt.Sprintf("from %q, the host's memory, to %q", p.Memories[host].Name, p.Memories[d.Memory].Name)
-		} else if p.walk(d.Memory)[host].route < 0 {
+		case !reaches(d.Memory, host):
 			way = fmt.Sprintf("from %q back to %q, the host's memory", p.Memories[d.Memory].Name, p.Memories[host].Name)
+		case !joined[node] && !reaches(w.host, host):
+			way = fmt.Sprintf("from %q, the host memory of the first node, to %q", p.Memories[w.host].Name, p.Memories[host].Name)
+		case !joined[node] && !reaches(host, w.host):
+			way = fmt.Sprintf("from %q back to %q, the host memory of the first node", p.Memories[host].Name, p.Memories[w.host].Name)
 		}
-		if way != "" {
+		between := ""
+		if len(p.Nodes) > 0 {
+			between = ", or between nodes a [[link]] with from and to"
+		}
+		if joined[node] = true; way != "" {
 			return &fault{at("device", i, "memory"), owner("device", d.Name),
-				fmt.Sprintf("no route leads %s; add a [[route]], or write unreachable = true where that is meant", way)}
+				fmt.Sprintf("no route leads %s; add a [[route]]%s, or write unreachable = true where that is meant", way, between)}
 		}
 	}
 	return nil
@@ -254,7 +263,7 @@ func (p *Platform) checkModels() *fault {
 		op, variant, elem, device, clock, shape string
 		active                                  int
 	}
-	seen := map[key]bool{}
+	seen, called := map[key]bool{}, p.calledByModels()
 	for i := range p.Models {
 		m := &p.Models[i]
 		who := fmt.Sprintf("model of %q", clip(m.Op))
@@ -263,7 +272,7 @@ func (p *Platform) checkModels() *fault {
 				return &fault{at("model", i, part.key), who, part.key + " is missing"}
 			}
 		}
-		if !slices.ContainsFunc(p.Devices, func(d Device) bool { return d.Name == m.Device || d.Kind == m.Device }) {
+		if !called[m.Device] {
 			return &fault{at("model", i, "device"), who, fmt.Sprintf("device = %q: no device has this name or kind", clip(m.Device))}
 		}
 		if f := m.checkNumbers(i, who); f != nil {

@@ -13,6 +13,13 @@ const maxRunSpread = 1
 var elementTypes = []string{"bfloat16", "float32", "float64", "int32", "int64", "uint8"}
 
 func (p *Platform) checkDevices() *fault {
+	kinds, taken := map[string]string{}, map[driverNumber]string{} // the first device of a kind, the device of a number
+	for i := range p.Devices {
+		if _, ok := kinds[p.Devices[i].Kind]; !ok {
+			kinds[p.Devices[i].Kind] = p.Devices[i].Name
+		}
+	}
+	given := slices.ContainsFunc(p.Devices, func(d Device) bool { return d.Ordinal != 0 })
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		if f := p.checkDevice(i, d); f != nil {
@@ -24,32 +31,36 @@ func (p *Platform) checkDevices() *fault {
 		if f := d.checkStates(i); f != nil {
 			return f
 		}
-		if f := p.checkOrdinal(i, d); f != nil {
+		if f := p.checkOrdinal(i, d, given, taken); f != nil {
 			return f
 		}
-		for _, other := range p.Devices {
-			if d.Name == other.Kind && d.Kind != other.Kind {
-				return &fault{at("device", i, "name"), owner("device", d.Name),
-					fmt.Sprintf("it has the name of the kind of device %q; a model or cost for %q would mean both", other.Name, d.Name)}
-			}
+		if other, ok := kinds[d.Name]; ok && d.Kind != d.Name {
+			return &fault{at("device", i, "name"), owner("device", d.Name),
+				fmt.Sprintf("it has the name of the kind of device %q; a model or cost for %q would mean both", other, d.Name)}
 		}
 	}
 	return nil
 }
 
-// checkOrdinal checks that no two devices have the same number in the driver. If all ordinals are
+// driverNumber is a number that the driver of a kind gives on a node.
+type driverNumber struct {
+	node    NodeID
+	kind    string
+	ordinal int
+}
+
+// checkOrdinal checks that no two devices of a node have the same number in the driver. If all ordinals are
 // 0, they have not been given yet.
-func (p *Platform) checkOrdinal(i int, d *Device) *fault {
+func (p *Platform) checkOrdinal(i int, d *Device, given bool, taken map[driverNumber]string) *fault {
 	if d.Ordinal < 0 || d.Ordinal != 0 && !d.kind().Numbered {
-		numbered := kindNames("", func(k Kind) bool { return k.Numbered })
-		return &fault{at("device", i, "ordinal"), owner("device", d.Name), fmt.Sprintf("ordinal = %d: only devices of kind %s have one, from 0", d.Ordinal, numbered)}
+		kinds := kindNames("", func(k Kind) bool { return k.Numbered })
+		return &fault{at("device", i, "ordinal"), owner("device", d.Name), fmt.Sprintf("ordinal = %d: only devices of kind %s have one, from 0", d.Ordinal, kinds)}
 	}
-	given := slices.ContainsFunc(p.Devices, func(o Device) bool { return o.Ordinal != 0 })
-	for j := range p.Devices[:i] {
-		if o := &p.Devices[j]; given && d.kind().Numbered && o.Kind == d.Kind && o.Ordinal == d.Ordinal {
-			return &fault{at("device", i, "ordinal"), owner("device", d.Name), fmt.Sprintf("ordinal = %d is that of device %q; give each its own", d.Ordinal, o.Name)}
-		}
+	number := driverNumber{p.NodeOf(d.Memory), d.Kind, d.Ordinal}
+	if other, ok := taken[number]; ok && given && d.kind().Numbered {
+		return &fault{at("device", i, "ordinal"), owner("device", d.Name), fmt.Sprintf("ordinal = %d is that of device %q; give each its own", d.Ordinal, other)}
 	}
+	taken[number] = d.Name
 	return nil
 }
 

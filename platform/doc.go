@@ -1,4 +1,4 @@
-// Package platform describes a machine: devices, memories, links, powers and how long kernels
+// Package platform describes a machine, or a cluster of several: devices, memories, links, powers and how long kernels
 // take on them.
 //
 // Read first: [Platform]. [Load] reads the TOML form. [Platform.Estimate] gives the cost of a
@@ -12,8 +12,10 @@
 //   - Every device has a memory. Given bandwidths, speeds and counts are positive. Powers,
 //     latencies and capacities are finite and not negative.
 //   - Every power has a source, or is absent.
+//   - The memories of a node follow one another, in the order of the nodes. Routes lead within a node or between two;
+//     wires and switches are the network, and the switches are the last links.
 //   - The host's memory has a way to the memory of every device and back, unless the device is marked
-//     Unreachable. At most one memory is marked as the host's.
+//     Unreachable. At most one memory of a node is marked as the host's.
 //   - A route names existing links, in order. A pair of memories has at most one route; a pair
 //     without one exchanges data through other memories.
 //   - A call has one model for each number of busy units.
@@ -26,6 +28,6 @@
 //
 // # Limits
 //
-// At most 64 memories, one machine in a file. A device has one clock in force for a whole run: its
+// A device has one clock in force for a whole run: its
 // first, or the one that [Platform.WithClock] chose.
 package platform

@@ -99,6 +99,7 @@ func (p *Platform) fastest(q *Query, models []*Model) (e Estimate, ok bool) {
 // that clock if any was. Models of the device by name replace models of its kind.
 func (p *Platform) modelsFor(q *Query, units int, clock ClockID) []*Model {
 	d := &p.Devices[q.Device]
+	name, kind := p.ModelNames(d)
 	answers := func(m *Model) bool {
 		at, ok := d.ClockByName(m.Clock)
 		return ok && (at == 0 || at == clock)
@@ -109,9 +110,9 @@ func (p *Platform) modelsFor(q *Query, units int, clock ClockID) []*Model {
 		switch {
 		case m.Op != q.Op || m.Type != q.Type || q.Variant != "" && m.Variant != q.Variant:
 		case !answers(m):
-		case m.Device == d.Name:
+		case m.Device == name:
 			byName = append(byName, m)
-		case m.Device == d.Kind:
+		case m.Device == kind:
 			byKind = append(byKind, m)
 		}
 	}

@@ -3,6 +3,7 @@ package platform
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +21,29 @@ type form struct {
 	// refused.
 	example  string
 	positive bool
+
+	// Where the parts of a platform come from: how many of each table are of nodes, and the tables of the links behind those.
+	ofNodes    map[string]int
+	linkTables []string
+}
+
+// tableOf is the table of a part of a platform, by its path as one of all parts.
+func (f *form) tableOf(path string) string {
+	what, rest, _ := strings.Cut(path, "[")
+	number, key, ok := strings.Cut(rest, "].")
+	i, err := strconv.Atoi(number)
+	ofNodes, counted := f.ofNodes[what]
+	switch i -= ofNodes; {
+	case !ok || err != nil || !counted:
+		return path
+	case i < 0:
+		return "node[0]"
+	case what != "link":
+		return fmt.Sprintf("%s[%d].%s", what, i, key)
+	case i < len(f.linkTables):
+		return f.linkTables[i] + "." + key
+	}
+	return "link"
 }
 
 // need says that the next key must be given. It is written even as a zero.

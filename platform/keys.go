@@ -14,7 +14,7 @@ import (
 
 // keys are the keys of a platform file. It returns the model files that are named; models are
 // written into the platform's file.
-func (p *Platform) keys(f *form) (modelFiles []string) {
+func (p *Platform) keys(f *form, open opener) (modelFiles []string) {
 	f.text("name", &p.Name)
 	plain := false // host_power is watts without a source
 	if f.in != nil {
@@ -35,15 +35,21 @@ func (p *Platform) keys(f *form) (modelFiles []string) {
 	f.key("left_off", len(p.LeftOff) == 0, func() { p.LeftOff = f.in.Texts("left_off") }, func() string { return quoteList(p.LeftOff) })
 	f.key("left_asleep", len(p.LeftAsleep) == 0, func() { p.LeftAsleep = f.in.Texts("left_asleep") }, func() string { return quoteList(p.LeftAsleep) })
 	f.key("models", true, func() { modelFiles = f.in.Texts("models") }, nil)
-	tables(f, "memory", &p.Memories, (*Memory).keys)
+	p.nodeKeys(f, open)
+	tables(f, "memory", &p.Memories, p.memoryKeys)
 	tables(f, "device", &p.Devices, p.deviceKeys)
-	tables(f, "link", &p.Links, (*Link).keys)
+	p.networkKeys(f)
 	tables(f, "route", &p.Routes, p.routeKeys)
 	return modelFiles
 }
 
-func (m *Memory) keys(f *form) {
+func (p *Platform) memoryKeys(m *Memory, f *form) {
 	f.need(`"ram"`).text("name", &m.Name)
+	f.key("node", len(p.Nodes) == 0, func() {
+		if _, ok := f.in.Keys["node"]; ok || len(p.Nodes) > 0 {
+			m.Node = NodeID(named(f.in, "node", f.in.Text("node"), "no node has this name; nodes are ", p.Nodes, func(n Node) string { return n.Name }))
+		}
+	}, func() string { return quote(p.Nodes[m.Node].Name) })
 	f.above0().size("capacity", &m.CapacityBytes)
 	f.above0().quantity("bandwidth", &bytesPerSecScale, &m.BandwidthBytesPerSec)
 	f.flag("host", &m.Host)
@@ -138,10 +144,19 @@ func (f *form) powers(count int, idle *float64, busy *BusyPower) {
 	})
 }
 
-func (l *Link) keys(f *form) {
+func (l *linkTable) keys(f *form) {
 	f.need(`"pcie0"`).text("name", &l.Name)
+	f.text("from", &l.from)
+	f.text("to", &l.to)
+	l.pattern.keys(f)
+	f.count("order", 0, maxUnits, 0, &l.order)
 	f.need(`"12 GB/s"`).above0().quantity("bandwidth", &bytesPerSecScale, &l.BandwidthBytesPerSec)
 	f.duration("latency", &l.Latency)
+	l.sharingKey(f)
+	l.powerKeys(f, "link.sleep")
+}
+
+func (l *Link) sharingKey(f *form) {
 	f.key("sharing", false, func() {
 		if _, ok := f.in.Keys["sharing"]; !ok {
 			return
@@ -153,12 +168,16 @@ func (l *Link) keys(f *form) {
 		}
 		l.Sharing = Sharing(max(i, 0))
 	}, func() string { return quote(l.Sharing.String()) })
+}
+
+// powerKeys are the watts of a link or a switch, and its sleep states in tables of a path.
+func (l *Link) powerKeys(f *form, sleeps string) {
 	f.inline("power", l.PowerSource != "", func(f *form) {
 		f.need(`"1 W"`).quantity("idle", &wattsScale, &l.IdleWatts)
 		f.need(`"3 W"`).quantity("busy", &wattsScale, &l.BusyWatts)
 		f.source(&l.PowerSource)
 	})
-	tables(f, "link.sleep", &l.Sleeps, (*SleepState).keys)
+	tables(f, sleeps, &l.Sleeps, (*SleepState).keys)
 }
 
 var sharingNames = [...]string{"shared", "duplex", "fatpipe"}

@@ -1,7 +1,9 @@
 package platform
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -9,30 +11,67 @@ import (
 	"dahl/platform/tomlfile"
 )
 
-// Load reads a platform file and the model files that it names. An error says
-// file, line, key, value and what to write instead.
-func Load(path string) (*Platform, error) {
+// Load reads a platform file, the model files that it names and the platforms of its nodes. An
+// error says file, line, key, value and what to write instead.
+func Load(path string) (*Platform, error) { return LoadWith(path, nil) }
+
+// LoadWith is Load, where a node may also be a platform that ships with the program. ships gives
+// its file by name.
+func LoadWith(path string, ships func(name string) ([]byte, error)) (*Platform, error) {
+	return load(path, func(named string) (*Platform, error) {
+		if !filepath.IsAbs(named) {
+			named = filepath.Join(filepath.Dir(path), named)
+		}
+		p, err := load(named, oneMachine)
+		if errors.Is(err, fs.ErrNotExist) && ships != nil {
+			return shipped(filepath.Base(named), ships)
+		}
+		return p, err
+	})
+}
+
+func load(path string, open opener) (*Platform, error) {
 	src, err := tomlfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the platform: %w", err)
 	}
-	return parse(src, path, true)
+	return parse(src, path, true, open)
 }
 
 // Parse reads a platform from memory; name stands for the file in errors. A
-// platform that names model files must be loaded from a file.
-func Parse(src []byte, name string) (*Platform, error) { return parse(src, name, false) }
+// platform that names other files must be loaded from a file.
+func Parse(src []byte, name string) (*Platform, error) { return ParseWith(src, name, nil) }
 
-func parse(src []byte, name string, isFile bool) (*Platform, error) {
+// ParseWith is Parse, where a node may be a platform that ships with the program.
+func ParseWith(src []byte, name string, ships func(name string) ([]byte, error)) (*Platform, error) {
+	return parse(src, name, false, func(named string) (*Platform, error) {
+		if ships == nil {
+			return nil, errors.New("other files can only be named in a platform that is loaded from a file")
+		}
+		return shipped(named, ships)
+	})
+}
+
+func shipped(name string, ships func(name string) ([]byte, error)) (*Platform, error) {
+	src, err := ships(name)
+	if err != nil {
+		return nil, err
+	}
+	return parse(src, name, false, oneMachine)
+}
+
+// oneMachine opens the nodes of a node: there are none.
+func oneMachine(string) (*Platform, error) {
+	return nil, errors.New("a node is one machine, and its platform has no nodes")
+}
+
+func parse(src []byte, name string, isFile bool, open opener) (*Platform, error) {
 	file, top, err := tomlfile.Parse(src, name)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := top.Keys["node"]; ok {
-		file.FailAt("node", "", "[[node]]: several machines in one platform are not supported yet; describe one machine per file")
-	}
 	p, f := &Platform{}, form{in: top}
-	modelFiles := p.keys(&f)
+	modelFiles := p.keys(&f, open)
 	models := tables(&f, "model", &p.Models, (*Model).keys)
 	f.done()
 	if file.Err != nil {
@@ -60,6 +99,7 @@ func parse(src []byte, name string, isFile bool) (*Platform, error) {
 		}
 	}
 	if fault := p.complete(); fault != nil {
+		fault.path = f.tableOf(fault.path)
 		return nil, fault.in(file, models)
 	}
 	return p, nil

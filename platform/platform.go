@@ -7,7 +7,7 @@ import (
 )
 
 // Complete makes a platform that was built in code ready for use. It derives the workers from the
-// devices, checks everything and tabulates the routes. Load and Parse have done so already. Call
+// devices and checks everything. Load and Parse have done so already. Call
 // it again after a change.
 func (p *Platform) Complete() error {
 	if f := p.complete(); f != nil {
@@ -17,14 +17,13 @@ func (p *Platform) Complete() error {
 }
 
 func (p *Platform) complete() *fault {
-	p.paths = nil
+	p.ways = nil
 	p.numberDevices()
 	if f := p.checkParts(); f != nil {
 		return f
 	}
 	p.Workers = workersOf(p.Devices)
-	p.host = p.HostMemory()
-	p.paths = p.allPaths()
+	p.ways = newWays(p)
 	return nil
 }
 
@@ -33,11 +32,12 @@ func (p *Platform) numberDevices() {
 	if slices.ContainsFunc(p.Devices, func(d Device) bool { return d.Ordinal != 0 }) {
 		return
 	}
-	next := map[string]int{} // by kind
+	next := map[driverNumber]int{}
 	for i := range p.Devices {
-		if d := &p.Devices[i]; d.kind().Numbered {
-			d.Ordinal = next[d.Kind]
-			next[d.Kind]++
+		if d := &p.Devices[i]; d.kind().Numbered && uint(d.Memory) < uint(len(p.Memories)) {
+			of := driverNumber{node: p.NodeOf(d.Memory), kind: d.Kind}
+			d.Ordinal = next[of]
+			next[of]++
 		}
 	}
 }
@@ -79,21 +79,6 @@ func (p *Platform) WorkerByName(name string) (WorkerID, bool) {
 // MemoryOf is the memory with the operands of a worker.
 func (p *Platform) MemoryOf(w WorkerID) MemoryID { return p.Devices[p.Workers[w].Device].Memory }
 
-// HostMemory is the memory where data and parameters start: the one marked as the host's, else
-// the first processor's, else the first one.
-func (p *Platform) HostMemory() MemoryID {
-	if p.paths != nil {
-		return p.host
-	}
-	if m := slices.IndexFunc(p.Memories, func(m Memory) bool { return m.Host }); m >= 0 {
-		return MemoryID(m)
-	}
-	if d := slices.IndexFunc(p.Devices, func(d Device) bool { return d.IsProcessor() }); d >= 0 {
-		return p.Devices[d].Memory
-	}
-	return 0
-}
-
 // CopyEngines is how many copies the devices of a memory carry into it and out of it at
 // once. Zero means not limited.
 func (p *Platform) CopyEngines(m MemoryID) (in, out int) {
@@ -106,20 +91,19 @@ func (p *Platform) CopyEngines(m MemoryID) (in, out int) {
 }
 
 // EnginesTaken says which of the limited copy engines a copy takes: one into its destination and
-// one out of its source. The host's memory has no engines. A copy between two devices that
-// does not pass the host's memory takes only the engine of its destination, if this is limited.
+// one out of its source. A host's memory has no engines. A copy between two devices that
+// does not pass a host's memory takes only the engine of its destination, if this is limited.
 func (p *Platform) EnginesTaken(from, to MemoryID) (in, out bool) {
 	way := p.path(from, to)
 	return way.engineIn, way.engineOut
 }
 
 func (p *Platform) enginesTaken(from, to MemoryID, passesHost bool) (in, out bool) {
-	host := p.HostMemory()
-	if to != host {
+	if !p.IsHost(to) {
 		limit, _ := p.CopyEngines(to)
 		in = limit > 0
 	}
-	if from != host {
+	if !p.IsHost(from) {
 		_, limit := p.CopyEngines(from)
 		out = limit > 0 && (!in || passesHost)
 	}

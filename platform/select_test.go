@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -85,11 +84,11 @@ func TestSelect(t *testing.T) {
 			t.Errorf("%s: the memories are not those of the machine", c.list)
 		}
 		again, err := q.Select(c.list)
-		if err != nil || !reflect.DeepEqual(again, q) {
+		if err != nil || again == nil || !alike(again, q) {
 			t.Errorf("%s: selecting again gives %+v, %v; want %+v", c.list, again, err, q)
 		}
 	}
-	if !reflect.DeepEqual(p, selectable(t)) {
+	if !alike(p, selectable(t)) {
 		t.Error("the platform was changed")
 	}
 }

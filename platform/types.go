@@ -10,29 +10,26 @@ type (
 	LinkID   int32
 )
 
-// MaxMemories bounds the memories of a platform, so that a set of them fits one word.
-const MaxMemories = 64
-
-// Platform is a machine.
+// Platform is a machine, or a cluster of several.
 type Platform struct {
 	Name      string
-	HostPower Quantity // watts drawn all the time, without the devices
+	HostPower Quantity // watts drawn all the time, without the devices and the nodes of a cluster; see HostWatts
 	CapWatts  float64  // of all of it at every instant, the host included; zero means none
 	// LeftOff names the devices left out by Select that are off; their OffWatts are the host's.
 	LeftOff []string
 	// LeftAsleep names the devices with sleeping units left out by Select; their watts are the host's.
 	LeftAsleep []string
 
+	Nodes    []Node // none where the platform is one machine
 	Memories []Memory
 	Devices  []Device
 	Workers  []Worker // the units of all devices, in the order of the devices
 	Links    []Link
 	Routes   []Route
+	Wires    []Wire // of the network between nodes
 	Models   []Model
 
-	// paths[from*len(Memories)+to] is the way between two memories; nil until Complete.
-	paths []path
-	host  MemoryID // result of HostMemory then
+	ways *ways // between memories; nil until Complete
 }
 
 // Quantity is a number with its source.
@@ -56,7 +53,8 @@ type Memory struct {
 	Name                 string
 	CapacityBytes        int64   // zero means not limited
 	BandwidthBytesPerSec float64 // of its devices together; zero means not known, so no roofline
-	Host                 bool    // marks the host's memory; at most one: see Platform.HostMemory
+	Host                 bool    // marks the host's memory; at most one of a node: see Platform.HostOf
+	Node                 NodeID  // 0 where the platform is one machine
 }
 
 // Device is a kind of unit and how many there are: eight like cores, one GPU.
@@ -198,7 +196,10 @@ const (
 
 // Link carries bytes between memories.
 type Link struct {
-	Name                 string
+	Name string
+	// Switch marks a switch of a network. Each flow through it crosses it once. The switches are
+	// the last links of a platform.
+	Switch               bool
 	BandwidthBytesPerSec float64
 	Latency              time.Duration
 	Sharing              Sharing

@@ -27,7 +27,7 @@ func (p *Platform) Hash() string {
 
 func (p *Platform) encode() string {
 	var f form
-	p.keys(&f)
+	p.keys(&f, nil)
 	tables(&f, "model", &p.Models, (*Model).keys)
 	return strings.Join(f.out, "\n") + "\n"
 }

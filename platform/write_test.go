@@ -13,6 +13,13 @@ import (
 	"dahl/must"
 )
 
+// alike reports whether two platforms have the same parts, whatever ways between memories they have found so far.
+func alike(a, b *Platform) bool {
+	x, y := *a, *b
+	x.ways, y.ways = nil, nil
+	return reflect.DeepEqual(&x, &y)
+}
+
 func checkRoundTrip(t *testing.T, p *Platform) {
 	t.Helper()
 	var text bytes.Buffer
@@ -21,7 +28,7 @@ func checkRoundTrip(t *testing.T, p *Platform) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text.Bytes())
 	}
-	if !reflect.DeepEqual(p, back) {
+	if !alike(p, back) {
 		t.Fatalf("wrote %+v\nread  %+v\n%s", p, back, text.Bytes())
 	}
 	if p.Hash() != back.Hash() {

@@ -43,13 +43,13 @@ func Open(name string) ([]byte, error) {
 
 // Load reads a platform file, or one of these machines by its name.
 func Load(name string) (*platform.Platform, error) {
-	p, err := platform.Load(name)
+	p, err := platform.LoadWith(name, Open)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return p, err
 	}
 	short := strings.TrimSuffix(strings.TrimPrefix(name, "platforms/"), ".toml")
 	if src, err := Open(short); err == nil {
-		return platform.Parse(src, "platforms/"+short+".toml")
+		return platform.ParseWith(src, "platforms/"+short+".toml", Open)
 	}
 	return nil, fmt.Errorf("platform %q: no such file, and none of those that ship with dahl: %s%s", name, strings.Join(Names(), ", "), naming.DidYouMean(short, Names()))
 }

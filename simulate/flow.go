@@ -78,7 +78,7 @@ type class struct {
 // crossing is how many times the route of a class crosses a resource.
 type crossing struct {
 	resource int32
-	at       int32 // of the class among those of the resource
+	at       int32 // place of the class in the list of the resource
 	times    float64
 }
 
@@ -89,7 +89,7 @@ type flowEnd struct {
 	id    int32
 }
 
-// fill is the rate at which a resource is full, or at which a class reaches its cap.
+// fill is the rate of a full resource, or the cap of a class.
 type fill struct {
 	rate     float64
 	resource int32 // -1: a class

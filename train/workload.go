@@ -337,7 +337,7 @@ func (w *Workload) Tilings() (*tiling.Network, error) {
 // tilingsOf is [Workload.Tilings] where the extents are known.
 func tilingsOf(m *nn.Model, p *platform.Platform, batch int, t dag.DType, extents map[string]dag.LayerLowering) *tiling.Network {
 	return &tiling.Network{Layer: m.BusiestLayer(), Default: DefaultLowering(m, p, batch, t), Batch: batch, Extents: extents,
-		MostParts: Accelerators(p), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
+		MostParts: Accelerators(p), Recomputable: m.Recomputable(), JoinsLoss: m.JoinsLoss(), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
 }
 
 // Accelerators counts the devices with a memory of their own.

@@ -61,7 +61,9 @@ until the budget is spent, so that with more nodes its plan is never worse. In e
 plans for the next choices in the rank of a model of the layers, with sets of devices and cuts
 of each layer. From the best ones it goes on to similar choices: other samples, outputs,
 inputs, rows or columns of the tasks of single layers in the forward pass and both gradients,
-other accumulators or micro-batches, other numbers of units. With several GPUs a layer may
+other accumulators or micro-batches, other numbers of units. Where a memory is too small, so that
+there is no plan or contents are evicted and reloaded, it joins the loss with the last layer,
+recomputes layers, and takes more micro-batches, and a line says which. With several GPUs a layer may
 also be divided into one part for each. The first round plans for up to 25 strategies (on eight
 GPUs 50, and so on) exactly as --policy gives them, as far as the budget goes: replicas, weights or
 images in parts, pipelines with one, two or four micro-batches for each device, and their products, over all

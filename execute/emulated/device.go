@@ -51,7 +51,7 @@ type common struct {
 
 // Backend opens emulated devices.
 var Backend = driver.Backend{On: func(p *platform.Platform, cores []int) driver.Opener {
-	c := &common{platform: p, pace: paceOf(p), cores: cores}
+	c := &common{platform: p, pace: paceOf(p), space: make(space, len(p.Memories)), cores: cores}
 	return func(dev *platform.Device, notify func()) (driver.Driver, error) {
 		d := &device{common: c, memory: dev.Memory, fault: dev.Fault, notify: notify, epoch: time.Now()}
 		d.states = newStates(d)
@@ -62,7 +62,7 @@ var Backend = driver.Backend{On: func(p *platform.Platform, cores []int) driver.
 // space is the address space of the devices of a platform. An address consists of
 // 1 + the memory, the arena in it, and the offset. None is an address of this process, so using
 // one as such fails at once. Devices reserve and close one after the other.
-type space [platform.MaxMemories][][]byte
+type space [][][]byte
 
 const (
 	arenaBits  = 40
@@ -73,7 +73,7 @@ const (
 // at is the memory from address a to the end of its arena.
 func (s *space) at(a driver.Address) []byte {
 	memory, arena := int(a>>memoryBits)-1, int(a>>arenaBits)%maxArenas
-	return s[memory][arena][a&(1<<arenaBits-1):]
+	return (*s)[memory][arena][a&(1<<arenaBits-1):]
 }
 
 // event is a mark on a stream. Records are numbered, so that a wait means the record

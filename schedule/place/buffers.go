@@ -77,10 +77,15 @@ func (pg *Graph) newBuffer(w *writtenOut, replica dag.BufferID) (dag.Buffer, pla
 // replicaName names the first replica of a buffer in a memory. In the host memory it is the buffer's own name.
 func (t *traffic) replicaName(at location) string {
 	name := t.g.Buffers[at.storage].Name
-	if at.memory == t.host {
-		return name
+	return ReplicaName(t.p, name, at.memory)
+}
+
+// ReplicaName names the first replica of a buffer of the origin in a memory.
+func ReplicaName(p *platform.Platform, buffer string, m platform.MemoryID) string {
+	if m == p.HostMemory() {
+		return buffer
 	}
-	return name + "@" + t.p.Memories[at.memory].Name
+	return buffer + "@" + p.Memories[m].Name
 }
 
 // addPieces adds the views in which the parts of a move are boxes.
