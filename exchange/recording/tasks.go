@@ -161,6 +161,11 @@ func (t *timeline) gpuTask(p place) {
 			k.after = append(k.after, on)
 		}
 	}
+	if e.args != nil { // of an execution trace: it is the operator
+		of := *e
+		of.cat = operator
+		k.operator = &of
+	}
 	if p.event > 0 {
 		before := t.byEvent[p.stream][p.event-1]
 		ready = max(ready, t.tasks[before].end)

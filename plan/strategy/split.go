@@ -85,11 +85,14 @@ func (s Split) times(by Split) (Split, error) {
 
 // String is a name of a strategy of networks, as [ByName] takes it.
 func (s *Split) String() string {
+	if s.Fold.Tensor > 0 {
+		return s.foldedName()
+	}
 	var factors []string
 	shared, replicated := s.Devices < 2, s.Replicas < 2
 	for i := range table {
 		of := &table[i]
-		if of.split == nil {
+		if of.split == nil || of.doc.Name == megatronName {
 			continue
 		}
 		numbers, name := []int{max(1, s.Devices), 1}, of.doc.Name
@@ -124,10 +127,15 @@ func (s *Split) String() string {
 		factors = append(factors, text)
 	}
 	text := strings.Join(factors, Times)
-	if s.From != nil {
-		text += At + strings.Join(s.From, ",")
+	return text + s.firsts()
+}
+
+// firsts are the first layers of stages in a name, where somebody gives them.
+func (s *Split) firsts() string {
+	if s.From == nil {
+		return ""
 	}
-	return text
+	return At + strings.Join(s.From, ",")
 }
 
 // Needs is the number of devices.
