@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -33,6 +34,7 @@ type Ranks struct {
 	turned   time.Time     // the last look at the messages
 	active   time.Time     // the last message
 	failed   error
+	agreed   bool
 	run      *rankedRun // under way; nil means none
 	sequence int32      // of the last run that has begun
 	stamp    int32      // of the run to which what is sent belongs
@@ -215,12 +217,22 @@ type rankError struct {
 
 func (e *rankError) Error() string { return fmt.Sprintf("rank %d: %s", e.rank, e.text) }
 
+// ErrReported is an error of which another rank tells the user.
+var ErrReported error = &rankError{0, "it reports why"}
+
 // Reported says whether an error is that of another rank, which reports it itself.
 func Reported(err error) bool { return errors.As(err, new(*rankError)) }
 
-// Close leaves the ranks, once all of them do. After a failure it waits for nobody.
-func (n *Ranks) Close() error {
-	err := n.do(func() error {
+// Close leaves the ranks, with the error that ended the work, and returns that. Without one it waits until all leave.
+func (n *Ranks) Close(err error) error {
+	if !n.agreed {
+		err = n.Agree(nil, err)
+	}
+	left := n.do(func() error {
+		if err != nil {
+			n.fail(err)
+			return nil
+		}
 		for p := range n.others {
 			p.send(entry{Kind: entryLeave})
 		}
@@ -240,5 +252,5 @@ func (n *Ranks) Close() error {
 	n.parker.Wake()
 	close(n.work)
 	<-n.ended
-	return err
+	return cmp.Or(err, left)
 }
