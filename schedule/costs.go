@@ -110,6 +110,9 @@ func costRow(g *dag.Graph, t dag.TaskID, p *platform.Platform, opt costOptions) 
 		if _, known := offers[kind]; !known {
 			offers[kind] = opt.target.Offers(g, t, kind)
 		}
+		if of := offers[kind]; len(of) > 0 && of[0].Host && p.NodeOf(p.Devices[d].Memory) != p.NodeOf(p.HostMemory()) {
+			continue
+		}
 		if cost, ok := costOn(task, p, platform.DeviceID(d), offers[kind], opt.variants.nameOf(p.Devices[d].Name, task), opt.timed); ok {
 			row[d], runs = cost, true
 		}
