@@ -33,10 +33,9 @@ demo: bin/dahl
 
 # Long tests try fewer cases here; SHORT= tries all.
 SHORT := -short
-VET   :=
 
 test:
-	go test $(SHORT) $(VET) -timeout 40m ./...
+	go test $(SHORT) -timeout 40m ./...
 
 # Rewrites the assembly of kernels/simd.
 asm:
@@ -212,15 +211,22 @@ CONCURRENT = ./train ./plan ./plan/best ./plan/certificate ./nn/data ./energy/me
 # These tests count allocations in what others run, search many times in the ways that others do, or start no goroutines.
 NO_RACES = ^(TestFewFiles|TestMoreNodesAreNeverWorse|TestBoundsHoldForVariantsAndSleep|TestBoundsWithDeadline|TestSteadyStepsAllocateNothing|TestSteadyStepsOnDevicesAllocateNothing|TestNeverAbovePolicies|TestMoreDevicesAreNoWorse|TestMutantsOfLeaves|TestBoundsOfKnownOptima|TestSteadyBounds|TestPartsOfBatch|TestNear|TestEstimatesAgree|TestExplainUnits|TestExplainSpare|TestExplainComparable|TestMoreUnitsAreNoWorse|TestInherit)$$
 
-check:
-	@$(MAKE) test SHORT= VET=-vet=off
-	@$(MAKE) asm-check reproducible
+# The three parts need nothing of each other: with make -j2 -O their waits overlap.
+.PHONY: whole lint races
+check: whole lint races
+
+whole:
+	go test -vet=off -timeout 40m ./...
+
+lint: asm-check reproducible
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
+	GOOS=darwin GOARCH=arm64 go vet ./...
+
+races:
 	go test -timeout 40m -race -vet=off -shuffle=on -skip '$(NO_RACES)' ./execute/...
 	go test -timeout 40m -race -vet=off -shuffle=on -short -skip '$(NO_RACES)' $(CONCURRENT)
-	GOOS=darwin GOARCH=arm64 go vet ./...
 
 bench:
 	go test -run='^$$' -bench=. -benchmem ./...

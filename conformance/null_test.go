@@ -64,7 +64,8 @@ func TestNullRunReplaysAPlan(t *testing.T) {
 // dependingOnCaches makes every duration depend on where the operands are and on what else
 // runs, as that of a call measured by itself does.
 func dependingOnCaches(c *schedule.Costs) *schedule.Costs {
-	other := &schedule.Costs{Class: c.Class}
+	other := *c
+	other.ByClass = nil
 	for _, row := range c.ByClass {
 		row = slices.Clone(row)
 		for d := range row {
@@ -74,7 +75,7 @@ func dependingOnCaches(c *schedule.Costs) *schedule.Costs {
 		}
 		other.ByClass = append(other.ByClass, row)
 	}
-	return other
+	return &other
 }
 
 // compareWorlds compares what nullRun makes of a decision with what the simulator does.

@@ -102,13 +102,17 @@ func randomOptimizer(r *rand.Rand) nn.Optimizer {
 	return []nn.Optimizer{nn.DefaultSGD(), sgd, nn.DefaultAdam()}[r.IntN(3)]
 }
 
-// twoLayers is a network of two layers with weights.
+// twoLayers is a network of two layers with weights, or of three with an attention. The last one may have no bias, so that the loss can be joined with it.
 func twoLayers(t *testing.T, r *rand.Rand, lower *nn.LowerOptions) *nn.Model {
 	t.Helper()
 	n := func(most int) int { return 1 + r.IntN(most) }
 	var list []nn.Layer
 	in := []int{n(17)}
-	if r.IntN(2) == 0 {
+	if r.IntN(5) == 0 {
+		heads := n(2)
+		in = []int{2 + r.IntN(6)}
+		list = append(list, layers.Embedding{Tokens: 2 + r.IntN(7), Width: n(5)}, layers.Dense{Outputs: 3 * heads * n(3)}, layers.Attention{Heads: heads, Causal: r.IntN(2) == 0})
+	} else if r.IntN(2) == 0 {
 		in = []int{n(3), 5 + r.IntN(6), 5 + r.IntN(6)}
 		for k := range n(2) {
 			conv := layers.Conv2D{Filters: 2 * n(3), Kernel: n(3), Pad: r.IntN(2), Stride: n(2), Dilation: n(2)}
@@ -155,7 +159,7 @@ func twoLayers(t *testing.T, r *rand.Rand, lower *nn.LowerOptions) *nn.Model {
 
 // randomLowering cuts the layers of a network in parts of up to three elements, or not.
 func randomLowering(r *rand.Rand, m *nn.Model) dag.Lowering {
-	l := dag.Lowering{Layers: map[string]dag.LayerLowering{}, MicroBatches: []int{0, 0, 2, 3}[r.IntN(4)]}
+	l := dag.Lowering{Layers: map[string]dag.LayerLowering{}, MicroBatches: []int{0, 0, 2, 3}[r.IntN(4)], JoinLoss: m.JoinsLoss() && r.IntN(2) == 0}
 	seldom := []int{3, 10, 30}[r.IntN(3)]
 	names := []string{"input", "loss"}
 	for i := range m.Stages {

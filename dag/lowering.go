@@ -36,7 +36,21 @@ type Lowering struct {
 	// Recompute has patterns of names of layers to recompute, in addition to [LayerLowering.Recompute]. They are as [path.Match] has them, so that
 	// "h.*.attn" is the attention of every block.
 	Recompute []string `json:",omitempty"`
+	// Fold lets the device of a stage stand for several equal ones, which share the stage. The zero value is one that stands for itself.
+	Fold Fold `json:",omitzero"`
 }
+
+// Fold is a grid of equal devices, of which a graph has the first one. All others do the same at the same time on other data. So what they exchange is
+// a task of this device, such as "all_gather", that takes as long as the exchange.
+type Fold struct {
+	Tensor int `json:"tensor"` // devices that share each layer, in equal parts of its weights and heads. Zero means no fold.
+	Data   int `json:"data"`   // rows of these, with equal parts of the samples and of what an optimiser keeps
+	// Whole says that each device has all positions of the values between two pairs of layers, and not a part of these.
+	Whole bool `json:"whole,omitzero"`
+}
+
+// Devices is the number of devices of the grid.
+func (f Fold) Devices() int { return max(1, f.Tensor) * max(1, f.Data) }
 
 // Recomputes reports whether a layer is recomputed.
 func (l *Lowering) Recomputes(layer string) bool {

@@ -1,5 +1,6 @@
-// Package exchange reads task graphs in the formats of others. [Formats] is the table of them, one
-// file of this package each; `dahl import` writes what they become as a graph file of dahl.
+// Package exchange reads task graphs and machines in the formats of others. [Formats] is the table of them, one
+// file of this package each; `dahl import` writes what they become as a graph file or a platform file of dahl.
+// [FormatOf] knows a file by its contents. [Imported.Left] counts what a file says and its import does not.
 //
 // A node becomes a task and an edge a dependence, in the order of the file where tasks can run in
 // that order. What moves along an edge becomes a buffer:
@@ -73,4 +74,30 @@
 //
 // With [Options.Stash] no task waits for an update: the plan decides which version of the weights a forward pass takes, and so the losses. A
 // forward pass keeps a copy in a buffer of its step. That buffer has as many versions as there are steps in progress.
+//
+// # WfCommons and DAX
+//
+// Instances of scientific workflows, in WfFormat up to version 1.5 and in version 2 and 3 of Pegasus' DAX. A job takes its runtime
+// on every device. A file is a buffer from its writer to all readers. What no job writes is in the host's memory
+// from the beginning. If several jobs write a file, each has one of its own, and a reader takes the one of a job before it.
+// The first size of a file counts. Command lines, machines and counters of the run are left out. Workflows within workflows are refused.
+//
+// # Chakra
+//
+// The trace of one rank: et_def.proto of MLCommons' Chakra, messages in a row. A node that took a time takes it again, on a processor if
+// is_cpu_op says so and else on a CUDA device. A node without a time has the work num_ops. Its operands and the sizes of
+// communication are bytes that it moves within its time. Dependences by data count. Those by control count where data do not lead the other
+// way. Each file is a rank by itself: a collective waits for no other rank.
+//
+// # StarPU
+//
+// The tasks of a run (tasks.rec of starpu_fxt_tool), in the order in which they were submitted. A handle is a buffer, and is in the host's
+// memory if a task reads it first. A task takes the time that it took, and on the other kind of device the mean time of its model and
+// footprint there. The memory node tells the kind: 0 is a processor, and any other a CUDA device. A file without times has operations and shapes,
+// whose times the models of a platform know. So has dag.dot.
+//
+// HOST.config in sampling/bus is a machine, with the links that HOST.bandwidth and HOST.latency have beside it and the performance models of the
+// host in sampling/codelets/45. A core that drives a GPU computes nothing. Links are one-way, and share one link of the host that is as fast as the
+// fastest of them, as in the files that StarPU writes for SimGrid. A model's mean is the time of a call of that operation, and its
+// footprint the shape. Devices of other kinds, combinations of several and regressions are left out.
 package exchange

@@ -15,7 +15,7 @@ type dotValue struct {
 
 // dotAttrs are the attributes of a node or an edge that have a meaning here. They are read as numbers
 // at the end, when it is known which of the two counts.
-type dotAttrs struct{ size, weight dotValue }
+type dotAttrs struct{ size, weight, label dotValue }
 
 // dotReader reads statements. The first mistake stays in its scanner, which then is at its end.
 type dotReader struct {
@@ -141,6 +141,8 @@ func (r *dotReader) attrs(a dotAttrs) dotAttrs {
 				a.size = dotValue{value.text, value.line}
 			case "weight":
 				a.weight = dotValue{value.text, value.line}
+			case "label":
+				a.label = dotValue{value.text, value.line}
 			}
 		}
 		r.expect(']')
@@ -150,6 +152,9 @@ func (r *dotReader) attrs(a dotAttrs) dotAttrs {
 
 // finish makes numbers of the attribute that counts in this file: size where any node has one.
 func (r *dotReader) finish() error {
+	if r.isStarpu() {
+		return r.codelets()
+	}
 	sized := slices.IndexFunc(r.nodeAttrs, func(a dotAttrs) bool { return a.size.line != 0 })
 	if r.Unit != 0 && sized >= 0 {
 		return r.errorf(r.nodeAttrs[sized].size.line, "a size is flop, which has no unit; leave the unit out")
@@ -172,6 +177,37 @@ func (r *dotReader) finish() error {
 			return err
 		}
 		r.addEdge(l.from, l.to, bytes, l.line)
+	}
+	return nil
+}
+
+// isStarpu recognises the dag.dot of StarPU: tasks that only have the name of their codelet.
+func (r *dotReader) isStarpu() bool {
+	for i, a := range r.nodeAttrs {
+		name := r.nodes[i].task.Name
+		if a.size.line != 0 || a.weight.line != 0 || !strings.HasPrefix(name, "task_") && !strings.HasPrefix(name, "tag_") {
+			return false
+		}
+	}
+	return len(r.nodes) > 0
+}
+
+// codelets makes tasks of operations, whose times the platform's models know.
+func (r *dotReader) codelets() error {
+	r.took = "labels as operations, whose times the models of a platform have"
+	for i, a := range r.nodeAttrs {
+		task := &r.nodes[i].task
+		if task.Op, task.Type = a.label.text, dag.Float32; task.Op == "" {
+			task.Costs = everywhere(0)
+			r.leave("tasks without a label, which take no time", 1)
+		}
+	}
+	given := map[[2]int]bool{}
+	for _, l := range r.links {
+		if ends := [2]int{l.from, l.to}; !given[ends] {
+			given[ends] = true
+			r.addEdge(l.from, l.to, 0, l.line)
+		}
 	}
 	return nil
 }

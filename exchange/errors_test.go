@@ -1,11 +1,13 @@
 package exchange
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
 
 	"dahl/must"
+	"dahl/platform"
 )
 
 // mistakes are files with one mistake, after the name of the format, and what is said of it.
@@ -92,6 +94,40 @@ var mistakes = []struct{ format, text, want string }{
 	{"pipedream", profileLayer("a", "x") + "\n\ta -- a\n", `f:2: the edge from "a" to "a" closes a cycle`},
 	{"pipedream", profileLayer("a", "x") + "\n" + profileLayer("b", "y") + "\n\ta -- b\n\ta -- b\n", `f:4: the edge from "a" to "b" is given twice`},
 	{"pipedream", profileLayer("a", "x") + "\n" + profileLayer("b", "Input") + "\n\ta -- b\n", `f:3: the edge from "a" leads to input "b"`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a"}, {"id": "a"}]}}`, `f:1: task "a" is given twice`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a"},` + "\n" + `{"id": "b", "parents": ["c"]}]}}`, `f:2: there is no task "c"`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a", "runtime": -1}]}}`, `f:1: the runtime of a task is -1; write a number from 0`},
+	{"wfcommons", `{"workflow": {"tasks": [{"parents": []}]}}`, `f:1: a task has no id`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": 3}]}}`, `f:1: id is a number; write a text`},
+	{"wfcommons", `{"workflow": {"tasks": [{"id": "a", "parents": ["a"]}]}}`, `f:1: the edge from "a" to "a" closes a cycle`},
+	{"wfcommons", `{"workflow": {"jobs": [{"name": "a", "files": [{"name": "x", "link": "both"}]}]}}`, `f:1: the link of file "x" is "both"`},
+	{"wfcommons", `{"workflow": {"tasks": [`, `f:1: the file ends in the middle`},
+	{"dax", "<adag>\n<job id='a' runtime='-1'/></adag>", `f:2: runtime is "-1"; write a finite number`},
+	{"dax", "<adag><job id='a'><uses link='input'/></job></adag>", `f:1: a uses element of job "a" names no file`},
+	{"dax", "<adag><job id='a'><uses file='x' link='y'/></job></adag>", `f:1: the link of file "x" is "y"`},
+	{"dax", "<adag><child ref='a'>\n<parent ref='b'/></child></adag>", `f:2: there is no task "a"`},
+	{"dax", "<adag><dax id='a' file='x'/></adag>", `f:1: element dax is a workflow in another file`},
+	{"dax", "<dag/>", `f:1: element dag stands where adag has to`},
+	{"dax", "<adag><job id='a'>", `f:1: not XML: unexpected EOF`},
+	{"dax", "", `f:1: the file ends in the middle`},
+	{"chakra", trace(message(1, 5), message(1, 5)), `f: node 2: the id 5 is given twice`},
+	{"chakra", trace(message(1, 5))[:9], `f: node 1: the file ends within a field`},
+	{"chakra", trace(message(1, 5, 4, []byte{0x80})), `f: node 1: the file ends within a field`},
+	{"chakra", trace(message(1, 5, 5, []int{6}), message(1, 6, 5, []int{5})), `closes a cycle`},
+	{"starpu-machine", "x # Number of CPUs\n", `f:1: "x" is no number of devices`},
+	{"starpu-machine", "# Number of CPUs\n", `f:1: no line has a number of CPUs`},
+	{"starpu-model", "44\n", `f:1: a performance model of version 44`},
+	{"starpu-model", "45\n-1\n", `f:2: the number of combinations is "-1"`},
+	{"starpu-model", starpuModel(starpuCombination(0, 0, 1, "aa 1 2 3 4 5 6")), `an entry of 7 words`},
+	{"starpu-model", starpuModel(starpuCombination(0, 0, 1, "aa 1 2 x 4 5 6 7")), `"x" is no number`},
+	{"starpu-model", starpuModel(), `f: no model of a processor or a CUDA device`},
+	{"starpu-tasks", "JobId 3\n", `f:1: "JobId 3" stands where "Key: value" has to`},
+	{"starpu-tasks", "Name: a\n", `f:1: a task has no JobId`},
+	{"starpu-tasks", "JobId: 1\n\nJobId: 1\n", `f:3: task 1 is given twice`},
+	{"starpu-tasks", "JobId: 1\nHandles: a\nModes: R\n", `f:1: task 1 has 1 handles, 1 modes and 0 sizes`},
+	{"starpu-tasks", "JobId: 1\nHandles: a\nModes: X\nSizes: 4\n", `f:1: task 1: the mode of a handle is "X"`},
+	{"starpu-tasks", "JobId: 1\nStartTime: 4\nEndTime: 3\n", `f:1: task 1 ends at 3 ms, before it starts at 4`},
+	{"starpu-tasks", "JobId: 1\nPriority: z\n", `f:1: Priority is "z"`},
 }
 
 // TestMistakes: what is wrong is one line, with the file's and that of the mistake.
@@ -101,7 +137,7 @@ func TestMistakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = of.Read([]byte(c.text), "f", Options{})
+		_, err = of.Read([]byte(c.text), "f", Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "f:") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s %q: %v, want %q", c.format, c.text, err, c.want)
 		}
@@ -125,7 +161,7 @@ func TestSteps(t *testing.T) {
 		{"pipedream", Options{Minibatches: 1025}, "a step of 1025 mini-batches; take 1 to 1024"},
 	} {
 		of := must.Get(FormatByName(c.format))(t)
-		if _, _, err := of.Read([]byte(profileText), "f", c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := of.Read([]byte(profileText), "f", c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.format, err, c.want)
 		}
 	}
@@ -133,12 +169,12 @@ func TestSteps(t *testing.T) {
 
 // TestUnits: a unit is refused where a file has its own.
 func TestUnits(t *testing.T) {
-	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText} {
+	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText, "wfcommons": instance, "dax": daxText, "chakra": chakraText, "starpu-tasks": starpuTasks} {
 		of, err := FormatByName(format)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err = of.Read([]byte(text), "f", Options{Unit: time.Second}); err == nil || !strings.Contains(err.Error(), "leave the unit out") {
+		if _, err = of.Read([]byte(text), "f", Options{Unit: time.Second}); err == nil || !strings.Contains(err.Error(), "leave the unit out") {
 			t.Errorf("%s in seconds: %v", format, err)
 		}
 	}
@@ -171,15 +207,30 @@ func fuzz(f *testing.F, format string) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		g, _, err := of.Read(text, "f", Options{})
+		in, err := of.Read(text, "f", Options{})
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than one line: %v", err)
 			}
 			return
 		}
-		checkGraph(t, g)
+		if in.Graph != nil {
+			checkGraph(t, in.Graph)
+		}
+		if in.Platform != nil {
+			checkPlatform(t, in.Platform)
+		}
 	})
+}
+
+// checkPlatform holds a machine to its invariants, and its file to the machine.
+func checkPlatform(t *testing.T, p *platform.Platform) {
+	t.Helper()
+	var text bytes.Buffer
+	must.Do(t, p.WriteTOML(&text))
+	if again, err := platform.Parse(text.Bytes(), "again.toml"); err != nil || again.Hash() != p.Hash() {
+		t.Errorf("a platform file of a machine is not the machine: %v", err)
+	}
 }
 
 func FuzzSTG(f *testing.F)       { fuzz(f, "stg") }

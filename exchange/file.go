@@ -9,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"dahl/dag"
+	"dahl/platform"
 )
 
 // file collects the contents of a file: nodes, edges and the data that move along these, in the
@@ -19,12 +21,16 @@ type file struct {
 	Options
 	name string
 	took string // attributes of the file and their meaning here
+	left []LeftOut
 
 	nodes []node
 	edges []edge
 	data  []datum
 
 	profile []profileNode // of a training, by node
+	tasks   []recTask     // of StarPU
+
+	machine *platform.Platform // nil where the file describes none
 }
 
 // node is a task, and how its edges hang together.
@@ -33,6 +39,7 @@ type node struct {
 	line        int
 	memoryBytes int64 // held as long as the graph runs
 	in, writes  []int // edges, data
+	reads       []int // further data
 }
 
 // edge leads from one node to another. Its data are none where it only orders the two.
@@ -46,6 +53,7 @@ type datum struct {
 	name  string
 	bytes int64
 	line  int
+	given bool // in the host's memory from the beginning
 }
 
 // maxAmount bounds times in nanoseconds and sizes in bytes, as in a graph.
@@ -53,6 +61,20 @@ const maxAmount = 1 << 60
 
 func (f *file) errorf(line int, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", f.name, line, fmt.Errorf(format, args...))
+}
+
+// leave counts what the file says and the import does not.
+func (f *file) leave(what string, count int) {
+	if count == 0 {
+		return
+	}
+	for i := range f.left {
+		if f.left[i].What == what {
+			f.left[i].Count += count
+			return
+		}
+	}
+	f.left = append(f.left, LeftOut{what, count})
 }
 
 // float reads an amount.
@@ -82,6 +104,14 @@ func (f *file) amount(line int, what string, v, unit float64) (int64, error) {
 	return int64(whole), nil
 }
 
+// noUnit refuses a unit for a file that has one of its own.
+func (f *file) noUnit(own string) error {
+	if f.Unit != 0 {
+		return fmt.Errorf("%s: times of this format are %s; leave the unit out", f.name, own)
+	}
+	return nil
+}
+
 // takeUnit notes that times are in the unit given, or the default, and gives its nanoseconds.
 func (f *file) takeUnit() float64 {
 	unit := cmp.Or(f.Unit, DefaultUnit)
@@ -95,15 +125,32 @@ func (f *file) addDatum(from int, name string, bytes int64, line int) int {
 		return none
 	}
 	id := len(f.data)
-	f.data = append(f.data, datum{name, bytes, line})
+	f.data = append(f.data, datum{name: name, bytes: bytes, line: line})
 	f.nodes[from].writes = append(f.nodes[from].writes, id)
 	return id
+}
+
+// addInput adds what nodes read and none writes.
+func (f *file) addInput(name string, bytes int64, line int) int {
+	f.data = append(f.data, datum{name, bytes, line, true})
+	return len(f.data) - 1
 }
 
 // addEdge adds an edge with data of its own.
 func (f *file) addEdge(from, to int, bytes int64, line int) {
 	data := f.addDatum(from, f.nodes[from].task.Name+"->"+f.nodes[to].task.Name, bytes, line)
 	f.edges = append(f.edges, edge{from, to, data, line})
+}
+
+// clean makes a name for a part of a machine of any text; empty where nothing of it may stand in one.
+func clean(text string) string {
+	name := strings.Trim(strings.Map(func(c rune) rune {
+		if c < utf8.RuneSelf && (unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("_-.", c)) {
+			return c
+		}
+		return '_'
+	}, text), "_")
+	return name[:min(len(name), 64)]
 }
 
 // everywhere is a time on every device.
@@ -118,7 +165,11 @@ func (f *file) graph() (*dag.Graph, error) {
 	b := f.builder()
 	buffers := make([]dag.BufferID, len(f.data))
 	for i, d := range f.data {
-		buffers[i] = addBuffer(b, d.name, d.bytes, dag.Activation)
+		buffer := dag.Buffer{Name: d.name, Shape: []int{int(d.bytes)}, Type: dag.Uint8, Role: dag.Activation}
+		if d.given {
+			buffer.Role, buffer.Home = dag.Input, dag.HostHome
+		}
+		buffers[i] = b.Buffer(buffer)
 		if err := b.Err(); err != nil {
 			return nil, f.errorf(d.line, "%w", err)
 		}
@@ -165,6 +216,9 @@ func (f *file) addTask(b *dag.Builder, n *node, buffers []dag.BufferID, tasks []
 		} else {
 			task.After = append(task.After, tasks[f.edges[e].from])
 		}
+	}
+	for _, d := range n.reads {
+		access(buffers[d], dag.Read)
 	}
 	if n.memoryBytes > 0 {
 		// What is written anew in each step and kept is never loaded, and leaves at the price of its bytes.

@@ -11,6 +11,7 @@ import (
 
 	"dahl/dag"
 	"dahl/naming"
+	"dahl/platform"
 )
 
 // DefaultUnit is the unit of times where a file has none. It is long compared with the costs of
@@ -24,14 +25,33 @@ type Format struct {
 	Takes  string // its attributes and their meaning here
 	Source string // where it is described
 
-	// A file is recognised by one of Extensions at the end of its name, together with Mark in its text.
-	Extensions []string
-	Mark       string
+	Extensions []string // of usual names, for people
 
 	Steps bool // a file describes a training, and [Options] form its steps
 
-	read  func(*file, []byte) error       // fills the file
-	graph func(*file) (*dag.Graph, error) // from the contents; nil means a task for each node
+	// recognise reports whether a file may be of this format, by its beginning: all of it, or [RecogniseBytes]. Its name helps where contents say little.
+	recognise func(name string, beginning []byte) bool
+	binary    bool                            // else it is UTF-8 text
+	read      func(*file, []byte) error       // fills the file
+	graph     func(*file) (*dag.Graph, error) // from the contents; nil means a task for each node
+}
+
+// RecogniseBytes is how much of the beginning of a file suffices for [FormatOf].
+const RecogniseBytes = 64 << 10
+
+// Imported is the contents of a file as dahl has them.
+type Imported struct {
+	Format   string
+	Graph    *dag.Graph         // nil where the file describes no tasks
+	Platform *platform.Platform // nil where the file describes no machine
+	Took     string             // the attributes that were used, and their meaning
+	Left     []LeftOut          // in the order in which they were met
+}
+
+// LeftOut counts one thing in a file that its import does not have.
+type LeftOut struct {
+	What  string
+	Count int
 }
 
 // Options say how a file becomes a graph. The zero value is one mini-batch per step, whose weights the step before has updated.
@@ -48,22 +68,52 @@ var formats = []Format{
 	{
 		Name: "stg", Doc: "the Standard Task Graph Set, with or without communication costs",
 		Takes:  "processing times as the time on every device, communication costs as bytes at 1 GB/s",
-		Source: "https://www.kasahara.cs.waseda.ac.jp/schedule/", Extensions: []string{".stg"}, read: (*file).readSTG,
+		Source: "https://www.kasahara.cs.waseda.ac.jp/schedule/", Extensions: []string{".stg"}, recognise: ending(".stg"), read: (*file).readSTG,
 	},
 	{
 		Name: "dot", Doc: "Graphviz, with the size of DAGGEN and SimGrid or a weight at each node",
 		Takes:  "size of nodes as flop and of edges as bytes, or weight of nodes as the time on every device and of edges as bytes at 1 GB/s",
-		Source: "https://github.com/frs69wq/daggen", Extensions: []string{".dot", ".gv"}, read: (*file).readDOT,
+		Source: "https://github.com/frs69wq/daggen", Extensions: []string{".dot", ".gv"}, recognise: ending(".dot", ".gv"), read: (*file).readDOT,
 	},
 	{
 		Name: "placement", Doc: "device placement of Tarnawski et al., NeurIPS 2020",
 		Takes:  "latencies as times in ms on processors and on other devices, cost in ms as bytes at 1 GB/s once for all readers, size as memory, colorClass as colocation",
-		Source: "https://github.com/msr-fiddle/dnn-partitioning", Extensions: []string{".json"}, Mark: `"fpgaLatency"`, read: (*file).readPlacement,
+		Source: "https://github.com/msr-fiddle/dnn-partitioning", Extensions: []string{".json"}, recognise: holds(`"fpgaLatency"`), read: (*file).readPlacement,
 	},
 	{
 		Name: "pipedream", Doc: "a profile of PipeDream's, Narayanan et al., SOSP 2019", Steps: true,
 		Takes:  "compute times in ms on every device as forward and backward passes, activation_size as activations and their gradients, parameter_size as weights with an update, input nodes as data that are everywhere",
-		Source: "https://github.com/msr-fiddle/pipedream", Extensions: []string{".txt"}, Mark: "forward_compute_time=", read: (*file).readPipeDream, graph: (*file).training,
+		Source: "https://github.com/msr-fiddle/pipedream", Extensions: []string{".txt"}, recognise: holds("forward_compute_time="), read: (*file).readPipeDream, graph: (*file).training,
+	},
+	{
+		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.5 or before",
+		Takes:  "runtimes in s as times on every device, files as bytes from their writer to each reader, those without a writer as data in the host's memory",
+		Source: "https://github.com/wfcommons/WfFormat", Extensions: []string{".json"}, recognise: isWfCommons, read: (*file).readWfCommons,
+	},
+	{
+		Name: "chakra", Doc: "an execution trace of one rank in Chakra's schema, from PyTorch or made by hand for ASTRA-sim",
+		Takes:  "durations as times on processors or on CUDA devices by is_cpu_op, num_ops as flop and tensor_size as bytes where there is no duration, both kinds of dependences, sizes of tensors as bytes read and written",
+		Source: "https://github.com/mlcommons/chakra", Extensions: []string{".et"}, recognise: isChakra, binary: true, read: (*file).readChakra,
+	},
+	{
+		Name: "starpu-machine", Doc: "what StarPU measured of a host: sampling/bus/HOST.config, with HOST.bandwidth and HOST.latency beside it and codelets/45/*.HOST",
+		Takes:  "cores that drive no GPU and CUDA devices, bandwidths and latencies of all ways as links with one shared link of the host, means of performance models by footprint as times of calls in float32",
+		Source: "https://files.inria.fr/starpu/doc/html/", Extensions: []string{".config"}, recognise: holds("# Number of CPUs"), read: (*file).readStarpuMachine,
+	},
+	{
+		Name: "starpu-model", Doc: "a performance model of StarPU's by itself: codelets/45/SYMBOL.HOST",
+		Takes:  "means by footprint as times of calls in float32 on the devices of the file",
+		Source: "https://files.inria.fr/starpu/doc/html/", Extensions: []string{".HOST"}, recognise: holds("# Performance Model Version"), read: (*file).readStarpuModel,
+	},
+	{
+		Name: "starpu-tasks", Doc: "the tasks of a run of StarPU's: tasks.rec of starpu_fxt_tool",
+		Takes:  "times in ms where a task ran, and on the other kind of device the mean of tasks of its model and footprint; handles as buffers, models and footprints as operations and shapes, whose times a file without times takes from the platform",
+		Source: "https://files.inria.fr/starpu/doc/html/", Extensions: []string{".rec"}, recognise: holds("JobId: "), read: (*file).readStarpuTasks, graph: (*file).recGraph,
+	},
+	{
+		Name: "dax", Doc: "a workflow of Pegasus, DAX version 2 or 3",
+		Takes:  "runtimes in s as times on every device, files as bytes from their writer to each reader, those without a writer as data in the host's memory",
+		Source: "https://pegasus.isi.edu/schema/dax-3.6.xsd", Extensions: []string{".xml", ".dax"}, recognise: holds("<adag"), read: (*file).readDAX,
 	},
 }
 
@@ -75,41 +125,60 @@ func FormatByName(name string) (Format, error) {
 	return naming.Find("format", name, formats, func(f Format) string { return f.Name })
 }
 
-// FormatOf recognises the format of a file.
-func FormatOf(name string, src []byte) (Format, error) {
-	extension := strings.ToLower(filepath.Ext(name))
+// FormatOf recognises the format of a file by its name and its beginning, of which [RecogniseBytes] suffice.
+func FormatOf(name string, beginning []byte) (Format, error) {
 	var known []string
 	for _, f := range formats {
-		if slices.Contains(f.Extensions, extension) && bytes.Contains(src, []byte(f.Mark)) {
+		if f.recognise(name, beginning) {
 			return f, nil
 		}
 		for _, e := range f.Extensions {
 			known = append(known, e+" ("+f.Name+")")
 		}
 	}
-	return Format{}, fmt.Errorf("%s is of no format that can be imported; its name ends in none of %s, or its text is not of that format", name, strings.Join(known, ", "))
+	return Format{}, fmt.Errorf("%s is of no format that can be imported; it begins as none of %s", name, strings.Join(known, ", "))
 }
 
-// Read reads a graph in this format; the graph is named as the file. It also names the attributes that
-// it used, and their meaning. The unit has to be 0 where the file has one of its own. Without a training in the file a
-// step has one mini-batch. Errors are one line, "name:line: the mistake; the remedy".
-func (of Format) Read(src []byte, name string, o Options) (g *dag.Graph, took string, err error) {
+// ending recognises files by the end of their name.
+func ending(extensions ...string) func(name string, beginning []byte) bool {
+	return func(name string, _ []byte) bool {
+		return slices.Contains(extensions, strings.ToLower(filepath.Ext(name)))
+	}
+}
+
+// holds recognises files by a text that only they have.
+func holds(mark string) func(name string, beginning []byte) bool {
+	return func(_ string, beginning []byte) bool { return bytes.Contains(beginning, []byte(mark)) }
+}
+
+// Read reads a file in this format. A graph is named as the file. The unit has to be 0 where the file has one of its own.
+// Without a training in the file a step has one mini-batch. Errors are one line, "name:line: the mistake; the remedy".
+func (of Format) Read(src []byte, name string, o Options) (*Imported, error) {
 	f := &file{name: name, Options: o, took: of.Takes}
 	if !of.Steps && (o.Minibatches > 1 || o.Stash) {
-		return nil, "", fmt.Errorf("%s: a graph of format %s has one mini-batch per step and no weights to stash", name, of.Name)
+		return nil, fmt.Errorf("%s: a graph of format %s has one mini-batch per step and no weights to stash", name, of.Name)
 	}
-	src = bytes.TrimPrefix(src, []byte(dag.Mark))
-	if !utf8.Valid(src) {
-		valid := bytes.TrimLeftFunc(src, func(r rune) bool { return r != utf8.RuneError })
-		return nil, "", f.errorf(1+bytes.Count(src[:len(src)-len(valid)], []byte{'\n'}), "not UTF-8 text")
+	if !of.binary {
+		src = bytes.TrimPrefix(src, []byte(dag.Mark))
+		if !utf8.Valid(src) {
+			valid := bytes.TrimLeftFunc(src, func(r rune) bool { return r != utf8.RuneError })
+			return nil, f.errorf(1+bytes.Count(src[:len(src)-len(valid)], []byte{'\n'}), "not UTF-8 text")
+		}
 	}
 	if err := of.read(f, src); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	build := of.graph
 	if build == nil {
 		build = (*file).graph
 	}
-	g, err = build(f)
-	return g, f.took, err
+	in := &Imported{Format: of.Name, Platform: f.machine}
+	if f.machine == nil || len(f.nodes) > 0 { // a machine needs no tasks
+		var err error
+		if in.Graph, err = build(f); err != nil {
+			return nil, err
+		}
+	}
+	in.Took, in.Left = f.took, f.left
+	return in, nil
 }

@@ -27,8 +27,8 @@ const separator = " -- "
 const maxMinibatches = 1024
 
 func (f *file) readPipeDream(src []byte) error {
-	if f.Unit != 0 {
-		return fmt.Errorf("%s: times of this format are milliseconds; leave the unit out", f.name)
+	if err := f.noUnit("milliseconds"); err != nil {
+		return err
 	}
 	if f.Minibatches < 0 || f.Minibatches > maxMinibatches {
 		return fmt.Errorf("%s: a step of %d mini-batches; take 1 to %d", f.name, f.Minibatches, maxMinibatches)

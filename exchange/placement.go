@@ -1,13 +1,8 @@
 package exchange
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"reflect"
 	"strconv"
 
 	"dahl/dag"
@@ -48,14 +43,8 @@ func (p *placementFlag) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// placementReader knows the line of what it decodes.
 type placementReader struct {
-	*file
-	src  []byte
-	dec  *json.Decoder
-	at   int64 // where line is
-	line int   // of the value that is decoded
-
+	jsonReader
 	byID   map[int64]int
 	edges  []placementEdge // kept until all nodes are known
 	lines  []int           // of edges
@@ -72,28 +61,21 @@ type placementOutput struct {
 const nsPerMs = 1e6
 
 func (f *file) readPlacement(src []byte) error {
-	if f.Unit != 0 {
-		return fmt.Errorf("%s: times of this format are milliseconds; leave the unit out", f.name)
+	if err := f.noUnit("milliseconds"); err != nil {
+		return err
 	}
-	r := placementReader{file: f, src: src, dec: json.NewDecoder(bytes.NewReader(src)), line: 1, byID: map[int64]int{}, output: map[int]placementOutput{}}
-	err := r.inside('{', func() error {
-		key, err := r.dec.Token()
-		switch {
-		case err != nil:
-			return r.wrong(err)
-		case key == "nodes":
-			return elements(&r, r.node)
-		case key == "edges":
-			return elements(&r, r.edge)
+	r := placementReader{jsonReader: newJSONReader(f, src), byID: map[int64]int{}, output: map[int]placementOutput{}}
+	err := r.whole(func(key string) error {
+		switch key {
+		case "nodes":
+			return elements(&r.jsonReader, r.node)
+		case "edges":
+			return elements(&r.jsonReader, r.edge)
 		}
 		return r.decode(new(json.RawMessage)) // the machine, or for people
 	})
 	if err != nil {
 		return err
-	}
-	r.advance()
-	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
-		return r.errorf(r.line, "more text after the end of the graph; take it out")
 	}
 	for i := range r.edges {
 		if err := r.connect(&r.edges[i], r.lines[i]); err != nil {
@@ -101,66 +83,6 @@ func (f *file) readPlacement(src []byte) error {
 		}
 	}
 	return nil
-}
-
-// inside reads an object or an array, and calls each before every element.
-func (r *placementReader) inside(open json.Delim, each func() error) error {
-	r.advance()
-	t, err := r.dec.Token()
-	if err != nil {
-		return r.wrong(err)
-	}
-	if t != open {
-		return r.errorf(r.line, "%v stands where %v has to", t, open)
-	}
-	for r.dec.More() {
-		if err := each(); err != nil {
-			return err
-		}
-	}
-	if _, err = r.dec.Token(); err != nil {
-		return r.wrong(err)
-	}
-	return nil
-}
-
-// elements reads an array of values of one type.
-func elements[T any](r *placementReader, add func(*T) error) error {
-	return r.inside('[', func() error {
-		var v T
-		if err := r.decode(&v); err != nil {
-			return err
-		}
-		return add(&v)
-	})
-}
-
-func (r *placementReader) decode(v any) error {
-	r.advance()
-	if err := r.dec.Decode(v); err != nil {
-		return r.wrong(err)
-	}
-	return nil
-}
-
-// advance moves line to the next value.
-func (r *placementReader) advance() {
-	from := r.dec.InputOffset()
-	to := from + int64(len(r.src[from:])-len(bytes.TrimLeft(r.src[from:], " \t\r\n,:")))
-	r.line += bytes.Count(r.src[r.at:to], []byte{'\n'})
-	r.at = to
-}
-
-// wrong says what cannot be decoded, in words of the file.
-func (r *placementReader) wrong(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return r.errorf(1+bytes.Count(r.src, []byte{'\n'}), "the file ends in the middle; it was cut off")
-	}
-	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
-		want := map[reflect.Kind]string{reflect.Int64: "an integer", reflect.Float64: "a number", reflect.String: "a text"}[kind.Type.Kind()]
-		return r.errorf(r.line, "%s is a %s; write %s", cmp.Or(kind.Field, "an element"), kind.Value, cmp.Or(want, "an object"))
-	}
-	return r.errorf(r.line, "not JSON of this format: %w", err)
 }
 
 func (r *placementReader) node(v *placementNode) error {

@@ -12,14 +12,14 @@ import (
 // Fact is something that all ranks have to have alike, and its hash.
 type Fact struct{ What, Hash string }
 
-// prepared is what a rank has come to before the first step.
+// prepared is the state of a rank before the first step.
 type prepared struct {
 	Facts  []Fact
 	Failed string // why it cannot take part; empty means that it can
 }
 
-// Agree ends the preparation of all ranks: it compares their facts with those of rank 0, and refuses the first rank that has others
-// or has failed, with the error given here. Rank 0 returns the reason, and the others return that rank 0 has one.
+// Agree ends the preparation of all ranks: it compares their facts with rank 0's, and refuses the first rank that has others. A rank has failed
+// with the error given here. Rank 0 returns the reason, and the others return that rank 0 has one.
 func (n *Ranks) Agree(facts []Fact, failed error) error {
 	n.agreed = true
 	return n.do(func() error {

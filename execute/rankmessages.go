@@ -20,7 +20,7 @@ const (
 	laneTag    = 3 // of lane 0
 )
 
-// entryKind is what an entry of a control message says.
+// entryKind is the kind of an entry of a control message.
 type entryKind int32
 
 const (

@@ -19,7 +19,7 @@ import (
 // process is alive.
 type Ranks struct {
 	Rank, Size int
-	// ClockError is how far the clock of a rank may be off that of rank 0, at rank 0 the largest one.
+	// ClockError is how far the clock of a rank may be off rank 0's. At rank 0 it is the largest one of all.
 	ClockError time.Duration
 
 	place  mpi.Launch
@@ -37,7 +37,7 @@ type Ranks struct {
 	agreed   bool
 	run      *rankedRun // under way; nil means none
 	sequence int32      // of the last run that has begun
-	stamp    int32      // of the run to which what is sent belongs
+	stamp    int32      // of the run in what is sent
 	early    []received // of the next run
 	commands []received // to run something
 	pong     entry      // the last answer of a clock
@@ -159,7 +159,7 @@ func (n *Ranks) rest(busy bool) {
 	}
 }
 
-// turn looks for messages of all ranks once, sends what waits, and notices ranks that are silent.
+// turn looks for messages of all ranks once, sends what waits, and notices silent ranks.
 func (n *Ranks) turn() (busy bool) {
 	now := time.Now()
 	paused := now.Sub(n.turned) > beatPeriod // this process stood still, and what others sent is not read yet
@@ -191,7 +191,7 @@ func (n *Ranks) others(yield func(*peer) bool) {
 	}
 }
 
-// fail ends what is under way, and everything that comes. The first failure is kept, and told to the others.
+// fail ends the run under way, and everything after it. The first failure is kept, and told to the others.
 func (n *Ranks) fail(err error) {
 	if n.failed != nil {
 		return
@@ -220,10 +220,10 @@ func (e *rankError) Error() string { return fmt.Sprintf("rank %d: %s", e.rank, e
 // ErrReported is an error of which another rank tells the user.
 var ErrReported error = &rankError{0, "it reports why"}
 
-// Reported says whether an error is that of another rank, which reports it itself.
+// Reported says whether another rank has an error, and reports it.
 func Reported(err error) bool { return errors.As(err, new(*rankError)) }
 
-// Close leaves the ranks, with the error that ended the work, and returns that. Without one it waits until all leave.
+// Close leaves the ranks. err is the error that ended the work, and is returned. Without one Close waits until all leave.
 func (n *Ranks) Close(err error) error {
 	if !n.agreed {
 		err = n.Agree(nil, err)

@@ -186,7 +186,7 @@
 // # The last layer with its loss
 //
 // With [dag.Lowering.JoinLoss] the outputs of the last layer, a dense one without a bias, are never in memory. Its tasks are
-// "head.forward.sums[0:8,0:4096]", with some classes each, and write three numbers of each position, "head.sums". Tasks "loss.xent[0:8]" make
+// "head.forward[0:8,0:4096]", with some classes each, and write three numbers of each position, "head.sums". Tasks "loss.softmax_xent[0:8]" make
 // the losses of these. The gradients of weight and input compute the logits again. Nothing else changes, but the bits: sums have another order.
 //
 // # Recomputation

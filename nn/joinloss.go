@@ -16,6 +16,9 @@ func (n *Node) JoinsLoss() bool { return n.l.joinsLoss() && n.stages[0] == len(n
 
 func (l *lowerer) joinsLoss() bool { return l.opt.Lowering.JoinLoss && (l.opt.Train || !l.opt.Outputs) }
 
+// JoinsLoss reports whether lowerings may have the last layer and the loss as one operation.
+func (m *Model) JoinsLoss() bool { return m.checkJoinLoss() == nil }
+
 // checkJoinLoss refuses a network whose loss no operation joins.
 func (m *Model) checkJoinLoss() error {
 	last, loss := &m.Stages[len(m.Stages)-1], m.Defaults.Loss
@@ -33,7 +36,7 @@ func (m *Model) checkJoinLoss() error {
 // SumLogits adds the forward tasks of a layer that JoinsLoss.
 func (n *Node) SumLogits() {
 	operands := append([]Operand{n.logitSums()}, n.logitOperands()...)
-	n.Step(".sums", "xent.sums", dag.Params{{Name: "first"}}, operands[:4]...)
+	n.Step("", "xent.sums", dag.Params{{Name: "first"}}, operands[:4]...)
 }
 
 // SumLogitsBack adds the tasks of its gradients.
@@ -68,7 +71,8 @@ func (n *Node) logitSums() Operand {
 	return n.Buffer(dag.Buffer{Name: n.Name + ".sums", Shape: shape, Type: n.Type()}, axes...)
 }
 
-// joinedLoss is the task of the losses of some positions of a network whose last layer JoinsLoss.
+// joinedLoss is the task of the losses of some positions of a network whose last layer JoinsLoss. It has the name of the loss of whole logits, since bounds of all
+// lowerings know an operation by its name.
 func (l *lowerer) joinedLoss(f *lossBuffers, r dag.Range) dag.Task {
 	sums := l.nodeOf[len(l.m.Stages)-1].logitSums()
 	of, row := f.positions(r), boxOf(f.rows, f.positions(l.inBatch(r)))
@@ -77,5 +81,9 @@ func (l *lowerer) joinedLoss(f *lossBuffers, r dag.Range) dag.Task {
 	if f.weight != none {
 		accesses = append(accesses, reads(f.weight, nil))
 	}
-	return dag.Task{Name: "loss.xent[" + rangeText(l.inBatch(r)) + "]", Op: "xent", Labels: labelsOf("loss", phaseLoss), Accesses: accesses}
+	name := "loss.softmax_xent"
+	if !l.opt.Train {
+		name += ".eval"
+	}
+	return dag.Task{Name: name + "[" + rangeText(l.inBatch(r)) + "]", Op: "xent", Labels: labelsOf("loss", phaseLoss), Accesses: accesses}
 }

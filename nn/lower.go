@@ -116,6 +116,9 @@ func (m *Model) lower(opt LowerOptions) (step, once *dag.Graph, err error) {
 	if err := opt.complete(m); err != nil {
 		return nil, nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
+	if m, err = m.folded(&opt); err != nil {
+		return nil, nil, fmt.Errorf("lower model %q: %w", m.Name, err)
+	}
 	l := &lowerer{m: m, opt: opt, hyper: none, stageOfLayer: map[string]int{}, latest: map[int]dag.TaskID{},
 		ofDevices: map[dag.BufferID][]dag.BufferID{}, filled: map[dag.BufferID]bool{}, varies: map[dag.BufferID]bool{}}
 	for _, p := range passes {
@@ -338,7 +341,11 @@ func (l *lowerer) carried(s *Stage) (weights, running []dag.BufferID) {
 			name := cmp.Or(p.Of, p.Name)
 			id, there := l.b.BufferNamed(name) // by another layer that has it
 			if !there {
-				id = l.b.Buffer(dag.Buffer{Name: name, Shape: p.bufferShape(), Type: p.Type(l.opt.Type), Role: role, Home: hostMemory})
+				kind := p.Type(l.opt.Type)
+				if l.folds() && !p.Counts {
+					kind = l.opt.Type // the float32 form of a weight is among what the optimiser keeps
+				}
+				id = l.b.Buffer(dag.Buffer{Name: name, Shape: p.bufferShape(), Type: kind, Role: role, Home: hostMemory})
 			}
 			ids = append(ids, id)
 		}
@@ -372,7 +379,7 @@ func (l *lowerer) backward() {
 			l.ofBatch(func() { l.sumShared(n) })
 		}
 		switch {
-		case !l.isLast():
+		case !l.isLast(), l.folds():
 		case l.m.Defaults.ClipNorm > 0:
 			clipped = append(clipped, n)
 		default:
@@ -381,6 +388,9 @@ func (l *lowerer) backward() {
 	}
 	if len(clipped) > 0 {
 		l.ofBatch(func() { l.clippedUpdates(clipped) })
+	}
+	if l.isLast() && l.folds() {
+		l.ofBatch(l.splitUpdates)
 	}
 }
 

@@ -24,6 +24,7 @@ var passes = []pass{
 	{"stage", (*lowerer).stage},         // devices of the stages of a pipeline
 	{"stash", (*lowerer).stash},         // older weights for mini-batches in a pipeline
 	{"recompute", (*lowerer).recompute}, // tasks that run twice, to save memory
+	{"stream", (*lowerer).stream},       // the order of tasks on devices of a fold
 	{"once", (*lowerer).runOnce},        // tasks that need not run in every step of an inference
 }
 

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -263,4 +264,19 @@ func (r *recomputing) declare(name string, viewOf dag.BufferID, b dag.Buffer) da
 	}
 	b.Name = name
 	return r.to.Buffer(b)
+}
+
+// Recomputable lists the layers whose recomputation can save memory, the first ones of groups, those with the least work for each element of their output
+// first: in a transformer activations, then normalisations and attentions, and then products. Layers that join others are left out, since segments
+// begin at their outputs.
+func (m *Model) Recomputable() (names []string) {
+	work := map[string]float64{}
+	for _, g := range m.groups(&dag.Lowering{}) {
+		if g.Traits.View || g.Traits.Integers || len(g.Inputs) != 1 || g.add != nil || len(g.last().readers) == 0 || strings.ContainsAny(g.Name, `*?[\`) {
+			continue
+		}
+		names, work[g.Name] = append(names, g.Name), g.Layer.Flops(g.In, g.Out)/float64(Elems(g.last().Out))
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(work[a], work[b]) })
+	return names
 }

@@ -24,7 +24,14 @@ func (m *Model) Work(ctx context.Context, opt LowerOptions) (*dag.Step, error) {
 		return nil, fmt.Errorf("work of model %q: %w", m.Name, err)
 	}
 	w := workers{m: m, known: map[string]dag.Form{}, drawn: map[string]bool{}, owned: map[[2]int]bool{}}
-	for _, l := range m.partings(opt.Batch) {
+	partings := m.partings(opt.Batch)
+	if m.JoinsLoss() && (opt.Train || !opt.Outputs) {
+		for _, l := range slices.Clone(partings) {
+			l.JoinLoss = true
+			partings = append(partings, l)
+		}
+	}
+	for _, l := range partings {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

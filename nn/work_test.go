@@ -28,6 +28,7 @@ func TestWork(t *testing.T) {
 	}
 	cases["lenet5"] = must.Get(models.ByName("lenet5"))(t)
 	cases["residual"] = must.Get(files.LoadModel("examples/residual.toml"))(t)
+	cases["joined"] = joined(t)
 	tries, every := 4, 1
 	if testing.Short() {
 		tries, every = 3, 4
@@ -55,6 +56,7 @@ func TestWork(t *testing.T) {
 			}
 			for range tries {
 				opt.Lowering = randomCuts(rng, m)
+				opt.Lowering.JoinLoss = m.JoinsLoss() && rng.IntN(2) == 0
 				g, err := m.Lower(opt)
 				if err != nil {
 					continue // a variance of one value

@@ -117,7 +117,7 @@ func newDrawing(p *schedule.Problem, seed, sample uint64) *drawing {
 			continue // drawn for another task
 		}
 		for i := range devices {
-			c := &p.Costs.ByClass[class][i]
+			c := p.Costs.At(class, platform.DeviceID(i))
 			factor := run[i]
 			if c.Source == schedule.FromFit {
 				k := fitted{p.Graph.Tasks[t].Op, c.Variant, i}
@@ -146,9 +146,9 @@ func (d *drawing) normal(names ...string) float64 {
 
 // scale is the factor of an instance on a worker.
 func (d *drawing) scale(i dag.Instance, w platform.WorkerID) float64 {
-	class, device := int(d.p.Costs.Class[i.Task]), int(d.p.Platform.Workers[w].Device)
-	factor := d.factors[class*len(d.p.Platform.Devices)+device]
-	if spread := &d.p.Costs.ByClass[class][device].Spread; spread.Known() {
+	class, device := d.p.Costs.Class[i.Task], d.p.Platform.Workers[w].Device
+	factor := d.factors[int(class)*len(d.p.Platform.Devices)+int(device)]
+	if spread := &d.p.Costs.At(class, device).Spread; spread.Known() {
 		factor *= spread[d.hash(i.Task, i.Step)%platform.DistributionParts]
 	}
 	return factor

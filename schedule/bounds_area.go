@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/platform"
 )
 
 // stepWork is the tasks of one step. Those that take the same and can run at the same places are
@@ -43,7 +44,7 @@ func (w *stepWork) add(t dag.TaskID) time.Duration {
 			if slices.Contains(part.devices, d) {
 				continue
 			}
-			takes := w.leasts.costs.ByClass[key.costs][d].Duration
+			takes := w.leasts.costs.At(key.costs, platform.DeviceID(d)).Duration
 			if part.least < 0 || takes < part.least {
 				part.least = takes
 			}

@@ -34,9 +34,10 @@ func (o *costOptions) clock(t int) platform.ClockID {
 	return o.clocks[t]
 }
 
-// costKey identifies a class. Its tasks agree in all of it.
+// costKey identifies a class. Its tasks agree in all of it. Of a row it has a column in place of the only device.
 type costKey struct {
 	op, shape, given, device string
+	column                   int32
 	dtype                    dag.DType
 	flops                    float64
 	movedBytes               int64
@@ -46,7 +47,9 @@ type costKey struct {
 // newCosts finds the costs of the tasks of a graph, see [Price].
 func newCosts(g *dag.Graph, p *platform.Platform, opt costOptions) (*Costs, error) {
 	c := &Costs{Class: make([]int32, len(g.Tasks))}
-	classes := map[costKey]int32{}
+	like := newColumns(g, p, opt)
+	c.column = like.of
+	classes, rows := map[costKey]int32{}, map[costKey][]Cost{}
 	for t := range g.Tasks {
 		task := &g.Tasks[t]
 		if t > 0 && sameCosts(task, &g.Tasks[t-1]) && opt.clock(t) == opt.clock(t-1) { // neighbours often are tiles of one layer
@@ -61,11 +64,19 @@ func newCosts(g *dag.Graph, p *platform.Platform, opt costOptions) (*Costs, erro
 		if !ok {
 			class = int32(len(c.ByClass))
 			classes[key] = class
-			row, err := costRow(g, dag.TaskID(t), p.AtClocks(key.clock), opt)
-			if err != nil {
-				return nil, fmt.Errorf("task %q (%s) of graph %q: %w", task.Name, task.Op, g.Name, err)
+			devices, only := like.firsts, like.only(task.Placement)
+			if only >= 0 {
+				devices, key.device, key.column = []platform.DeviceID{only}, "", 1+like.of[only]
 			}
-			c.ByClass = append(c.ByClass, row)
+			row, known := rows[key]
+			if !known {
+				var err error
+				if row, err = costRow(g, dag.TaskID(t), p.AtClocks(key.clock), opt, devices, like); err != nil {
+					return nil, fmt.Errorf("task %q (%s) of graph %q: %w", task.Name, task.Op, g.Name, err)
+				}
+				rows[key] = row
+			}
+			c.ByClass, c.only = append(c.ByClass, row), append(c.only, only)
 		}
 		c.Class[t] = class
 	}
@@ -95,26 +106,25 @@ func givenKey(costs []dag.Cost) string {
 	return string(b)
 }
 
-// costRow is the cost of one task on each device.
-func costRow(g *dag.Graph, t dag.TaskID, p *platform.Platform, opt costOptions) ([]Cost, error) {
+// costRow is the cost of one task on some devices, each the first of its column.
+func costRow(g *dag.Graph, t dag.TaskID, p *platform.Platform, opt costOptions, devices []platform.DeviceID, like *columns) ([]Cost, error) {
 	task := &g.Tasks[t]
-	row := make([]Cost, len(p.Devices))
+	row := slices.Repeat([]Cost{{Duration: -1}}, len(like.firsts))
 	offers := map[string][]Offer{} // by kind
 	runs := false
-	for d := range p.Devices {
-		row[d] = Cost{Duration: -1}
-		if !mayRunOn(task.Placement, p, platform.DeviceID(d)) {
+	for _, d := range devices {
+		if !mayRunOn(task.Placement, p, d) {
 			continue
 		}
 		kind := p.Devices[d].Kind
 		if _, known := offers[kind]; !known {
 			offers[kind] = opt.target.Offers(g, t, kind)
 		}
-		if of := offers[kind]; len(of) > 0 && of[0].Host && p.NodeOf(p.Devices[d].Memory) != p.NodeOf(p.HostMemory()) {
+		if of := offers[kind]; len(of) > 0 && of[0].Host && !byCaller(p, d) {
 			continue
 		}
-		if cost, ok := costOn(task, p, platform.DeviceID(d), offers[kind], opt.variants.nameOf(p.Devices[d].Name, task), opt.timed); ok {
-			row[d], runs = cost, true
+		if cost, ok := costOn(task, p, d, offers[kind], opt.variants.nameOf(p.Devices[d].Name, task), opt.timed); ok {
+			row[like.of[d]], runs = cost, true
 		}
 	}
 	if runs {
@@ -280,6 +290,11 @@ func mayRunOn(pl *dag.Placement, p *platform.Platform, d platform.DeviceID) bool
 func placedOnDevice(name string, p *platform.Platform, d platform.DeviceID) bool {
 	return name == p.Devices[d].Name || name == p.Devices[d].Kind ||
 		slices.ContainsFunc(p.Workers, func(w platform.Worker) bool { return w.Device == d && w.Name == name })
+}
+
+// byCaller reports whether a device is on the node of a cluster where the caller is.
+func byCaller(p *platform.Platform, d platform.DeviceID) bool {
+	return p.NodeOf(p.Devices[d].Memory) == p.NodeOf(p.HostMemory())
 }
 
 // CheckGiven refuses costs in a graph for a device that the platform does not have. They would

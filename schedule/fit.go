@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -127,33 +128,35 @@ func (e *Fit) nowhere(p *Problem, t dag.TaskID) error {
 	if task.Placement != nil {
 		placed = task.Placement.Device
 	}
-	for w, ok := range allowedWorkers(p, t, placed, 0) {
-		if ok {
-			return fmt.Errorf("task %q could run on %q, %s", task.Name, p.Platform.Workers[w].Name, e.needs.refusal(t, platform.WorkerID(w)))
-		}
+	for _, w := range allowedWorkers(p, t, placed, 0) {
+		return fmt.Errorf("task %q could run on %q, %s", task.Name, p.Platform.Workers[w].Name, e.needs.refusal(t, w))
 	}
 	return fmt.Errorf("task %q: no worker of platform %q can run it", task.Name, p.Platform.Name)
 }
 
-func allowedWorkers(p *Problem, t dag.TaskID, placed string, tooSmall uint64) []bool {
-	allowed := make([]bool, len(p.Platform.Workers))
-	for w := range p.Platform.Workers {
-		worker := &p.Platform.Workers[w]
-		device := &p.Platform.Devices[worker.Device]
-		_, runs := p.Costs.Of(t, worker.Device)
-		allowed[w] = runs && tooSmall&(1<<device.Memory) == 0 && (placed == "" || placed == worker.Name || placed == device.Name || placed == device.Kind)
+// allowedWorkers lists the workers that may run a task, ascending.
+func allowedWorkers(p *Problem, t dag.TaskID, placed string, tooSmall uint64) (allowed []platform.WorkerID) {
+	for d := range p.Costs.Devices(p.Costs.Class[t]) {
+		device := &p.Platform.Devices[d]
+		if tooSmall&(1<<device.Memory) != 0 {
+			continue
+		}
+		first, _ := slices.BinarySearchFunc(p.Platform.Workers, d, func(w platform.Worker, d platform.DeviceID) int { return int(w.Device - d) })
+		for w := first; w < len(p.Platform.Workers) && p.Platform.Workers[w].Device == d; w++ {
+			if placed == "" || placed == p.Platform.Workers[w].Name || placed == device.Name || placed == device.Kind {
+				allowed = append(allowed, platform.WorkerID(w))
+			}
+		}
 	}
 	return allowed
 }
 
-func (e *Fit) classOf(byWorkers map[string]int32, allowed []bool) int32 {
-	bits := make([]byte, len(allowed))
-	for w, ok := range allowed {
-		if ok {
-			bits[w] = 1
-		}
+func (e *Fit) classOf(byWorkers map[string]int32, allowed []platform.WorkerID) int32 {
+	bytes := make([]byte, 0, 2*len(allowed))
+	for _, w := range allowed {
+		bytes = binary.AppendUvarint(bytes, uint64(w))
 	}
-	key := string(bits)
+	key := string(bytes)
 	class, ok := byWorkers[key]
 	if !ok {
 		class = e.add(allowed, false)
@@ -162,21 +165,25 @@ func (e *Fit) classOf(byWorkers map[string]int32, allowed []bool) int32 {
 	return class
 }
 
-func (e *Fit) joinGroup(groups map[string]int32, colocate string, allowed []bool) int32 {
+func (e *Fit) joinGroup(groups map[string]int32, colocate string, allowed []platform.WorkerID) int32 {
 	class, ok := groups[colocate]
 	if !ok {
 		class = e.add(allowed, true)
 		groups[colocate] = class
 		return class
 	}
-	for w := range allowed {
-		e.allowed[class][w] = e.allowed[class][w] && allowed[w]
+	for w := range e.allowed[class] {
+		e.allowed[class][w] = e.allowed[class][w] && slices.Contains(allowed, platform.WorkerID(w))
 	}
 	return class
 }
 
-func (e *Fit) add(allowed []bool, group bool) int32 {
-	e.allowed = append(e.allowed, allowed)
+func (e *Fit) add(allowed []platform.WorkerID, group bool) int32 {
+	may := make([]bool, len(e.p.Platform.Workers))
+	for _, w := range allowed {
+		may[w] = true
+	}
+	e.allowed = append(e.allowed, may)
 	e.workers = append(e.workers, nil)
 	e.group = append(e.group, group)
 	return int32(len(e.allowed) - 1)

@@ -72,7 +72,7 @@ func (c *Pace) Begin(i dag.Instance, w platform.WorkerID, now, ready time.Durati
 	if c.caches != nil {
 		second, third = c.caches.touch(i, w)
 	}
-	cost := &c.p.Costs.ByClass[c.p.Costs.Class[c.taskOf(i.Task)]][d]
+	cost := c.p.Costs.At(c.p.Costs.Class[c.taskOf(i.Task)], d)
 	takes = cost.Duration
 	if cost.byCaches() {
 		takes = c.takes(cost, second, third, c.busyBeside(w, d, start))

@@ -23,7 +23,7 @@ type Target interface {
 type Offer struct {
 	Variant        string // "": the implementation that the machine takes by default
 	WorkspaceBytes int64  // scratch of one call, rounded to the alignment of the kind's memory
-	// Host says that the caller does it, who is at the first node of a cluster.
+	// Host says that the caller does it, on the first node of a cluster.
 	Host bool
 }
 
@@ -104,11 +104,10 @@ func (c *Priced) price(g *dag.Graph, variants Variants, clocks []platform.ClockI
 func scratchOf(p *platform.Platform, costs []*Costs) []int64 {
 	most, all := make([]int64, len(p.Memories)), make([]int64, len(p.Memories))
 	for _, c := range costs {
-		for _, row := range c.ByClass {
-			for d := range row {
-				if m := p.Devices[d].Memory; row[d].Duration >= 0 {
-					most[m] = max(most[m], row[d].WorkspaceBytes)
-				}
+		for class := range c.ByClass {
+			for d, cost := range c.Devices(int32(class)) {
+				m := p.Devices[d].Memory
+				most[m] = max(most[m], cost.WorkspaceBytes)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -100,12 +101,10 @@ const guessable = 0.01
 // LeastKnown is the worst source of durations, as an index of Sources, but for sources of a hundredth of the time of all tasks.
 func (c *Costs) LeastKnown() int {
 	total, by := 0.0, make([]float64, len(Sources))
-	for _, class := range c.Class {
-		for _, cost := range c.ByClass[class] {
-			if cost.Duration >= 0 {
-				by[slices.Index(Sources, cost.Source)] += float64(cost.Duration)
-				total += float64(cost.Duration)
-			}
+	for class, tasks := range c.tasks() {
+		for _, cost := range c.Devices(int32(class)) {
+			by[slices.Index(Sources, cost.Source)] += tasks * float64(cost.Duration)
+			total += tasks * float64(cost.Duration)
 		}
 	}
 	worst, rest := len(Sources)-1, 0.0
@@ -125,15 +124,57 @@ func (c *Costs) Guessed(t dag.TaskID, sure int) bool {
 }
 
 // Costs is the cost of every task on every device, and the variant fixed for it.
-// Tasks of equal operation, type, shape, work, given costs and placement share a class.
+// Tasks of equal operation, type, shape, work, given costs and placement share a class. Like devices share a column, so that a
+// thousand equal devices cost no more room than one.
 type Costs struct {
 	Class   []int32  // by task
-	ByClass [][]Cost // by class and device; Duration < 0 means cannot run there
+	ByClass [][]Cost // by class and column; Duration < 0 means cannot run there
+
+	column []int32             // by device; nil means that each has its own
+	only   []platform.DeviceID // by class: the one device that may run it. -1 or no list means any
+}
+
+// cannot is the cost of a task where it cannot run.
+var cannot = Cost{Duration: -1}
+
+// At is the cost of a class of tasks on a device. Duration < 0 means that they cannot run there.
+func (c *Costs) At(class int32, d platform.DeviceID) *Cost {
+	if c.only != nil && c.only[class] >= 0 && c.only[class] != d {
+		return &cannot
+	}
+	if c.column != nil {
+		return &c.ByClass[class][c.column[d]]
+	}
+	return &c.ByClass[class][d]
+}
+
+// Devices visits the devices that can run a class of tasks, with the costs there.
+func (c *Costs) Devices(class int32) iter.Seq2[platform.DeviceID, *Cost] {
+	first, end := platform.DeviceID(0), platform.DeviceID(max(len(c.column), len(c.ByClass[class])))
+	if c.only != nil && c.only[class] >= 0 {
+		first, end = c.only[class], c.only[class]+1
+	}
+	return func(yield func(platform.DeviceID, *Cost) bool) {
+		for d := first; d < end; d++ {
+			if cost := c.At(class, d); cost.Duration >= 0 && !yield(d, cost) {
+				return
+			}
+		}
+	}
+}
+
+// tasks counts the tasks of each class.
+func (c *Costs) tasks() []float64 {
+	tasks := make([]float64, len(c.ByClass))
+	for _, class := range c.Class {
+		tasks[class]++
+	}
+	return tasks
 }
 
 // Of returns the cost of a task on a device; ok is false where it cannot run.
 func (c *Costs) Of(t dag.TaskID, d platform.DeviceID) (cost Cost, ok bool) {
-	cost = c.ByClass[c.Class[t]][d]
+	cost = *c.At(c.Class[t], d)
 	return cost, cost.Duration >= 0
 }
 
@@ -165,7 +206,7 @@ func (p *Problem) StatesOf(t dag.TaskID, d platform.DeviceID) (clock platform.Cl
 // must be able to run it.
 func (p *Problem) occupies(t dag.TaskID, w platform.WorkerID) time.Duration {
 	d := p.Platform.Workers[w].Device
-	return p.Platform.Devices[d].Dispatch + p.Costs.ByClass[p.Costs.Class[t]][d].Duration
+	return p.Platform.Devices[d].Dispatch + p.Costs.At(p.Costs.Class[t], d).Duration
 }
 
 // LongestRun bounds the sum of all durations of a run, so that no time overflows.
@@ -186,10 +227,12 @@ func (p *Problem) Check() error {
 		return fmt.Errorf("graph %q has %d tasks, its costs are for %d", p.Graph.Name, len(p.Graph.Tasks), len(p.Costs.Class))
 	}
 	serial := 0.0
-	for t := range p.Graph.Tasks {
-		for _, c := range p.Costs.ByClass[p.Costs.Class[t]] {
-			serial += float64(max(c.Duration, 0))
+	for class, tasks := range p.Costs.tasks() {
+		for _, c := range p.Costs.Devices(int32(class)) {
+			serial += tasks * float64(c.Duration)
 		}
+	}
+	for t := range p.Graph.Tasks {
 		for _, a := range p.Graph.Tasks[t].Accesses {
 			if a.Mode == dag.Reduce {
 				return fmt.Errorf("task %q reduces into buffer %q; expand the graph's reductions first", p.Graph.Tasks[t].Name, p.Graph.Buffers[a.Buffer].Name)

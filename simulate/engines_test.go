@@ -136,7 +136,7 @@ func TestManyEngines(t *testing.T) {
 		pl := randomPlatform(t, r)
 		tasks := randomGraph(r, pl)
 		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 3)
-		for _, name := range []string{"eager", "dmda", "dmdar"} {
+		for _, name := range []string{"eager", "lws", "dmda", "dmdar", "dmdas"} {
 			with := func(engines int) *schedule.Schedule {
 				for d := range pl.Devices {
 					pl.Devices[d].CopyEnginesIn, pl.Devices[d].CopyEnginesOut = engines, engines

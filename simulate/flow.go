@@ -2,7 +2,9 @@ package simulate
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math"
+	"slices"
 	"time"
 
 	"dahl/platform"
@@ -26,38 +28,57 @@ import (
 // capacities are 3/2 on b for flow 3 and 3/2 on c for flows 4 and 5. So those rise to 3/4, and c
 // is full. Flow 3 goes on alone to 3/2.
 //
-// All flows between the same two memories cross the same links and have equal rates, so they are
-// one class. A change therefore costs the number of classes times the number of links, not the
-// number of flows. A class counts the bytes served to each of its flows since the class was last
-// empty. A flow ends when that count has grown by its own bytes since it joined.
+// Flows that cross the same links have equal rates, so they are one class. A class counts the bytes served to each of
+// its flows since the class was last empty. A flow ends when that count has grown by its own bytes since it joined.
+//
+// A flow that joins or ends changes only rates of its component: the classes that it can reach from link to link. So
+// only these are solved again, and only a class whose rate has changed gets another count and another end. Within a
+// component the link with the lowest share, of its free capacity among the flows that still rise, fills first. A share
+// never sinks when other flows stop, so a heap with shares of earlier moments finds this link.
 type network struct {
 	p        *platform.Platform
-	at       time.Duration // to which the classes have been served
+	at       time.Duration // of the last event
 	classes  []*class
-	byRoute  []*class // by pair of memories; nil means none yet
-	capacity []float64
-
-	room  []float64 // by resource, while filling: capacity that no stopped flow uses
-	users []float64 // by resource, while filling: crossings by flows that still rise
-	share []float64 // by resource, while filling: the rate at which it is full
-	stale bool      // the set of flows changed since the rates were found
-
-	busy []*class // those that had flows when the rates were found
-	open []*class // scratch of solve
+	byRoute  map[[2]platform.MemoryID]*class
+	byUses   map[string]*class
+	links    []resource
+	changed  []*class // whose flows have changed since the rates were found
+	ends     []*class // those with flows and rates, a heap by the end of the first flow
+	reached  []*class // scratch of solve
+	crossed  []int32  // likewise: resources
+	filling  ready.Heap[fill]
+	solution int32 // counts calls of solve
 }
 
-// class is the flows from one memory to another.
+// resource is a link, or one direction of a duplex link.
+type resource struct {
+	capacity float64
+	classes  []*class // that cross it and have flows
+	solution int32    // the last one that reached it
+	room     float64  // while filling: capacity that no stopped flow uses
+	users    float64  // while filling: crossings by flows that still rise
+}
+
+// class is the flows over the same links.
 type class struct {
-	crosses []crossing
-	cap     float64 // bytes per second that a flow can have on fatpipes
-	rate    float64 // of each flow
-	served  float64 // bytes per flow since the class was last empty
-	flows   ready.Heap[flowEnd]
+	crosses  []crossing
+	cap      float64       // bytes per second that a flow can have on fatpipes
+	since    time.Duration // when the rate was found
+	rate     float64       // of each flow
+	served   float64       // bytes per flow since the class was last empty, until since
+	flows    ready.Heap[flowEnd]
+	end      time.Duration // of the first flow
+	place    int           // in the heap of ends; -1: not there
+	number   int32         // among all classes
+	solution int32         // the last one that reached it
+	rises    bool          // while filling
+	changed  bool
 }
 
 // crossing is how many times the route of a class crosses a resource.
 type crossing struct {
 	resource int32
+	at       int32 // place of the class in the list of the resource
 	times    float64
 }
 
@@ -68,12 +89,17 @@ type flowEnd struct {
 	id    int32
 }
 
+// fill is the rate of a full resource, or the cap of a class.
+type fill struct {
+	rate     float64
+	resource int32 // -1: a class
+	class    int32
+}
+
 func newNetwork(p *platform.Platform) *network {
-	m := len(p.Memories)
-	n := &network{p: p, byRoute: make([]*class, m*m),
-		capacity: make([]float64, 2*len(p.Links)), room: make([]float64, 2*len(p.Links)), users: make([]float64, 2*len(p.Links)), share: make([]float64, 2*len(p.Links))}
+	n := &network{p: p, byRoute: map[[2]platform.MemoryID]*class{}, byUses: map[string]*class{}, links: make([]resource, 2*len(p.Links))}
 	for l := range p.Links {
-		n.capacity[2*l], n.capacity[2*l+1] = p.Links[l].BandwidthBytesPerSec, p.Links[l].BandwidthBytesPerSec
+		n.links[2*l].capacity, n.links[2*l+1].capacity = p.Links[l].BandwidthBytesPerSec, p.Links[l].BandwidthBytesPerSec
 	}
 	return n
 }
@@ -81,29 +107,52 @@ func newNetwork(p *platform.Platform) *network {
 // join adds a flow at a time that is not before the previous one.
 func (n *network) join(at time.Duration, from, to platform.MemoryID, bytes int64, id int32, order int64) {
 	n.serve(at)
-	route := &n.byRoute[int(from)*len(n.p.Memories)+int(to)]
-	if *route == nil {
-		*route = n.newClass(from, to)
-		n.classes = append(n.classes, *route)
+	route := [2]platform.MemoryID{from, to}
+	c := n.byRoute[route]
+	if c == nil {
+		c = n.classOf(from, to)
+		n.byRoute[route] = c
 	}
-	c := *route
 	if len(c.flows) == 0 {
-		c.served = 0
+		c.served, c.since, c.rate = 0, at, 0
+		for i := range c.crosses {
+			r := &n.links[c.crosses[i].resource]
+			c.crosses[i].at = int32(len(r.classes))
+			r.classes = append(r.classes, c)
+		}
 	}
-	c.flows.Push(flowEnd{c.served + float64(bytes), order, id})
-	n.stale = true
+	c.flows.Push(flowEnd{c.servedAt(at) + float64(bytes), order, id})
+	n.change(c)
 }
 
-func (n *network) newClass(from, to platform.MemoryID) *class {
-	c := &class{cap: math.Inf(1)}
+// classOf is the class of the flows over the links of a route.
+func (n *network) classOf(from, to platform.MemoryID) *class {
+	c := &class{cap: math.Inf(1), place: -1, number: int32(len(n.classes))}
 	for _, use := range n.p.LinkUses(from, to) {
 		if l := &n.p.Links[use.Link]; l.Sharing == platform.Fatpipe {
 			c.cap = min(c.cap, l.BandwidthBytesPerSec)
 			continue
 		}
-		c.crosses = append(c.crosses, crossing{2*int32(use.Link) + use.Direction, float64(use.Times)})
+		c.crosses = append(c.crosses, crossing{resource: 2*int32(use.Link) + use.Direction, times: float64(use.Times)})
 	}
+	key := binary.AppendUvarint(nil, math.Float64bits(c.cap))
+	for _, x := range c.crosses {
+		key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(x.resource)), uint64(x.times))
+	}
+	if known := n.byUses[string(key)]; known != nil {
+		return known
+	}
+	n.byUses[string(key)] = c
+	n.classes = append(n.classes, c)
 	return c
+}
+
+// change notes that the flows of a class are others.
+func (n *network) change(c *class) {
+	if !c.changed {
+		c.changed = true
+		n.changed = append(n.changed, c)
+	}
 }
 
 // endTolerance, relative to the served bytes, absorbs the rounding of sums of rates times
@@ -114,95 +163,164 @@ const endTolerance = 1e-12
 // done.
 func (n *network) ended(at time.Duration, done func(id int32)) {
 	n.serve(at)
-	for _, c := range n.busy {
+	for len(n.ends) > 0 && n.ends[0].end <= at {
+		c := n.ends[0]
+		c.serve(at)
 		for len(c.flows) > 0 && c.flows[0].at <= c.served+float64(c.served*endTolerance) {
 			done(c.flows.Pop().id)
-			n.stale = true
+			n.change(c)
 		}
+		if !c.changed { // rounding left a trifle
+			c.findEnd()
+			n.sift(c)
+			continue
+		}
+		n.remove(c)
+		if len(c.flows) == 0 {
+			n.leave(c)
+		}
+	}
+}
+
+// leave takes a class without flows from its resources.
+func (n *network) leave(c *class) {
+	for _, x := range c.crosses {
+		r := &n.links[x.resource]
+		last := len(r.classes) - 1
+		moved := r.classes[last]
+		r.classes[x.at], r.classes = moved, r.classes[:last]
+		i := slices.IndexFunc(moved.crosses, func(of crossing) bool { return of.resource == x.resource })
+		moved.crosses[i].at = x.at
 	}
 }
 
 // next is when the next flow ends; ok is false if there is none.
 func (n *network) next() (at time.Duration, ok bool) {
-	if n.stale {
+	if len(n.changed) > 0 {
 		n.solve()
 	}
-	first := math.Inf(1) // seconds from now
-	for _, c := range n.busy {
-		if len(c.flows) > 0 {
-			first = min(first, (c.flows[0].at-c.served)/c.rate)
-		}
-	}
-	if math.IsInf(first, 1) {
+	if len(n.ends) == 0 {
 		return 0, false
 	}
-	return n.at + max(1, roundUp(first)), true
+	return n.ends[0].end, true
 }
 
-// serve advances the classes to a time.
+// serve moves to a time. Rates are found for the time before it.
 func (n *network) serve(at time.Duration) {
-	if at == n.at {
-		return
-	}
-	if n.stale {
+	if at != n.at && len(n.changed) > 0 {
 		n.solve()
-	}
-	seconds := float64(at-n.at) / 1e9
-	for _, c := range n.busy {
-		if len(c.flows) > 0 {
-			c.served += float64(c.rate * seconds)
-		}
 	}
 	n.at = at
 }
 
-// solve finds the max-min fair rates by progressive filling.
+// servedAt is the count of bytes at a time since which the rate holds.
+func (c *class) servedAt(at time.Duration) float64 {
+	return c.served + float64(c.rate*(float64(at-c.since)/1e9))
+}
+
+func (c *class) serve(at time.Duration) { c.served, c.since = c.servedAt(at), at }
+
+// findEnd finds the end of the first flow.
+func (c *class) findEnd() {
+	c.end = c.since + max(1, roundUp((c.flows[0].at-c.served)/c.rate))
+}
+
+// solve finds the max-min fair rates of the components in which flows have changed, by progressive filling.
 func (n *network) solve() {
-	n.stale = false
-	copy(n.room, n.capacity)
-	clear(n.users)
-	n.busy = n.busy[:0]
-	for _, c := range n.classes {
-		if len(c.flows) == 0 {
+	n.solution++
+	for _, from := range n.changed {
+		n.reach(from)
+		n.fill()
+	}
+	for _, c := range n.changed {
+		c.changed = false
+	}
+	n.changed = n.changed[:0]
+}
+
+// reach finds the component of a class, if it was not reached in this solution.
+func (n *network) reach(from *class) {
+	n.reached, n.crossed = n.reached[:0], n.crossed[:0]
+	add := func(c *class) {
+		if c.solution != n.solution {
+			c.solution = n.solution
+			n.reached = append(n.reached, c)
+		}
+	}
+	add(from)
+	for i := 0; i < len(n.reached); i++ {
+		c := n.reached[i]
+		c.rises = len(c.flows) > 0
+		for _, x := range c.crosses {
+			r := &n.links[x.resource]
+			if r.solution != n.solution {
+				r.solution, r.room, r.users = n.solution, r.capacity, 0
+				n.crossed = append(n.crossed, x.resource)
+				for _, other := range r.classes {
+					add(other)
+				}
+			}
+			r.users += float64(x.times * float64(len(c.flows)))
+		}
+	}
+}
+
+// fill gives the classes of a component their rates.
+func (n *network) fill() {
+	n.filling = n.filling[:0]
+	for _, id := range n.crossed {
+		if r := &n.links[id]; r.users > 0 {
+			n.filling.Push(fill{r.room / r.users, id, -1})
+		}
+	}
+	for _, c := range n.reached {
+		if c.rises && (len(c.crosses) == 0 || !math.IsInf(c.cap, 1)) {
+			n.filling.Push(fill{c.cap, -1, c.number})
+		}
+	}
+	level := 0.0
+	for len(n.filling) > 0 {
+		first := n.filling.Pop()
+		if first.resource < 0 {
+			if c := n.classes[first.class]; c.rises {
+				level = max(level, first.rate)
+				n.stop(c, level)
+			}
 			continue
 		}
-		n.busy = append(n.busy, c)
-		for _, x := range c.crosses {
-			n.users[x.resource] += float64(x.times * float64(len(c.flows)))
+		r := &n.links[first.resource]
+		if r.users <= 0 {
+			continue
+		}
+		if now := r.room / r.users; now > first.rate {
+			n.filling.Push(fill{now, first.resource, -1})
+			continue
+		}
+		level = max(level, first.rate) // rounding must not let the level sink
+		for _, c := range r.classes {
+			if c.rises {
+				n.stop(c, level)
+			}
 		}
 	}
-	n.open = append(n.open[:0], n.busy...)
-	level := 0.0
-	for len(n.open) > 0 {
-		for r, users := range n.users {
-			if users > 0 {
-				n.share[r] = n.room[r] / users
-			}
-		}
-		lowest := math.Inf(1)
-		for _, c := range n.open {
-			c.rate = c.cap
-			for _, x := range c.crosses {
-				c.rate = min(c.rate, n.share[x.resource])
-			}
-			lowest = min(lowest, c.rate)
-		}
-		level = max(level, lowest) // rounding must not let the level sink
-		rise := n.open[:0]
-		for _, c := range n.open {
-			if c.rate > level {
-				rise = append(rise, c)
-				continue
-			}
-			c.rate = level // it stops here and keeps this rate
-			for _, x := range c.crosses {
-				users := float64(x.times * float64(len(c.flows)))
-				n.room[x.resource] -= float64(level * users)
-				n.users[x.resource] -= users
-			}
-		}
-		n.open = rise
+}
+
+// stop gives a class its rate.
+func (n *network) stop(c *class, rate float64) {
+	c.rises = false
+	for _, x := range c.crosses {
+		r := &n.links[x.resource]
+		users := float64(x.times * float64(len(c.flows)))
+		r.room -= float64(rate * users)
+		r.users -= users
 	}
+	if rate == c.rate && !c.changed {
+		return
+	}
+	c.serve(n.at)
+	c.rate = rate
+	c.findEnd()
+	n.sift(c)
 }
 
 // roundUp turns seconds into a Duration, rounded up to the next nanosecond. The rounding error of
@@ -218,4 +336,9 @@ func roundUp(seconds float64) time.Duration {
 // Before orders flows by their ends, then by when they came.
 func (a flowEnd) Before(b flowEnd) bool {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order)) < 0
+}
+
+// Before orders fills by their rates.
+func (a fill) Before(b fill) bool {
+	return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(a.resource, b.resource), cmp.Compare(a.class, b.class)) < 0
 }

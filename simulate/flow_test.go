@@ -129,26 +129,84 @@ func TestMaxMin(t *testing.T) {
 			}
 		}
 		n.solve()
-		load, fastest := make([]float64, len(n.capacity)), make([]float64, len(n.capacity))
-		for _, c := range n.classes {
-			for _, x := range c.crosses {
-				load[x.resource] += float64(c.rate * x.times * float64(len(c.flows)))
-				fastest[x.resource] = max(fastest[x.resource], c.rate)
+		checkMaxMin(t, seed, n)
+	}
+}
+
+// checkMaxMin verifies the definition for the rates of a network.
+func checkMaxMin(t *testing.T, seed uint64, n *network) {
+	t.Helper()
+	load, fastest := make([]float64, len(n.links)), make([]float64, len(n.links))
+	flowing := slices.DeleteFunc(slices.Clone(n.classes), func(c *class) bool { return len(c.flows) == 0 })
+	for _, c := range flowing {
+		for _, x := range c.crosses {
+			load[x.resource] += float64(c.rate * x.times * float64(len(c.flows)))
+			fastest[x.resource] = max(fastest[x.resource], c.rate)
+		}
+	}
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(a, b) }
+	for res, l := range load {
+		if l > n.links[res].capacity && !near(l, n.links[res].capacity) {
+			t.Fatalf("seed %d: %g B/s on a link of %g", seed, l, n.links[res].capacity)
+		}
+	}
+	for _, c := range flowing {
+		held := near(c.rate, c.cap) || slices.ContainsFunc(c.crosses, func(x crossing) bool {
+			return near(load[x.resource], n.links[x.resource].capacity) && near(fastest[x.resource], c.rate)
+		})
+		if !held {
+			t.Fatalf("seed %d: a flow at %g B/s could be faster", seed, c.rate)
+		}
+	}
+}
+
+// TestMaxMinOfComponents verifies the definition after every join and every end, among memories of two stars that some
+// routes connect. So flows outside the component of a change keep rates that are still fair. The bytes that a flow is
+// served, its rate times the intervals, add up to its own.
+func TestMaxMinOfComponents(t *testing.T) {
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		p := line(t, platform.Duplex, 1, 2, 3, 4, 5, 6, 7)
+		p.Routes = nil
+		for from := range platform.MemoryID(8) {
+			for to := range from {
+				if from/4 == to/4 || from+to == 7 { // within a star, or between two opposite leaves
+					p.Routes = append(p.Routes, platform.Route{From: from, To: to, Links: []platform.LinkID{platform.LinkID(min(from, 6)), platform.LinkID(to)}})
+				}
 			}
 		}
-		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(a, b) }
-		for res, l := range load {
-			if l > n.capacity[res] && !near(l, n.capacity[res]) {
-				t.Fatalf("seed %d: %g B/s on a link of %g", seed, l, n.capacity[res])
+		must.Do(t, p.Complete())
+		n, left, at := newNetwork(p), map[int32]float64{}, time.Duration(0)
+		classOf := map[int32]*class{}
+		pass := func(to time.Duration) {
+			for id := range left {
+				left[id] -= classOf[id].rate * (to - at).Seconds()
 			}
+			at = to
 		}
-		for _, c := range n.classes {
-			held := near(c.rate, c.cap) || slices.ContainsFunc(c.crosses, func(x crossing) bool {
-				return near(load[x.resource], n.capacity[x.resource]) && near(fastest[x.resource], c.rate)
+		for id := int32(0); id < 60 || len(left) > 0; {
+			end, flowing := n.next()
+			checkMaxMin(t, seed, n)
+			joins := at + time.Duration(r.Int64N(int64(second)))
+			if id < 60 && (!flowing || joins < end) {
+				pass(joins)
+				from, to := platform.MemoryID(r.IntN(8)), platform.MemoryID(r.IntN(8))
+				if links, ok := p.Route(from, to); !ok || len(links) == 0 {
+					continue
+				}
+				bytes := 1 + r.Int64N(20)
+				n.join(joins, from, to, bytes, id, int64(id))
+				left[id], classOf[id] = float64(bytes), n.byRoute[[2]platform.MemoryID{from, to}]
+				id++
+				continue
+			}
+			pass(end)
+			n.ended(end, func(id int32) {
+				if math.Abs(left[id]) > 1e-6 { // ends are whole nanoseconds
+					t.Fatalf("seed %d: flow %d ends with %g bytes left", seed, id, left[id])
+				}
+				delete(left, id)
 			})
-			if !held {
-				t.Fatalf("seed %d: a flow at %g B/s could be faster", seed, c.rate)
-			}
 		}
 	}
 }

@@ -130,28 +130,30 @@ type speedCase struct {
 	graph    func() *dag.Builder
 	messages bool
 	inTurn   bool // tasks go to the workers in turn, as stages do; else they are scattered
+	hosts    int
 }
 
 var speedCases = []speedCase{
-	{"layered/10000", func() *dag.Builder { return randomLayers(10_000, 50) }, false, false},
-	{"messages/layered/10000", func() *dag.Builder { return randomLayers(10_000, 50) }, true, false},
-	{"cholesky/38", func() *dag.Builder { return choleskyOf(38) }, false, false},
-	{"messages/cholesky/38", func() *dag.Builder { return choleskyOf(38) }, true, false},
-	{"layered/100000", func() *dag.Builder { return randomLayers(100_000, 50) }, false, false},
-	{"messages/layered/100000", func() *dag.Builder { return randomLayers(100_000, 50) }, true, false},
-	{"cholesky/84", func() *dag.Builder { return choleskyOf(84) }, false, false},
-	{"messages/cholesky/84", func() *dag.Builder { return choleskyOf(84) }, true, false},
-	{"cholesky/181", func() *dag.Builder { return choleskyOf(181) }, false, false},
-	{"messages/cholesky/181", func() *dag.Builder { return choleskyOf(181) }, true, false},
-	{"pipe/10000", func() *dag.Builder { return pipeOf(10, 1000) }, false, true},
-	{"messages/pipe/10000", func() *dag.Builder { return pipeOf(10, 1000) }, true, true},
-	{"pipe/1000000", func() *dag.Builder { return pipeOf(10, 100_000) }, false, true},
-	{"messages/pipe/1000000", func() *dag.Builder { return pipeOf(10, 100_000) }, true, true},
+	{"layered/10000", func() *dag.Builder { return randomLayers(10_000, 50) }, false, false, 10},
+	{"messages/layered/10000", func() *dag.Builder { return randomLayers(10_000, 50) }, true, false, 10},
+	{"cholesky/38", func() *dag.Builder { return choleskyOf(38) }, false, false, 10},
+	{"messages/cholesky/38", func() *dag.Builder { return choleskyOf(38) }, true, false, 10},
+	{"layered/100000", func() *dag.Builder { return randomLayers(100_000, 50) }, false, false, 10},
+	{"messages/layered/100000", func() *dag.Builder { return randomLayers(100_000, 50) }, true, false, 10},
+	{"cholesky/84", func() *dag.Builder { return choleskyOf(84) }, false, false, 10},
+	{"messages/cholesky/84", func() *dag.Builder { return choleskyOf(84) }, true, false, 10},
+	{"cholesky/181", func() *dag.Builder { return choleskyOf(181) }, false, false, 10},
+	{"messages/cholesky/181", func() *dag.Builder { return choleskyOf(181) }, true, false, 10},
+	{"messages/layered/20000 on 64", func() *dag.Builder { return randomLayers(20_000, 50) }, true, false, 64},
+	{"pipe/10000", func() *dag.Builder { return pipeOf(10, 1000) }, false, true, 10},
+	{"messages/pipe/10000", func() *dag.Builder { return pipeOf(10, 1000) }, true, true, 10},
+	{"pipe/1000000", func() *dag.Builder { return pipeOf(10, 100_000) }, false, true, 10},
+	{"messages/pipe/1000000", func() *dag.Builder { return pipeOf(10, 100_000) }, true, true, 10},
 }
 
 func (c speedCase) problem(b *testing.B) (*dag.Graph, *platform.Platform, *schedule.Plan) {
 	g := must.Get(c.graph().Build())(b)
-	p := hostsOf(b, 10, c.messages)
+	p := hostsOf(b, c.hosts, c.messages)
 	plan := &schedule.Plan{Order: make([][]dag.TaskID, len(p.Workers))}
 	for t := range g.Tasks {
 		w := t * 7919 / 13 % len(p.Workers)

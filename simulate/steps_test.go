@@ -177,7 +177,7 @@ func TestErrors(t *testing.T) {
 // TestNoAllocationInASteadyStep drives an engine through 100 steps more and finds
 // no more allocations: on one memory a step needs none.
 func TestNoAllocationInASteadyStep(t *testing.T) {
-	for _, name := range []string{"eager", "dmda", "dmdar"} {
+	for _, name := range []string{"eager", "lws", "dmda", "dmdar", "dmdas"} {
 		p := problem(t, layered(t, 6, 8), testmachine.Node(t, testmachine.CPU(3)), 4000)
 		var now time.Duration
 		e := must.Get(policy.NewEngine(p, dynamic(t, name).Start(p), func() time.Duration { return now }))(t)

@@ -77,7 +77,7 @@ func (m *modelled) estimate(choice space.Choice, aim problem.Aim) (float64, bool
 			return 0, false
 		}
 	}
-	if l.MicroBatches > 1 {
+	if l.MicroBatches > 1 || l.JoinLoss || len(l.Recompute) > 0 {
 		return 0, false
 	}
 	value, err := m.Value(choice.Devices, &l, aim)
@@ -152,8 +152,12 @@ func (w *Workload) layerwise(machine func(string) (*platform.Platform, error)) (
 		}
 		rows := make([][]schedule.Cost, len(tasks))
 		for t := range rows {
-			if rows[t] = costs.ByClass[costs.Class[t]]; costs.Guessed(dag.TaskID(t), sure) && !guessed[tasks[t].Op] {
-				rows[t] = slices.Repeat([]schedule.Cost{{Duration: -1}}, len(rows[t]))
+			rows[t] = slices.Repeat([]schedule.Cost{{Duration: -1}}, len(p.Devices))
+			if costs.Guessed(dag.TaskID(t), sure) && !guessed[tasks[t].Op] {
+				continue
+			}
+			for d, cost := range costs.Devices(costs.Class[t]) {
+				rows[t][d] = *cost
 			}
 		}
 		return rows, nil

@@ -97,6 +97,9 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 		for _, near := range []tiling.Neighbourhood{(*tiling.Network).Neighbours, (*tiling.Network).Further, (*tiling.Network).Mixed} {
 			s.Neighbourhoods = append(s.Neighbourhoods, c.neighbourhood(near, model))
 		}
+		if !w.Options.Evaluate {
+			s.Smaller = c.smaller
+		}
 		s.Shares = func(ctx context.Context) (*shares.Step, *platform.Platform, error) {
 			made, err := c.shares(ctx)
 			return made, p, err
@@ -144,6 +147,22 @@ func (c *choices) neighbourhood(near tiling.Neighbourhood, model func() (*modell
 		}
 		return similar, err
 	}
+}
+
+// smaller is a [space.Space]'s Smaller.
+func (c *choices) smaller(choice space.Choice) (all []space.Choice, err error) {
+	p, err := c.platformOf(choice.Devices)
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.tilings(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, tiles := range t.Smaller(choice.Tiles) {
+		all = append(all, space.Choice{Devices: choice.Devices, Tiles: tiles})
+	}
+	return all, nil
 }
 
 // platformOf is the machine with the devices of a set.

@@ -34,7 +34,8 @@ type Workload struct {
 	Platform *platform.Platform
 	Decision *schedule.Decision
 
-	ran []plan.Piece // the program of a training that has ended; nil means that it is to run
+	folded *platform.Platform // by the lowering; nil means that it is whole
+	ran    []plan.Piece       // the program of a training that has ended; nil means that it is to run
 }
 
 // New fits a network to its data, lowers it for a machine, and makes all decisions. A
@@ -112,8 +113,34 @@ func (w *Workload) Lower() (err error) {
 	if err := w.checkStages(); err != nil {
 		return asInput(err)
 	}
+	if err := w.fold(); err != nil {
+		return asInput(err)
+	}
 	w.Program, err = nn.NewProgram(w.Model, w.programOptions())
 	return asInput(err)
+}
+
+// fold lets devices of the platform stand for all that a folded lowering has equal ones of. Such a lowering is of another machine, or nobody runs it.
+func (w *Workload) fold() (err error) {
+	f := w.Lowering.Fold
+	if f.Tensor == 0 {
+		return nil
+	}
+	if !w.Options.OtherMachine {
+		return fmt.Errorf("the lowering has one of %d equal devices, and is simulated alone; take tensor-parallel, data-parallel and 1f1b to execute it", f.Devices())
+	}
+	var firsts []string
+	for _, s := range w.Lowering.Stages {
+		if !slices.Contains(firsts, s.Device) {
+			firsts = append(firsts, s.Device)
+		}
+	}
+	if w.folded == nil {
+		if w.folded, err = w.Platform.Fold(firsts, f.Devices()); err == nil {
+			w.Platform = w.folded
+		}
+	}
+	return err
 }
 
 func (w *Workload) programOptions() nn.ProgramOptions {
@@ -310,7 +337,7 @@ func (w *Workload) Tilings() (*tiling.Network, error) {
 // tilingsOf is [Workload.Tilings] where the extents are known.
 func tilingsOf(m *nn.Model, p *platform.Platform, batch int, t dag.DType, extents map[string]dag.LayerLowering) *tiling.Network {
 	return &tiling.Network{Layer: m.BusiestLayer(), Default: DefaultLowering(m, p, batch, t), Batch: batch, Extents: extents,
-		MostParts: Accelerators(p), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
+		MostParts: Accelerators(p), Recomputable: m.Recomputable(), JoinsLoss: m.JoinsLoss(), OfBatch: func(n int) dag.Lowering { return nn.PartsLowering(m, batch, n, t) }}
 }
 
 // Accelerators counts the devices with a memory of their own.

@@ -90,6 +90,27 @@ def bandwidth_bound(bandwidth):
         yield line(op, shape, moved_seconds(how, task["bytes"]), task.get("flops", 0), task["bytes"], task.get("type", "bfloat16"))
 
 
+def exchanges(network):
+    """Exchanges of n devices in a ring: its steps are what models know as operations, and the bytes that a device sends as bytes (nn/exchange.go). So the line that a fit
+    finds is the data's own form: a latency for the call, one for each step, and a bandwidth."""
+    for name, op in network["op"].items():
+        if name not in ("all_gather", "reduce_scatter", "all_reduce"):
+            continue
+        bandwidth = network["bandwidth"]["gbps"] * GIB * op["efficient_factor"]
+        for kind in ("bfloat16", "float32"):
+            for devices in (2, 4, 8):
+                for whole in (2**20, 2**26, 2**32):
+                    steps = op["scale"] * (devices - 1)
+                    sent = whole * steps // devices
+                    yield line(name, f"{whole} bytes on {devices}", sent / bandwidth + (op["fixed_latency_us"] + op["latency_us"] * steps) * 1e-6, steps, sent, kind)
+
+
+def updates(bandwidth):
+    """Updates of float32 weights by Adam, of which bfloat16 ones are made: a gradient is read, a weight and two moments are read and written, and 2 bytes are written (nn/split.go)."""
+    for weights in (10**6, 10**8, 10**10):
+        yield line("split_adam", str(weights), moved_seconds(bandwidth["default"], 30 * weights), 14 * weights, 30 * weights, "float32")
+
+
 def one_gpu(folder):
     """A machine of one GPU, whose layers are whole."""
     path = os.path.join(folder, "one.toml")
@@ -111,6 +132,7 @@ def main():
     print("  # Products of matrices, measured.", *products(ops["matmul"]), sep="\n")
     print("  # Attention, measured.", *attention(ops, bandwidth["default"]), sep="\n")
     print("  # Calls by their bytes: measured bandwidth and latency.", *bandwidth_bound(bandwidth), sep="\n")
+    print("  # Exchanges of several devices, measured, and the update that they split.", *exchanges(network), *updates(bandwidth), sep="\n")
     print("]")
     print(HEAD.split("# MODELS\n")[1], end="")
     for i in range(GPUS):

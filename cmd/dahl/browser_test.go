@@ -164,6 +164,12 @@ func (b *browser) open(page string) {
 	})`, nil)
 	b.run(`globalThis.frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 		globalThis.rows = (id) => [...document.querySelectorAll("#" + id + " tbody tr")].map((tr) => [...tr.children].map((td) => td.textContent));
+		globalThis.contrast = (...colours) => {
+			const luminance = (colour) => colour.match(/[\d.]+/g).slice(0, 3).map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+				.reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+			const [a, b] = colours.map(luminance).sort((x, y) => y - x);
+			return (a + 0.05) / (b + 0.05);
+		};
 		globalThis.text = (selector) => document.querySelector(selector)?.textContent ?? "";
 		frame()`, nil)
 }

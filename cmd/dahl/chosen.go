@@ -173,7 +173,7 @@ func (w *workload) defaultSpace() (*train.Space, error) {
 		return nil, err
 	}
 	if !w.opts.ChoosesTiles() {
-		s.Layers, s.Neighbourhoods, s.Strategies = nil, nil, nil
+		s.Layers, s.Neighbourhoods, s.Strategies, s.Smaller = nil, nil, nil, nil
 	}
 	if !slices.Contains(s.Devices, "") { // there are too many sets
 		s.Devices = append(s.Devices, "")

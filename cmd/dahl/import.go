@@ -32,10 +32,13 @@ func newImport([]string) *cobra.Command {
 		fmt.Fprintf(&lines, "\n\n  %-10s %s (%s)\n             %s\n             %s", of.Name, of.Doc, strings.Join(of.Extensions, ", "), of.Source, of.Takes)
 	}
 	cmd := &cobra.Command{
-		Use:   "import FILE --out FILE",
-		Short: "make a graph file of a task graph in another format",
-		Long: `import reads a task graph in a format of others and writes it as a graph file, for
---graph of simulate, plan and graph. These are the formats, and what becomes what:` + lines.String() + `
+		Use:   "import FILE [--out FILE]",
+		Short: "read a task graph or a machine in the format of others",
+		Long: `import reads a task graph or a machine in a format of others. It says what the file is,
+what became of it, and counts what it leaves out. With --out it writes a graph file for
+--graph of simulate, plan and graph, or a platform file for --platform. A file that
+describes both becomes a graph file, and a platform file beside it that ends in .toml.
+These are the formats, and what becomes what:` + lines.String() + `
 
 A time of communication becomes the bytes that a link of 1 GB/s carries in it: a
 platform with such links and no latencies charges what the file says.
@@ -47,15 +50,13 @@ they are and keeps a copy for its backward pass, as PipeDream does, so that step
 overlap as a pipeline. With --minibatches a step has several mini-batches, which replicas
 of a layer may share; they exchange gradients directly, part by part, and update the
 weights once.`,
-		Example: `  dahl import rand0000.stg --out graph.json
+		Example: `  dahl import rand0000.stg
+  dahl import rand0000.stg --out graph.json
   dahl import daggen.dot --out graph.json
   dahl import vgg16.txt --stash --out vgg16.json
   dahl simulate --platform laptop --graph graph.json`,
 		Args: cli.WantArgs(1, 1, "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.out == "" {
-				return cli.InputErrorf("name the graph file to write with --out, such as --out graph.json")
-			}
 			if cmd.Flags().Changed("unit") && f.Unit <= 0 {
 				return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.Unit)
 			}
@@ -67,7 +68,7 @@ weights once.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.format, "format", "", "`format` of the file: "+naming.OneOf(importFormats())+" (default: recognised)")
-	fs.StringVar(&f.out, "out", "", "the graph `file` to write, .json")
+	fs.StringVar(&f.out, "out", "", "the `file` to write: .json for a graph, .toml for a machine (default: none)")
 	flags.AddTimeFlag(fs, &f.Unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
 	fs.IntVar(&f.Minibatches, "minibatches", 1, "`number` of mini-batches in a step of a training")
 	fs.BoolVar(&f.Stash, "stash", false, "let a step of a training take the weights as they are, and keep a copy, instead of waiting for the step before")
@@ -85,53 +86,114 @@ func importGraph(stdout io.Writer, path string, f *importFlags) error {
 			return err
 		}
 	}
-	if !strings.EqualFold(filepath.Ext(f.out), ".json") {
-		return cli.InputErrorf("--out %q: end the name in .json", f.out)
+	if e := strings.ToLower(filepath.Ext(f.out)); f.out != "" && e != ".json" && e != ".toml" {
+		return cli.InputErrorf("--out %q: end the name in .json for a graph or .toml for a machine", f.out)
 	}
-	if err := cmp.Or(cli.CheckGraph(path), cli.CheckWritable(f.out)); err != nil {
+	if err := cmp.Or(cli.CheckGraph(path), checkOut(f.out)); err != nil {
 		return err
 	}
-	g, took, err := readForeign(path, f)
+	in, err := readForeign(path, f)
 	if err != nil {
 		return cli.AsInput(err)
 	}
-	if err := durable.Write(f.out, g.WriteJSON); err != nil {
+	if err := writeImported(in, f.out); err != nil {
 		return err
 	}
-	edges, moved := 0, int64(0)
-	for t := range g.Tasks {
-		edges += len(g.Preds(dag.TaskID(t)))
-	}
-	for i := range g.Buffers {
-		if g.Buffers[i].Role == dag.Activation {
-			moved += g.Buffers[i].Bytes()
-		}
-	}
-	fmt.Fprintf(stdout, "%s: %s tasks, %s edges, %s along them; %s\n", f.out, naming.Thousands(g.NumTasks()), naming.Thousands(edges), cli.ShortBytes(moved), took)
-	fmt.Fprintf(stdout, "next: dahl simulate --platform server --graph %s\n", f.out)
+	sayImported(stdout, in, path, f.out)
 	return nil
 }
 
+// checkOut reports whether a file may be written; an empty name may.
+func checkOut(out string) error {
+	if out == "" {
+		return nil
+	}
+	return cli.CheckWritable(out)
+}
+
+// writeImported writes what a file became. An empty name writes nothing.
+func writeImported(in *exchange.Imported, out string) error {
+	if out == "" {
+		return nil
+	}
+	graph, want := in.Graph != nil, ".toml"
+	if graph {
+		want = ".json"
+	}
+	if !strings.EqualFold(filepath.Ext(out), want) {
+		return cli.InputErrorf("--out %q: the file describes a %s; end the name in %s", out, map[bool]string{true: "graph", false: "machine"}[graph], want)
+	}
+	if in.Platform != nil {
+		if err := durable.Write(besideGraph(out), in.Platform.WriteTOML); err != nil {
+			return err
+		}
+	}
+	if !graph {
+		return nil
+	}
+	return durable.Write(out, in.Graph.WriteJSON)
+}
+
+// besideGraph is the name of the platform file that goes with a graph file, or of the platform file itself.
+func besideGraph(out string) string { return strings.TrimSuffix(out, filepath.Ext(out)) + ".toml" }
+
+// sayImported prints the result of an import, what was left out, and how to go on.
+func sayImported(stdout io.Writer, in *exchange.Imported, path, out string) {
+	var parts []string
+	next, extension := "dahl simulate", ".toml"
+	if g := in.Graph; g != nil {
+		edges, moved := 0, int64(0)
+		for t := range g.Tasks {
+			edges += len(g.Preds(dag.TaskID(t)))
+		}
+		for i := range g.Buffers {
+			if g.Buffers[i].Role == dag.Activation {
+				moved += g.Buffers[i].Bytes()
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s tasks, %s edges, %s along them", naming.Thousands(g.NumTasks()), naming.Thousands(edges), cli.ShortBytes(moved)))
+		extension = ".json"
+	}
+	if p := in.Platform; p != nil {
+		parts = append(parts, fmt.Sprintf("a machine of %s, %s and %s", naming.Count(len(p.Devices), "device"), naming.Count(len(p.Links), "link"), naming.Count(len(p.Models), "model")))
+		next += " --platform " + besideGraph(out)
+	} else {
+		next += " --platform server"
+	}
+	if in.Graph != nil {
+		next += " --graph " + out
+	} else {
+		next += " --model lenet5"
+	}
+	fmt.Fprintf(stdout, "%s: %s; %s with %s\n", cmp.Or(out, path), strings.Join(parts, "; "), in.Format, in.Took)
+	for i, l := range in.Left {
+		fmt.Fprintf(stdout, "%s%s %s", map[bool]string{true: "left out: ", false: ", "}[i == 0], naming.Thousands(l.Count), l.What)
+	}
+	if len(in.Left) > 0 {
+		fmt.Fprintln(stdout)
+	}
+	if out == "" {
+		next = "dahl import " + path + " --out NAME" + extension
+	}
+	fmt.Fprintf(stdout, "next: %s\n", next)
+}
+
 // readForeign reads a file in the format of the flag. Without the flag it recognises the format.
-func readForeign(path string, f *importFlags) (*dag.Graph, string, error) {
+func readForeign(path string, f *importFlags) (*exchange.Imported, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	var of exchange.Format
 	if f.format != "" {
 		of, err = exchange.FormatByName(f.format)
 	} else {
-		of, err = exchange.FormatOf(path, src)
+		of, err = exchange.FormatOf(path, src[:min(len(src), exchange.RecogniseBytes)])
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	g, took, err := of.Read(src, path, f.Options)
-	if err == nil {
-		took = of.Name + " with " + took
-	}
-	return g, took, err
+	return of.Read(src, path, f.Options)
 }
 
 // readGraph reads a task graph in a form of dahl, or in one of others that the file shows.
@@ -140,9 +202,15 @@ func readGraph(r io.Reader, name string) (*dag.Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	if of, err := exchange.FormatOf(name, src); err == nil {
-		g, _, err := of.Read(src, name, exchange.Options{})
-		return g, err
+	if of, err := exchange.FormatOf(name, src[:min(len(src), exchange.RecogniseBytes)]); err == nil {
+		in, err := of.Read(src, name, exchange.Options{})
+		if err == nil && in.Graph == nil {
+			err = fmt.Errorf("%s describes a machine and no tasks; make a platform file of it by dahl import", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return in.Graph, nil
 	}
 	if strings.EqualFold(filepath.Ext(name), ".txt") {
 		return dag.ParseText(bytes.NewReader(src), name)

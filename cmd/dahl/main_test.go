@@ -269,12 +269,13 @@ var badInputs = []struct{ line, want string }{
 	{"graph --model mlp --export nope/x.dot", "nope"},
 	{"graph --graph empty.json --export x.toml", "no lowering"},
 	{"import", "import wants a file"},
-	{"import bad.stg", "name the graph file to write with --out"},
-	{"import bad.stg --out x.txt", `--out "x.txt": end the name in .json`},
+	{"import bad.stg", `bad.stg:2: the processing time is "-1"`},
+	{"import bad.stg --out x.txt", `--out "x.txt": end the name in .json for a graph or .toml for a machine`},
+	{"import good.stg --out x.toml", `--out "x.toml": the file describes a graph; end the name in .json`},
 	{"import bad.stg --out nope/x.json", "nope"},
 	{"import bad.stg --out x.json", `bad.stg:2: the processing time is "-1"; write a finite number, at least 0`},
 	{"import bad.stg --out x.json --minibatches 0", "--minibatches 0: want at least 1"},
-	{"import bad.stg --out x.json --format gml", `--format "gml": want stg, dot, placement or pipedream`},
+	{"import bad.stg --out x.json --format gml", `--format "gml": want stg, dot, placement`},
 	{"import bad.stg --out x.json --unit 0s", "--unit 0s: want a time above 0"},
 	{"import nope.stg --out x.json", "nope.stg"},
 	{"import empty.json --out x.json", "empty.json is of no format that can be imported"},
@@ -348,6 +349,7 @@ func TestBadInput(t *testing.T) {
 	writeTestFile(t, "key.toml", "nam = \"m\"\n")
 	writeTestFile(t, "key.json", `{"format": "dahl-graph 1", "tsks": []}`)
 	writeTestFile(t, "bad.stg", "1\n0 -1 0\n")
+	writeTestFile(t, "good.stg", "1\n0 1 0\n")
 	writeTestFile(t, "typo.json", strings.Replace(twoTasks, `"*": 3000000`, `"cpu": 3000000, "cpuu": 4000000`, 1))
 	writeTestFile(t, "bad.txt", "graph\nnonsense here")
 	for _, link := range []string{"endless.toml", "endless/manifest.json"} {

@@ -17,7 +17,7 @@ import (
 // writtenPaths are the flags that name outputs of a command, with the endings of their files; none means a directory.
 var writtenPaths = map[string][]string{
 	"out": nil, "save": flags.SaveEndings(), "outputs": {".npz"}, "export": {".json", ".dot", ".txt", ".toml"},
-	"calibrate.out": {".toml"}, "import.out": {".json"}, "report.out": {".html"},
+	"calibrate.out": {".toml"}, "import.out": {".json", ".toml"}, "report.out": {".html"},
 }
 
 // addsTo are the flags of directories to which a command adds files. The directory may be a run that the command reads.

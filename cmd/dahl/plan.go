@@ -27,9 +27,9 @@ var planHelp = `plan lets a policy choose the place and the order of the tasks o
 as plan.json into a run directory, with the schedule predicted by the simulator. With several
 memories plan.json also has the transfers of every copy engine in their order, the evictions and
 reloads, and the offsets of all buffers. simulate and execute replay the file with --plan, to the
-letter; they refuse a plan that contradicts itself or the graph. eager, dmda and dmdar decide at
-run time where all tasks run in one memory; the file then has the resulting order. For several
-memories they plan before the run, over expected times, and the plan is replayed. For the
+letter; they refuse a plan that contradicts itself or the graph. eager, lws, dmda, dmdar and dmdas
+decide at run time where all tasks run in one memory; the file then has the resulting order. For
+several memories they plan before the run, over expected times, and the plan is replayed. For the
 shortest step, --policy best compares plans of all policies.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
 and --limit. A plan with --inference is of a step that lets the network predict a batch; simulate takes it
@@ -61,7 +61,9 @@ until the budget is spent, so that with more nodes its plan is never worse. In e
 plans for the next choices in the rank of a model of the layers, with sets of devices and cuts
 of each layer. From the best ones it goes on to similar choices: other samples, outputs,
 inputs, rows or columns of the tasks of single layers in the forward pass and both gradients,
-other accumulators or micro-batches, other numbers of units. With several GPUs a layer may
+other accumulators or micro-batches, other numbers of units. Where a memory is too small, so that
+there is no plan or contents are evicted and reloaded, it joins the loss with the last layer,
+recomputes layers, and takes more micro-batches, and a line says which. With several GPUs a layer may
 also be divided into one part for each. The first round plans for up to 25 strategies (on eight
 GPUs 50, and so on) exactly as --policy gives them, as far as the budget goes: replicas, weights or
 images in parts, pipelines with one, two or four micro-batches for each device, and their products, over all

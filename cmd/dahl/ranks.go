@@ -12,11 +12,10 @@ import (
 	"dahl/execute/mpi"
 )
 
-// withMPI is the program beside this one that loads MPI libraries.
+// withMPI is the program that loads MPI libraries. It lies in the directory of this one.
 const withMPI = "dahl-mpi"
 
-// useMPI replaces this program by the one with MPI beside it, where a launcher of MPI has started several and this one loads no
-// libraries. The default program needs none, and stays so.
+// useMPI replaces this program by the one with MPI in its directory. The default program loads no libraries, so that it needs none.
 func useMPI(place mpi.Launch) error {
 	if mpi.Loads {
 		return nil
@@ -46,7 +45,7 @@ func joinRanks() (*execute.Ranks, error) {
 	return n, once(place, err)
 }
 
-// once is an error that all ranks of a machine have alike, and that one of them reports.
+// once is an error of all ranks of a machine. The first of them reports it.
 func once(place mpi.Launch, err error) error {
 	if err != nil && place.LocalRank > 0 {
 		return execute.ErrReported

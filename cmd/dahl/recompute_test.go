@@ -22,7 +22,7 @@ func TestRecomputationMakesRoom(t *testing.T) {
 	network := []string{"--platform", "small.toml", "--model", "cifar-cnn"}
 	for _, c := range []struct{ capacity, lowering string }{{"20 MB", ""}, {"61 MB", advice}} {
 		writeTestFile(t, "small.toml", strings.Replace(string(source), `"16 GB"`, `"`+c.capacity+`"`, 1))
-		r := wantEnd(t, cli.ExitBadInput, "simulate "+strings.Join(network, " "), c.lowering)
+		r := wantEnd(t, cli.ExitBadInput, "simulate --policy heft "+strings.Join(network, " "), c.lowering)
 		if strings.Contains(r.stderr, "recompute") != (c.lowering != "") {
 			t.Errorf("%s: %q; want %q", c.capacity, r.stderr, c.lowering)
 		}

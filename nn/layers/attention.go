@@ -32,6 +32,14 @@ func (a Attention) Traits() nn.Traits {
 
 func (a Attention) keyHeads() int { return cmp.Or(a.KeyHeads, a.Heads) }
 
+// Share implements [nn.Sharer].
+func (a Attention) Share(n int) (nn.Layer, error) {
+	heads, err := share("heads", a.Heads, n)
+	keyHeads, keyErr := share("heads of keys", a.keyHeads(), n)
+	a.Heads, a.KeyHeads = heads, keyHeads
+	return a, cmp.Or(err, keyErr)
+}
+
 // Output implements [nn.Layer].
 func (a Attention) Output(in [][]int) ([]int, error) {
 	shape, err := oneSequence(in[:min(len(in), 1)], "positions that attend to each other")

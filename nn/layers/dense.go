@@ -37,6 +37,13 @@ func (d Dense) WithOutputs(n int) nn.Layer {
 	return d
 }
 
+// Share implements [nn.Sharer].
+func (d Dense) Share(n int) (nn.Layer, error) {
+	outputs, err := share("outputs", d.Outputs, n)
+	d.Outputs = outputs
+	return d, err
+}
+
 // Output implements [nn.Layer].
 func (d Dense) Output(inputs [][]int) ([]int, error) {
 	in, err := one(inputs)

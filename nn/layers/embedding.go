@@ -24,6 +24,13 @@ func (Embedding) Prefix() string { return "embed" }
 // Vocabulary is the number of tokens that the layer takes.
 func (e Embedding) Vocabulary() int { return e.Tokens }
 
+// Share implements [nn.Sharer]. A device has some tokens.
+func (e Embedding) Share(n int) (nn.Layer, error) {
+	tokens, err := share("tokens", e.Tokens, n)
+	e.Tokens = tokens
+	return e, err
+}
+
 // Output implements [nn.Layer].
 func (e Embedding) Output(in [][]int) ([]int, error) {
 	shape, err := one(in)

@@ -21,6 +21,13 @@ const defaultBase = 10000
 // Kind implements [nn.Layer].
 func (Rotary) Kind() string { return "rotary" }
 
+// Share implements [nn.Sharer].
+func (r Rotary) Share(n int) (nn.Layer, error) {
+	heads, err := share("heads", r.Heads, n)
+	r.Heads = heads
+	return r, err
+}
+
 // Output implements [nn.Layer].
 func (r Rotary) Output(in [][]int) ([]int, error) {
 	shape, err := oneSequence(in, "rotary positions")

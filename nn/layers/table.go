@@ -245,3 +245,11 @@ func poolKeys() []Key {
 func ByName(kind string) (Info, error) {
 	return naming.Find("layer", kind, All(), func(k Info) string { return k.Kind })
 }
+
+// share is the part that each of n devices has of a number.
+func share(what string, of, n int) (int, error) {
+	if of%n > 0 {
+		return 0, fmt.Errorf("%d %s are no equal parts for %d devices", of, what, n)
+	}
+	return of / n, nil
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"dahl/wire"
 )
 
 // Graph is the operators of a network, each behind the operators that it reads.
@@ -56,10 +58,10 @@ const maxElems = 1 << 31
 // Decode reads the graph of a file.
 func Decode(file []byte) (*Graph, error) {
 	var g *Graph
-	err := fields(file, func(f field) (err error) {
-		if f.id == 7 && f.packed && g == nil {
-			g, err = graphOf(f.bytes)
-		} else if f.id == 7 {
+	err := wire.Fields(file, func(f wire.Field) (err error) {
+		if f.ID == 7 && f.Packed && g == nil {
+			g, err = graphOf(f.Bytes)
+		} else if f.ID == 7 {
 			err = fmt.Errorf("it holds two graphs")
 		}
 		return err
@@ -72,14 +74,14 @@ func Decode(file []byte) (*Graph, error) {
 
 func graphOf(message []byte) (*Graph, error) {
 	g := &Graph{Tensors: map[string]*Tensor{}}
-	err := fields(message, func(f field) error {
-		switch f.id {
+	err := wire.Fields(message, func(f wire.Field) error {
+		switch f.ID {
 		case 1:
-			n, err := nodeOf(f.bytes)
+			n, err := nodeOf(f.Bytes)
 			g.Nodes = append(g.Nodes, n)
 			return err
 		case 5:
-			t, err := tensorOf(f.bytes)
+			t, err := tensorOf(f.Bytes)
 			if err == nil && g.Tensors[t.Name] != nil {
 				err = fmt.Errorf("initializer %q is there twice", t.Name)
 			}
@@ -88,8 +90,8 @@ func graphOf(message []byte) (*Graph, error) {
 			}
 			return err
 		case 11, 12:
-			v, err := valueOf(f.bytes)
-			if f.id == 11 {
+			v, err := valueOf(f.Bytes)
+			if f.ID == 11 {
 				g.Inputs = append(g.Inputs, v)
 			} else {
 				g.Outputs = append(g.Outputs, v)
@@ -125,25 +127,25 @@ func (g *Graph) checkNames() error {
 
 func nodeOf(message []byte) (Node, error) {
 	n := Node{Attributes: map[string]Attribute{}}
-	err := fields(message, func(f field) error {
-		switch f.id {
+	err := wire.Fields(message, func(f wire.Field) error {
+		switch f.ID {
 		case 1:
-			n.Inputs = append(n.Inputs, string(f.bytes))
+			n.Inputs = append(n.Inputs, string(f.Bytes))
 		case 2:
-			n.Outputs = append(n.Outputs, string(f.bytes))
+			n.Outputs = append(n.Outputs, string(f.Bytes))
 		case 3:
-			n.Name = string(f.bytes)
+			n.Name = string(f.Bytes)
 		case 4:
-			n.Op = string(f.bytes)
+			n.Op = string(f.Bytes)
 		case 5:
-			name, a, err := attributeOf(f.bytes)
+			name, a, err := attributeOf(f.Bytes)
 			if _, twice := n.Attributes[name]; twice && err == nil {
 				err = fmt.Errorf("operator %s (node %q): attribute %s is there twice", n.Op, n.Name, name)
 			}
 			n.Attributes[name] = a
 			return err
 		case 7:
-			if domain := string(f.bytes); domain != "" && domain != "ai.onnx" {
+			if domain := string(f.Bytes); domain != "" && domain != "ai.onnx" {
 				n.Op = domain + "." + n.Op
 			}
 		}
@@ -179,35 +181,35 @@ var namedFields = map[string]uint64{
 
 func attributeOf(message []byte) (name string, a Attribute, err error) {
 	kind, has := uint64(0), uint64(0) // has: a field with a value
-	err = fields(message, func(f field) (err error) {
-		switch f.id {
+	err = wire.Fields(message, func(f wire.Field) (err error) {
+		switch f.ID {
 		case 1:
-			name = string(f.bytes)
+			name = string(f.Bytes)
 		case floatValue:
-			a.Float = float64(math.Float32frombits(uint32(f.number)))
+			a.Float = float64(math.Float32frombits(uint32(f.Number)))
 		case intValue:
-			a.Int = int64(f.number)
+			a.Int = int64(f.Number)
 		case textValue:
-			a.Text = string(f.bytes)
+			a.Text = string(f.Bytes)
 		case tensorValue:
-			a.Tensor, err = tensorOf(f.bytes)
+			a.Tensor, err = tensorOf(f.Bytes)
 		case floatsValue:
-			f.fixed(4, func(bits uint64) { a.Floats = append(a.Floats, float64(math.Float32frombits(uint32(bits)))) })
+			f.Fixed(4, func(bits uint64) { a.Floats = append(a.Floats, float64(math.Float32frombits(uint32(bits)))) })
 		case intsValue:
 			var more []int64
-			more, err = f.integers()
+			more, err = f.Integers()
 			a.Ints = append(a.Ints, more...)
 		case 20:
-			kind = f.number
+			kind = f.Number
 			return nil
 		default:
 			return nil
 		}
-		if f.id > 1 {
-			if has != 0 && has != f.id {
+		if f.ID > 1 {
+			if has != 0 && has != f.ID {
 				return fmt.Errorf("attribute %s has values of two types", name)
 			}
-			has = f.id
+			has = f.ID
 		}
 		return err
 	})
@@ -225,19 +227,19 @@ func valueOf(message []byte) (v Value, err error) {
 	path := []uint64{2, 1, 2}
 	var walk func(message []byte, depth int) error
 	walk = func(message []byte, depth int) error {
-		return fields(message, func(f field) error {
+		return wire.Fields(message, func(f wire.Field) error {
 			switch {
-			case depth == 0 && f.id == 1:
-				v.Name = string(f.bytes)
-			case depth == 2 && f.id == 1:
-				v.Type = typeName(f.number)
-			case depth < len(path) && f.id == path[depth]:
-				return walk(f.bytes, depth+1)
-			case depth == len(path) && f.id == 1:
+			case depth == 0 && f.ID == 1:
+				v.Name = string(f.Bytes)
+			case depth == 2 && f.ID == 1:
+				v.Type = typeName(f.Number)
+			case depth < len(path) && f.ID == path[depth]:
+				return walk(f.Bytes, depth+1)
+			case depth == len(path) && f.ID == 1:
 				extent := 0
-				err := fields(f.bytes, func(f field) error {
-					if f.id == 1 && f.number <= maxElems {
-						extent = int(f.number)
+				err := wire.Fields(f.Bytes, func(f wire.Field) error {
+					if f.ID == 1 && f.Number <= maxElems {
+						extent = int(f.Number)
 					}
 					return nil
 				})

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+
+	"dahl/wire"
 )
 
 // elementType is how numbers of a type lie in a file: in the field of their own, or as bytes in raw_data.
@@ -64,11 +66,11 @@ func float16(bits uint16) float64 {
 func tensorOf(message []byte) (*Tensor, error) {
 	t, kind, external := &Tensor{}, uint64(0), false
 	elems := int64(1)
-	data := map[uint64][]field{} // numbers, by field
-	err := fields(message, func(f field) error {
-		switch f.id {
+	data := map[uint64][]wire.Field{} // numbers, by field
+	err := wire.Fields(message, func(f wire.Field) error {
+		switch f.ID {
 		case 1:
-			shape, err := f.integers()
+			shape, err := f.Integers()
 			for _, e := range shape {
 				if e < 0 || e > 0 && elems > maxElems/e {
 					return fmt.Errorf("tensor %q has an extent of %d", t.Name, e)
@@ -78,14 +80,14 @@ func tensorOf(message []byte) (*Tensor, error) {
 			}
 			return err
 		case 2:
-			kind = f.number
+			kind = f.Number
 		case 8:
-			t.Name = string(f.bytes)
+			t.Name = string(f.Bytes)
 		case 13, 14: // where it lies, and 1 for another file
-			external = external || f.id == 13 || f.number == 1
+			external = external || f.ID == 13 || f.Number == 1
 		case floatData, int32Data, stringData, int64Data, rawData, doubleData, uint64Data:
-			if !f.packed || len(f.bytes) > 0 {
-				data[f.id] = append(data[f.id], f)
+			if !f.Packed || len(f.Bytes) > 0 {
+				data[f.ID] = append(data[f.ID], f)
 			}
 		}
 		return nil
@@ -112,7 +114,7 @@ func typeName(number uint64) string {
 }
 
 // readFields takes the numbers of a tensor out of the fields that hold any.
-func (t *Tensor) readFields(e *elementType, elems int64, data map[uint64][]field) error {
+func (t *Tensor) readFields(e *elementType, elems int64, data map[uint64][]wire.Field) error {
 	for _, id := range []uint64{floatData, int32Data, stringData, int64Data, doubleData, uint64Data} {
 		switch {
 		case data[id] == nil:
@@ -132,11 +134,11 @@ func (t *Tensor) readFields(e *elementType, elems int64, data map[uint64][]field
 	for _, f := range data[e.field] {
 		switch e.field {
 		case floatData:
-			f.fixed(4, add)
+			f.Fixed(4, add)
 		case doubleData:
-			f.fixed(8, add)
+			f.Fixed(8, add)
 		default:
-			numbers, err := f.integers()
+			numbers, err := f.Integers()
 			if err != nil {
 				return err
 			}
@@ -147,10 +149,10 @@ func (t *Tensor) readFields(e *elementType, elems int64, data map[uint64][]field
 	}
 	if raw := data[rawData]; raw != nil {
 		last := raw[len(raw)-1] // as protocol buffers have it
-		if int64(len(last.bytes)) != elems*int64(e.size) {
-			return fmt.Errorf("tensor %q of shape %v and type %s has %d bytes in raw_data; want %d", t.Name, t.Shape, e.name, len(last.bytes), elems*int64(e.size))
+		if int64(len(last.Bytes)) != elems*int64(e.size) {
+			return fmt.Errorf("tensor %q of shape %v and type %s has %d bytes in raw_data; want %d", t.Name, t.Shape, e.name, len(last.Bytes), elems*int64(e.size))
 		}
-		last.fixed(e.size, add)
+		last.Fixed(e.size, add)
 	}
 	if n := int64(len(t.Floats) + len(t.Ints)); n != elems {
 		return fmt.Errorf("tensor %q of shape %v has %d elements", t.Name, t.Shape, n)

@@ -9,6 +9,8 @@
 //   - plans for the next proposals: the choices that a model ranks first, and choices far apart in the space. On the
 //     best ones all policies plan. Where a set has processors and other devices, the policy apart leaves loads to the processors, and nothing else.
 //     What the model takes for more than twice as bad as the best comes last;
+//   - plans for choices that keep fewer bytes (smaller.go), where a memory is too small for the choice on all devices, or for the best one without a strategy: it has
+//     no plan, or reloads what was evicted. These join the loss with the last layer, recompute layers, or have more micro-batches;
 //   - ranks sets with a few more or fewer units than the two best sets, since the space lists few numbers, and plans for the best of these choices;
 //   - goes on from the best choices, on different devices, to similar ones, which differ in the cuts of layers or in units of one kind of
 //     devices (downhill.go), or of a pipeline in the number of micro-batches and in layers between two stages. They are drawn at random, and only those plan that promise most by the model. Without a model all do;

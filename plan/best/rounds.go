@@ -55,14 +55,18 @@ func (f *finder) begin(ctx context.Context) error {
 	if err := f.listProposals(ctx); err != nil {
 		return err
 	}
-	modelled := f.space.Ranked != nil && f.Policy == nil && !small
-	for ; modelled && f.best == nil && len(f.proposals) > 0 && f.proposals[0] != f.whole.Choice; f.proposals = f.proposals[1:] {
-		if err := f.try(ctx, f.proposals[:1], nil); err != nil {
+	if f.space.Ranked != nil && f.Policy == nil && !small {
+		if err := f.tryFirst(ctx); err != nil {
 			return err
 		}
 	}
 	if f.best == nil || f.brief() && f.whole.nodesOfPlan() <= f.left {
 		if err := f.planBatch(ctx, []*candidate{f.whole}, (*candidate).first); err != nil {
+			return err
+		}
+	}
+	if f.best == nil {
+		if err := f.trySmaller(ctx, f.whole); err != nil {
 			return err
 		}
 	}
@@ -73,6 +77,16 @@ func (f *finder) begin(ctx context.Context) error {
 	}
 	if f.best == nil {
 		return f.noPlan()
+	}
+	return nil
+}
+
+// tryFirst plans for the most promising choice by a model, or for the next one if it has no plan.
+func (f *finder) tryFirst(ctx context.Context) error {
+	for ; f.best == nil && len(f.proposals) > 0 && f.proposals[0] != f.whole.Choice; f.proposals = f.proposals[1:] {
+		if err := f.try(ctx, f.proposals[:1], nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -244,15 +258,15 @@ func (f *finder) parts() []part {
 	downhill, improve := part{f.goDownhill, 1.0 / 3}, part{f.improve, 1.0 / 2}
 	switch {
 	case f.Policy != nil:
-		return []part{propose, downhill}
+		return []part{propose, f.smaller(), downhill}
 	case f.Brief:
-		return []part{look, propose, downhill, near} // a rank takes as long as many plans
+		return []part{look, propose, f.smaller(), downhill, near} // a rank takes as long as many plans
 	}
 	named := func(share float64) part { return part{f.tryNamed, share} }
 	if _, others := f.whole.classes(); others == 0 { // cores share a memory, so that tiles need no transfers and leave few gaps: strategies rarely promise more
-		return []part{look, propose, near, downhill, improve, named(1)}
+		return []part{look, propose, f.smaller(), near, downhill, improve, named(1)}
 	}
-	return []part{named(1.0 / 6), look, propose, named(1), {f.tryStrategies, 1.0 / 6}, near, downhill, improve}
+	return []part{named(1.0 / 6), look, propose, named(1), {f.tryStrategies, 1.0 / 6}, f.smaller(), near, downhill, improve}
 }
 
 // rounds searches until the nodes are spent, nothing is left to do, or the effort is so large that little is to be expected.

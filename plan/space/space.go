@@ -56,6 +56,8 @@ type Space struct {
 	// Layers are those that neighbourhoods cut otherwise; "" stands for the network as a whole.
 	Layers         []string
 	Neighbourhoods []Neighbourhood
+	// Smaller lists choices like one whose steps keep fewer bytes, the most promising first; nil means there are none.
+	Smaller func(Choice) ([]Choice, error)
 	// Shares returns the work of a step in every lowering, and the machine with all devices of the sets; nil means that nobody knows.
 	Shares func(context.Context) (*shares.Step, *platform.Platform, error)
 	// Ranked lists choices on sets of devices by the layer-wise model, the most promising first, until ctx ends; nil means there is no model.

@@ -31,6 +31,9 @@ type Split struct {
 	Images, Features dag.Dimension
 	Pairs            bool // every other layer with weights is cut along its inputs
 	Sum              dag.Exchange
+
+	// Fold is the grid of equal devices of each stage, of which the lowering has the first. The zero value means that it has all.
+	Fold dag.Fold
 }
 
 // sums are the ways to add gradients, and other sums over devices.
@@ -53,6 +56,8 @@ func (s Split) times(by Split) (Split, error) {
 		pipe, share = by, s
 	}
 	switch {
+	case pipe.Fold.Tensor > 0 || share.Fold.Tensor > 0:
+		return s, errors.New("megatron is a product by itself; write its numbers")
 	case share.Order != "":
 		return s, errors.New("a network has one pipeline; leave the other one out")
 	case share.Devices == 0 || pipe.Order == "" && pipe.Devices == 0:
@@ -125,7 +130,7 @@ func (s *Split) String() string {
 }
 
 // Needs is the number of devices.
-func (s *Split) Needs() int { return max(1, s.Stages) * s.Shares() }
+func (s *Split) Needs() int { return max(1, s.Stages) * s.Shares() * s.Fold.Devices() }
 
 // Shares is the number of devices of a stage.
 func (s *Split) Shares() int { return max(1, s.Devices) * max(1, s.Replicas) }
@@ -214,6 +219,9 @@ func (s *Split) Lowering(n *Network) (l dag.Lowering, err error) {
 	seats, err := Seats(n.Platform, s.Needs())
 	if err != nil {
 		return l, err
+	}
+	if s.Fold.Tensor > 0 {
+		return s.folded(n, seats)
 	}
 	l = n.Default
 	onCores := slices.ContainsFunc(seats, func(s Seat) bool { return n.Platform.Devices[s.Device].IsProcessor() })

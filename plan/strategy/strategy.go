@@ -49,7 +49,7 @@ type Stage struct {
 }
 
 // table has a line for each strategy.
-var table = []Strategy{dataParallel, zero1, tensorParallel, spatial, oneWeirdTrick, gpipe, oneForwardOneBackward, interleaved, pipeDream, placement}
+var table = []Strategy{dataParallel, zero1, tensorParallel, spatial, oneWeirdTrick, megatron, gpipe, oneForwardOneBackward, interleaved, pipeDream, placement}
 
 // All lists the strategies, without arguments.
 func All() (all []*Strategy) {
@@ -142,6 +142,8 @@ func single(name string) (*Strategy, error) {
 	switch stashes := word == Stash && of.Split.Order != ""; {
 	case stashes:
 		of.Split.Stash = true
+	case word == wholePositions && of.Split.Fold.Tensor > 0:
+		of.Split.Fold.Whole = true
 	case more && of.Split.Order != "":
 		return nil, fmt.Errorf("strategy %q: write %s", name, of.Form())
 	case more:

@@ -33,7 +33,7 @@ func imported(t testing.TB, file string, o exchange.Options) *dag.Graph {
 	t.Helper()
 	src := must.Get(os.ReadFile("testdata/" + file))(t)
 	of := must.Get(exchange.FormatOf(file, src))(t)
-	g, _ := must.Get2(of.Read(src, file, o))(t)
+	g := must.Get(of.Read(src, file, o))(t).Graph
 	return g
 }
 

@@ -50,14 +50,15 @@ func (n *Network) Neighbours(t Tiling, layer string) ([]Tiling, error) {
 
 // Further lists the neighbours of a tiling in any other number of a layer, half or twice as large. It also halves all passes of
 // the layer along one dimension. Where a task gets half of a sum's terms,
-// there is one with twice the accumulators. Of the layer "", which stands for the network, the micro-batches are half or twice as many.
+// there is one with twice the accumulators. Of the layer "", which stands for the network, the micro-batches or the recomputed layers are half or twice as
+// many, and the loss is joined with the last layer or apart.
 func (n *Network) Further(t Tiling, layer string) ([]Tiling, error) {
 	to, err := n.neighboursOf(t, layer)
 	if err != nil {
 		return nil, err
 	}
 	if layer == "" {
-		to.microBatches()
+		to.wholeNetwork()
 		return to.all, nil
 	}
 	of := to.lowering.Layers[layer]
@@ -86,20 +87,6 @@ func (n *Network) Mixed(t Tiling, layer string) ([]Tiling, error) {
 		to.add(cutInParts(b.Number, b.Along, whole, to.extents))
 	}
 	return to.all, nil
-}
-
-// microBatches adds the tilings with half or twice the micro-batches.
-func (n *neighbours) microBatches() {
-	have := max(n.lowering.MicroBatches, 1)
-	for _, number := range []int{have / 2, 2 * have} {
-		if number < 1 || number > n.Batch {
-			continue
-		}
-		if number == 1 {
-			number = 0
-		}
-		n.all = append(n.all, n.tiling.with("", microBatches(&n.from, number)))
-	}
 }
 
 // halved is a layer whose passes have half as much of a dimension, and twice the accumulators where they sum over it.

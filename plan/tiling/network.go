@@ -17,6 +17,9 @@ type Network struct {
 	Extents map[string]dag.LayerLowering
 	// MostParts is how many parts layers may have, one for each device with a memory of its own.
 	MostParts int
+	// Recomputable are layers to compute twice, all or the first ones. JoinsLoss says that the last layer may compute the loss, too.
+	Recomputable []string
+	JoinsLoss    bool
 	// OfBatch returns the lowering with a number of parts of the batch. In one part all layers are whole.
 	OfBatch func(parts int) dag.Lowering
 }
@@ -64,13 +67,13 @@ func (n *Network) Lowering(t Tiling) (dag.Lowering, error) {
 			return l, fmt.Errorf("tiles %q: %w", t, err)
 		}
 	}
-	own := Of(t.Base)
+	own := Of(t.Base).with("", t.ofNetwork())
 	for layer, ll := range l.Layers {
 		if from := of.Layers[layer]; from != ll {
 			own = own.with(layer, differences(layer, &from, &ll))
 		}
 	}
-	if own = own.with("", microBatches(&of, l.MicroBatches)); own != t {
+	if own != t {
 		return l, fmt.Errorf("tiles %q: their name is %q", t, own)
 	}
 	return l, nil
@@ -98,10 +101,7 @@ func (n *Network) base(b Base) (dag.Lowering, error) {
 // change gives a layer of a lowering a number.
 func (n *Network) change(l *dag.Lowering, c *change) error {
 	if c.layer == "" {
-		if l.MicroBatches = c.value; c.value < 2 || c.value > n.Batch {
-			return fmt.Errorf("a batch of %d cannot have %s", n.Batch, c)
-		}
-		return nil
+		return n.changeNetwork(l, c)
 	}
 	ll, ok := l.Layers[c.layer]
 	if !ok {
@@ -114,14 +114,6 @@ func (n *Network) change(l *dag.Lowering, c *change) error {
 	*c.in(&ll) = c.value
 	l.Layers[c.layer] = ll
 	return nil
-}
-
-// microBatches returns the change of a lowering to a number of micro-batches; none if it has that number.
-func microBatches(of *dag.Lowering, number int) []change {
-	if of.MicroBatches == number {
-		return nil
-	}
-	return []change{{value: number}}
 }
 
 // scaled is the default with other samples per task.

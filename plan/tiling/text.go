@@ -12,9 +12,6 @@ import (
 // separator comes before each difference from the base, as in "4 samples per task; fc1: 32 samples; conv2: 2 gradient accumulators".
 const separator = "; "
 
-// microBatchesText ends the number of micro-batches, which stands before numbers of layers, as in "whole; 2 micro-batches".
-const microBatchesText = " micro-batches"
-
 // String is the text of a tiling, which [Parse] reads back. The zero Tiling has an empty text.
 func (t Tiling) String() string {
 	text := t.Base.String()
@@ -48,7 +45,7 @@ func (b Base) String() string {
 
 func (c change) String() string {
 	if c.layer == "" {
-		return strconv.Itoa(c.value) + microBatchesText
+		return c.networkText()
 	}
 	return c.layer + ": " + c.text(c.value)
 }
@@ -125,9 +122,8 @@ func parseBase(text string) Base {
 
 // parseChange reads a number such as "2 micro-batches", "fc1: 32 samples" or "conv2: all rows".
 func parseChange(text string) (c change, ok bool) {
-	if digits, ok := strings.CutSuffix(text, microBatchesText); ok {
-		value, err := strconv.Atoi(digits)
-		return change{value: value}, err == nil
+	if c, ok = parseNetworkChange(text); ok {
+		return c, true
 	}
 	layer, of, _ := strings.Cut(text, ": ")
 	digits, name, _ := strings.Cut(of, " ")

@@ -32,7 +32,7 @@ func network() *Network {
 		}
 		return l
 	}
-	return &Network{Layer: "conv1", Batch: 48, Extents: extents, MostParts: 4, OfBatch: whole, Default: dag.Lowering{Layers: map[string]dag.LayerLowering{
+	return &Network{Layer: "conv1", Batch: 48, Extents: extents, MostParts: 4, OfBatch: whole, Recomputable: []string{"pool1", "conv1", "fc1"}, JoinsLoss: true, Default: dag.Lowering{Layers: map[string]dag.LayerLowering{
 		"conv1": {Forward: dag.Cut{Samples: 8, Outputs: 6}, WeightGradient: dag.Cut{Samples: 8, Outputs: 6, Accumulators: 4}},
 		"fc1":   {Forward: dag.Cut{Samples: 48, Outputs: 15}, WeightGradient: dag.Cut{Samples: 48, Outputs: 15, Accumulators: 1}},
 		"pool1": {Forward: dag.Cut{Samples: 8, Outputs: 6}},
@@ -76,6 +76,33 @@ func TestFurther(t *testing.T) {
 			t.Errorf("near fc1 there is no %s, but %q", want, names)
 		}
 	}
+}
+
+// TestSmaller: of a batch of 48 and of three layers that may be recomputed there are first the joined loss, then an eighth, a quarter, a half and
+// all of the layers, rounded up, both, and with both ever more micro-batches. What has such a number has no further ones.
+func TestSmaller(t *testing.T) {
+	var names []string
+	for _, to := range network().Smaller(parse(t, "whole; fc1: 5 outputs")) {
+		l := must.Get(network().Lowering(to))(t)
+		if to != parse(t, to.String()) || !l.JoinLoss && len(l.Recompute) == 0 {
+			t.Errorf("%q is %+v", to, l)
+		}
+		names = append(names, strings.TrimSuffix(strings.TrimPrefix(to.String(), "whole; "), "; fc1: 5 outputs"))
+	}
+	both := "joined loss; 3 recomputed layers"
+	want := []string{"joined loss", "1 recomputed layer", "2 recomputed layers", "3 recomputed layers", both}
+	for _, micro := range []string{"2", "4", "8", "16", "32"} {
+		want = append(want, micro+" micro-batches; "+both)
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	if more := network().Smaller(parse(t, "whole; joined loss")); more != nil {
+		t.Errorf("%q are smaller than a joined loss", more)
+	}
+	checkNear(t, (*Network).Further, "default; 4 micro-batches; 2 recomputed layers", "", []string{"2 micro-batches; 2 recomputed layers", "8 micro-batches; 2 recomputed layers",
+		"4 micro-batches; joined loss; 2 recomputed layers", "4 micro-batches; 1 recomputed layer"})
+	checkNear(t, (*Network).Further, "default", "", []string{"2 micro-batches"})
 }
 
 // TestMixed: a pooling may be whole, or in two or four parts of its 48 samples, 6 outputs, 7 rows or 3 columns.
@@ -202,8 +229,12 @@ func TestNamesRefused(t *testing.T) {
 		"default; conv1: 7 outputs":                   "layer conv1 cannot have 7 outputs",
 		"default; pool1: 2 gradient samples":          "layer pool1 cannot have 2 gradient samples",
 		"1 samples per task":                          "the layers cannot be cut so",
-		"default; 49 micro-batches":                   "a batch of 48 cannot have 49 micro-batches",
-		"default; 1 micro-batches":                    "a batch of 48 cannot have 1 micro-batches",
+		"default; 49 micro-batches":                   "a network with a batch of 48 cannot have 49 micro-batches",
+		"default; 1 micro-batches":                    "a network with a batch of 48 cannot have 1 micro-batches",
+		"default; 1 recomputed layers":                `"default; 1 recomputed layers": "1 recomputed layers" is none`,
+		"default; 4 recomputed layers":                "cannot have 4 recomputed layers",
+		"default; 2 joined loss":                      "is none of the numbers of a layer",
+		"default; joined loss; 2 micro-batches":       `their name is "default; 2 micro-batches; joined loss"`,
 		"default; conv1: 4 samples; 2 micro-batches":  `their name is "default; 2 micro-batches; conv1: 4 samples"`,
 		"default; conv1: 1 samples":                   `their name is "default; conv1: 1 sample"`,
 		"default; conv1: 4 sample":                    `their name is "default; conv1: 4 samples"`,

@@ -47,7 +47,7 @@ func InParts(number int, along dag.Dimension) Tiling {
 
 // change is a number in which a tiling differs from its base.
 type change struct {
-	layer string // "" means the number of micro-batches of the network
+	layer string // "" means a number of the network as a whole
 	number
 	value int // zero means all
 }

@@ -74,10 +74,9 @@ func ModelErrorOf(p *schedule.Problem) *ModelError {
 
 // cheapest is the device that runs a task fastest, and its cost; nil if none can.
 func cheapest(p *schedule.Problem, t dag.TaskID) (best platform.DeviceID, cost *schedule.Cost) {
-	row := p.Costs.ByClass[p.Costs.Class[t]]
-	for d := range row {
-		if c := &row[d]; c.Duration >= 0 && (cost == nil || c.Duration < cost.Duration) {
-			best, cost = platform.DeviceID(d), c
+	for d, c := range p.Costs.Devices(p.Costs.Class[t]) {
+		if cost == nil || c.Duration < cost.Duration {
+			best, cost = d, c
 		}
 	}
 	return best, cost

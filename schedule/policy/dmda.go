@@ -40,6 +40,14 @@ func newDMDA(p *schedule.Problem) *dmda {
 }
 
 func (q *dmda) Ready(v *View, i dag.Instance) platform.WorkerID {
+	w := q.place(v, i)
+	waiting := &q.queues[w]
+	q.insert(v, waiting, waiting.last, i)
+	return w
+}
+
+// place is the worker that is expected to end an instance first.
+func (q *dmda) place(v *View, i dag.Instance) platform.WorkerID {
 	clear(q.known)
 	best := Undecided
 	var bestEnd time.Duration
@@ -53,15 +61,21 @@ func (q *dmda) Ready(v *View, i dag.Instance) platform.WorkerID {
 			best, bestEnd = w, end
 		}
 	}
-	waiting := &q.queues[best]
-	if waiting.size == 0 {
-		waiting.first = i
-	} else {
-		q.behind[v.order.Slot(waiting.last)] = i
-	}
-	waiting.last = i
-	waiting.size++
 	return best
+}
+
+// insert puts an instance into a queue, behind the last one or one before it.
+func (q *dmda) insert(v *View, waiting *queue, ahead, i dag.Instance) {
+	if waiting.size == 0 {
+		waiting.first, waiting.last = i, i
+	} else {
+		q.behind[v.order.Slot(i)] = q.behind[v.order.Slot(ahead)]
+		q.behind[v.order.Slot(ahead)] = i
+	}
+	if ahead == waiting.last {
+		waiting.last = i
+	}
+	waiting.size++
 }
 
 func (q *dmda) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {

@@ -26,6 +26,11 @@ type dmdar struct{ *dmda }
 const comparedTasks = 256
 
 func (q *dmdar) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
+	return q.fewestMissing(v, w, func(dag.Instance) bool { return true })
+}
+
+// fewestMissing takes an instance from the front of a worker's queue, of those before the first that may not be compared.
+func (q *dmda) fewestMissing(v *View, w platform.WorkerID, compared func(dag.Instance) bool) (dag.Instance, bool) {
 	waiting := &q.queues[w]
 	if waiting.size == 0 {
 		return dag.Instance{}, false
@@ -33,7 +38,7 @@ func (q *dmdar) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
 	m := v.Problem.Platform.MemoryOf(w)
 	var best, ahead, aheadOfBest dag.Instance
 	least := int64(-1)
-	for k, i := 0, waiting.first; k < min(waiting.size, comparedTasks) && least != 0; k++ {
+	for k, i := 0, waiting.first; k < min(waiting.size, comparedTasks) && least != 0 && compared(i); k++ {
 		if bytes := v.MissingBytes(i, m); least < 0 || bytes < least {
 			best, aheadOfBest, least = i, ahead, bytes
 		}
@@ -44,7 +49,7 @@ func (q *dmdar) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
 }
 
 // remove takes an instance out of a queue. ahead is the instance before it, if there is one.
-func (q *dmdar) remove(v *View, waiting *queue, i, ahead dag.Instance) {
+func (q *dmda) remove(v *View, waiting *queue, i, ahead dag.Instance) {
 	behind := q.behind[v.order.Slot(i)]
 	if i == waiting.first {
 		waiting.first = behind

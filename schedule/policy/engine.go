@@ -106,7 +106,7 @@ func NewEngine(p *schedule.Problem, policy Scheduler, now func() time.Duration) 
 
 // Start begins the run.
 func (e *Engine) Start(cmds []Command) []Command {
-	e.at = e.now()
+	e.at, e.view.Released = e.now(), Undecided
 	e.steps.Begin(nil)
 	return e.settle(cmds)
 }
@@ -117,7 +117,7 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	if len(state.runs) == 0 {
 		panic("policy: Done of a worker that runs nothing")
 	}
-	e.at = e.now()
+	e.at, e.view.Released = e.now(), w
 	i := state.runs[0]
 	state.runs = slices.Delete(state.runs, 0, 1)
 	e.asks(w)

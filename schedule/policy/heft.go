@@ -78,9 +78,7 @@ type heft struct {
 	p         *schedule.Problem
 	fit       *schedule.Fit
 	may       func(dag.TaskID, platform.WorkerID) bool
-	flow      *flow
 	reuse     dag.Rows // predecessors by Problem.Reuse
-	mean      meanTransfer
 	transfers *heftTransfers
 	memoryOf  []platform.MemoryID // by worker
 	ready     []readyIn           // by memory, for the task at hand
@@ -104,7 +102,7 @@ func newHEFT(p *schedule.Problem, fit *schedule.Fit) *heft {
 	for w := range memoryOf {
 		memoryOf[w] = p.Platform.MemoryOf(platform.WorkerID(w))
 	}
-	return &heft{p: p, memoryOf: memoryOf, fit: fit, flow: newFlow(p.Graph), reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
+	return &heft{p: p, memoryOf: memoryOf, fit: fit, reuse: dag.NewRows(n, dag.Turn(p.Reuse)),
 		transfers: newHEFTTransfers(p), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers)),
 		floor: make([]time.Duration, len(p.Platform.Workers)), last: make([]time.Duration, len(p.Platform.Workers))}
@@ -112,24 +110,14 @@ func newHEFT(p *schedule.Problem, fit *schedule.Fit) *heft {
 
 // ranked orders the tasks by upward rank; sorted is a topological order.
 func (h *heft) ranked(sorted []dag.TaskID) []dag.TaskID {
-	n := len(sorted)
-	rank, depth := make([]float64, n), make([]int32, n)
-	after := dag.NewRows(n, h.p.Reuse)
+	after := dag.NewRows(len(sorted), h.p.Reuse)
+	rank, depth := upwardRanks(h.p, h.fit, sorted, after), make([]int32, len(sorted))
 	for _, t := range sorted {
 		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.Row(int32(t))} {
 			for _, s := range next {
 				depth[s] = max(depth[s], depth[t]+1)
 			}
 		}
-	}
-	for _, t := range slices.Backward(sorted) {
-		longest := 0.0
-		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.Row(int32(t))} {
-			for _, s := range next {
-				longest = max(longest, h.mean.ns(h.flow.bytes(t, dag.TaskID(s)))+rank[s])
-			}
-		}
-		rank[t] = h.meanNs(t) + longest
 	}
 	order := slices.Clone(sorted)
 	slices.SortFunc(order, func(a, b dag.TaskID) int {
@@ -138,12 +126,27 @@ func (h *heft) ranked(sorted []dag.TaskID) []dag.TaskID {
 	return order
 }
 
+// upwardRanks are the ranks of [byRank], by task, in ns. Sorted is a topological order, and after has the successors by [schedule.Problem.Reuse].
+func upwardRanks(p *schedule.Problem, fit *schedule.Fit, sorted []dag.TaskID, after dag.Rows) []float64 {
+	ranks, mean, flow := make([]float64, len(p.Graph.Tasks)), newMeanTransfer(p), newFlow(p.Graph)
+	for _, t := range slices.Backward(sorted) {
+		longest := 0.0
+		for _, next := range [2][]int32{p.Graph.Succs(t), after.Row(int32(t))} {
+			for _, s := range next {
+				longest = max(longest, mean.ns(flow.bytes(t, dag.TaskID(s)))+ranks[s])
+			}
+		}
+		ranks[t] = meanNs(fit, t) + longest
+	}
+	return ranks
+}
+
 // meanNs is the mean duration of a task over the workers that can run it.
-func (h *heft) meanNs(t dag.TaskID) float64 {
-	workers := h.fit.Workers(t)
+func meanNs(fit *schedule.Fit, t dag.TaskID) float64 {
+	workers := fit.Workers(t)
 	sum := 0.0
 	for _, w := range workers {
-		sum += float64(h.fit.Occupies(t, w))
+		sum += float64(fit.Occupies(t, w))
 	}
 	return sum / float64(len(workers))
 }

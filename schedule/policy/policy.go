@@ -66,7 +66,9 @@ func (o *online) Doc() schedule.Doc                   { return o.doc }
 func (o *online) Start(p *schedule.Problem) Scheduler { return o.start(p) }
 
 // All is the table of policies for any graph.
-func All() []schedule.Policy { return []schedule.Policy{Eager, DMDA, DMDAR, HEFT, DataParallel} }
+func All() []schedule.Policy {
+	return []schedule.Policy{Eager, LWS, DMDA, DMDAR, DMDAS, HEFT, DataParallel}
+}
 
 // ByName finds a policy for any graph or an order of pipelines.
 func ByName(name string) (schedule.Policy, error) {
@@ -77,6 +79,8 @@ func ByName(name string) (schedule.Policy, error) {
 type View struct {
 	Problem *schedule.Problem
 	*schedule.Fit
+	// Released is the worker whose task ended last and so made instances ready, Undecided while the run begins.
+	Released platform.WorkerID
 	// FreeAt estimates when a worker will have finished the tasks it was given.
 	FreeAt func(w platform.WorkerID) time.Duration
 	// MissingBytes is the number of bytes that a memory lacks for an instance, bytes on their way included. Arrival

@@ -319,7 +319,11 @@ func (c *ChosenDevices) Print(out io.Writer) {
 		return
 	}
 	if c.Tiles != "" {
-		fmt.Fprintf(out, "tiles     chosen for the machine by a model of the layers%s; --lowering %s keeps to default ones\n", timesAsFast(c.TilesFaster, "default ones"), flags.DefaultTiles)
+		with := ""
+		if tiles, err := tiling.Parse(c.Tiles); err == nil && tiles.OfNetwork() != "" {
+			with = ", with " + tiles.OfNetwork()
+		}
+		fmt.Fprintf(out, "tiles     chosen for the machine by a model of the layers%s%s; --lowering %s keeps to default ones\n", with, timesAsFast(c.TilesFaster, "default ones"), flags.DefaultTiles)
 	}
 	if c.Strategy != "" {
 		fmt.Fprintf(out, "strategy  %s, chosen for the machine%s; --lowering %s keeps to default tiles\n", c.Strategy, timesAsFast(c.TilesFaster, "default tiles"), flags.DefaultTiles)

@@ -216,7 +216,8 @@ class Picture {
         free = x + half + 6;
       }
     }
-    this.text(`${unit} of the step`, this.left - 14, top + 8, "right", this.theme.faint);
+    const says = `${unit} of the step`;
+    this.text(says, Math.max(this.left - 14, this.c.measureText(says).width), top + 8, "right", this.theme.faint);
   }
   longest(slots) { return slots.starts.reduce((most, start, k) => Math.max(most, k ? start - slots.starts[k - 1] : 0), 0); }
 }

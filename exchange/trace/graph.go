@@ -1,0 +1,197 @@
+package trace
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dahl/dag"
+)
+
+// ahead orders tasks by their start among those whose predecessors are done.
+type ahead struct {
+	tasks []task
+	ids   []int
+}
+
+func (a *ahead) Len() int { return len(a.ids) }
+func (a *ahead) Less(i, j int) bool {
+	x, y := a.ids[i], a.ids[j]
+	return cmp.Or(cmp.Compare(a.tasks[x].start, a.tasks[y].start), cmp.Compare(x, y)) < 0
+}
+func (a *ahead) Swap(i, j int) { a.ids[i], a.ids[j] = a.ids[j], a.ids[i] }
+func (a *ahead) Push(x any)    { a.ids = append(a.ids, x.(int)) }
+func (a *ahead) Pop() any {
+	last := a.ids[len(a.ids)-1]
+	a.ids = a.ids[:len(a.ids)-1]
+	return last
+}
+
+// order lists tasks so that each is behind those that it follows, and else by their start.
+func (t *timeline) order() []int {
+	missing := make([]int, len(t.tasks))
+	followers := make([][]int, len(t.tasks))
+	next := &ahead{tasks: t.tasks}
+	for id := range t.tasks {
+		k := &t.tasks[id]
+		slices.Sort(k.after)
+		k.after = slices.Compact(k.after)
+		missing[id] = len(k.after)
+		for _, p := range k.after {
+			followers[p] = append(followers[p], id)
+		}
+		if missing[id] == 0 {
+			next.ids = append(next.ids, id)
+		}
+	}
+	heap.Init(next)
+	order := make([]int, 0, len(t.tasks))
+	for next.Len() > 0 {
+		id := heap.Pop(next).(int)
+		order = append(order, id)
+		for _, f := range followers[id] {
+			if missing[f]--; missing[f] == 0 {
+				heap.Push(next, f)
+			}
+		}
+	}
+	if len(order) != len(t.tasks) {
+		panic("trace: tasks of a recording wait for each other")
+	}
+	return order
+}
+
+// everyStep stands for all steps of a recording.
+const everyStep = -1
+
+// namer gives tasks of one operation numbers.
+type namer map[string]int
+
+func (n namer) next(op string) string {
+	n[op]++
+	return op + "#" + strconv.Itoa(n[op])
+}
+
+// graph builds the task graph of a step, or of every step. Tasks of a step do not wait for those of others.
+func (t *timeline) graph(name string, step int) (*dag.Graph, error) {
+	b := dag.NewBuilder(name)
+	b.Grow(len(t.tasks))
+	ids := make([]dag.TaskID, len(t.tasks))
+	names := namer{}
+	shared := t.workOfOperators()
+	for _, id := range t.order() {
+		k := &t.tasks[id]
+		ids[id] = -1
+		if step != everyStep && k.step != step {
+			continue
+		}
+		task := t.describe(k, shared)
+		task.Name = names.next(task.Op)
+		for _, p := range k.after {
+			if ids[p] >= 0 {
+				task.After = append(task.After, ids[p])
+			}
+		}
+		ids[id] = b.Task(task)
+	}
+	return b.Build()
+}
+
+// operatorWork is the work of an operator, and how long all that it launched took.
+type operatorWork struct {
+	work
+	ns int64
+}
+
+// workOfOperators sums what operators launched.
+func (t *timeline) workOfOperators() map[*event]operatorWork {
+	all := map[*event]operatorWork{}
+	for i := range t.tasks {
+		k := &t.tasks[i]
+		if k.operator == nil || k.event.cat != kernel {
+			continue
+		}
+		o, known := all[k.operator]
+		if !known {
+			o.work, _ = k.operator.work()
+		}
+		o.ns += k.end - k.start
+		all[k.operator] = o
+	}
+	return all
+}
+
+// describe makes a task without its name. The work of an operator is shared among its kernels by their time.
+func (t *timeline) describe(k *task, shared map[*event]operatorWork) dag.Task {
+	out := dag.Task{Op: k.op, Labels: dag.Labels{Phase: t.steps[k.step].name}, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: k.gap + k.end - k.start}}}
+	switch {
+	case k.stream >= 0:
+		out.Placement = &dag.Placement{Device: t.gpuName(t.streams[k.stream].device)}
+		out.Labels.Layer = "stream " + t.streams[k.stream].id
+		if k.gap > 0 {
+			out.Params = dag.Params{{Name: gapParam, Value: float64(k.gap)}}
+		}
+		t.describeGPU(k, shared, &out)
+	default:
+		out.Placement = &dag.Placement{Device: "cpu"}
+		out.Labels.Layer = "thread " + t.threads[k.thread].id
+		if k.event != nil {
+			w, _ := k.event.work()
+			out.Type, out.Flops, out.MovedBytes = w.typ, w.flops, w.bytes
+		}
+	}
+	return out
+}
+
+// gapParam is the part of a task's time, in nanoseconds, that passed before the work began.
+const gapParam = "gap"
+
+func (t *timeline) describeGPU(k *task, shared map[*event]operatorWork, out *dag.Task) {
+	switch k.event.cat {
+	case copyWork:
+		out.Op = copyKind(k.event.name)
+		out.MovedBytes = k.event.bytes
+	case setWork:
+		out.Op = "memset"
+		out.MovedBytes = k.event.bytes
+	default:
+		out.Op = shortKernel(k.event.name)
+		if k.operator == nil {
+			return
+		}
+		out.Op = k.operator.name
+		if o := shared[k.operator]; o.ns > 0 {
+			part := float64(k.end-k.start) / float64(o.ns)
+			out.Type, out.Flops, out.MovedBytes = o.typ, o.flops*part, int64(float64(o.bytes)*part)
+		}
+	}
+}
+
+// Operations of copies between a host and its GPU, and within a GPU.
+const (
+	copyIn     = "memcpy in"
+	copyOut    = "memcpy out"
+	copyWithin = "memcpy"
+)
+
+// copyKind names a copy by its direction.
+func copyKind(name string) string {
+	switch {
+	case strings.Contains(name, "HtoD"), strings.Contains(name, "HostToDevice"):
+		return copyIn
+	case strings.Contains(name, "DtoH"), strings.Contains(name, "DeviceToHost"):
+		return copyOut
+	}
+	return copyWithin
+}
+
+// shortKernel is the name of a kernel without its result, its templates and its parameters.
+func shortKernel(name string) string {
+	name = strings.TrimPrefix(name, "void ")
+	if end := strings.IndexAny(name, "<("); end > 0 {
+		name = name[:end]
+	}
+	return strings.TrimSpace(name)
+}

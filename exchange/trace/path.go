@@ -1,0 +1,53 @@
+package trace
+
+// A stepReport is a step as it was recorded.
+type stepReport struct {
+	span              // from the first beginning of its tasks to the last end
+	name              string
+	unexplained       int64 // of all threads
+	onPath, gapOnPath int64 // of the time of the tasks that decided when the step ended
+}
+
+// reports says what was recorded of each step.
+func (t *timeline) reports() []stepReport {
+	all := make([]stepReport, len(t.steps))
+	last := make([]int, len(t.steps))
+	for i, s := range t.steps {
+		all[i] = stepReport{name: s.name, span: span{s.start, s.start}}
+		last[i] = -1
+	}
+	for id := range t.tasks {
+		k := &t.tasks[id]
+		s := &all[k.step]
+		if k.end >= s.end {
+			s.end, last[k.step] = k.end, id
+		}
+		if k.op == hostUnexplained {
+			s.unexplained += k.end - k.start
+		}
+	}
+	for i := range all {
+		t.followPath(&all[i], last[i], i)
+	}
+	return all
+}
+
+// followPath goes back from the last task of a step, each time to the task that ended last of those that were waited for.
+func (t *timeline) followPath(s *stepReport, id, step int) {
+	for id >= 0 {
+		k := &t.tasks[id]
+		if k.step != step {
+			return
+		}
+		s.gapOnPath += k.gap
+		if k.op == hostUnexplained {
+			s.onPath += k.end - k.start
+		}
+		id = -1
+		for _, p := range k.after {
+			if id < 0 || t.tasks[p].end > t.tasks[id].end {
+				id = p
+			}
+		}
+	}
+}

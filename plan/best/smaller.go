@@ -1,0 +1,51 @@
+package best
+
+import "context"
+
+// trySmaller plans for choices like one that keep fewer bytes, where a memory is too small for it: it has no plan, or its plan reloads what a memory had dropped. In
+// the second case it stops at choices of which one reloads nothing. The nodes of these few plans are beyond the budget.
+func (f *finder) trySmaller(ctx context.Context, c *candidate) error {
+	if f.space.Smaller == nil || c.Strategy != "" || f.reduced[c.Choice] || !f.isShort(c) {
+		return nil
+	}
+	f.reduced[c.Choice] = true
+	all, err := f.space.Smaller(c.Choice)
+	if err != nil {
+		return err
+	}
+	left := f.left
+	defer func() { f.left = left }()
+	for short := true; short && len(all) > 0; {
+		now := all[:min(batch, len(all))]
+		all = all[len(now):]
+		before := len(f.candidates)
+		if err := f.try(ctx, now, c); err != nil {
+			return err
+		}
+		for _, of := range f.candidates[before:] {
+			short = short && (c.list == nil || f.isShort(of))
+		}
+	}
+	return nil
+}
+
+// isShort reports whether a memory is too small for a choice that was planned for.
+func (f *finder) isShort(c *candidate) bool {
+	if c.list == nil {
+		return c.planned
+	}
+	e, err := f.Evaluator.Plan(c.priced, c.list)
+	return err == nil && e.Decision.Placed != nil && e.Decision.Placed.Graphs[0].Reloads()
+}
+
+// smaller is the part of a round with choices that keep fewer bytes, like the one on all devices and like the best one without a strategy.
+func (f *finder) smaller() part {
+	return part{run: func(ctx context.Context, _ int) error {
+		for _, c := range append([]*candidate{f.whole}, f.byList()...) {
+			if err := f.trySmaller(ctx, c); err != nil || c != f.whole && c.Strategy == "" {
+				return err
+			}
+		}
+		return nil
+	}}
+}
