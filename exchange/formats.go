@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"dahl/dag"
+	"dahl/exchange/recording"
 	"dahl/naming"
 	"dahl/platform"
 )
@@ -34,6 +35,9 @@ type Format struct {
 	binary    bool                            // else it is UTF-8 text
 	read      func(*file, []byte) error       // fills the file
 	graph     func(*file) (*dag.Graph, error) // from the contents; nil means a task for each node
+
+	// files reads a recording, which may be several files. It stands instead of read and graph.
+	files func(files []File, name string, o recording.Options) (*recording.Result, error)
 }
 
 // RecogniseBytes is how much of the beginning of a file suffices for [FormatOf].
@@ -45,6 +49,8 @@ type Imported struct {
 	Graph    *dag.Graph         // nil where the file describes no tasks
 	Platform *platform.Platform // nil where the file describes no machine
 	Took     string             // the attributes that were used, and their meaning
+	Recorded bool               // the platform is the machine on which the times of the graph were recorded
+	Notes    []string           // about its contents, one line each
 	Left     []LeftOut          // in the order in which they were met
 }
 
@@ -59,9 +65,15 @@ type Options struct {
 	Unit time.Duration // of times where a file has none of its own; 0 stands for [DefaultUnit]
 	// Minibatches is how many mini-batches a step has, at whose end the weights are updated once; 0 stands for 1.
 	Minibatches int
+	// WaitWatts is the draw of a GPU that waits, for profiles of clocks. These have joules of work alone.
+	WaitWatts float64
 	// Stash lets a forward pass take the weights as they are, and keep a copy for its backward pass. Else it waits
 	// for the update of the step before.
 	Stash bool
+	// Step is the name of the step of a recording that becomes the graph; empty stands for all steps as one.
+	Step string
+	// Ranks is how many ranks a training has, if the only recording of one stands for all; 0 is as many as there are recordings.
+	Ranks int
 }
 
 var formats = []Format{
@@ -84,6 +96,16 @@ var formats = []Format{
 		Name: "pipedream", Doc: "a profile of PipeDream's, Narayanan et al., SOSP 2019", Steps: true,
 		Takes:  "compute times in ms on every device as forward and backward passes, activation_size as activations and their gradients, parameter_size as weights with an update, input nodes as data that are everywhere",
 		Source: "https://github.com/msr-fiddle/pipedream", Extensions: []string{".txt"}, recognise: holds("forward_compute_time="), read: (*file).readPipeDream, graph: (*file).training,
+	},
+	{
+		Name: "kineto", Doc: "a recording of PyTorch's profiler (torch.profiler, Kineto), compressed by gzip or not",
+		Takes:  "calls of the GPU's runtime, work of GPUs and operators by their times as tasks in their order, ProfilerStep or optimiser's updates as steps, Input Dims as flop and bytes",
+		Source: "https://github.com/pytorch/kineto", Extensions: []string{".json", ".json.gz"}, recognise: isKineto, files: recording.Read,
+	},
+	{
+		Name: "execution-trace", Doc: "an execution trace of PyTorch (ExecutionTraceObserver); with a recording of the same run it gives that its shapes",
+		Takes:  "operators in their order on one GPU, shapes of inputs as flop and bytes; times are by the roofline of the GPU alone",
+		Source: "https://docs.pytorch.org/docs/stable/profiler.html", Extensions: []string{".json", ".json.gz"}, recognise: recording.IsExecution, files: recording.Read,
 	},
 	{
 		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.5 or before",
@@ -109,6 +131,16 @@ var formats = []Format{
 		Name: "starpu-tasks", Doc: "the tasks of a run of StarPU's: tasks.rec of starpu_fxt_tool",
 		Takes:  "times in ms where a task ran, and on the other kind of device the mean of tasks of its model and footprint; handles as buffers, models and footprints as operations and shapes, whose times a file without times takes from the platform",
 		Source: "https://files.inria.fr/starpu/doc/html/", Extensions: []string{".rec"}, recognise: holds("JobId: "), read: (*file).readStarpuTasks, graph: (*file).recGraph,
+	},
+	{
+		Name: "simgrid", Doc: "a platform of SimGrid's, with hosts, links, routes and flat clusters",
+		Takes:  "hosts as processors with a memory each, performance states as clocks, wattage_per_state as watts, links with two directions as two links, routes as they are and without TCP's factors",
+		Source: "https://simgrid.org/doc/latest/XML_reference.html", Extensions: []string{".xml"}, recognise: holds("<platform"), read: (*file).readSimGrid,
+	},
+	{
+		Name: "zeus", Doc: "a profile of Zeus, NSDI 2023, or Perseus, SOSP 2024: seconds and joules by power limit or frequency", Steps: true,
+		Takes:  "settings as clocks of a GPU for each stage, seconds and joules at each setting as costs of tasks; stages as a pipeline in the order 1F1B with a forward and a backward pass for each of --minibatches",
+		Source: "https://github.com/ml-energy/zeus", Extensions: []string{".csv"}, recognise: isZeus, read: (*file).readZeus, graph: (*file).zeusGraph,
 	},
 	{
 		Name: "dax", Doc: "a workflow of Pegasus, DAX version 2 or 3",
@@ -154,6 +186,9 @@ func holds(mark string) func(name string, beginning []byte) bool {
 // Read reads a file in this format. A graph is named as the file. The unit has to be 0 where the file has one of its own.
 // Without a training in the file a step has one mini-batch. Errors are one line, "name:line: the mistake; the remedy".
 func (of Format) Read(src []byte, name string, o Options) (*Imported, error) {
+	if of.files != nil {
+		return of.readFiles([]File{{Name: name, In: bytes.NewReader(src)}}, o)
+	}
 	f := &file{name: name, Options: o, took: of.Takes}
 	if !of.Steps && (o.Minibatches > 1 || o.Stash) {
 		return nil, fmt.Errorf("%s: a graph of format %s has one mini-batch per step and no weights to stash", name, of.Name)
@@ -173,7 +208,7 @@ func (of Format) Read(src []byte, name string, o Options) (*Imported, error) {
 		build = (*file).graph
 	}
 	in := &Imported{Format: of.Name, Platform: f.machine}
-	if f.machine == nil || len(f.nodes) > 0 { // a machine needs no tasks
+	if f.machine == nil || of.graph != nil { // a machine needs no tasks
 		var err error
 		if in.Graph, err = build(f); err != nil {
 			return nil, err

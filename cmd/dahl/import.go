@@ -1,11 +1,10 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,7 +14,9 @@ import (
 	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/exchange"
+	"dahl/exchange/recording"
 	"dahl/naming"
+	"dahl/platform"
 	"dahl/rundir/durable"
 )
 
@@ -32,7 +33,7 @@ func newImport([]string) *cobra.Command {
 		fmt.Fprintf(&lines, "\n\n  %-10s %s (%s)\n             %s\n             %s", of.Name, of.Doc, strings.Join(of.Extensions, ", "), of.Source, of.Takes)
 	}
 	cmd := &cobra.Command{
-		Use:   "import FILE [--out FILE]",
+		Use:   "import FILE… [--out FILE]",
 		Short: "read a task graph or a machine in the format of others",
 		Long: `import reads a task graph or a machine in a format of others. It says what the file is,
 what became of it, and counts what it leaves out. With --out it writes a graph file for
@@ -49,21 +50,30 @@ these, as in a training of one device. With --stash a forward pass takes the wei
 they are and keeps a copy for its backward pass, as PipeDream does, so that steps may
 overlap as a pipeline. With --minibatches a step has several mini-batches, which replicas
 of a layer may share; they exchange gradients directly, part by part, and update the
-weights once.`,
+weights once.
+
+A profile of Perseus' becomes a machine with a GPU for each stage, whose clocks are the
+frequencies, and a step of a pipeline with a forward and a backward pass for each stage
+and mini-batch, in the order 1F1B. "dahl plan --objective energy --deadline TIME" chooses
+the clock of each pass. --wait-power says what a GPU draws while it waits for another.`,
 		Example: `  dahl import rand0000.stg
   dahl import rand0000.stg --out graph.json
   dahl import daggen.dot --out graph.json
   dahl import vgg16.txt --stash --out vgg16.json
+  dahl import gpt3+a100.csv --minibatches 12 --wait-power 70W --out gpt3.json
   dahl simulate --platform laptop --graph graph.json`,
-		Args: cli.WantArgs(1, 1, "a file"),
+		Args: cli.WantArgs(1, maxFiles, "files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("unit") && f.Unit <= 0 {
 				return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.Unit)
 			}
+			if f.Ranks < 0 || f.Ranks > maxRanks {
+				return cli.InputErrorf("--ranks %d: want a number from 0 to %d", f.Ranks, maxRanks)
+			}
 			if f.Minibatches < 1 {
 				return cli.InputErrorf("--minibatches %d: want at least 1", f.Minibatches)
 			}
-			return importGraph(cmd.OutOrStdout(), args[0], &f)
+			return importGraph(cmd.OutOrStdout(), args, &f)
 		},
 	}
 	fs := cmd.Flags()
@@ -71,16 +81,27 @@ weights once.`,
 	fs.StringVar(&f.out, "out", "", "the `file` to write: .json for a graph, .toml for a machine (default: none)")
 	flags.AddTimeFlag(fs, &f.Unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
 	fs.IntVar(&f.Minibatches, "minibatches", 1, "`number` of mini-batches in a step of a training")
+	fs.IntVar(&f.Ranks, "ranks", 0, "`number` of ranks of a training, of which the only recording stands for all (default: one for each recording)")
+	fs.Func("wait-power", "`watts` of a GPU that waits, such as \"70 W\", for a profile of clocks (default 0 W)", func(text string) (err error) {
+		f.WaitWatts, err = platform.ParseWatts(text)
+		return err
+	})
+	fs.StringVar(&f.Step, "step", "", "`name` of the step of a recording that becomes the graph (default: all as one)")
 	fs.BoolVar(&f.Stash, "stash", false, "let a step of a training take the weights as they are, and keep a copy, instead of waiting for the step before")
 	return cmd
 }
+
+const (
+	maxFiles = 4096 // of the recordings of one training
+	maxRanks = 4096 // of one training
+)
 
 func importFormats() []string {
 	return cli.Texts(exchange.Formats(), func(of exchange.Format) string { return of.Name })
 }
 
 // importGraph writes the graph file and says what is in it.
-func importGraph(stdout io.Writer, path string, f *importFlags) error {
+func importGraph(stdout io.Writer, paths []string, f *importFlags) error {
 	if f.format != "" {
 		if err := cli.CheckName("format", f.format, importFormats()); err != nil {
 			return err
@@ -89,17 +110,22 @@ func importGraph(stdout io.Writer, path string, f *importFlags) error {
 	if e := strings.ToLower(filepath.Ext(f.out)); f.out != "" && e != ".json" && e != ".toml" {
 		return cli.InputErrorf("--out %q: end the name in .json for a graph or .toml for a machine", f.out)
 	}
-	if err := cmp.Or(cli.CheckGraph(path), checkOut(f.out)); err != nil {
+	for _, path := range paths {
+		if err := cli.CheckRegular(path); err != nil {
+			return err
+		}
+	}
+	if err := checkOut(f.out); err != nil {
 		return err
 	}
-	in, err := readForeign(path, f)
+	in, err := readForeign(paths, f)
 	if err != nil {
 		return cli.AsInput(err)
 	}
 	if err := writeImported(in, f.out); err != nil {
 		return err
 	}
-	sayImported(stdout, in, path, f.out)
+	sayImported(stdout, in, strings.Join(paths, " "), f.out)
 	return nil
 }
 
@@ -122,6 +148,9 @@ func writeImported(in *exchange.Imported, out string) error {
 	}
 	if !strings.EqualFold(filepath.Ext(out), want) {
 		return cli.InputErrorf("--out %q: the file describes a %s; end the name in %s", out, map[bool]string{true: "graph", false: "machine"}[graph], want)
+	}
+	if in.Recorded {
+		in.Graph.RecordedOn = filepath.Base(besideGraph(out))
 	}
 	if in.Platform != nil {
 		if err := durable.Write(besideGraph(out), in.Platform.WriteTOML); err != nil {
@@ -166,6 +195,9 @@ func sayImported(stdout io.Writer, in *exchange.Imported, path, out string) {
 		next += " --model lenet5"
 	}
 	fmt.Fprintf(stdout, "%s: %s; %s with %s\n", cmp.Or(out, path), strings.Join(parts, "; "), in.Format, in.Took)
+	for _, note := range in.Notes {
+		fmt.Fprintln(stdout, note)
+	}
 	for i, l := range in.Left {
 		fmt.Fprintf(stdout, "%s%s %s", map[bool]string{true: "left out: ", false: ", "}[i == 0], naming.Thousands(l.Count), l.What)
 	}
@@ -178,42 +210,60 @@ func sayImported(stdout io.Writer, in *exchange.Imported, path, out string) {
 	fmt.Fprintf(stdout, "next: %s\n", next)
 }
 
-// readForeign reads a file in the format of the flag. Without the flag it recognises the format.
-func readForeign(path string, f *importFlags) (*exchange.Imported, error) {
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var of exchange.Format
-	if f.format != "" {
-		of, err = exchange.FormatByName(f.format)
-	} else {
-		of, err = exchange.FormatOf(path, src[:min(len(src), exchange.RecogniseBytes)])
-	}
-	if err != nil {
-		return nil, err
-	}
-	return of.Read(src, path, f.Options)
-}
-
-// readGraph reads a task graph in a form of dahl, or in one of others that the file shows.
-func readGraph(r io.Reader, name string) (*dag.Graph, error) {
-	src, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	if of, err := exchange.FormatOf(name, src[:min(len(src), exchange.RecogniseBytes)]); err == nil {
-		in, err := of.Read(src, name, exchange.Options{})
-		if err == nil && in.Graph == nil {
-			err = fmt.Errorf("%s describes a machine and no tasks; make a platform file of it by dahl import", name)
-		}
+// readForeign reads files in the format of the flag. Without the flag it recognises the format.
+func readForeign(paths []string, f *importFlags) (*exchange.Imported, error) {
+	files := make([]exchange.File, len(paths))
+	for i, path := range paths {
+		in, err := durable.Open(path)
 		if err != nil {
 			return nil, err
 		}
-		return in.Graph, nil
+		defer in.Close()
+		files[i] = exchange.File{Name: path, In: in}
+	}
+	return exchange.ReadFiles(files, f.format, f.Options)
+}
+
+// readGraph reads a task graph in a form of dahl, or in one of others that the file shows. The platform is the recorded machine, if the
+// graph is a recording.
+func readGraph(r io.Reader, name string) (exchange.Imported, error) {
+	in := bufio.NewReaderSize(r, exchange.RecogniseBytes)
+	beginning, _ := in.Peek(exchange.RecogniseBytes) // whoever reads on sees the error
+	if _, err := exchange.FormatOf(name, beginning); err == nil || exchange.IsCompressed(beginning) {
+		read, err := exchange.ReadFiles([]exchange.File{{Name: name, In: in}}, "", exchange.Options{})
+		switch {
+		case err != nil:
+			return exchange.Imported{}, err
+		case read.Graph == nil:
+			return exchange.Imported{}, fmt.Errorf("%s describes a machine and no tasks; make a platform file of it by dahl import", name)
+		case !read.Recorded:
+			read.Platform = nil
+		}
+		return *read, nil
 	}
 	if strings.EqualFold(filepath.Ext(name), ".txt") {
-		return dag.ParseText(bytes.NewReader(src), name)
+		g, err := dag.ParseText(in, name)
+		return exchange.Imported{Graph: g}, err
 	}
-	return dag.ReadJSON(bytes.NewReader(src), name)
+	g, err := dag.ReadJSON(in, name)
+	if err != nil || g.RecordedOn == "" {
+		return exchange.Imported{Graph: g}, err
+	}
+	if filepath.Base(g.RecordedOn) != g.RecordedOn {
+		return exchange.Imported{}, fmt.Errorf("%s: recorded_on is %q; write the name of a platform file beside the graph, without directories", name, g.RecordedOn)
+	}
+	p, err := platform.Load(filepath.Join(filepath.Dir(name), g.RecordedOn))
+	if err != nil {
+		err = fmt.Errorf("%s was recorded on another machine: %w", name, err)
+	}
+	return exchange.Imported{Graph: g, Platform: p}, err
+}
+
+// rescale gives the tasks of a recording the times that they would take on a platform, and says so.
+func rescale(in exchange.Imported, p *platform.Platform) (*dag.Graph, string, error) {
+	g, done, err := recording.Rescale(in.Graph, in.Platform, p)
+	if err != nil || !done.Changed {
+		return g, "", err
+	}
+	return g, done.String(), nil
 }

@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"encoding/json"
@@ -42,7 +42,7 @@ type kinetoArgs struct {
 	GroupSize   json.RawMessage `json:"Group size"`
 }
 
-// categories are those of events that are taken, in the words of new and old versions of PyTorch.
+// categories are the categories of events to take, in the words of new and old versions of PyTorch.
 var categories = map[string]category{
 	"cpu_op": operator, "operator": operator,
 	"cuda_runtime": call, "cuda_driver": call, "runtime": call, "driver": call, "hip_runtime": call, "xpu_runtime": call,
@@ -50,7 +50,7 @@ var categories = map[string]category{
 	"kernel":          kernel, "gpu_memcpy": copyWork, "memcpy": copyWork, "gpu_memset": setWork, "memset": setWork,
 }
 
-// elsewhere are categories that repeat what other events say, or are about the recording.
+// elsewhere are categories that repeat other events, or are about the recording.
 var elsewhere = map[string]bool{"gpu_user_annotation": true, "trace": true, "ac2g": true, "fwdbwd": true, "async_cpu_to_gpu": true, "async_gpu": true, "": true}
 
 const (
@@ -77,7 +77,7 @@ func readKineto(in io.Reader, name string) (*recording, error) {
 		threadAt:  map[string]int32{}, streamAt: map[string]int32{}, names: map[string]string{}, operands: map[string]*operands{}, flows: map[string]int{},
 	}
 	if err := r.document(); err != nil {
-		return nil, r.failed(err)
+		return nil, streamError(name, r.dec, err)
 	}
 	if len(r.threads) == 0 && len(r.streams) == 0 {
 		return nil, fmt.Errorf("%s: no operator, no call of a GPU's runtime and no work of a GPU is in it; record with torch.profiler", name)
@@ -92,17 +92,17 @@ func readKineto(in io.Reader, name string) (*recording, error) {
 	return r.recording, nil
 }
 
-// failed says where in the file an error is.
-func (r *kinetoReader) failed(err error) error {
-	at := r.dec.InputOffset()
+// streamError says where in a file an error is.
+func streamError(file string, dec *json.Decoder, err error) error {
+	at := dec.InputOffset()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%s: the file ends in the middle, after %d bytes; it was cut off", r.file, at)
+		return fmt.Errorf("%s: the file ends in the middle, after %d bytes; it was cut off", file, at)
 	}
 	syntax := (*json.SyntaxError)(nil)
 	if errors.As(err, &syntax) {
-		return fmt.Errorf("%s: not JSON: at byte %d: %w", r.file, at, err)
+		return fmt.Errorf("%s: not JSON: at byte %d: %w", file, at, err)
 	}
-	return fmt.Errorf("%s: at byte %d: %w", r.file, at, err)
+	return fmt.Errorf("%s: at byte %d: %w", file, at, err)
 }
 
 // document reads an object with traceEvents, or a list of events alone.
@@ -159,7 +159,7 @@ func (r *kinetoReader) member(key string) error {
 	return r.dec.Decode(&skipped)
 }
 
-// notType drops the error that a value is of another type: what else is in the value was read.
+// notType drops the error about a value of another type. All the rest of the value was read.
 func notType(err error) error {
 	if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
 		return nil
@@ -319,7 +319,7 @@ func kinetoOperands(args *kinetoArgs) *operands {
 	return a
 }
 
-// shapesOf reads the shape of a tensor, or those of a list of tensors.
+// shapesOf reads the shape of a tensor, or the shapes of a list of tensors.
 func shapesOf(raw json.RawMessage) [][]int64 {
 	var one []int64
 	if json.Unmarshal(raw, &one) == nil {

@@ -1,8 +1,9 @@
-package trace
+package recording
 
 import (
 	"cmp"
 	"container/heap"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,19 +49,34 @@ func (t *timeline) order() []int {
 	}
 	heap.Init(next)
 	order := make([]int, 0, len(t.tasks))
-	for next.Len() > 0 {
+	done := make([]bool, len(t.tasks))
+	for len(order) < len(t.tasks) {
+		if next.Len() == 0 {
+			t.breakCircle(missing, done, next)
+		}
 		id := heap.Pop(next).(int)
-		order = append(order, id)
+		order, done[id] = append(order, id), true
 		for _, f := range followers[id] {
 			if missing[f]--; missing[f] == 0 {
 				heap.Push(next, f)
 			}
 		}
 	}
-	if len(order) != len(t.tasks) {
-		panic("trace: tasks of a recording wait for each other")
-	}
 	return order
+}
+
+// breakCircle lets the first of the tasks that wait for each other go on. Events of no duration at the same time may do so.
+func (t *timeline) breakCircle(missing []int, done []bool, next *ahead) {
+	first := -1
+	for id := range t.tasks {
+		if !done[id] && (first < 0 || t.tasks[id].start < t.tasks[first].start) {
+			first = id
+		}
+	}
+	t.left["waits in a circle"]++
+	t.tasks[first].after = slices.DeleteFunc(t.tasks[first].after, func(p int) bool { return !done[p] })
+	missing[first] = 1 << 30
+	heap.Push(next, first)
 }
 
 // everyStep stands for all steps of a recording.
@@ -74,30 +90,32 @@ func (n namer) next(op string) string {
 	return op + "#" + strconv.Itoa(n[op])
 }
 
-// graph builds the task graph of a step, or of every step. Tasks of a step do not wait for those of others.
-func (t *timeline) graph(name string, step int) (*dag.Graph, error) {
-	b := dag.NewBuilder(name)
-	b.Grow(len(t.tasks))
-	ids := make([]dag.TaskID, len(t.tasks))
-	names := namer{}
-	shared := t.workOfOperators()
-	for _, id := range t.order() {
-		k := &t.tasks[id]
-		ids[id] = -1
-		if step != everyStep && k.step != step {
+// earlier is the operation of tasks that stand for steps before.
+const earlier = "steps before"
+
+// earlierWork lists work of other steps that ends within a step and delays it: for each thread and stream, in the order of its ends.
+func (t *timeline) earlierWork(step int) (all [][]int) {
+	awaited := map[[2]int][]int{} // by thread and stream
+	for id := range t.tasks {
+		if t.tasks[id].step != step {
 			continue
 		}
-		task := t.describe(k, shared)
-		task.Name = names.next(task.Op)
-		for _, p := range k.after {
-			if ids[p] >= 0 {
-				task.After = append(task.After, ids[p])
+		for _, p := range t.tasks[id].after {
+			if k := &t.tasks[p]; k.step != step && k.end > t.steps[step].start {
+				awaited[[2]int{k.thread, k.stream}] = append(awaited[[2]int{k.thread, k.stream}], p)
 			}
 		}
-		ids[id] = b.Task(task)
 	}
-	return b.Build()
+	for _, key := range slices.SortedFunc(maps.Keys(awaited), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
+		list := awaited[key]
+		slices.SortFunc(list, func(a, b int) int { return cmp.Or(cmp.Compare(t.tasks[a].end, t.tasks[b].end), cmp.Compare(a, b)) })
+		all = append(all, slices.Compact(list))
+	}
+	return all
 }
+
+// cost is a time that was recorded.
+func cost(ns int64) []dag.Cost { return []dag.Cost{{Key: dag.AnyDevice, Ns: ns}} }
 
 // operatorWork is the work of an operator, and how long all that it launched took.
 type operatorWork struct {
@@ -125,23 +143,20 @@ func (t *timeline) workOfOperators() map[*event]operatorWork {
 
 // describe makes a task without its name. The work of an operator is shared among its kernels by their time.
 func (t *timeline) describe(k *task, shared map[*event]operatorWork) dag.Task {
-	out := dag.Task{Op: k.op, Labels: dag.Labels{Phase: t.steps[k.step].name}, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: k.gap + k.end - k.start}}}
-	switch {
-	case k.stream >= 0:
-		out.Placement = &dag.Placement{Device: t.gpuName(t.streams[k.stream].device)}
-		out.Labels.Layer = "stream " + t.streams[k.stream].id
-		if k.gap > 0 {
-			out.Params = dag.Params{{Name: gapParam, Value: float64(k.gap)}}
-		}
-		t.describeGPU(k, shared, &out)
-	default:
-		out.Placement = &dag.Placement{Device: "cpu"}
+	out := dag.Task{Op: k.op, Labels: dag.Labels{Phase: t.steps[k.step].name}, Costs: cost(k.gap + k.end - k.start)}
+	if k.stream < 0 {
 		out.Labels.Layer = "thread " + t.threads[k.thread].id
 		if k.event != nil {
 			w, _ := k.event.work()
 			out.Type, out.Flops, out.MovedBytes = w.typ, w.flops, w.bytes
 		}
+		return out
 	}
+	out.Labels.Layer = "stream " + t.streams[k.stream].id
+	if k.gap > 0 {
+		out.Params = dag.Params{{Name: gapParam, Value: float64(k.gap)}}
+	}
+	t.describeGPU(k, shared, &out)
 	return out
 }
 

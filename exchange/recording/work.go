@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ type operand struct {
 	value  string
 }
 
-// work is what an operator has to do.
+// work of an operator: operations, and bytes of its operands.
 type work struct {
 	flops float64
 	bytes int64 // read and written, once each
@@ -96,7 +96,7 @@ var pointwise = map[string]float64{
 	"silu": 5, "silu_backward": 8, "native_dropout": 2, "native_dropout_backward": 2, "bernoulli": 1, "addcmul": 2, "addcdiv": 5, "lerp": 2,
 	"softmax": 6, "softmax_backward_data": 4, "log_softmax": 6, "log_softmax_backward_data": 5, "nll_loss_backward": 1, "mse_loss_backward": 2,
 	"native_batch_norm": 8, "cudnn_batch_norm": 8, "miopen_batch_norm": 8, "native_batch_norm_backward": 12, "cudnn_batch_norm_backward": 12, "miopen_batch_norm_backward": 12,
-	 "native_layer_norm": 8, "native_layer_norm_backward": 12, "native_group_norm": 8, "native_group_norm_backward": 12,
+	"native_layer_norm": 8, "native_layer_norm_backward": 12, "native_group_norm": 8, "native_group_norm_backward": 12,
 	"max_pool2d_with_indices_backward": 1, "avg_pool2d_backward": 1, "embedding_dense_backward": 1, "foreach_add": 1, "foreach_mul": 1, "fused_adam": 12, "fused_adamw": 12, "fused_sgd": 3,
 }
 

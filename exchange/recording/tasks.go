@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"cmp"
@@ -148,8 +148,8 @@ func (t *timeline) addGPUTasks() {
 	}
 }
 
-// gpuTask adds a piece of work. It follows the one before it in its stream and its launch, and the work of another stream that ended
-// last before it began, if that was later.
+// gpuTask adds a piece of work. It follows its launch and the piece before it in its stream. It also follows the last end in another stream
+// before its beginning, if that end was later.
 func (t *timeline) gpuTask(p place) {
 	e := t.at(p)
 	k := task{span: e.span, op: e.name, event: e, thread: -1, stream: p.stream}
@@ -160,6 +160,11 @@ func (t *timeline) gpuTask(p place) {
 		if on := t.lastOf(handed.moment); on >= 0 {
 			k.after = append(k.after, on)
 		}
+	}
+	if e.args != nil { // of an execution trace: it is the operator
+		of := *e
+		of.cat = operator
+		k.operator = &of
 	}
 	if p.event > 0 {
 		before := t.byEvent[p.stream][p.event-1]

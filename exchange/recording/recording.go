@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"cmp"
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// category is what a recorded event is.
+// category tells operators, calls and work of GPUs apart.
 type category uint8
 
 const (
@@ -41,6 +41,7 @@ type collective struct {
 	bytes, outBytes int64  // of one rank
 	group           string // name of the process group
 	ranks           int    // in the group
+	element         int64  // bytes of an element
 }
 
 // thread is a thread of a host.
@@ -70,10 +71,13 @@ type step struct {
 	span
 }
 
+// stepWord begins the name of a step.
+const stepWord = "step "
+
 // counts say how much of something there was, by its name.
 type counts map[string]int
 
-// recording is what the profiler saw of one rank.
+// recording has the events of one rank.
 type recording struct {
 	file        string
 	rank, world int // world is 0 where the file does not say
@@ -108,7 +112,7 @@ func (r *recording) findSteps() {
 			switch {
 			case e.cat != annotation:
 			case strings.HasPrefix(e.name, stepPrefix):
-				marked = append(marked, step{"step " + e.name[len(stepPrefix):], e.span})
+				marked = append(marked, step{stepWord + e.name[len(stepPrefix):], e.span})
 			case strings.HasPrefix(e.name, updatePrefix):
 				updates = append(updates, step{"", e.span})
 			}
@@ -134,16 +138,16 @@ func (r *recording) findSteps() {
 		}
 	} else {
 		for i, u := range updates {
-			add("step "+strconv.Itoa(i+1), u.end)
+			add(stepWord+strconv.Itoa(i+1), u.end)
 		}
 	}
 	if len(r.steps) == 0 {
-		add("all", max(r.end, at+1))
+		add("the recording", max(r.end, at+1))
 	}
 	r.crop(span{r.steps[0].start, at})
 }
 
-// crop leaves out what hosts did before and behind a range, and what they launched behind it.
+// crop leaves out all work of hosts outside a range, and work of GPUs from launches behind it.
 func (r *recording) crop(to span) {
 	late := map[int64]bool{}
 	for i := range r.threads {

@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"cmp"
@@ -41,6 +41,9 @@ var boards = []board{
 	{"MI250X", 47.9e12, 383e12, 3277e9, 32e9, 90, 560},
 }
 
+// hostDevice is the name of the host's cores, as in platform files. It is also their kind.
+const hostDevice = "cpu"
+
 // unknownBoard stands for a GPU that is not among the boards.
 var unknownBoard = board{"", 15e12, 60e12, 900e9, 16e9, 30, 300}
 
@@ -71,36 +74,17 @@ func (t *timeline) devices() (list []int) {
 	return slices.Compact(list)
 }
 
-// gpuName numbers the GPUs that worked from 0, as platform files do.
-func (t *timeline) gpuName(device int) string {
-	at, _ := slices.BinarySearch(t.devices(), device)
-	return fmt.Sprintf("gpu%d", at)
-}
-
-// machine describes what the recording ran on: a core for each thread, and for each GPU as many units as pieces of its work
-// ran at once. Starting a task takes nothing there, since recorded times hold it.
-func (t *timeline) machine(name string) (*platform.Platform, error) {
-	p := &platform.Platform{Name: name, HostPower: platform.Quantity{Value: hostWatts, Source: platform.Guess}}
-	p.Memories = append(p.Memories, platform.Memory{Name: "ram", Host: true, BandwidthBytesPerSec: hostBytesPerSec})
-	cores := 0
+// cores is how many threads had tasks.
+func (t *timeline) cores() (n int) {
 	for i := range t.threads {
 		if len(t.byThread[i]) > 0 {
-			cores++
+			n++
 		}
 	}
-	p.Devices = append(p.Devices, platform.Device{
-		Name: "cpu", Kind: platform.CPU, Count: max(1, cores), FlopsPerSec: map[string]float64{dag.Float32.String(): coreFlops},
-		IdleWatts: coreIdleWatts, Busy: platform.BusyPower{UnitWatts: coreBusyWatts}, PowerSource: platform.Guess,
-	})
-	for i, device := range t.devices() {
-		t.addGPU(p, i, device)
-	}
-	if err := p.Complete(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return n
 }
 
+// addGPU adds a GPU with its memory and its way to the host's.
 func (t *timeline) addGPU(p *platform.Platform, number, device int) {
 	b := unknownBoard
 	memory := int64(0)

@@ -1,11 +1,11 @@
-package trace
+package recording
 
 // A stepReport is a step as it was recorded.
 type stepReport struct {
 	span              // from the first beginning of its tasks to the last end
 	name              string
 	unexplained       int64 // of all threads
-	onPath, gapOnPath int64 // of the time of the tasks that decided when the step ended
+	onPath, gapOnPath int64 // of the tasks that decided when the step ended
 }
 
 // reports says what was recorded of each step.
@@ -32,11 +32,28 @@ func (t *timeline) reports() []stepReport {
 	return all
 }
 
-// followPath goes back from the last task of a step, each time to the task that ended last of those that were waited for.
+// wholeReport is about all steps as one.
+func (t *timeline) wholeReport() stepReport {
+	s := stepReport{span: span{t.start, t.start}}
+	last := -1
+	for id := range t.tasks {
+		k := &t.tasks[id]
+		if k.end >= s.end {
+			s.end, last = k.end, id
+		}
+		if k.op == hostUnexplained {
+			s.unexplained += k.end - k.start
+		}
+	}
+	t.followPath(&s, last, everyStep)
+	return s
+}
+
+// followPath goes back from the last task of a step. Of the tasks before a task, it takes the one that ended last.
 func (t *timeline) followPath(s *stepReport, id, step int) {
 	for id >= 0 {
 		k := &t.tasks[id]
-		if k.step != step {
+		if step != everyStep && k.step != step {
 			return
 		}
 		s.gapOnPath += k.gap

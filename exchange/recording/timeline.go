@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"cmp"
@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// A recording becomes tasks that start when the tasks that they wait for have ended. timeline finds these tasks:
-// each begins and ends as recorded, and what a thread or a stream waited for is no task.
+// A recording becomes tasks that start when all tasks before them have ended. timeline finds these tasks:
+// each begins and ends as recorded, and there is no task while a thread or a stream waits.
 
 // task is a piece of a thread's time, or work of a GPU.
 type task struct {
-	span            // without gap
-	gap       int64 // before it, for which nothing that was recorded is a reason
-	op        string
-	event     *event // nil on a thread, but for an operator that computes there
-	operator  *event // that launched work of a GPU; nil means not known
-	thread    int    // -1 for work of a GPU
-	stream    int    // -1 on a thread
-	step      int
-	after     []int
+	span           // without gap
+	gap      int64 // before it, without a reason in the recording
+	op       string
+	event    *event // nil on a thread, but for an operator that computes there
+	operator *event // that launched work of a GPU; nil means not known
+	thread   int    // -1 for work of a GPU
+	stream   int    // -1 on a thread
+	step     int
+	after    []int
 }
 
 // Operations of tasks of hosts.
@@ -81,7 +81,7 @@ func newTimeline(r *recording) *timeline {
 	return t
 }
 
-// cover finds when threads were busy, and when something that was recorded explains what they did.
+// cover finds when threads were busy, and when something in the recording explains their time.
 func (t *timeline) cover() {
 	for i := range t.threads {
 		all := slices.Clone(t.threads[i].python)
@@ -113,8 +113,8 @@ func (th *thread) nest(visit func(e *event, around []*event)) {
 	}
 }
 
-// findLaunches joins work of GPUs with the calls and the operators that launched it, and finds the operators that
-// compute on a thread: those with work of their own that launched nothing and hold none such.
+// findLaunches joins work of GPUs with its launch: the call and the operator around it. It also finds the operators that
+// compute on a thread. Their work is known, they launch nothing, and no operator within them has known work.
 func (t *timeline) findLaunches() {
 	works := map[int64][]place{}
 	t.submitted = make([][]submission, len(t.streams))
@@ -127,7 +127,7 @@ func (t *timeline) findLaunches() {
 		}
 	}
 	for i := range t.threads {
-		outer := map[*event]bool{} // operators that launched work or hold another one that computes
+		outer := map[*event]bool{} // operators around a call or around another operator with work
 		var candidates []*event
 		t.threads[i].nest(func(e *event, around []*event) {
 			if e.cat == call {
@@ -159,10 +159,15 @@ func (t *timeline) findLaunches() {
 func (t *timeline) launch(thread int, e *event, around []*event, works []place) {
 	at := e.end
 	for _, w := range works {
-		at = min(at, t.at(w).start)
-		if w.event > 0 && t.at(w).cat == copyWork && t.at(w).returnedBy(e) && t.at(place{w.stream, w.event - 1}).end > e.start {
-			at = min(at, e.start)
+		on := t.at(w)
+		if on.cat == copyWork && on.returnedBy(e) {
+			on.span = on.within(e.span) // as the host's clock has it
+			busy := w.event > 0 && t.at(place{w.stream, w.event - 1}).end > e.start
+			if busy || on.start == e.end {
+				at = e.start
+			}
 		}
+		at = min(at, on.start)
 	}
 	if at < e.start && e.start > t.start {
 		t.left["pieces of work that begin before their launch"] += len(works)
@@ -187,8 +192,7 @@ func (t *timeline) launch(thread int, e *event, around []*event, works []place) 
 // slack is how far the clocks of a host and its GPU may be apart at the end of a call that waits.
 func (e *event) slack() int64 { return max(5_000, (e.end-e.start)/100) }
 
-// findWaitsForGPUs finds calls that wait for work of GPUs: those that say so by their name, and copies that return after
-// their end.
+// findWaitsForGPUs finds calls that wait for work of GPUs: by their names, and calls for copies by their ends.
 func (t *timeline) findWaitsForGPUs() {
 	works := map[int64][]place{}
 	for s := range t.streams {
@@ -215,7 +219,7 @@ func (t *timeline) findWaitsForGPUs() {
 }
 
 // awaited lists what a call waits for: the last work of each stream that was handed over before the call and ended
-// before it. A call that waits for one stream or event waits for what ended last of these, since the file does not name it.
+// before it. A call that waits for one stream or event gets the last end of these, since the file names neither.
 func (t *timeline) awaited(e event) (all []place) {
 	for s := range t.streams {
 		events := t.streams[s].events
@@ -235,9 +239,9 @@ func (t *timeline) awaited(e event) (all []place) {
 	return []place{last}
 }
 
-// returnedBy reports whether a copy ended within the call that made it, by clocks that are a little apart. Nobody waits for a copy of pinned memory.
+// returnedBy reports whether a copy ended within its call, by clocks that are a little apart. Nobody waits for a copy of pinned memory.
 func (e *event) returnedBy(by *event) bool {
-	return e.start > by.start && e.end <= by.end+by.slack() && !strings.Contains(e.name, "Pinned")
+	return by.end > by.start && e.start > by.start && e.end <= by.end+by.slack() && !strings.Contains(e.name, "Pinned")
 }
 
 func (t *timeline) at(p place) *event { return &t.streams[p.stream].events[p.event] }
@@ -265,9 +269,8 @@ func (t *timeline) addWait(thread int, e event, works []place) {
 	}
 }
 
-// findHandovers finds when a thread waited for another one of its process. A thread that does nothing in a gap waits for the other one
-// whose work began and ended in the gap and that does nothing when the gap ends: so the thread of the backward pass takes over
-// from the one that called it, and back.
+// findHandovers finds when a thread waited for another one of its process. A thread with a gap waits for the thread whose work began and ended
+// in the gap. That thread does nothing when the gap ends. So the thread of the backward pass takes over from its caller, and back.
 func (t *timeline) findHandovers() {
 	for i := range t.threads {
 		from := t.start

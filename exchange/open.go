@@ -1,0 +1,104 @@
+package exchange
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"dahl/exchange/recording"
+)
+
+// File is a file that is read once, from its beginning. It may be compressed by gzip.
+type File = recording.File
+
+// ReadFiles reads files that belong together. An empty format is recognised. Only recordings are several files; one of another format
+// is held in memory as it is.
+func ReadFiles(files []File, format string, o Options) (*Imported, error) {
+	var of Format
+	for i := range files {
+		in, err := uncompressed(files[i])
+		if err != nil {
+			return nil, err
+		}
+		files[i].In = in
+		beginning, err := in.Peek(RecogniseBytes)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, readError(files[i].Name, err)
+		}
+		f, err := named(format, files[i].Name, beginning)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 && (f.files == nil || of.files == nil) {
+			return nil, fmt.Errorf("%s is of format %s and %s of format %s; several files at once are recordings of one training", files[0].Name, of.Name, files[i].Name, f.Name)
+		}
+		of = f
+	}
+	if of.files != nil {
+		return of.readFiles(files, o)
+	}
+	src, err := io.ReadAll(files[0].In)
+	if err != nil {
+		return nil, readError(files[0].Name, err)
+	}
+	return of.Read(src, files[0].Name, o)
+}
+
+// named finds a format by its name, or recognises it.
+func named(format, file string, beginning []byte) (Format, error) {
+	if format != "" {
+		return FormatByName(format)
+	}
+	return FormatOf(strings.TrimSuffix(file, ".gz"), beginning)
+}
+
+// uncompressed reads what a file of gzip holds, and any other file as it is.
+func uncompressed(f File) (*bufio.Reader, error) {
+	in := bufio.NewReaderSize(f.In, RecogniseBytes)
+	if mark, _ := in.Peek(2); !IsCompressed(mark) {
+		return in, nil
+	}
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, readError(f.Name, err)
+	}
+	return bufio.NewReaderSize(z, RecogniseBytes), nil
+}
+
+// IsCompressed recognises files of gzip by their beginning.
+func IsCompressed(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte{0x1f, 0x8b}) }
+
+func readError(name string, err error) error {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%s: the file ends in the middle; it was cut off", name)
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
+		return fmt.Errorf("%s: damaged: %w", name, err)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// readFiles reads files of a recording.
+func (of Format) readFiles(files []File, o Options) (*Imported, error) {
+	base := strings.TrimSuffix(filepath.Base(files[0].Name), ".gz")
+	r, err := of.files(files, strings.TrimSuffix(base, filepath.Ext(base)), recording.Options{Step: o.Step, Ranks: o.Ranks})
+	if err != nil {
+		return nil, err
+	}
+	in := &Imported{Format: of.Name, Graph: r.Graph, Platform: r.Machine, Took: of.Takes, Recorded: true, Notes: r.Notes}
+	for _, l := range r.Left {
+		in.Left = append(in.Left, LeftOut(l))
+	}
+	return in, nil
+}
+
+// isKineto recognises files of PyTorch's profiler.
+func isKineto(_ string, beginning []byte) bool {
+	return bytes.Contains(beginning, []byte(`"traceEvents"`)) || bytes.Contains(beginning, []byte(`"deviceProperties"`)) && bytes.Contains(beginning, []byte(`"schemaVersion"`)) ||
+		bytes.HasPrefix(bytes.TrimLeft(beginning, " \r\n\t"), []byte("[")) && bytes.Contains(beginning, []byte(`"ph"`))
+}

@@ -1,0 +1,209 @@
+package recording
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+)
+
+// resnet is a part of a real recording with one whole step; see its README.
+const resnet = "../testdata/pytorch/resnet_step.json.gz"
+
+func open(t testing.TB, path string) io.Reader {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
+}
+
+// ends lists when tasks end if each starts when those that it waits for have ended.
+func ends(g *dag.Graph) []int64 {
+	end := make([]int64, len(g.Tasks))
+	for i := range g.Tasks {
+		for _, p := range g.Preds(dag.TaskID(i)) {
+			end[i] = max(end[i], end[p])
+		}
+		end[i] += g.Tasks[i].Costs[0].Ns
+	}
+	return end
+}
+
+// TestReplaysRecording: each task of a real recording ends when it did, which the file says.
+func TestReplaysRecording(t *testing.T) {
+	r, err := readKineto(open(t, resnet), "resnet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := newTimeline(r)
+	for step := everyStep; step < len(r.steps); step++ {
+		start, last := r.start, int64(0)
+		if step != everyStep {
+			start = r.steps[step].start
+		}
+		for _, k := range line.tasks {
+			if step == everyStep || k.step == step {
+				last = max(last, k.end)
+			}
+		}
+		j, err := newJob([]*timeline{line}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := j.graph("resnet", step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		makespan := int64(0)
+		for _, e := range ends(g) {
+			makespan = max(makespan, e)
+		}
+		if recorded := last - start; makespan != recorded {
+			t.Errorf("step %d replayed in %d ns, recorded %d", step, makespan, recorded)
+		}
+	}
+	if len(r.left) > 1 || r.left["waits in a circle"] > 0 {
+		t.Errorf("left out: %v", r.left)
+	}
+}
+
+// file makes a recording of lines "category thread name start duration args" in microseconds.
+func file(lines ...string) string {
+	var events []string
+	for _, l := range lines {
+		w := strings.SplitN(l, " ", 6)
+		args := "{}"
+		if len(w) == 6 {
+			args = w[5]
+		}
+		events = append(events, fmt.Sprintf(`{"ph":"X","cat":%q,"pid":1,"tid":%s,"name":%q,"ts":%s,"dur":%s,"args":%s}`, w[0], w[1], w[2], w[3], w[4], args))
+	}
+	return `{"schemaVersion":1,"deviceProperties":[{"id":3,"name":"Tesla V100-SXM2-16GB","totalGlobalMem":16945512448}],"traceEvents":[` + strings.Join(events, ",") + `]}`
+}
+
+// TestTimes: what each task waits for and how long it takes, by hand. All times are microseconds.
+//
+//	thread 1   op 100–130, launch 110–120      wait for the GPU from 150, call until 197
+//	stream 7                     kernel 123–190, another one 190–195 after a gap of 0
+//	thread 2   begins at 131, when thread 1 has ended its operator, and ends at 140; thread 1 goes on at 145
+func TestTimes(t *testing.T) {
+	src := file(
+		`cpu_op 1 aten::mm 100 30 {"External id":5,"Input Dims":[[7,11],[11,13]],"Input type":["float","float"]}`,
+		`cuda_runtime 1 cudaLaunchKernel 110 10 {"correlation":1}`,
+		`kernel 7 gemm 123 67 {"correlation":1,"device":3,"stream":7}`,
+		`cpu_op 2 backward 131 9`,
+		`cuda_runtime 2 cudaLaunchKernel 133 2 {"correlation":2}`,
+		`kernel 7 other 190 5 {"correlation":2,"device":3,"stream":7}`,
+		`cuda_runtime 1 cudaDeviceSynchronize 150 47 {"correlation":3}`,
+	)
+	r, err := Read([]File{{"x.json", strings.NewReader(src)}}, "x", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []struct {
+		name  string
+		ns    int64
+		after string
+	}{
+		{"host#1", 20_000, ""},                   // of thread 1 until the launch has returned
+		{"host#2", 10_000, "host#1"},             // the rest of the operator
+		{"aten::mm#1", 70_000, "host#1"},         // 3 µs before it began
+		{"host: wait#1", 0, "host#2"},            // of thread 2
+		{"host#3", 4_000, "host: wait#1"},        // of thread 2: what is known of the time until its launch has returned,
+		{"host: unexplained#1", 1_000, "host#3"}, // and the rest of it
+		{"host#4", 5_000, "host: unexplained#1"},
+		{"host: wait#2", 0, "host#2 host#4"}, // of thread 1 for thread 2
+		{"host: unexplained#2", 10_000, "host: wait#2"},
+		{"backward#1", 5_000, "host: unexplained#1 aten::mm#1"},
+		{"host: wait#3", 0, "host: unexplained#2 backward#1"},
+		{"host#5", 2_000, "host: wait#3"},
+	}
+	if len(r.Graph.Tasks) != len(want) {
+		t.Errorf("%d tasks, want %d", len(r.Graph.Tasks), len(want))
+	}
+	for _, w := range want {
+		found := false
+		for i := range r.Graph.Tasks {
+			k := &r.Graph.Tasks[i]
+			if k.Name != w.name {
+				continue
+			}
+			found = true
+			var after []string
+			for _, p := range k.After {
+				after = append(after, r.Graph.Tasks[p].Name)
+			}
+			if got := strings.Join(after, " "); k.Costs[0].Ns != w.ns || got != w.after {
+				t.Errorf("%s takes %d ns after %q, want %d after %q", k.Name, k.Costs[0].Ns, got, w.ns, w.after)
+			}
+			if w.name == "aten::mm#1" && (k.Flops != 2*7*11*13 || k.MovedBytes != 4*(7*11+11*13+7*13) || k.Placement.Device != "gpu0") {
+				t.Errorf("aten::mm has %v flop, %d bytes on %v", k.Flops, k.MovedBytes, k.Placement.Device)
+			}
+		}
+		if !found {
+			t.Errorf("no task %s", w.name)
+		}
+	}
+}
+
+// TestNanoseconds: times of today in microseconds with three decimals do not fit a float64.
+func TestNanoseconds(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1689179601896060.123": 1689179601896060123, "7": 7000, "7.5": 7500, `"7.25"`: 7250, "-2.5": -2500, "1.5e3": 1_500_000, "0.0004": 0,
+	} {
+		if got, err := nanoseconds([]byte(text)); err != nil || got != want {
+			t.Errorf("%s µs are %d ns, %v; want %d", text, got, err, want)
+		}
+	}
+}
+
+// TestMistakes: each mistake is one line that names the file.
+func TestMistakes(t *testing.T) {
+	good := file(`cpu_op 1 aten::mm 100 30`)
+	for name, c := range map[string]struct{ src, want string }{
+		"cut off":         {good[:len(good)-20], "x.json: the file ends in the middle"},
+		"no JSON":         {strings.Replace(good, `"ph"`, `ph`, 1), "x.json: not JSON"},
+		"clock backwards": {file(`cpu_op 1 aten::mm 100 -30`), "a clock ran backwards"},
+		"no times":        {file(`cpu_op 1 aten::mm "now" 30`), "want microseconds"},
+		"no work":         {`{"traceEvents":[]}`, "record with torch.profiler"},
+		"no list":         {`{"traceEvents":3}`, "want a list"},
+	} {
+		_, err := Read([]File{{"x.json", strings.NewReader(c.src)}}, "x", Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v; want one line with %q", name, err, c.want)
+		}
+	}
+	if _, err := Read([]File{{"x.json", strings.NewReader(good)}}, "x", Options{Step: "9"}); err == nil || !strings.Contains(err.Error(), "step") {
+		t.Errorf("step 9: %v", err)
+	}
+}
+
+// FuzzRead: no file makes it panic, and what it reads is a sound graph that a machine can run.
+func FuzzRead(f *testing.F) {
+	f.Add(file(`cpu_op 1 aten::mm 100 30 {"Input Dims":[[7,11],[11,13]],"Input type":["float","float"]}`, `cuda_runtime 1 cudaLaunchKernel 110 10 {"correlation":1}`, `kernel 7 gemm 123 67 {"correlation":1,"device":3,"stream":7}`))
+	f.Add(file(`cuda_runtime 1 cudaMemcpyAsync 1 8 {"correlation":1}`, `gpu_memcpy 7 Memcpy 2 3 {"correlation":1,"device":3,"stream":7}`, `cuda_runtime 1 cudaStreamSynchronize 9 1`, `user_annotation 1 ProfilerStep#1 0 5`))
+	f.Add(`[{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":2}]`)
+	f.Fuzz(func(t *testing.T, src string) {
+		r, err := Read([]File{{"x.json", strings.NewReader(src)}}, "x", Options{})
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("several lines: %q", err)
+			}
+			return
+		}
+		if err := r.Graph.Check(); err != nil {
+			t.Error(err)
+		}
+	})
+}
