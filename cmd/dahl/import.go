@@ -76,6 +76,7 @@ weights once.`,
 	flags.AddTimeFlag(fs, &f.Unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
 	fs.IntVar(&f.Minibatches, "minibatches", 1, "`number` of mini-batches in a step of a training")
 	fs.IntVar(&f.Ranks, "ranks", 0, "`number` of ranks of a training, of which the only recording stands for all (default: one for each recording)")
+	fs.BoolVar(&f.Alone, "alone", false, "leave out work of older steps that delays the step of --step")
 	fs.StringVar(&f.Step, "step", "", "`name` of the step of a recording that becomes the graph (default: all as one)")
 	fs.BoolVar(&f.Stash, "stash", false, "let a step of a training take the weights as they are, and keep a copy, instead of waiting for the step before")
 	return cmd

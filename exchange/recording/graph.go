@@ -114,6 +114,14 @@ func (t *timeline) earlierWork(step int) (all [][]int) {
 	return all
 }
 
+// stepName is the name of a step, or of all before the first one.
+func (t *timeline) stepName(step int) string {
+	if step == beforeSteps {
+		return earlier
+	}
+	return t.steps[step].name
+}
+
 // cost is a time that was recorded.
 func cost(ns int64) []dag.Cost { return []dag.Cost{{Key: dag.AnyDevice, Ns: ns}} }
 
@@ -143,7 +151,7 @@ func (t *timeline) workOfOperators() map[*event]operatorWork {
 
 // describe makes a task without its name. The work of an operator is shared among its kernels by their time.
 func (t *timeline) describe(k *task, shared map[*event]operatorWork) dag.Task {
-	out := dag.Task{Op: k.op, Labels: dag.Labels{Phase: t.steps[k.step].name}, Costs: cost(k.gap + k.end - k.start)}
+	out := dag.Task{Op: k.op, Labels: dag.Labels{Phase: t.stepName(k.step)}, Costs: cost(k.gap + k.end - k.start)}
 	if k.stream < 0 {
 		out.Labels.Layer = "thread " + t.threads[k.thread].id
 		if k.event != nil {

@@ -24,6 +24,7 @@ type File struct {
 // Options say which part of a recording becomes a graph.
 type Options struct {
 	Step  string // its name, such as "16"; empty stands for all steps
+	Alone bool   // leaves out older work that delays the step
 	Ranks int    // of the training, if the only recording stands for all of them; 0 is as many as there are recordings
 }
 
@@ -60,6 +61,7 @@ func Read(files []File, name string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	j.alone = o.Alone
 	out := &Result{}
 	if out.Graph, err = j.graph(name, step); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.file, err)
@@ -67,7 +69,7 @@ func Read(files []File, name string, o Options) (*Result, error) {
 	if out.Machine, err = j.machine(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.file, err)
 	}
-	out.Notes = append(t.stepNotes(step), workNote(out.Graph))
+	out.Notes = append(append(t.stepNotes(step), j.rankNotes()...), workNote(out.Graph))
 	left := counts{}
 	for _, t := range ranks {
 		for what, n := range t.left {
