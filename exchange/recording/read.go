@@ -156,6 +156,9 @@ func (t *timeline) stepNotes(step int) (notes []string) {
 			notes = append(notes, line(s))
 		}
 	}
+	if len(reports) == 1 {
+		return notes
+	}
 	all := t.wholeReport()
 	all.name = naming.Count(len(reports), "step")
 	return append(notes, line(all))
