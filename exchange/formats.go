@@ -74,6 +74,8 @@ type Options struct {
 	Ranks int
 	// Alone leaves out the work of older steps that delays the step of a recording.
 	Alone bool
+	// Extents of shapes in a recording are replaced by others, such as the number of samples; nil replaces none.
+	Extents recording.Extents
 }
 
 var formats = []Format{

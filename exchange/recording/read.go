@@ -23,9 +23,10 @@ type File struct {
 
 // Options say which part of a recording becomes a graph.
 type Options struct {
-	Step  string // its name, such as "16"; empty stands for all steps
-	Alone bool   // leaves out older work that delays the step
-	Ranks int    // of the training, if the only recording stands for all of them; 0 is as many as there are recordings
+	Step    string  // its name, such as "16"; empty stands for all steps
+	Extents Extents // of shapes, to be replaced; nil replaces none
+	Alone   bool    // leaves out older work that delays the step
+	Ranks   int     // of the training, if the only recording stands for all of them; 0 is as many as there are recordings
 }
 
 // Result is a recording as dahl has it.
@@ -57,6 +58,12 @@ func Read(files []File, name string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	resized := 0
+	if o.Extents != nil {
+		for _, t := range ranks {
+			resized += t.resize(o.Extents)
+		}
+	}
 	j, err := newJob(ranks, o.Ranks)
 	if err != nil {
 		return nil, err
@@ -70,6 +77,9 @@ func Read(files []File, name string, o Options) (*Result, error) {
 		return nil, fmt.Errorf("%s: %w", t.file, err)
 	}
 	out.Notes = append(append(t.stepNotes(step), j.rankNotes()...), workNote(out.Graph))
+	if o.Extents != nil {
+		out.Notes = append(out.Notes, naming.Count(resized, "task")+" have other extents; their times follow the roofline of the recorded machine")
+	}
 	left := counts{}
 	for _, t := range ranks {
 		for what, n := range t.left {
