@@ -288,7 +288,11 @@ func (w *Workload) counted(g *dag.Graph) int {
 	if w.Options.Evaluate {
 		return nn.BatchOf(g)
 	}
-	return TrainedOn(g)
+	n := TrainedOn(g)
+	if w.Lowering != nil {
+		n *= max(1, w.Lowering.Fold.Data) // all rows of a fold, of which the graph has one
+	}
+	return n
 }
 
 // epochOrder is the order of one epoch; all of them are alike.
