@@ -120,7 +120,7 @@ func (w *Workload) Lower() (err error) {
 	return asInput(err)
 }
 
-// fold lets devices of the platform stand for all that a folded lowering has equal ones of. Such a lowering is of another machine, or nobody runs it.
+// fold lets devices of the platform stand for all that a folded lowering has equal ones of. Nobody runs such a lowering.
 func (w *Workload) fold() (err error) {
 	f := w.Lowering.Fold
 	if f.Tensor == 0 {
