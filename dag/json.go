@@ -15,6 +15,8 @@ const graphFormat = "dahl-graph 1"
 //
 //	format   "dahl-graph 1"
 //	name     of the graph
+//	recorded_on  platform file of the machine on which the times were recorded, beside this file:
+//	         dahl scales them to another machine
 //	buffers  each with name and, for a buffer of its own: bytes, or shape and type;
 //	         role ("activation"), layout, home, accumulators (of a reduction into it),
 //	         copies (1): versions, which steps use in turn;
@@ -84,6 +86,10 @@ func (g *Graph) WriteJSON(w io.Writer) error {
 	j := jsonWriter{Writer: bufio.NewWriterSize(w, 1<<16)} // it keeps the first error of all writes
 	fmt.Fprintf(j, "{\n  \"format\": %q,\n  \"name\": ", graphFormat)
 	j.value(g.Name)
+	if g.RecordedOn != "" {
+		j.WriteString(",\n  \"recorded_on\": ")
+		j.value(g.RecordedOn)
+	}
 	j.WriteString(",\n  \"buffers\": [")
 	for i := range g.Buffers {
 		j.item(i, g.jsonBuffer(BufferID(i)))

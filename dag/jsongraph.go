@@ -44,6 +44,8 @@ func (f *graphFile) header() (tasksAt int64) {
 			}
 		case "name":
 			f.builder.graph.Name = f.string(key)
+		case "recorded_on":
+			f.builder.graph.RecordedOn = f.string(key)
 		case "buffers":
 			f.array(key, f.buffer)
 		case "costs":
@@ -52,7 +54,7 @@ func (f *graphFile) header() (tasksAt int64) {
 			tasksAt = f.nextOffset()
 			f.skip()
 		default:
-			f.unknown("key", key, "", "format", "name", "buffers", "costs", "tasks")
+			f.unknown("key", key, "", "format", "name", "recorded_on", "buffers", "costs", "tasks")
 		}
 	})
 	f.end()

@@ -142,9 +142,20 @@ var mistakes = []struct{ format, text, want string }{
 	{"simgrid", "<platform><route src='a' dst='b'>\n<link_ctn id='l'/></route></platform>", `f:2: there is no link "l"`},
 	{"simgrid", "<platform><link id='l' bandwidth='1'/><route src='a' dst='b'><link_ctn id='l'/></route></platform>", `f:1: a route from "a" to "b", and one of them is no host`},
 	{"simgrid", "<platform><cluster radical='3-1'/></platform>", `f:1: radical is "3-1"`},
-	{"simgrid", "<platform><cluster radical='0-99'/></platform>", `f:1: a cluster of 100 hosts; a machine here has at most 64`},
+	{"simgrid", "<platform><cluster radical='0-1999'/></platform>", `f:1: a cluster of 2000 hosts, with a route for each pair; write at most 1024`},
 	{"simgrid", "<platform><cluster radical='0' topology='TORUS'/></platform>", `has the topology TORUS`},
 	{"simgrid", "<platform/>", `f: platform "f"`},
+	{"zeus", "", `f:1: no line with the names of columns`},
+	{"zeus", "a,b\n", `f:1: columns a,b; write those of Zeus or Perseus`},
+	{"zeus", "window_name,elapsed_time\n", `f:1: no line with a measurement`},
+	{"zeus", "window_name,elapsed_time\nw_x,1\n", `f:2: window "w_x" does not end in _ and a limit of watts`},
+	{"zeus", "window_name,elapsed_time\nw_100,0\n", `f:2: step takes no time`},
+	{"zeus", "window_name,elapsed_time\nw_100,1,3\n", `f:2: not a table: wrong number of fields`},
+	{"zeus", "window_name,elapsed_time\nw_100,1\n", `f:2: step takes 0 J, which is less than 0 W of a GPU that waits`},
+	{"zeus", "stage,instruction,frequency,time,energy\n0,load,1,1,1\n", `f:2: instruction is "load"; write forward or backward`},
+	{"zeus", "stage,instruction,frequency,time,energy\n-1,forward,1,1,1\n", `f:2: stage is "-1"`},
+	{"zeus", "stage,instruction,frequency,time,energy\n0,forward,1,1,-1\n", `f:2: energy is "-1"`},
+	{"zeus", "stage,instruction,frequency,time,energy\n0,forward,1,1,1\n", `f:1: stage 0 has no backward`},
 }
 
 // TestMistakes: what is wrong is one line, with the file's and that of the mistake.
@@ -186,7 +197,7 @@ func TestSteps(t *testing.T) {
 
 // TestUnits: a unit is refused where a file has its own.
 func TestUnits(t *testing.T) {
-	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText, "wfcommons": instance, "dax": daxText, "chakra": chakraText, "starpu-tasks": starpuTasks} {
+	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText, "wfcommons": instance, "dax": daxText, "chakra": chakraText, "starpu-tasks": starpuTasks, "zeus": zeusWindows} {
 		of, err := FormatByName(format)
 		if err != nil {
 			t.Fatal(err)

@@ -30,6 +30,8 @@ type file struct {
 	profile []profileNode // of a training, by node
 	tasks   []recTask     // of StarPU
 
+	profiled []profiled // of Zeus
+
 	machine *platform.Platform // nil where the file describes none
 }
 
@@ -84,6 +86,16 @@ func (f *file) float(line int, what, text string) (float64, error) {
 		return 0, f.errorf(line, "%s is %q; write a finite number, at least 0", what, text)
 	}
 	return v, nil
+}
+
+// plain refuses control characters in what becomes a name.
+func (f *file) plain(line int, names ...string) error {
+	for _, name := range names {
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			return f.errorf(line, "%q holds a control character; write it without", name)
+		}
+	}
+	return nil
 }
 
 // number reads an amount in a unit of nanoseconds or bytes, rounded to whole ones.

@@ -49,6 +49,7 @@ type Imported struct {
 	Graph    *dag.Graph         // nil where the file describes no tasks
 	Platform *platform.Platform // nil where the file describes no machine
 	Took     string             // the attributes that were used, and their meaning
+	Recorded bool               // the platform is the machine on which the times of the graph were recorded
 	Notes    []string           // about its contents, one line each
 	Left     []LeftOut          // in the order in which they were met
 }
@@ -64,11 +65,19 @@ type Options struct {
 	Unit time.Duration // of times where a file has none of its own; 0 stands for [DefaultUnit]
 	// Minibatches is how many mini-batches a step has, at whose end the weights are updated once; 0 stands for 1.
 	Minibatches int
+	// WaitWatts is the draw of a GPU that waits, for profiles of clocks. These have joules of work alone.
+	WaitWatts float64
 	// Stash lets a forward pass take the weights as they are, and keep a copy for its backward pass. Else it waits
 	// for the update of the step before.
 	Stash bool
 	// Step is the name of the step of a recording that becomes the graph; empty stands for all steps as one.
 	Step string
+	// Ranks is how many ranks a training has, if the only recording of one stands for all; 0 is as many as there are recordings.
+	Ranks int
+	// Alone leaves out the work of older steps that delays the step of a recording.
+	Alone bool
+	// Extents of shapes in a recording are replaced by others, such as the number of samples; nil replaces none.
+	Extents recording.Extents
 }
 
 var formats = []Format{
@@ -98,7 +107,12 @@ var formats = []Format{
 		Source: "https://github.com/pytorch/kineto", Extensions: []string{".json", ".json.gz"}, recognise: isKineto, files: recording.Read,
 	},
 	{
-		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.5 or before",
+		Name: "execution-trace", Doc: "an execution trace of PyTorch (ExecutionTraceObserver); with a recording of the same run it gives that its shapes",
+		Takes:  "operators in their order on one GPU, shapes of inputs as flop and bytes; times are by the roofline of the GPU alone",
+		Source: "https://docs.pytorch.org/docs/stable/profiler.html", Extensions: []string{".json", ".json.gz"}, recognise: recording.IsExecution, files: recording.Read,
+	},
+	{
+		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.6 or before",
 		Takes:  "runtimes in s as times on every device, files as bytes from their writer to each reader, those without a writer as data in the host's memory",
 		Source: "https://github.com/wfcommons/WfFormat", Extensions: []string{".json"}, recognise: isWfCommons, read: (*file).readWfCommons,
 	},
@@ -126,6 +140,16 @@ var formats = []Format{
 		Name: "simgrid", Doc: "a platform of SimGrid's, with hosts, links, routes and flat clusters",
 		Takes:  "hosts as processors with a memory each, performance states as clocks, wattage_per_state as watts, links with two directions as two links, routes as they are and without TCP's factors",
 		Source: "https://simgrid.org/doc/latest/XML_reference.html", Extensions: []string{".xml"}, recognise: holds("<platform"), read: (*file).readSimGrid,
+	},
+	{
+		Name: "nsight", Doc: "a recording of Nsight Systems, as nsys export --type sqlite writes it",
+		Takes:  "work of GPUs, calls of the CUDA runtime and NVTX ranges as in recordings of PyTorch's profiler, without operators",
+		Source: "https://docs.nvidia.com/nsight-systems/UserGuide/index.html", Extensions: []string{".sqlite"}, recognise: recording.IsNsight, files: recording.Read,
+	},
+	{
+		Name: "zeus", Doc: "a profile of Zeus, NSDI 2023, or Perseus, SOSP 2024: seconds and joules by power limit or frequency", Steps: true,
+		Takes:  "settings as clocks of a GPU for each stage, seconds and joules at each setting as costs of tasks; stages as a pipeline in the order 1F1B with a forward and a backward pass for each of --minibatches",
+		Source: "https://github.com/ml-energy/zeus", Extensions: []string{".csv"}, recognise: isZeus, read: (*file).readZeus, graph: (*file).zeusGraph,
 	},
 	{
 		Name: "dax", Doc: "a workflow of Pegasus, DAX version 2 or 3",
@@ -193,7 +217,7 @@ func (of Format) Read(src []byte, name string, o Options) (*Imported, error) {
 		build = (*file).graph
 	}
 	in := &Imported{Format: of.Name, Platform: f.machine}
-	if f.machine == nil || len(f.nodes) > 0 { // a machine needs no tasks
+	if f.machine == nil || of.graph != nil { // a machine needs no tasks
 		var err error
 		if in.Graph, err = build(f); err != nil {
 			return nil, err

@@ -23,6 +23,9 @@ type simgridReader struct {
 	zones  int // around what is read
 }
 
+// maxHosts bounds the hosts of a cluster and the stages of a pipeline.
+const maxHosts = 1024
+
 // maxZones bounds zones within zones.
 const maxZones = 64
 
@@ -400,6 +403,9 @@ func (r *simgridReader) radical(text string) (all []string, err error) {
 		for n := from; n <= to; n++ {
 			all = append(all, strconv.Itoa(n))
 		}
+	}
+	if len(all) > maxHosts {
+		return nil, r.errorf(r.line, "a cluster of %d hosts, with a route for each pair; write at most %d", len(all), maxHosts)
 	}
 	return all, nil
 }

@@ -1,6 +1,7 @@
 """platforms/a100.toml, a node of eight A100: python3 bench/llm/a100.py [STEPS.csv] > platforms/a100.toml
 
-With megatron_a100.csv it first finds the two shares below by the steps of the model of 22 billion weights alone: Newton's method for two steps and two unknowns. DAHL names the program.
+With megatron_a100.csv it first finds PRODUCTS by the two steps of the model of 22 billion weights alone, so that the sum of the squares of their relative errors is least. The
+two do not tell both shares apart: each has products and moved bytes as 1.8 to 1. So MOVING is a round guess. DAHL names the program.
 """
 import csv
 import json
@@ -11,8 +12,8 @@ import tempfile
 
 DAHL = os.environ.get("DAHL", "dahl")
 HERE = os.path.dirname(os.path.abspath(__file__))
-PRODUCTS = 0.6  # share of 312 TF/s that products reach
-MOVING = 0.8  # share of their data sheet's bandwidth that memory and NVLink reach
+PRODUCTS = 0.7023  # share of 312 TF/s that products reach, by the two steps
+MOVING = 0.8  # share of their data sheet's bandwidth that memory and NVLink reach, a guess
 PEAK, MEMORY, NVLINK = 312e12, 2039e9, 300e9
 T, GPUS = 2048, 8
 # Passes over all scores in two bytes each: a product writes or reads them once, a softmax reads and writes them, its gradient reads two and writes one, and a dropout has a mask of
@@ -20,9 +21,10 @@ T, GPUS = 2048, 8
 FORWARD, QUERIES, KEYS = 1 + 2 + 2.5 + 1, 1 + 2.5 + 3 + 1, 2
 MODELS = {"gpt-22b": (64, 96, 4), "gpt-175b": (96, 128, 1), "gpt-530b": (128, 160, 1), "gpt-1t": (160, 160, 1)}  # heads, their width, samples
 
-HEAD = """# A node of eight NVIDIA A100 SXM of 80 GB behind NVLink switches, with an adaptor of 25 GB/s for each. bench/llm/a100.py writes this file from data sheets and two shares, which
-# two steps of a GPT of 22 billion weights give (V. Korthikanti et al., MLSys 2023, table 5). bench/llm.md says how well it predicts others.
+HEAD = """# A node of eight NVIDIA A100 SXM of 80 GB behind NVLink switches, with an adaptor of 25 GB/s for each. bench/llm/a100.py writes this file from data sheets and two shares. The first follows
+# from two steps of a GPT of 22 billion weights (V. Korthikanti et al., MLSys 2023, table 5), the second is a guess. bench/llm.md says how well they predict other steps.
 #
+# Where the numbers come from
 #   bfloat16    312 TF/s, of which products reach {products:.4f}. The steps were in float16, which has the same speed.
 #   hbm, nvlink 2039 GB/s and 300 GB/s per direction, of which {moving:.4f} is reached
 #   attention   products at the former speed, and passes over all scores, which the measured program kept, at the latter
@@ -61,8 +63,8 @@ def exchanges(moving):
 
 def platform(products, moving):
     out = [HEAD.format(products=products, moving=moving) + 'name = "a100"\nhost_power = { watts = "1000 W", source = "guess" }\nmodel = [', *attention(products, moving), *exchanges(moving), "]"]
-    out.append('\n[[memory]]\nname = "ram"\ncapacity = "2 TB"\nbandwidth = "300 GB/s"\n\n[[device]]\nname = "cpu"\nkind = "cpu"\ncount = 8\nmemory = "ram"\nspeed = { float32 = "60 GF/s", float64 = "30 GF/s" }\n'
-               'power = { idle = "2 W", busy = "10 W", source = "guess" }')
+    out.append('\n[[memory]]\nname = "ram"\ncapacity = "2 TB"\nbandwidth = "300 GB/s"\n\n[[device]]\nname = "cpu"\nkind = "cpu"\nmemory = "ram"\nspeed = { float32 = "60 GF/s", float64 = "30 GF/s" }\n'
+               'power = { idle = "100 W", busy = "200 W", source = "guess" }')
     for i in range(GPUS):
         out.append(f'\n[[memory]]\nname = "hbm{i}"\ncapacity = "80 GiB"\nbandwidth = "{MEMORY * moving / 1e9:.0f} GB/s"')
     for i in range(GPUS):
@@ -88,21 +90,19 @@ def simulated(folder, text, recompute):
 
 
 def calibrated(path):
-    """The two shares with which both steps of 22 billion weights take as long as measured."""
+    """The share of products with which both steps of 22 billion weights take as long as measured, in the mean. Times are lines in its inverse."""
     goals = {row["recompute"]: float(row["step_s"]) for row in csv.DictReader(open(path)) if row["model"] == "22B"}
-    x, y = 1 / PRODUCTS, 1 / MOVING  # in which times are nearly linear
+    up = down = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        for _ in range(4):
-            off = lambda x, y: [simulated(folder, platform(1 / x, 1 / y), name) - goal for name, goal in goals.items()]
-            (a, b), (ax, bx), (ay, by) = off(x, y), off(x * 1.01, y), off(x, y * 1.01)
-            ax, bx, ay, by = (ax - a) / (0.01 * x), (bx - b) / (0.01 * x), (ay - a) / (0.01 * y), (by - b) / (0.01 * y)
-            determinant = ax * by - ay * bx
-            x, y = x - (a * by - ay * b) / determinant, y - (ax * b - a * bx) / determinant
-    return 1 / x, 1 / y
+        for name, goal in goals.items():
+            first, second = (simulated(folder, platform(share, MOVING), name) / goal for share in (0.5, 1.0))
+            slope, rest = first - second, 2 * second - first
+            up, down = up + slope * (1 - rest), down + slope * slope
+    return down / up
 
 
 def main():
-    print(platform(*(calibrated(sys.argv[1]) if len(sys.argv) > 1 else (PRODUCTS, MOVING))), end="")
+    print(platform(calibrated(sys.argv[1]) if len(sys.argv) > 1 else PRODUCTS, MOVING), end="")
 
 
 if __name__ == "__main__":

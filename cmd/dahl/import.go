@@ -14,14 +14,16 @@ import (
 	"dahl/cmd/dahl/flags"
 	"dahl/dag"
 	"dahl/exchange"
+	"dahl/exchange/recording"
 	"dahl/naming"
+	"dahl/platform"
 	"dahl/rundir/durable"
 )
 
 // importFlags are the flags of import.
 type importFlags struct {
 	exchange.Options
-	format, out string
+	format, out, extents string
 }
 
 func newImport([]string) *cobra.Command {
@@ -48,16 +50,31 @@ these, as in a training of one device. With --stash a forward pass takes the wei
 they are and keeps a copy for its backward pass, as PipeDream does, so that steps may
 overlap as a pipeline. With --minibatches a step has several mini-batches, which replicas
 of a layer may share; they exchange gradients directly, part by part, and update the
-weights once.`,
+weights once.
+
+A profile of Perseus' becomes a machine with a GPU for each stage, whose clocks are the
+frequencies, and a step of a pipeline with a forward and a backward pass for each stage
+and mini-batch, in the order 1F1B. "dahl plan --objective energy --deadline TIME" chooses
+the clock of each pass. --wait-power says what a GPU draws while it waits for another.`,
 		Example: `  dahl import rand0000.stg
   dahl import rand0000.stg --out graph.json
   dahl import daggen.dot --out graph.json
   dahl import vgg16.txt --stash --out vgg16.json
+  dahl import gpt3+a100.csv --minibatches 12 --wait-power 70W --out gpt3.json
   dahl simulate --platform laptop --graph graph.json`,
 		Args: cli.WantArgs(1, maxFiles, "files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("unit") && f.Unit <= 0 {
 				return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.Unit)
+			}
+			if f.Ranks < 0 || f.Ranks > maxRanks {
+				return cli.InputErrorf("--ranks %d: want a number from 0 to %d", f.Ranks, maxRanks)
+			}
+			if f.extents != "" {
+				var err error
+				if f.Extents, err = recording.ParseExtents(f.extents); err != nil {
+					return cli.InputErrorf("--extents: %w", err)
+				}
 			}
 			if f.Minibatches < 1 {
 				return cli.InputErrorf("--minibatches %d: want at least 1", f.Minibatches)
@@ -70,13 +87,22 @@ weights once.`,
 	fs.StringVar(&f.out, "out", "", "the `file` to write: .json for a graph, .toml for a machine (default: none)")
 	flags.AddTimeFlag(fs, &f.Unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
 	fs.IntVar(&f.Minibatches, "minibatches", 1, "`number` of mini-batches in a step of a training")
+	fs.IntVar(&f.Ranks, "ranks", 0, "`number` of ranks of a training, of which the only recording stands for all (default: one for each recording)")
+	fs.Func("wait-power", "`watts` of a GPU that waits, such as \"70 W\", for a profile of clocks (default 0 W)", func(text string) (err error) {
+		f.WaitWatts, err = platform.ParseWatts(text)
+		return err
+	})
+	fs.BoolVar(&f.Alone, "alone", false, "leave out work of older steps that delays the step of --step")
+	fs.StringVar(&f.extents, "extents", "", "`pairs` of extents of shapes in a recording and what they shall be, such as 32=64 for other samples")
 	fs.StringVar(&f.Step, "step", "", "`name` of the step of a recording that becomes the graph (default: all as one)")
 	fs.BoolVar(&f.Stash, "stash", false, "let a step of a training take the weights as they are, and keep a copy, instead of waiting for the step before")
 	return cmd
 }
 
-// maxFiles bounds the files of one recording.
-const maxFiles = 4096
+const (
+	maxFiles = 4096 // of the recordings of one training
+	maxRanks = 4096 // of one training
+)
 
 func importFormats() []string {
 	return cli.Texts(exchange.Formats(), func(of exchange.Format) string { return of.Name })
@@ -130,6 +156,9 @@ func writeImported(in *exchange.Imported, out string) error {
 	}
 	if !strings.EqualFold(filepath.Ext(out), want) {
 		return cli.InputErrorf("--out %q: the file describes a %s; end the name in %s", out, map[bool]string{true: "graph", false: "machine"}[graph], want)
+	}
+	if in.Recorded {
+		in.Graph.RecordedOn = filepath.Base(besideGraph(out))
 	}
 	if in.Platform != nil {
 		if err := durable.Write(besideGraph(out), in.Platform.WriteTOML); err != nil {
@@ -203,22 +232,46 @@ func readForeign(paths []string, f *importFlags) (*exchange.Imported, error) {
 	return exchange.ReadFiles(files, f.format, f.Options)
 }
 
-// readGraph reads a task graph in a form of dahl, or in one of others that the file shows.
-func readGraph(r io.Reader, name string) (*dag.Graph, error) {
+// readGraph reads a task graph in a form of dahl, or in one of others that the file shows. The platform is the recorded machine, if the
+// graph is a recording.
+func readGraph(r io.Reader, name string) (exchange.Imported, error) {
 	in := bufio.NewReaderSize(r, exchange.RecogniseBytes)
 	beginning, _ := in.Peek(exchange.RecogniseBytes) // whoever reads on sees the error
 	if _, err := exchange.FormatOf(name, beginning); err == nil || exchange.IsCompressed(beginning) {
 		read, err := exchange.ReadFiles([]exchange.File{{Name: name, In: in}}, "", exchange.Options{})
-		if err == nil && read.Graph == nil {
-			err = fmt.Errorf("%s describes a machine and no tasks; make a platform file of it by dahl import", name)
+		switch {
+		case err != nil:
+			return exchange.Imported{}, err
+		case read.Graph == nil:
+			return exchange.Imported{}, fmt.Errorf("%s describes a machine and no tasks; make a platform file of it by dahl import", name)
+		case !read.Recorded:
+			read.Platform = nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		return read.Graph, nil
+		return *read, nil
 	}
 	if strings.EqualFold(filepath.Ext(name), ".txt") {
-		return dag.ParseText(in, name)
+		g, err := dag.ParseText(in, name)
+		return exchange.Imported{Graph: g}, err
 	}
-	return dag.ReadJSON(in, name)
+	g, err := dag.ReadJSON(in, name)
+	if err != nil || g.RecordedOn == "" {
+		return exchange.Imported{Graph: g}, err
+	}
+	if filepath.Base(g.RecordedOn) != g.RecordedOn {
+		return exchange.Imported{}, fmt.Errorf("%s: recorded_on is %q; write the name of a platform file beside the graph, without directories", name, g.RecordedOn)
+	}
+	p, err := platform.Load(filepath.Join(filepath.Dir(name), g.RecordedOn))
+	if err != nil {
+		err = fmt.Errorf("%s was recorded on another machine: %w", name, err)
+	}
+	return exchange.Imported{Graph: g, Platform: p}, err
+}
+
+// rescale gives the tasks of a recording the times that they would take on a platform, and says so.
+func rescale(in exchange.Imported, p *platform.Platform) (*dag.Graph, string, error) {
+	g, done, err := recording.Rescale(in.Graph, in.Platform, p)
+	if err != nil || !done.Changed {
+		return g, "", err
+	}
+	return g, done.String(), nil
 }

@@ -234,6 +234,9 @@ func (w *workload) printRun(out io.Writer, s *record.Summary) {
 	}
 	fmt.Fprintf(out, "graph     %s: %s%s per step; on %s with %s%s; policy %s, steps %d\n",
 		name, naming.Count(g.NumTasks(), "task"), work, cmp.Or(w.Platform.Name, "a platform"), naming.Count(len(w.Platform.Workers), "worker"), words.ClocksText(w.Platform), w.policyText(s.Policy), s.Steps)
+	if w.rescaled != "" {
+		fmt.Fprintf(out, "times     %s\n", w.rescaled)
+	}
 	words.PrintStages(out, w.Lowering, g)
 	words.PrintStrategy(out, s)
 }

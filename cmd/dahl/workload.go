@@ -35,6 +35,7 @@ type workload struct {
 	clocks         *record.MachineClocks // of a training; nil means that no clocks were asked for
 	tiles          *record.TileSearch    // result of --lowering best; nil means that it was not asked for
 	inputs         []cli.Identity        // files that the options name, for the manifest
+	rescaled       string                // what became of recorded times; empty means that they hold as they are
 }
 
 // searched is a search for a plan, and what it has found.
@@ -87,7 +88,11 @@ func (w *workload) buildProgram() error {
 		return cli.InputErrorf("name a network with --model or a task graph with --graph")
 	}
 	if o.Graph != "" {
-		g, err := rundir.ReadAs(o.Graph, readGraph)
+		in, err := rundir.ReadAs(o.Graph, readGraph)
+		g := in.Graph
+		if err == nil && in.Platform != nil {
+			g, w.rescaled, err = rescale(in, w.Platform)
+		}
 		if err == nil {
 			g, err = dag.Expand(g)
 		}

@@ -90,49 +90,18 @@ func (n namer) next(op string) string {
 	return op + "#" + strconv.Itoa(n[op])
 }
 
-// graph builds the task graph of a step, or of every step. Tasks stand for work of steps before a single step.
-func (t *timeline) graph(name string, step int) (*dag.Graph, error) {
-	b := dag.NewBuilder(name)
-	b.Grow(len(t.tasks))
-	ids := make([]dag.TaskID, len(t.tasks))
-	for id := range ids {
-		ids[id] = -1
-	}
-	names := namer{}
-	if step != everyStep {
-		t.addEarlier(b, ids, names, step)
-	}
-	shared := t.workOfOperators()
-	for _, id := range t.order() {
-		k := &t.tasks[id]
-		if step != everyStep && k.step != step {
-			continue
-		}
-		task := t.describe(k, shared)
-		task.Name = names.next(task.Op)
-		for _, p := range k.after {
-			if ids[p] >= 0 {
-				task.After = append(task.After, ids[p])
-			}
-		}
-		ids[id] = b.Task(task)
-	}
-	return b.Build()
-}
-
 // earlier is the operation of tasks that stand for steps before.
 const earlier = "steps before"
 
-// addEarlier adds a task for each piece of older work that ends within a step and delays it.
-func (t *timeline) addEarlier(b *dag.Builder, ids []dag.TaskID, names namer, step int) {
-	start := t.steps[step].start
+// earlierWork lists work of other steps that ends within a step and delays it: for each thread and stream, in the order of its ends.
+func (t *timeline) earlierWork(step int) (all [][]int) {
 	awaited := map[[2]int][]int{} // by thread and stream
 	for id := range t.tasks {
 		if t.tasks[id].step != step {
 			continue
 		}
 		for _, p := range t.tasks[id].after {
-			if k := &t.tasks[p]; k.step != step && k.end > start {
+			if k := &t.tasks[p]; k.step != step && k.end > t.steps[step].start {
 				awaited[[2]int{k.thread, k.stream}] = append(awaited[[2]int{k.thread, k.stream}], p)
 			}
 		}
@@ -140,29 +109,21 @@ func (t *timeline) addEarlier(b *dag.Builder, ids []dag.TaskID, names namer, ste
 	for _, key := range slices.SortedFunc(maps.Keys(awaited), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
 		list := awaited[key]
 		slices.SortFunc(list, func(a, b int) int { return cmp.Or(cmp.Compare(t.tasks[a].end, t.tasks[b].end), cmp.Compare(a, b)) })
-		at, before := start, dag.TaskID(-1)
-		for _, p := range slices.Compact(list) {
-			k := &t.tasks[p]
-			task := dag.Task{Name: names.next(earlier), Op: earlier, Placement: t.placement(k), Labels: dag.Labels{Phase: t.steps[step].name}, Costs: cost(k.end - at)}
-			if before >= 0 {
-				task.After = []dag.TaskID{before}
-			}
-			before, at = b.Task(task), k.end
-			ids[p] = before
-		}
+		all = append(all, slices.Compact(list))
 	}
+	return all
+}
+
+// stepName is the name of a step, or of all before the first one.
+func (t *timeline) stepName(step int) string {
+	if step == beforeSteps {
+		return earlier
+	}
+	return t.steps[step].name
 }
 
 // cost is a time that was recorded.
 func cost(ns int64) []dag.Cost { return []dag.Cost{{Key: dag.AnyDevice, Ns: ns}} }
-
-// placement is where a task ran.
-func (t *timeline) placement(k *task) *dag.Placement {
-	if k.stream < 0 {
-		return &dag.Placement{Device: hostDevice}
-	}
-	return &dag.Placement{Device: t.gpuName(t.streams[k.stream].device)}
-}
 
 // operatorWork is the work of an operator, and how long all that it launched took.
 type operatorWork struct {
@@ -190,7 +151,7 @@ func (t *timeline) workOfOperators() map[*event]operatorWork {
 
 // describe makes a task without its name. The work of an operator is shared among its kernels by their time.
 func (t *timeline) describe(k *task, shared map[*event]operatorWork) dag.Task {
-	out := dag.Task{Op: k.op, Labels: dag.Labels{Phase: t.steps[k.step].name}, Placement: t.placement(k), Costs: cost(k.gap + k.end - k.start)}
+	out := dag.Task{Op: k.op, Labels: dag.Labels{Phase: t.stepName(k.step)}, Costs: cost(k.gap + k.duration())}
 	if k.stream < 0 {
 		out.Labels.Layer = "thread " + t.threads[k.thread].id
 		if k.event != nil {
@@ -205,6 +166,14 @@ func (t *timeline) describe(k *task, shared map[*event]operatorWork) dag.Task {
 	}
 	t.describeGPU(k, shared, &out)
 	return out
+}
+
+// duration is the time of a task without the gap before it.
+func (k *task) duration() int64 {
+	if k.resized != nil {
+		return *k.resized
+	}
+	return k.end - k.start
 }
 
 // gapParam is the part of a task's time, in nanoseconds, that passed before the work began.

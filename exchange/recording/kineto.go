@@ -77,7 +77,7 @@ func readKineto(in io.Reader, name string) (*recording, error) {
 		threadAt:  map[string]int32{}, streamAt: map[string]int32{}, names: map[string]string{}, operands: map[string]*operands{}, flows: map[string]int{},
 	}
 	if err := r.document(); err != nil {
-		return nil, r.failed(err)
+		return nil, streamError(name, r.dec, err)
 	}
 	if len(r.threads) == 0 && len(r.streams) == 0 {
 		return nil, fmt.Errorf("%s: no operator, no call of a GPU's runtime and no work of a GPU is in it; record with torch.profiler", name)
@@ -92,17 +92,17 @@ func readKineto(in io.Reader, name string) (*recording, error) {
 	return r.recording, nil
 }
 
-// failed says where in the file an error is.
-func (r *kinetoReader) failed(err error) error {
-	at := r.dec.InputOffset()
+// streamError says where in a file an error is.
+func streamError(file string, dec *json.Decoder, err error) error {
+	at := dec.InputOffset()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%s: the file ends in the middle, after %d bytes; it was cut off", r.file, at)
+		return fmt.Errorf("%s: the file ends in the middle, after %d bytes; it was cut off", file, at)
 	}
 	syntax := (*json.SyntaxError)(nil)
 	if errors.As(err, &syntax) {
-		return fmt.Errorf("%s: not JSON: at byte %d: %w", r.file, at, err)
+		return fmt.Errorf("%s: not JSON: at byte %d: %w", file, at, err)
 	}
-	return fmt.Errorf("%s: at byte %d: %w", r.file, at, err)
+	return fmt.Errorf("%s: at byte %d: %w", file, at, err)
 }
 
 // document reads an object with traceEvents, or a list of events alone.

@@ -56,13 +56,16 @@ const (
 	coreBusyWatts   = 12
 )
 
-func boardOf(name string) (board, bool) {
-	for _, b := range boards {
-		if strings.Contains(name, b.name) {
-			return b, true
+// boardOf is the data sheet of a GPU by the name that its driver gives.
+func (t *timeline) boardOf(device int) board {
+	for _, g := range t.gpus {
+		for _, b := range boards {
+			if g.ID == device && strings.Contains(g.Name, b.name) {
+				return b
+			}
 		}
 	}
-	return unknownBoard, false
+	return unknownBoard
 }
 
 // devices lists the GPUs that worked, by their numbers in the file.
@@ -74,43 +77,22 @@ func (t *timeline) devices() (list []int) {
 	return slices.Compact(list)
 }
 
-// gpuName numbers the GPUs that worked from 0, as platform files do.
-func (t *timeline) gpuName(device int) string {
-	at, _ := slices.BinarySearch(t.devices(), device)
-	return fmt.Sprintf("gpu%d", at)
-}
-
-// machine describes what the recording ran on: a core for each thread, and for each GPU as many units as pieces of its work
-// ran at once. Starting a task takes nothing there, since recorded times hold it.
-func (t *timeline) machine(name string) (*platform.Platform, error) {
-	p := &platform.Platform{Name: name, HostPower: platform.Quantity{Value: hostWatts, Source: platform.Guess}}
-	p.Memories = append(p.Memories, platform.Memory{Name: "ram", Host: true, BandwidthBytesPerSec: hostBytesPerSec})
-	cores := 0
+// cores is how many threads had tasks.
+func (t *timeline) cores() (n int) {
 	for i := range t.threads {
 		if len(t.byThread[i]) > 0 {
-			cores++
+			n++
 		}
 	}
-	p.Devices = append(p.Devices, platform.Device{
-		Name: hostDevice, Kind: platform.CPU, Count: max(1, cores), FlopsPerSec: map[string]float64{dag.Float32.String(): coreFlops},
-		IdleWatts: coreIdleWatts, Busy: platform.BusyPower{UnitWatts: coreBusyWatts}, PowerSource: platform.Guess,
-	})
-	for i, device := range t.devices() {
-		t.addGPU(p, i, device)
-	}
-	if err := p.Complete(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return n
 }
 
 // addGPU adds a GPU with its memory and its way to the host's.
 func (t *timeline) addGPU(p *platform.Platform, number, device int) {
-	b := unknownBoard
+	b := t.boardOf(device)
 	memory := int64(0)
 	for _, g := range t.gpus {
 		if g.ID == device {
-			b, _ = boardOf(g.Name)
 			memory = g.MemoryBytes
 		}
 	}

@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -21,7 +23,10 @@ type File struct {
 
 // Options say which part of a recording becomes a graph.
 type Options struct {
-	Step string // its name, such as "16"; empty stands for all steps
+	Step    string  // its name, such as "16"; empty stands for all steps
+	Extents Extents // of shapes, to be replaced; nil replaces none
+	Alone   bool    // leaves out older work that delays the step
+	Ranks   int     // of the training, if the only recording stands for all of them; 0 is as many as there are recordings
 }
 
 // Result is a recording as dahl has it.
@@ -40,27 +45,98 @@ type LeftOut struct {
 
 // Read reads a recording. The graph and the machine get a name. Errors are one line.
 func Read(files []File, name string, o Options) (*Result, error) {
-	r, err := readKineto(files[0].In, files[0].Name)
+	recordings, err := readAll(files)
 	if err != nil {
 		return nil, err
 	}
-	t := newTimeline(r)
+	var ranks []*timeline
+	for _, r := range recordings {
+		ranks = append(ranks, newTimeline(r))
+	}
+	t := ranks[0]
 	step, err := t.stepNamed(o.Step)
 	if err != nil {
 		return nil, err
 	}
+	resized := 0
+	if o.Extents != nil {
+		for _, t := range ranks {
+			resized += t.resize(o.Extents)
+		}
+	}
+	j, err := newJob(ranks, o.Ranks)
+	if err != nil {
+		return nil, err
+	}
+	j.alone = o.Alone
 	out := &Result{}
-	if out.Graph, err = t.graph(name, step); err != nil {
-		return nil, fmt.Errorf("%s: %w", r.file, err)
+	if out.Graph, err = j.graph(name, step); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.file, err)
 	}
-	if out.Machine, err = t.machine(name); err != nil {
-		return nil, fmt.Errorf("%s: %w", r.file, err)
+	if out.Machine, err = j.machine(name); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.file, err)
 	}
-	out.Notes = append(t.stepNotes(step), t.workNote(out.Graph))
-	for _, what := range slices.Sorted(maps.Keys(r.left)) {
-		out.Left = append(out.Left, LeftOut{what, r.left[what]})
+	out.Notes = append(append(t.stepNotes(step), j.rankNotes()...), workNote(out.Graph))
+	if o.Extents != nil {
+		out.Notes = append(out.Notes, naming.Count(resized, "task")+" have other extents; their times follow the roofline of the recorded machine")
+	}
+	left := counts{}
+	for _, t := range ranks {
+		for what, n := range t.left {
+			left[what] += n
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(left)) {
+		out.Left = append(out.Left, LeftOut{what, left[what]})
 	}
 	return out, nil
+}
+
+// readAll reads recordings, one for each rank. Execution traces give their operands to the recording with the same place among
+// its kind. Without any recording they become recordings without times of their own.
+func readAll(files []File) (recordings []*recording, err error) {
+	var traced []*execution
+	for _, f := range files {
+		in := bufio.NewReaderSize(f.In, peekBytes)
+		beginning, _ := in.Peek(peekBytes) // whoever reads on sees the error
+		if IsExecution("", beginning) {
+			x, err := readExecution(in, f.Name)
+			if err != nil {
+				return nil, err
+			}
+			traced = append(traced, x)
+			continue
+		}
+		read := readKineto
+		if IsNsight("", beginning) {
+			read = readNsight
+		}
+		r, err := read(in, f.Name)
+		if err != nil {
+			return nil, err
+		}
+		recordings = append(recordings, r)
+	}
+	switch {
+	case len(recordings) == 0:
+		for _, x := range traced {
+			recordings = append(recordings, x.recorded())
+		}
+	case len(traced) > 0 && len(traced) != len(recordings):
+		return nil, fmt.Errorf("%s: %d recordings and %d execution traces; give one trace for each recording, or none", files[0].Name, len(recordings), len(traced))
+	}
+	for i, x := range traced {
+		recordings[i].join(x)
+	}
+	return recordings, nil
+}
+
+// peekBytes is how much of a file tells its kind.
+const peekBytes = 4096
+
+// IsExecution recognises execution traces by their beginning.
+func IsExecution(_ string, beginning []byte) bool {
+	return bytes.Contains(beginning, []byte(`"schema"`)) && bytes.Contains(beginning, []byte(`"nodes"`))
 }
 
 // stepNamed finds a step by its name, or by what stands behind "step ".
@@ -94,6 +170,9 @@ func (t *timeline) stepNotes(step int) (notes []string) {
 			notes = append(notes, line(s))
 		}
 	}
+	if len(reports) == 1 {
+		return notes
+	}
 	all := t.wholeReport()
 	all.name = naming.Count(len(reports), "step")
 	return append(notes, line(all))
@@ -103,7 +182,7 @@ func (t *timeline) stepNotes(step int) (notes []string) {
 const shownSteps = 40
 
 // workNote says for how much of the time of a graph the work is known.
-func (t *timeline) workNote(g *dag.Graph) string {
+func workNote(g *dag.Graph) string {
 	known, all := 0, 0
 	var knownNs, allNs int64
 	for i := range g.Tasks {

@@ -41,6 +41,7 @@ type collective struct {
 	bytes, outBytes int64  // of one rank
 	group           string // name of the process group
 	ranks           int    // in the group
+	element         int64  // bytes of an element
 }
 
 // thread is a thread of a host.

@@ -57,7 +57,11 @@ func TestReplaysRecording(t *testing.T) {
 				last = max(last, k.end)
 			}
 		}
-		g, err := line.graph("resnet", step)
+		j, err := newJob([]*timeline{line}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := j.graph("resnet", step)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,8 +18,12 @@ import (
 // an engine takes the one that has been ready longest, and then the one from the memory next to its own, around the ring of all
 // memories: so engines do not all begin with one memory. The name breaks ties. The order is that
 // in the middle step. All lanes can keep it together, whatever the times turn out to be, since a run that kept all
-// dependences started things in this order.
-const estimatedSteps = 3
+// dependences started things in this order. Of a graph with more than manyTransfers tasks and transfers one step is estimated, as steps
+// of so many overlap little.
+const (
+	estimatedSteps = 3
+	manyTransfers  = 1 << 18
+)
 
 // estimate is that run.
 type estimate struct {
@@ -181,8 +185,11 @@ func (pg *Graph) StartOrder() (started []dag.TaskID, err error) {
 
 func newEstimate(pg *Graph) *estimate {
 	lag := pg.MaxLag()
-	all := estimatedSteps + int(lag)
-	e := &estimate{Graph: pg, all: all, steady: lag + 1, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, all, nil, nil, lag),
+	all, steady := estimatedSteps+int(lag), lag+1
+	if lag == 0 && pg.NumTasks() > manyTransfers {
+		all, steady = 1, 0
+	}
+	e := &estimate{Graph: pg, all: all, steady: steady, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, all, nil, nil, lag),
 		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
 	e.lists = pg.listsOf(len(pg.p.Workers))
 	e.findFollows()
@@ -260,7 +267,7 @@ func (e *estimate) takeReleased() {
 			e.start(noLane, i)
 			continue
 		}
-		is := readyTransfer{estimate: e, Instance: i, since: e.now, readerStep: i.Step, urgency: e.follows[e.PlacedAs(m.For)]}
+		is := readyTransfer{graph: e.Graph, Instance: i, since: e.now, readerStep: i.Step, urgency: e.follows[e.PlacedAs(m.For)], ahead: e.ahead(m)}
 		if m.NextStep {
 			is.readerStep++
 		}
@@ -352,24 +359,24 @@ func (a laneEnd) Before(b laneEnd) bool {
 
 // readyTransfer is a transfer that waits for an engine since some time.
 type readyTransfer struct {
-	*estimate
+	graph *Graph
 	dag.Instance
 	since      time.Duration
 	readerStep int32
+	ahead      int32
 	urgency    time.Duration // of its reader
 }
 
 // Before is the order in which an engine takes transfers.
 func (a readyTransfer) Before(b readyTransfer) bool {
-	c := cmp.Or(cmp.Compare(a.readerStep, b.readerStep), cmp.Compare(b.urgency, a.urgency), cmp.Compare(a.since, b.since), cmp.Compare(a.ahead(), b.ahead()))
-	return c < 0 || c == 0 && a.Compare(a.Task, b.Task) < 0
+	c := cmp.Or(cmp.Compare(a.readerStep, b.readerStep), cmp.Compare(b.urgency, a.urgency), cmp.Compare(a.since, b.since), cmp.Compare(a.ahead, b.ahead))
+	return c < 0 || c == 0 && a.graph.Compare(a.Task, b.Task) < 0
 }
 
 // ahead is how many memories the source is ahead of the destination, around the ring of all.
-func (a readyTransfer) ahead() int {
-	m := a.Move(a.Task)
+func (e *estimate) ahead(m *Move) int32 {
 	if m.From < m.To {
-		return int(m.From-m.To) + len(a.p.Memories)
+		return int32(m.From-m.To) + int32(len(e.p.Memories))
 	}
-	return int(m.From - m.To)
+	return int32(m.From - m.To)
 }

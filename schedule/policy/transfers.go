@@ -21,9 +21,8 @@ import (
 // Systems 16(6), 2005). Links count as free.
 type heftTransfers struct {
 	p        *schedule.Problem
-	memories int
 	valid    platform.MemorySets // by atom: memories that have it or will have it
-	at       []time.Duration     // by atom and memory: from when on it is there
+	at       [][]arrival         // by atom, ascending by memory: from when on it is there, if not from the beginning
 	writer   []dag.TaskID        // by atom; -1: its contents are from before the step
 	source   []platform.MemoryID // by atom: memory of its writer, or home; eachHost: the host memory of the node that reads it
 	in, out  [][]heftEngine      // by memory: its engines; empty means no limit
@@ -57,7 +56,7 @@ func newHEFTTransfers(p *schedule.Problem) *heftTransfers {
 	if n == 1 {
 		return nil
 	}
-	c := &heftTransfers{p: p, memories: n, valid: p.Platform.NewMemorySets(g.NumAtoms()), at: make([]time.Duration, g.NumAtoms()*n),
+	c := &heftTransfers{p: p, valid: p.Platform.NewMemorySets(g.NumAtoms()), at: make([][]arrival, g.NumAtoms()),
 		inquired: make([]int64, g.NumAtoms()), writer: make([]dag.TaskID, g.NumAtoms()), source: make([]platform.MemoryID, g.NumAtoms()), in: make([][]heftEngine, n), out: make([][]heftEngine, n)}
 	for m := range n {
 		if !p.Platform.IsHost(platform.MemoryID(m)) {
@@ -107,7 +106,7 @@ func (c *heftTransfers) arrive(t dag.TaskID, m platform.MemoryID, from time.Dura
 			switch {
 			case c.valid.IsEverywhere(a):
 			case c.valid.Has(a, m):
-				at = max(at, c.at[c.entry(a, m)])
+				at = max(at, c.arrived(a, m))
 			default:
 				source := c.sourceOf(a, m)
 				if _, routed := c.p.Platform.Route(source, m); !routed {
@@ -125,7 +124,24 @@ func (c *heftTransfers) arrive(t dag.TaskID, m platform.MemoryID, from time.Dura
 	return at, true
 }
 
-func (c *heftTransfers) entry(a int32, m platform.MemoryID) int { return int(a)*c.memories + int(m) }
+// arrival is the moment from which on a memory has an atom.
+type arrival struct {
+	memory platform.MemoryID
+	at     time.Duration
+}
+
+// entry is the place of a memory among the arrivals of an atom.
+func (c *heftTransfers) entry(a int32, m platform.MemoryID) (i int, known bool) {
+	return slices.BinarySearchFunc(c.at[a], m, func(of arrival, m platform.MemoryID) int { return int(of.memory - m) })
+}
+
+// arrived is the moment from which on a memory has an atom.
+func (c *heftTransfers) arrived(a int32, m platform.MemoryID) time.Duration {
+	if i, known := c.entry(a, m); known {
+		return c.at[a][i].at
+	}
+	return 0
+}
 
 // eachHost is the source of what the host memory of each node has before the step.
 const eachHost = -1
@@ -156,7 +172,7 @@ func (c *heftTransfers) want(a int32, storage dag.BufferID, source platform.Memo
 	}
 	w := &c.wanted[k]
 	w.atoms, w.bytes = append(w.atoms, a), w.bytes+c.p.Graph.AtomBytes(dag.AtomID(a))
-	w.start = max(w.start, c.at[c.entry(a, w.from)])
+	w.start = max(w.start, c.arrived(a, w.from))
 }
 
 // fit delays a transfer until all its engines are free.
@@ -216,7 +232,8 @@ func (c *heftTransfers) fetch(t dag.TaskID, m platform.MemoryID, from time.Durat
 		}
 		for _, a := range w.atoms {
 			c.valid.Add(a, m)
-			c.at[c.entry(a, m)] = w.end
+			i, _ := c.entry(a, m)
+			c.at[a] = slices.Insert(c.at[a], i, arrival{m, w.end})
 		}
 	}
 	return at, true
@@ -235,7 +252,7 @@ func (c *heftTransfers) wrote(t dag.TaskID, m platform.MemoryID, end time.Durati
 		for _, a := range g.Atoms(t, k) {
 			c.valid.Only(a, m)
 			c.writer[a], c.source[a] = t, m
-			c.at[c.entry(a, m)] = end
+			c.at[a] = append(c.at[a][:0], arrival{m, end})
 		}
 	}
 }
@@ -251,7 +268,7 @@ func (c *heftTransfers) missing(t dag.TaskID, m platform.MemoryID, now time.Dura
 			continue
 		}
 		for _, a := range g.Atoms(t, k) {
-			if !c.valid.Has(a, m) || !c.valid.IsEverywhere(a) && c.at[c.entry(a, m)] > now {
+			if !c.valid.Has(a, m) || !c.valid.IsEverywhere(a) && c.arrived(a, m) > now {
 				bytes += g.AtomBytes(dag.AtomID(a))
 			}
 		}

@@ -1,0 +1,275 @@
+package recording
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// executionNode is an operator of an execution trace. What holds it is its parent.
+type executionNode struct {
+	ID      int64             `json:"id"`
+	Parent  int64             `json:"ctrl_deps"`
+	Name    string            `json:"name"`
+	Inputs  executionOperands `json:"inputs"`
+	Outputs executionOperands `json:"outputs"`
+	Attrs   []struct {
+		Name  string          `json:"name"`
+		Value json.RawMessage `json:"value"`
+	} `json:"attrs"`
+}
+
+type executionOperands struct {
+	Values []json.RawMessage `json:"values"`
+	Shapes []json.RawMessage `json:"shapes"`
+	Types  []json.RawMessage `json:"types"`
+}
+
+// executed is an operator of an execution trace.
+type executed struct {
+	event
+	id, parent int64
+	thread     int64
+}
+
+// execution is an execution trace: operators in the order in which they began, without times.
+type execution struct {
+	file      string
+	process   string
+	operators []executed
+}
+
+// readExecution reads an execution trace of PyTorch's ExecutionTraceObserver.
+func readExecution(in io.Reader, name string) (*execution, error) {
+	x := &execution{file: name}
+	dec := json.NewDecoder(in)
+	if err := x.document(dec); err != nil {
+		return nil, streamError(name, dec, err)
+	}
+	if len(x.operators) == 0 {
+		return nil, fmt.Errorf("%s: no operator is in it; record with ExecutionTraceObserver", name)
+	}
+	slices.SortStableFunc(x.operators, func(a, b executed) int { return cmp.Compare(a.record, b.record) })
+	return x, nil
+}
+
+func (x *execution) document(dec *json.Decoder) error {
+	first, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	if first != json.Delim('{') {
+		return fmt.Errorf("it begins with %v; want an object with nodes", first)
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		switch key {
+		case "nodes":
+			err = x.nodes(dec)
+		case "pid":
+			err = dec.Decode(&value)
+			x.process = text(value)
+		default:
+			err = dec.Decode(&value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err = dec.Token()
+	return err
+}
+
+func (x *execution) nodes(dec *json.Decoder) error {
+	open, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	if open != json.Delim('[') {
+		return fmt.Errorf("nodes is %v; want a list", open)
+	}
+	for dec.More() {
+		var n executionNode
+		if err := dec.Decode(&n); notType(err) != nil {
+			return err
+		}
+		x.add(&n)
+	}
+	_, err = dec.Token()
+	return err
+}
+
+// add takes a node. Nodes that stand for threads and processes have no number of an operator.
+func (x *execution) add(n *executionNode) {
+	op := executed{event: event{name: n.Name, cat: operator}, id: n.ID, parent: n.Parent}
+	group := collective{}
+	for _, a := range n.Attrs {
+		switch a.Name {
+		case "rf_id":
+			op.record = whole(a.Value)
+		case "tid":
+			op.thread = whole(a.Value)
+		case "collective_name":
+			group.kind = text(a.Value)
+		case "dtype":
+			group.element = elementBytes(text(a.Value))
+		case "in_msg_nelems":
+			group.bytes = whole(a.Value)
+		case "out_msg_nelems":
+			group.outBytes = whole(a.Value)
+		case "pg_name":
+			group.group = text(a.Value)
+		case "pg_size":
+			group.ranks = int(whole(a.Value))
+		}
+	}
+	if op.record == 0 {
+		return
+	}
+	if group.kind != "" && group.bytes > 0 {
+		group.bytes, group.outBytes = group.bytes*group.element, group.outBytes*group.element
+		op.exchange = &group
+	}
+	op.args = &operands{inputs: n.Inputs.operands(), outputs: n.Outputs.operands()}
+	x.operators = append(x.operators, op)
+}
+
+func (o *executionOperands) operands() []operand {
+	list := make([]operand, len(o.Types))
+	for i := range list {
+		list[i].kind = text(o.Types[i])
+		if i < len(o.Values) {
+			list[i].value = text(o.Values[i])
+		}
+		if i < len(o.Shapes) {
+			list[i].shapes = shapesOf(o.Shapes[i])
+		}
+	}
+	return list
+}
+
+// join gives operators of a recording the operands that the execution trace has for them: by the number of the operator, and its name.
+func (r *recording) join(x *execution) {
+	byRecord := map[int64]*executed{}
+	for i := range x.operators {
+		byRecord[x.operators[i].record] = &x.operators[i]
+	}
+	missing := 0
+	for i := range r.threads {
+		for j := range r.threads[i].events {
+			e := &r.threads[i].events[j]
+			if e.cat != operator {
+				continue
+			}
+			same, ok := byRecord[cmp.Or(e.record, e.external)]
+			switch {
+			case !ok || same.name != e.name:
+				missing++
+			case e.args == nil || len(e.args.inputs) == 0:
+				e.args = same.args
+			}
+		}
+	}
+	r.left["operators without a node in "+x.file] = missing
+	if missing == 0 {
+		delete(r.left, "operators without a node in "+x.file)
+	}
+}
+
+// leaves are the operators with known work and the collectives that hold no other one of these.
+func (x *execution) leaves() (list []*executed) {
+	outer := map[int64]bool{}
+	parent := map[int64]int64{}
+	for i := range x.operators {
+		parent[x.operators[i].id] = x.operators[i].parent
+	}
+	takes := func(op *executed) bool { return op.exchange != nil || op.hasWork() }
+	for i := range x.operators {
+		if op := &x.operators[i]; takes(op) {
+			for at, ok := op.parent, true; ok && !outer[at]; at, ok = parent[at], parent[at] != at {
+				outer[at] = true
+				if _, known := parent[at]; !known {
+					break
+				}
+			}
+		}
+	}
+	for i := range x.operators {
+		if op := &x.operators[i]; takes(op) && !outer[op.id] {
+			list = append(list, op)
+		}
+	}
+	return list
+}
+
+// stepsBegan are the profiler's annotations of steps.
+func (x *execution) stepsBegan() (list []*executed) {
+	for i := range x.operators {
+		if strings.HasPrefix(x.operators[i].name, stepPrefix) {
+			list = append(list, &x.operators[i])
+		}
+	}
+	return list
+}
+
+// addStep begins a step where the recording ends so far.
+func (r *recording) addStep(name string) {
+	if n := len(r.steps); n > 0 {
+		r.steps[n-1].end = r.end
+	}
+	r.steps = append(r.steps, step{name, span{r.end, r.end}})
+}
+
+// recorded makes a recording without host time of an execution trace. The time of an operator is by the roofline of the guessed
+// GPU, and only its place in the order is recorded.
+func (x *execution) recorded() *recording {
+	r := &recording{file: x.file, rank: -1, left: counts{}}
+	s := stream{id: "0"}
+	kinds := counts{}
+	leaves, began := x.leaves(), x.stepsBegan()
+	for _, op := range leaves {
+		e := op.event
+		e.cat = kernel
+		e.args = op.args
+		w, _ := op.work()
+		for len(began) > 0 && began[0].record < op.record {
+			r.addStep(stepWord + began[0].name[len(stepPrefix):])
+			began = began[1:]
+		}
+		e.start = r.end
+		e.end = e.start + int64(1e9*max(w.flops/unknownBoard.float32, float64(w.bytes)/unknownBoard.bytesPerSec))
+		r.end = e.end
+		s.events = append(s.events, e)
+	}
+	held := map[int64]bool{}
+	for _, op := range leaves {
+		held[op.id] = true
+	}
+	parents := map[int64]bool{}
+	for i := range x.operators {
+		parents[x.operators[i].parent] = true
+	}
+	for i := range x.operators {
+		if op := &x.operators[i]; !held[op.id] && !parents[op.id] && strings.HasPrefix(op.name, "aten::") {
+			kinds[op.name]++
+		}
+	}
+	r.end++
+	r.streams = []stream{s}
+	if len(r.steps) == 0 {
+		r.steps = []step{{"the recording", r.span}}
+	}
+	r.steps[len(r.steps)-1].end, r.steps[0].start = r.end, 0
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		r.left["operators "+name+" without known work"] = kinds[name]
+	}
+	return r
+}
