@@ -17,6 +17,10 @@ all: bin/dahl
 bin/dahl: FORCE
 	$(GO_BUILD) -o $@ ./cmd/dahl
 
+# The same program that loads an MPI library where mpirun starts it. It needs the C library of the system and no compiler.
+bin/dahl-mpi: FORCE
+	$(GO_BUILD) -tags mpi -o $@ ./cmd/dahl
+
 # What measures dahl itself.
 bin/dahl-bench: FORCE
 	$(GO_BUILD) -o $@ ./bench/dahlbench

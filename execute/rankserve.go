@@ -11,7 +11,7 @@ import (
 	"dahl/schedule/place"
 )
 
-// outcome is what a rank tells rank 0 of a run.
+// outcome is a rank's report to rank 0 of a run.
 type outcome struct {
 	First, Middle, Last time.Duration // as in progress
 	Spans               [][]schedule.Span
@@ -38,7 +38,7 @@ func (n *Ranks) command(j *job) error {
 	})
 }
 
-// Serve does this rank's part of what rank 0 runs, until that leaves or something fails.
+// Serve does this rank's part of rank 0's runs, until rank 0 leaves or something fails.
 func (r *Runner) Serve() error {
 	n := r.opt.Ranks
 	for {
@@ -93,7 +93,7 @@ func (r *Runner) follow(e received) error {
 	})
 }
 
-// outcomes are those of the other ranks.
+// outcomes takes the reports of the other ranks.
 func (n *Ranks) outcomes() (all []outcome, err error) {
 	err = n.do(func() error {
 		for p := range n.others {
