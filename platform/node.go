@@ -36,7 +36,7 @@ func (p *Platform) HostOf(m MemoryID) MemoryID {
 	return p.hostOfNode(p.Memories[m].Node)
 }
 
-// PlaceInNode is the place of a memory among those of its node, from 0 on.
+// PlaceInNode is the place of a memory in its node, from 0 on.
 func (p *Platform) PlaceInNode(m MemoryID) (place int) {
 	if p.ways != nil {
 		return int(m - p.ways.first[p.NodeOf(m)])
