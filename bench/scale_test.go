@@ -56,17 +56,22 @@ speed = { float32 = "20 TF/s" }
 dispatch = "2 us"
 copy_engines = { in = 1, out = 1 }
 [[link]]
-name = "nvlink%[1]d"
+name = "out%[1]d"
 bandwidth = "250 GB/s"
 latency = "2.5 us"
-sharing = "duplex"
+[[link]]
+name = "in%[1]d"
+bandwidth = "250 GB/s"
+latency = "2.5 us"
 [[route]]
 from = "ram"
 to = "hbm%[1]d"
-links = ["pcie", "nvlink%[1]d"]
+links = ["pcie"]
 `, i)
 		for k := range i {
-			fmt.Fprintf(node, "[[route]]\nfrom = \"hbm%d\"\nto = \"hbm%d\"\nlinks = [\"nvlink%d\", \"nvlink%d\"]\n", k, i, k, i)
+			for _, pair := range [][2]int{{i, k}, {k, i}} {
+				fmt.Fprintf(node, "[[route]]\nfrom = \"hbm%[1]d\"\nto = \"hbm%[2]d\"\nlinks = [\"out%[1]d\", \"in%[2]d\"]\noneway = true\n", pair[0], pair[1])
+			}
 		}
 		fmt.Fprintf(wires, "[[link]]\nname = \"adaptor%d\"\nfrom = \"n.hbm%d\"\nto = \"leaf\"\nbandwidth = \"25 GB/s\"\nlatency = \"2 us\"\nsharing = \"duplex\"\n", i, i)
 	}
