@@ -74,6 +74,10 @@ type Options struct {
 	Step string
 	// Ranks is how many ranks a training has, if the only recording of one stands for all; 0 is as many as there are recordings.
 	Ranks int
+	// Alone leaves out the work of older steps that delays the step of a recording.
+	Alone bool
+	// Extents of shapes in a recording are replaced by others, such as the number of samples; nil replaces none.
+	Extents recording.Extents
 }
 
 var formats = []Format{

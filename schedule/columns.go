@@ -31,7 +31,7 @@ func newColumns(g *dag.Graph, p *platform.Platform, opt costOptions) *columns {
 		name := p.Devices[d].Name
 		k := slices.IndexFunc(c.firsts, func(first platform.DeviceID) bool {
 			other := p.Devices[first].Name
-			return groups[first] == groups[d] && !own[other] && !own[name] && maps.Equal(opt.variants[other], opt.variants[name])
+			return groups[first] == groups[d] && byCaller(p, first) == byCaller(p, d) && !own[other] && !own[name] && maps.Equal(opt.variants[other], opt.variants[name])
 		})
 		if k < 0 {
 			k = len(c.firsts)

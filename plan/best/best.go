@@ -155,7 +155,7 @@ type candidate struct {
 	planned  bool           // by what the choice is compared by
 	byAll    bool           // policies
 	plans    int            // that were simulated, or made again with more evictions:
-	evicting int            // so many of them
+	evicting int            // the latter alone
 	took     time.Duration  // of the last simulation of many steps
 	moves    int            // of local search
 	draws    int            // of similar choices
