@@ -1,8 +1,9 @@
-"""Clocks of pipelines by dahl beside those of Perseus' solver: python3 bench/perseus.py [STAGESxMICROBATCHES...] > table.md
+"""Clocks of pipelines by dahl beside those of Perseus' solver: python3 bench/perseus.py [STAGESxMICROBATCHES... | PROFILE.csv:MICROBATCHES...] > table.md
 
 A step of a pipeline has one forward and one backward task of each micro-batch on each stage, in the order 1F1B. A stage is a GPU. A
 micro-batch takes there what Zeus measured of ResNet-50 at each power limit (platform/testdata/zeus), times the size of the stage, and
-a third of it in the forward task. What a GPU draws while it waits is a guess.
+a third of it in the forward task. What a GPU draws while it waits is a guess. A profile of Perseus' has seconds and joules of its own for each stage,
+instruction and frequency; WAIT_WATTS says then what a GPU draws while it waits.
 
 The solver is lowtime (pip install lowtime). It walks from the slowest clocks to the shortest step, with its own exponential model of
 the joules of a task, and again with joules interpolated between clocks. Each of its plans counts with the time and the joules of its
@@ -29,10 +30,10 @@ from lowtime.solver import PhillipsDessouky
 DAHL = os.environ.get("DAHL", "dahl")
 FRONTS = os.environ.get("FRONTS")
 DEADLINES = 20
-IDLE_WATTS = 70
+IDLE_WATTS = float(os.environ.get("WAIT_WATTS", "70"))
 BATCHES = 1281167 / 256  # of an epoch of ImageNet
 SIZES = [1.0, 1.13, 0.94, 1.07, 1.19, 0.97, 1.04, 1.1]  # of the stages
-UNIT_S = 0.004  # lowtime's unit of time, a fiftieth of the shortest task
+UNIT_S = float(os.environ.get("UNIT_S", "0.004"))  # lowtime's unit of time, a fiftieth of the shortest task
 GPUS = [["v100"], ["a40"], ["v100", "a40"]]  # of the stages in turn, by pipeline
 PIPELINES = [(stages, micro_batches) for stages in range(2, 9) for micro_batches in (4, 8, 16)]
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -45,19 +46,42 @@ def limits(gpu):
     return {f"{row['power_limit']}W": (float(row["time_per_epoch"]) / BATCHES, float(row["average_power"])) for row in rows}
 
 
+def zeus(stages, micro_batches):
+    """What each stage draws at each clock, and takes: seconds and joules of a forward and a backward task by clock."""
+    kinds = GPUS[(stages + micro_batches.bit_length()) % len(GPUS)]
+    of = []
+    for stage, gpu in zip(range(stages), itertools.cycle(kinds)):
+        takes = [{clock: (s * SIZES[stage] * part / 3, s * w * SIZES[stage] * part / 3) for clock, (s, w) in limits(gpu).items()} for part in (1, 2)]
+        of.append(({clock: w for clock, (_, w) in limits(gpu).items()}, *takes))
+    return of, " and ".join(kinds)
+
+
+def profile(path):
+    """The same of a profile of Perseus'."""
+    takes = {}
+    with open(path) as file:
+        for row in csv.DictReader(file):
+            takes.setdefault(int(row["stage"]), {}).setdefault(row["instruction"], {})[row["frequency"] + "MHz"] = float(row["time"]), float(row["energy"])
+    of = []
+    for _, by in sorted(takes.items()):
+        forward, backward = by["forward"], by["backward"]
+        watts = {clock: (forward[clock][1] + backward[clock][1]) / (forward[clock][0] + backward[clock][0]) for clock in forward}
+        of.append((watts, forward, backward))
+    return of, os.path.basename(path)
+
+
 class Pipeline:
     """The tasks of a step by name, with nanoseconds and joules above idle at each clock, and what waits for what."""
 
     def __init__(self, gpus, micro_batches):
         self.gpus, self.options, self.order = gpus, {}, []
-        for stage, gpu in enumerate(gpus):
+        for stage, (_, *takes) in enumerate(gpus):
             warm = min(micro_batches, len(gpus) - stage)
             names = [f"F{stage}.{m}" for m in range(warm)]
             for m in range(micro_batches):
                 names += [f"B{stage}.{m}"] + [f"F{stage}.{warm + m}"] * (warm + m < micro_batches)
             for name in names:
-                share = SIZES[stage] * (1 if name[0] == "F" else 2) / 3
-                self.options[name] = {clock: (round(s * share * 1e9), s * share * (w - IDLE_WATTS)) for clock, (s, w) in limits(gpu).items()}
+                self.options[name] = {clock: (round(s * 1e9), joules - s * IDLE_WATTS) for clock, (s, joules) in takes[name[0] == "B"].items()}
             self.order.append(names)
         last, each = len(gpus) - 1, range(micro_batches)
         self.waits = [(f"F{s}.{m}", f"F{s + 1}.{m}") for s in range(last) for m in each] + [(f"F{last}.{m}", f"B{last}.{m}") for m in each]
@@ -141,8 +165,8 @@ def front(plans):
 def write(pipeline, directory):
     """Files of the machine, the graph, and the place and order of its tasks."""
     platform = 'name = "pipeline"\n[[memory]]\nname = "ram"\n'
-    for stage, gpu in enumerate(pipeline.gpus):
-        first, *others = [(clock, watts) for clock, (_, watts) in limits(gpu).items()]
+    for stage, (watts, *_) in enumerate(pipeline.gpus):
+        first, *others = watts.items()
         platform += f'[[device]]\nname = "gpu{stage}"\nkind = "emulated"\nmemory = "ram"\nclock_name = "{first[0]}"\n'
         platform += f'power = {{ idle = "{IDLE_WATTS} W", busy = "{first[1]} W", source = "measured" }}\n'
         for clock, watts in others:
@@ -179,10 +203,9 @@ def dahl(directory, deadline):
     return said["makespan_s"], said["energy_j"]["total"], said["lower_bound_j"]
 
 
-def compare(stages, micro_batches):
-    kinds = GPUS[(stages + micro_batches.bit_length()) % len(GPUS)]
-    pipeline = Pipeline([kinds[stage % len(kinds)] for stage in range(stages)], micro_batches)
-    plans, walked = fronts(pipeline, f"{stages}x{micro_batches}-{'-'.join(kinds)}")
+def compare(name, stages, kinds, micro_batches):
+    pipeline = Pipeline(stages, micro_batches)
+    plans, walked = fronts(pipeline, name)
     some = [plans[i * (len(plans) - 1) // (DEADLINES - 1)] for i in range(DEADLINES)]
     ratios, gaps, begun = [], [], time.time()
     with tempfile.TemporaryDirectory() as directory:
@@ -194,14 +217,18 @@ def compare(stages, micro_batches):
             ratios.append(drawn / joules)
             gaps.append(drawn / bound - 1)
     worse = sum(r > 1 + 1e-9 for r in ratios)
-    print(f"| {stages} | {micro_batches} | {' and '.join(kinds)} | {len(pipeline.options)} | {len(plans)} | {worse} | {max(ratios):.4f} | {sum(ratios) / len(ratios):.4f} | "
+    print(f"| {len(stages)} | {micro_batches} | {kinds} | {len(pipeline.options)} | {len(plans)} | {worse} | {max(ratios):.4f} | {sum(ratios) / len(ratios):.4f} | "
           f"{min(ratios):.4f} | {100 * max(gaps):.2f} | {100 * sum(gaps) / len(gaps):.2f} | {walked:.1f} | {(time.time() - begun) / DEADLINES:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
-    chosen = [tuple(map(int, text.split("x"))) for text in sys.argv[1:]] or PIPELINES
     print("| stages | micro-batches | GPUs | tasks | plans on lowtime's front | deadlines at which dahl takes more | joules, dahl / lowtime: most | mean | least "
           "| gap to dahl's bound, %: most | mean | lowtime, s | dahl, s for each deadline |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-    for stages, micro_batches in chosen:
-        compare(stages, micro_batches)
+    for text in sys.argv[1:] or [f"{stages}x{micro_batches}" for stages, micro_batches in PIPELINES]:
+        path, colon, micro_batches = text.rpartition(":")
+        if colon:
+            compare(f"{os.path.basename(path)}-{micro_batches}", *profile(path), int(micro_batches))
+        else:
+            stages, micro_batches = map(int, text.split("x"))
+            compare(f"{text}-{zeus(stages, micro_batches)[1].replace(' and ', '-')}", *zeus(stages, micro_batches), micro_batches)

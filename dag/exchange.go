@@ -14,10 +14,14 @@ const (
 	Direct Exchange = iota // all devices send slice k to device k, which adds them to its own from device k + 1 on
 	Ring                   // slice k goes from device k + 1 to the next ones, each of which adds its own, and ends at device k
 	Tree                   // the whole sum is completed on the first device: device i adds the sum of device i + s, for s = 1, 2, 4, …
+
+	// Hierarchical goes around in each node first, and then between nodes. Of p nodes with g devices each device has one of g slices of the sum of its node. The devices with the
+	// same slice then complete it, in p slices by a ring, or on the first node by a tree if these were small. With one node it is Ring.
+	Hierarchical
 	NumExchanges
 )
 
-var exchangeNames = [...]string{"direct", "ring", "tree"}
+var exchangeNames = [...]string{"direct", "ring", "tree", "hierarchical"}
 
 func (e Exchange) String() string { return nameOf(exchangeNames[:], int(e)) }
 
@@ -32,6 +36,9 @@ func (e *Exchange) UnmarshalText(text []byte) error {
 // SlicedBytes is the size of the least sum that is exchanged in slices. At 10 GB/s these take some microseconds, as a transfer takes to begin.
 const SlicedBytes = 1 << 16
 
+// sliceBytes is the least size of a slice. Devices exchange about as many messages as the square of their number, so that many of them take fewer and larger ones in a tree.
+const sliceBytes = 1 << 12
+
 // Slices are the parts of the sums in a buffer, along a dimension, each completed on a device of its own. Nil means that one device completes all.
 //
 // Devices that share samples or rows sum gradients of weights in slices of the first dimension. In a row of devices that share outputs or inputs the sums are results of layers, or
@@ -40,7 +47,12 @@ const SlicedBytes = 1 << 16
 func (s *Stage) Slices(b *Buffer, row int) (dimension int, all []Part) {
 	replicas, each := s.Grid()
 	number, sums, channels := len(s.Devices), 1, s.sumsChannels()
+	nodes := s.nodes()
 	switch {
+	case nodes > 1:
+		if number = s.PerNode; b.Shape[0] >= len(s.Devices) && b.Bytes() >= int64(len(s.Devices))*SlicedBytes {
+			number = len(s.Devices)
+		}
 	case channels && row >= 0:
 		dimension, number, sums = len(b.Shape)-1, each, replicas
 	case channels:
@@ -48,12 +60,14 @@ func (s *Stage) Slices(b *Buffer, row int) (dimension int, all []Part) {
 			dimension = 1
 		}
 	}
-	if s.Sum == Tree || dimension < 0 || dimension >= len(b.Shape) || b.Shape[dimension] < number || b.Bytes() < int64(sums)*SlicedBytes {
+	if s.Sum == Tree || dimension < 0 || dimension >= len(b.Shape) || b.Shape[dimension] < number || b.Bytes() < max(int64(sums)*SlicedBytes, int64(number)*sliceBytes) {
 		return dimension, nil
 	}
 	for i := range number {
 		device := i
 		switch {
+		case nodes > 1 && number > s.PerNode: // the slices of the first device of each node, of the second one, …
+			device = i%nodes*s.PerNode + i/nodes
 		case channels && row >= 0:
 			device += row * each
 		case channels:
@@ -63,6 +77,17 @@ func (s *Stage) Slices(b *Buffer, row int) (dimension int, all []Part) {
 	}
 	return dimension, all
 }
+
+// nodes is the number of nodes between which sums go hierarchically; 1 where they do not.
+func (s *Stage) nodes() int {
+	if s.Sum != Hierarchical || s.PerNode < 1 || s.sumsChannels() || len(s.Devices)%s.PerNode > 0 {
+		return 1
+	}
+	return len(s.Devices) / s.PerNode
+}
+
+// goesAround reports whether the sums of slices go from device to device.
+func (s *Stage) goesAround() bool { return s.Sum == Ring || s.Sum == Hierarchical }
 
 // sumsChannels reports whether the devices sum results of layers, or gradients of these, and no gradients of weights.
 func (s *Stage) sumsChannels() bool { return s.Along == AlongOutputs || s.Along == AlongInputs }
@@ -201,35 +226,105 @@ func (m *merging) exchange() {
 	if region == nil {
 		region = Whole(buf.Shape)
 	}
-	for _, slice := range all {
-		part := slices.Clone(region)
-		part[dimension] = Range{max(slice.Lo, part[dimension].Lo), min(slice.Hi, part[dimension].Hi)}
-		if part[dimension].Len() > 0 {
-			m.complete(slice.Device, part)
+	of := func(lo, hi int) (part Box, ok bool) {
+		part = slices.Clone(region)
+		part[dimension] = Range{max(lo, part[dimension].Lo), min(hi, part[dimension].Hi)}
+		return part, part[dimension].Len() > 0
+	}
+	each = len(all) / max(1, m.stage.PerNode) // slices that one device of each node begins
+	hierarchical := m.stage.nodes() > 1 && len(m.ofNodes()) > 1
+	for i, slice := range all {
+		groups := m.r.groups
+		if hierarchical {
+			whole, ok := of(all[i/each*each].Lo, all[i/each*each+each-1].Hi)
+			if groups = m.inNodes(slice.Device % m.stage.PerNode); ok && i%each == 0 {
+				m.sumInNodes(slice.Device%m.stage.PerNode, whole)
+			}
+		}
+		part, ok := of(slice.Lo, slice.Hi)
+		switch {
+		case !ok:
+		case hierarchical && each == 1:
+			m.completeByTree(groups, part)
+		default:
+			m.complete(groups, slice.Device, part)
 		}
 	}
 }
 
-// complete sums a slice on device k. The ring of the groups begins with this device where it takes the parts of the others one after the other, and ends with it where a sum goes
-// around.
-func (m *merging) complete(k int, part Box) {
-	begin, groups := 0, m.r.groups
-	for begin < len(groups) && (groups[begin].device < k || groups[begin].device == k && m.stage.Sum == Ring) {
-		begin++
+// around are groups in the order of a ring that ends with device k, or with the last one before it. A ring that begins with it has begin.
+func around(groups []group, k int, begin bool) []group {
+	first := 0
+	for first < len(groups) && (groups[first].device < k || groups[first].device == k && !begin) {
+		first++
 	}
-	ring := slices.Concat(groups[begin:], groups[:begin])
+	return slices.Concat(groups[first:], groups[:first])
+}
+
+// ofNodes cuts the groups by node.
+func (m *merging) ofNodes() (nodes [][]group) {
+	for i, g := range m.r.groups {
+		if i == 0 || g.device/m.stage.PerNode != m.r.groups[i-1].device/m.stage.PerNode {
+			nodes = append(nodes, nil)
+		}
+		nodes[len(nodes)-1] = append(nodes[len(nodes)-1], g)
+	}
+	return nodes
+}
+
+// inNodes are the groups, one of each node, that have the sum of a slice in their node: those of the devices with some number, or the last ones before these.
+func (m *merging) inNodes(k int) (groups []group) {
+	for _, node := range m.ofNodes() {
+		ring := around(node, node[0].device/m.stage.PerNode*m.stage.PerNode+k, false)
+		groups = append(groups, ring[len(ring)-1])
+	}
+	return groups
+}
+
+// sumInNodes sums a slice in each node, around its devices.
+func (m *merging) sumInNodes(k int, part Box) {
+	for _, node := range m.ofNodes() {
+		ring := around(node, node[0].device/m.stage.PerNode*m.stage.PerNode+k, false)
+		for i, g := range ring[1:] {
+			m.add(part, g.first, ring[i].first, g.device)
+		}
+	}
+}
+
+// completeByTree sums a slice of some groups on the device of the first one.
+func (m *merging) completeByTree(groups []group, part Box) {
+	for s := 1; s < len(groups); s *= 2 {
+		for i := 0; i+s < len(groups); i += 2 * s {
+			if to, from := groups[i], groups[i+s]; i == 0 && 2*s >= len(groups) {
+				m.finish(part, from.first, to.first, to.device)
+			} else {
+				m.add(part, to.first, from.first, to.device)
+			}
+		}
+	}
+}
+
+// complete sums a slice of some groups on device k. The ring of the groups begins with this device where it takes the parts of the others one after the other, and ends with it where
+// a sum goes around.
+func (m *merging) complete(groups []group, k int, part Box) {
+	ring := around(groups, k, !m.stage.goesAround())
 	sum, last := ring[0].first, ring[len(ring)-1].first
 	for _, g := range ring[1 : len(ring)-1] {
-		if m.stage.Sum == Ring {
+		if m.stage.goesAround() {
 			m.add(part, g.first, sum, g.device)
 			sum = g.first
 		} else {
 			m.add(part, sum, g.first, k)
 		}
 	}
-	if sum > 0 && last > 0 {
-		m.sum(part, last, sum, k)
+	m.finish(part, last, sum, k)
+}
+
+// finish writes the sum of two accumulators to the region on device k.
+func (m *merging) finish(part Box, a, b, k int) {
+	if a > 0 && b > 0 {
+		m.sum(part, a, b, k)
 	} else { // one of the two is the region
-		m.add(part, 0, sum+last, k)
+		m.add(part, 0, a+b, k)
 	}
 }

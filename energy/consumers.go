@@ -65,10 +65,10 @@ func newAccount(s *schedule.Schedule, p *schedule.Problem, traced bool) (*accoun
 	a := &account{s: s, p: p, traced: traced,
 		spanJ: make([]float64, len(s.Spans)), spanCallJ: make([]float64, len(s.Spans)),
 		transferJ: make([]float64, len(s.Transfers)), devices: []Entry{}, links: []Entry{}}
-	a.hostJ = float64(pl.HostPower.Value * s.Makespan.Seconds())
+	a.hostJ = float64(pl.HostWatts().Value * s.Makespan.Seconds())
 	host := a.trace("host")
 	if s.Makespan > 0 {
-		host.add(0, pl.HostPower.Value)
+		host.add(0, pl.HostWatts().Value)
 	}
 	if err := a.findCallJoules(); err != nil {
 		return nil, err

@@ -137,7 +137,7 @@ func (r *Report) addSources(a *account) {
 		r.Sources = append(r.Sources, PowerSource{Name: name, Source: string(s)})
 		return true
 	}
-	add("host", pl.HostPower.Source)
+	add("host", pl.HostWatts().Source)
 	for i := range pl.Devices {
 		if !add(pl.Devices[i].Name, pl.Devices[i].PowerSource) {
 			r.Basis = Unavailable

@@ -90,10 +90,10 @@ func unitsNow(d *platform.Device, units []unitNow, stretches []stretch, active [
 }
 
 // isOff reports whether a device may be off for all of the run: nothing runs on it, and nothing
-// moves in or out of its memory unless that is the host's.
+// moves in or out of its memory unless that is a host's.
 func (a *account) isOff(id platform.DeviceID, spans []int32) bool {
 	d := &a.p.Platform.Devices[id]
-	return d.MayBeOff && len(spans) == 0 && (d.Memory == a.p.Platform.HostMemory() ||
+	return d.MayBeOff && len(spans) == 0 && (a.p.Platform.IsHost(d.Memory) ||
 		!slices.ContainsFunc(a.s.Transfers, func(t schedule.Transfer) bool { return t.From == d.Memory || t.To == d.Memory }))
 }
 

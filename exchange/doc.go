@@ -100,8 +100,28 @@
 // footprint there. The memory node tells the kind: 0 is a processor, and any other a CUDA device. A file without times has operations and shapes,
 // whose times the models of a platform know. So has dag.dot.
 //
-// HOST.config in sampling/bus is a machine, with the links that HOST.bandwidth and HOST.latency have beside it and the performance models of the
-// host in sampling/codelets/45. A core that drives a GPU computes nothing. Links are one-way, and share one link of the host that is as fast as the
-// fastest of them, as in the files that StarPU writes for SimGrid. A model's mean is the time of a call of that operation, and its
+// HOST.config in sampling/bus is a machine, with the links of HOST.bandwidth and HOST.latency and the performance models of the
+// host in sampling/codelets/45. A core that drives a GPU computes nothing. Links are one-way, and share one link of the host, which is as fast as the
+// fastest of them. StarPU writes such links for SimGrid, too. A model's mean is the time of a call of that operation, and its
 // footprint the shape. Devices of other kinds, combinations of several and regressions are left out.
+//
+// # SimGrid
+//
+// A platform in XML, of version 3 on: hosts, links, routes between hosts, and flat clusters. Each host is a processor with a memory of its own. A
+// route with several links takes all of them, whose latencies add. SimGrid's default model of networks has factors for TCP, which a machine here has not. A link with two
+// directions is two links. Performance states are clocks, and their watts idle, above no load and with all cores are the watts of the device. Courses over
+// time, disks and settings are left out. Other elements, and zones whose routes are computed, are refused. In a
+// file that StarPU wrote, the hosts CPU0, CPU1 and so on are cores at the memory RAM.
+//
+// # Zeus and Perseus
+//
+// Tables of seconds and joules at settings of a GPU (Zeus, NSDI 2023; Perseus, SOSP 2024). Their columns tell the form:
+//
+//   - stage, instruction, frequency (MHz), time (s), energy (J): a profile of Perseus'. Each stage has a GPU
+//   - power_limit (W), time_per_epoch (s), average_power (W), and the columns that name a training: one task for each training
+//   - window_name, elapsed_time (s) and the columns gpuN_energy (J), which are added: one task. A window's name ends in a power limit
+//
+// A setting is a clock of the machine. A task has a cost at each of its settings: its time, and the joules that a GPU does not take while it waits
+// ([Options.WaitWatts]). The speed of a clock and its watts are for tasks of others, and follow from all work in the table. Stages are a
+// pipeline: a step has the forward and backward passes of all mini-batches, each stage does them in the order 1F1B, and no data move.
 package exchange

@@ -128,6 +128,34 @@ var mistakes = []struct{ format, text, want string }{
 	{"starpu-tasks", "JobId: 1\nHandles: a\nModes: X\nSizes: 4\n", `f:1: task 1: the mode of a handle is "X"`},
 	{"starpu-tasks", "JobId: 1\nStartTime: 4\nEndTime: 3\n", `f:1: task 1 ends at 3 ms, before it starts at 4`},
 	{"starpu-tasks", "JobId: 1\nPriority: z\n", `f:1: Priority is "z"`},
+	{"simgrid", "<platform>\n<peer id='a'/></platform>", `f:2: element peer has no meaning here`},
+	{"simgrid", "<platform><zone routing='Floyd'/></platform>", `f:1: zone "" has the routing Floyd`},
+	{"simgrid", "<platform><host id='a' speed='1Gx'/></platform>", `f:1: the speed of host a is "1Gx"; write a number with a unit`},
+	{"simgrid", "<platform><host id='a' speed='-1'/></platform>", `f:1: the speed of host a is "-1"; write a finite number`},
+	{"simgrid", "<platform><host id='a' speed='0f'/></platform>", `f:1: host "a" has the speed 0`},
+	{"simgrid", "<platform><host id='a' speed='1f' core='0'/></platform>", `f:1: core is "0"`},
+	{"simgrid", "<platform><host id='a' speed='1f' pstate='1'/></platform>", `f:1: host "a" has the pstate "1"; write 0 to 0`},
+	{"simgrid", "<platform><host id='a' speed='1f'><prop id='wattage_per_state' value='1:2,3:4'/></host></platform>", `f:1: watts of 2 states at a host with 1`},
+	{"simgrid", "<platform><host id='a' speed='1f'><prop id='wattage_per_state' value='1'/></host></platform>", `f:1: the watts of a state are "1"`},
+	{"simgrid", "<platform><link id='a' bandwidth='1Bps' sharing_policy='WIFI'/></platform>", `f:1: link "a" has the sharing policy WIFI`},
+	{"simgrid", "<platform><link id='a' bandwidth='1Bps'/>\n<link id='a' bandwidth='1Bps'/></platform>", `f:2: link "a" is given twice`},
+	{"simgrid", "<platform><route src='a' dst='b'>\n<link_ctn id='l'/></route></platform>", `f:2: there is no link "l"`},
+	{"simgrid", "<platform><link id='l' bandwidth='1'/><route src='a' dst='b'><link_ctn id='l'/></route></platform>", `f:1: a route from "a" to "b", and one of them is no host`},
+	{"simgrid", "<platform><cluster radical='3-1'/></platform>", `f:1: radical is "3-1"`},
+	{"simgrid", "<platform><cluster radical='0-1999'/></platform>", `f:1: a cluster of 2000 hosts, with a route for each pair; write at most 1024`},
+	{"simgrid", "<platform><cluster radical='0' topology='TORUS'/></platform>", `has the topology TORUS`},
+	{"simgrid", "<platform/>", `f: platform "f"`},
+	{"zeus", "", `f:1: no line with the names of columns`},
+	{"zeus", "a,b\n", `f:1: columns a,b; write those of Zeus or Perseus`},
+	{"zeus", "window_name,elapsed_time\n", `f:1: no line with a measurement`},
+	{"zeus", "window_name,elapsed_time\nw_x,1\n", `f:2: window "w_x" does not end in _ and a limit of watts`},
+	{"zeus", "window_name,elapsed_time\nw_100,0\n", `f:2: step takes no time`},
+	{"zeus", "window_name,elapsed_time\nw_100,1,3\n", `f:2: not a table: wrong number of fields`},
+	{"zeus", "window_name,elapsed_time\nw_100,1\n", `f:2: step takes 0 J, which is less than 0 W of a GPU that waits`},
+	{"zeus", "stage,instruction,frequency,time,energy\n0,load,1,1,1\n", `f:2: instruction is "load"; write forward or backward`},
+	{"zeus", "stage,instruction,frequency,time,energy\n-1,forward,1,1,1\n", `f:2: stage is "-1"`},
+	{"zeus", "stage,instruction,frequency,time,energy\n0,forward,1,1,-1\n", `f:2: energy is "-1"`},
+	{"zeus", "stage,instruction,frequency,time,energy\n0,forward,1,1,1\n", `f:1: stage 0 has no backward`},
 }
 
 // TestMistakes: what is wrong is one line, with the file's and that of the mistake.
@@ -169,7 +197,7 @@ func TestSteps(t *testing.T) {
 
 // TestUnits: a unit is refused where a file has its own.
 func TestUnits(t *testing.T) {
-	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText, "wfcommons": instance, "dax": daxText, "chakra": chakraText, "starpu-tasks": starpuTasks} {
+	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText, "wfcommons": instance, "dax": daxText, "chakra": chakraText, "starpu-tasks": starpuTasks, "zeus": zeusWindows} {
 		of, err := FormatByName(format)
 		if err != nil {
 			t.Fatal(err)

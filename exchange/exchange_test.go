@@ -171,6 +171,11 @@ ID3 *=1s after ID1 ID2
 gemm 3 cpu=40ms cuda=2.25ms a1:40 -> b2:50 after potrf 2
 gemm 4 cpu=40ms cuda=2.25ms a1:40 -> d4:70 after potrf 2
 `},
+	// 400 J and 310 J of both GPUs; the power limits are clocks.
+	{"w.csv", zeusWindows, Options{}, "settings as clocks",
+		"step gpu0=2s gpu0@100W=4s\n"},
+	{"s.csv", zeusSummary, Options{}, "settings as clocks",
+		"c n 64 adam gpu0=2s gpu0@100W=3s\nc m 64 adam gpu0@100W=5s\n"},
 	// StarPU's dag.dot: times come from the models of a platform.
 	{"dag.dot", "digraph G {\n\tcolor=white\n\t \"task_1\" [ style=filled, label=\"potrf\", color=\"0.1 0.2 0.3\"]\n\t \"task_1\"->\"task_2\"\n\t \"task_1\"->\"task_2\"\n}\n", Options{}, "labels as operations",
 		`task_1 0 flop
@@ -235,7 +240,7 @@ func describe(g *dag.Graph) string {
 		if phase := task.Labels.Phase; phase != "" {
 			out.WriteString(" " + phase)
 		}
-		if task.Placement != nil {
+		if task.Placement != nil && task.Placement.Colocate != "" {
 			out.WriteString(" with " + task.Placement.Colocate)
 		}
 		reads, writes := "", ""

@@ -30,6 +30,8 @@ type file struct {
 	profile []profileNode // of a training, by node
 	tasks   []recTask     // of StarPU
 
+	profiled []profiled // of Zeus
+
 	machine *platform.Platform // nil where the file describes none
 }
 
@@ -84,6 +86,16 @@ func (f *file) float(line int, what, text string) (float64, error) {
 		return 0, f.errorf(line, "%s is %q; write a finite number, at least 0", what, text)
 	}
 	return v, nil
+}
+
+// plain refuses control characters in what becomes a name.
+func (f *file) plain(line int, names ...string) error {
+	for _, name := range names {
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			return f.errorf(line, "%q holds a control character; write it without", name)
+		}
+	}
+	return nil
 }
 
 // number reads an amount in a unit of nanoseconds or bytes, rounded to whole ones.
@@ -189,9 +201,12 @@ func (f *file) graph() (*dag.Graph, error) {
 }
 
 // builder begins a graph that is named as the file.
-func (f *file) builder() *dag.Builder {
+func (f *file) builder() *dag.Builder { return dag.NewBuilder(f.stem()) }
+
+// stem is the name of the file without directory and ending.
+func (f *file) stem() string {
 	base := filepath.Base(f.name)
-	return dag.NewBuilder(strings.TrimSuffix(base, filepath.Ext(base)))
+	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
 func addBuffer(b *dag.Builder, name string, bytes int64, role dag.Role) dag.BufferID {

@@ -65,6 +65,8 @@ type Options struct {
 	Unit time.Duration // of times where a file has none of its own; 0 stands for [DefaultUnit]
 	// Minibatches is how many mini-batches a step has, at whose end the weights are updated once; 0 stands for 1.
 	Minibatches int
+	// WaitWatts is the draw of a GPU that waits, for profiles of clocks. These have joules of work alone.
+	WaitWatts float64
 	// Stash lets a forward pass take the weights as they are, and keep a copy for its backward pass. Else it waits
 	// for the update of the step before.
 	Stash bool
@@ -135,6 +137,16 @@ var formats = []Format{
 		Source: "https://files.inria.fr/starpu/doc/html/", Extensions: []string{".rec"}, recognise: holds("JobId: "), read: (*file).readStarpuTasks, graph: (*file).recGraph,
 	},
 	{
+		Name: "simgrid", Doc: "a platform of SimGrid's, with hosts, links, routes and flat clusters",
+		Takes:  "hosts as processors with a memory each, performance states as clocks, wattage_per_state as watts, links with two directions as two links, routes as they are and without TCP's factors",
+		Source: "https://simgrid.org/doc/latest/XML_reference.html", Extensions: []string{".xml"}, recognise: holds("<platform"), read: (*file).readSimGrid,
+	},
+	{
+		Name: "zeus", Doc: "a profile of Zeus, NSDI 2023, or Perseus, SOSP 2024: seconds and joules by power limit or frequency", Steps: true,
+		Takes:  "settings as clocks of a GPU for each stage, seconds and joules at each setting as costs of tasks; stages as a pipeline in the order 1F1B with a forward and a backward pass for each of --minibatches",
+		Source: "https://github.com/ml-energy/zeus", Extensions: []string{".csv"}, recognise: isZeus, read: (*file).readZeus, graph: (*file).zeusGraph,
+	},
+	{
 		Name: "dax", Doc: "a workflow of Pegasus, DAX version 2 or 3",
 		Takes:  "runtimes in s as times on every device, files as bytes from their writer to each reader, those without a writer as data in the host's memory",
 		Source: "https://pegasus.isi.edu/schema/dax-3.6.xsd", Extensions: []string{".xml", ".dax"}, recognise: holds("<adag"), read: (*file).readDAX,
@@ -200,7 +212,7 @@ func (of Format) Read(src []byte, name string, o Options) (*Imported, error) {
 		build = (*file).graph
 	}
 	in := &Imported{Format: of.Name, Platform: f.machine}
-	if f.machine == nil || len(f.nodes) > 0 { // a machine needs no tasks
+	if f.machine == nil || of.graph != nil { // a machine needs no tasks
 		var err error
 		if in.Graph, err = build(f); err != nil {
 			return nil, err

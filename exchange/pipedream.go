@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"dahl/dag"
 )
@@ -59,8 +58,8 @@ func (f *file) profileLine(line int, text string, ids map[string]int) error {
 		return f.errorf(line, "a node is %q; write name -- description -- forward_compute_time=ms, backward_compute_time=ms, activation_size=bytes, parameter_size=bytes", text)
 	}
 	name := parts[0]
-	if strings.ContainsFunc(name, unicode.IsControl) {
-		return f.errorf(line, "%q holds a control character; write it without", name)
+	if err := f.plain(line, name); err != nil {
+		return err
 	}
 	if _, ok := ids[name]; ok {
 		return f.errorf(line, "node %q is given twice; write another name", name)

@@ -21,7 +21,7 @@ import (
 // StarPU keeps what it measured of a machine in a directory: sampling/bus has HOST.config, HOST.bandwidth and HOST.latency, and
 // sampling/codelets/VERSION has a file for each performance model, SYMBOL.HOST.
 
-// starpuVersion is the version of performance models that is read. That of StarPU 1.2 and later.
+// starpuVersion is the version of performance models that is read: the one of StarPU 1.2 and later.
 const starpuVersion = "45"
 
 // starpuKinds are the types of devices in performance models. The others have no kind here.
@@ -58,9 +58,9 @@ func (m *starpuMachine) finish() error {
 	return nil
 }
 
-// readStarpuMachine reads HOST.config, and beside it the links and the performance models of the same host.
+// readStarpuMachine reads HOST.config, and from files near it the links and the performance models of the same host.
 func (f *file) readStarpuMachine(src []byte) error {
-	host := strings.TrimSuffix(filepath.Base(f.name), filepath.Ext(f.name))
+	host := f.stem()
 	m := newStarpuMachine(f, host)
 	counts, err := f.starpuCounts(src)
 	if err != nil {
@@ -255,7 +255,7 @@ func (m *starpuMachine) models(path string, src []byte) error {
 	return err
 }
 
-// combination reads the models of one combination of devices. That of several devices or cores is left out.
+// combination reads the models of one combination of devices. Combinations of several devices or cores are left out.
 func (m *starpuMachine) combination(s *starpuScanner, symbol string) error {
 	devices, err := s.count("the number of devices")
 	if err != nil {

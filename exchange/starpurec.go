@@ -75,6 +75,9 @@ func (f *file) recTask(record map[string]string, line int) (err error) {
 	if t.job == "" {
 		return f.errorf(line, "a task has no JobId")
 	}
+	if err := f.plain(line, t.name, t.model, t.footprint, t.job, record["Handles"]); err != nil {
+		return err
+	}
 	for _, size := range strings.Fields(record["Sizes"]) {
 		bytes, err := f.number(line, "a size", size, 1)
 		if err != nil {

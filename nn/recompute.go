@@ -23,7 +23,7 @@ import (
 //
 // Kept are
 //
-//   - what no task of the backward pass reads; its layer is then computed once.
+//   - what no task of the backward pass reads; its layer is then computed once. A device of a fold computes it again if the layers before it are, as programs do that run whole layers again.
 //   - a buffer that is also written by layers without recomputation, as in a concatenation, and the other results of the
 //     same tasks.
 //   - what another stage of a pipeline reads. The stages pass backward one after the other, and so each has segments of its own.
@@ -59,6 +59,8 @@ type recomputing struct {
 	filled  []bool         // by storage: the copies of its writers are there
 	copied  []bool         // by task
 
+	whole *dag.Lowering // of which segments have all forward tasks; nil means that they have those with results that the backward pass reads
+
 	before []dag.TaskID // of the loss and the backward pass, sums among them, since the last segment
 	micro  int32        // micro-batch of these
 }
@@ -72,6 +74,9 @@ func recompute(g *dag.Graph, l *dag.Lowering) (*dag.Graph, error) {
 		filled: make([]bool, len(g.Buffers)), second: slices.Repeat([]dag.BufferID{none}, len(g.Buffers))}
 	if !r.findDrops(l) {
 		return g, nil
+	}
+	if l.Fold.Tensor > 0 {
+		r.whole = l
 	}
 	r.to = dag.NewBuilder(g.Name)
 	for _, b := range g.Buffers {
@@ -168,6 +173,9 @@ func (r *recomputing) fillReads(reader dag.TaskID) {
 	if segment == nil {
 		return
 	}
+	if r.whole != nil {
+		segment = r.complete(segment)
+	}
 	slices.Sort(segment) // program order
 	after := r.ends()
 	for _, t := range segment {
@@ -209,6 +217,26 @@ func (r *recomputing) missing(list []dag.TaskID, reader dag.TaskID) []dag.TaskID
 		}
 	}
 	return list
+}
+
+// complete adds to a segment the forward tasks of recomputed layers that follow it, as programs have them that run whole layers again.
+func (r *recomputing) complete(segment []dag.TaskID) []dag.TaskID {
+	for i := 0; i < len(segment); i++ {
+		for _, s := range r.from.Succs(segment[i]) {
+			t := dag.TaskID(s)
+			if r.copied[t] || r.from.Tasks[t].Labels.Phase != phaseForward || !r.runsTwice(t, r.whole) {
+				continue
+			}
+			r.copied[t] = true
+			for _, a := range r.from.Tasks[t].Accesses {
+				if a.Mode.Writes() {
+					r.filled[r.from.Storage(a.Buffer)] = true
+				}
+			}
+			segment = append(segment, t)
+		}
+	}
+	return segment
 }
 
 // ends are the tasks before a segment, since the one before it, that none of these follows.

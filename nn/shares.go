@@ -31,7 +31,7 @@ func checkSharing(s *dag.Stage) error {
 	case !slices.Contains(along, s.Along):
 		return fmt.Errorf("along = %q; write samples, outputs or rows", s.Along)
 	case s.Sum < 0 || s.Sum >= dag.NumExchanges:
-		return fmt.Errorf("sum = %q; write direct, ring or tree", s.Sum)
+		return fmt.Errorf("sum = %q; write direct, ring, tree or hierarchical", s.Sum)
 	case s.Replicas < 0 || s.Replicas > 1 && len(s.Devices)%s.Replicas > 0:
 		return fmt.Errorf("replicas = %d of %s; write a number that divides them", s.Replicas, naming.Count(len(s.Devices), "device"))
 	case s.Shares != nil && (s.Along != dag.AlongSamples || len(s.Shares) != len(s.Devices) || slices.Min(s.Shares) < 1):

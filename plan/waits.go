@@ -76,7 +76,7 @@ func WaitsOf(p *schedule.Problem, s *schedule.Schedule) *Waits {
 func transferOf(p *schedule.Problem, t *schedule.Transfer) TransferTime {
 	memory := func(m platform.MemoryID) string { return p.Platform.Memories[m].Name }
 	name := p.Graph.Buffers[t.Buffer].Name
-	if t.To != p.Platform.HostMemory() {
+	if !p.Platform.IsHost(t.To) {
 		name += "@" + memory(t.To)
 	}
 	return TransferTime{Buffer: name, From: memory(t.From)}

@@ -45,9 +45,6 @@ func (p *Platform) checkParts() *fault {
 	if len(p.Memories) == 0 {
 		return &fault{"", "", "no memory; add a [[memory]]"}
 	}
-	if len(p.Memories) > MaxMemories {
-		return &fault{"", "", fmt.Sprintf("%d memories; at most %d are supported", len(p.Memories), MaxMemories)}
-	}
 	if len(p.Devices) == 0 {
 		return &fault{"", "", "no device; add a [[device]]"}
 	}

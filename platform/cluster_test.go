@@ -148,6 +148,47 @@ func linkNames(p *Platform, from, to MemoryID) (names []string) {
 	return names
 }
 
+// Nodes and classes name their devices. A node without one is off, if it may be.
+func TestSelectOfNodes(t *testing.T) {
+	off := strings.Replace(boxes("6"), "count", "off_power = \"4 W\"\ncount", 1)
+	p := must.Get(clusterOf(t, off+oneSwitch))(t)
+	for list, want := range map[string]struct {
+		names string
+		watts float64 // of the hosts: 30 each, 4 for one that is off
+	}{
+		"n1":                      {"n1.cpu n1.gpu0 n1.gpu1", 30 + 5*4},
+		"n0…n1.gpu0":              {"n0.cpu n0.gpu0 n1.gpu0", 2*30 + 4*4},
+		"n4..n5.gpu0..gpu1":       {"n4.cpu n4.gpu0 n4.gpu1 n5.gpu0 n5.gpu1", 2*30 + 4*4},
+		"n.cpu:1":                 {"n0.cpu n1.cpu n2.cpu n3.cpu n4.cpu n5.cpu", 6 * 30},
+		"n2.cuda,n3.gpu,n2.cpu:1": {"n2.cpu n2.gpu0 n2.gpu1 n3.gpu0 n3.gpu1", 2*30 + 4*4},
+	} {
+		q, err := p.Select(list)
+		if err != nil {
+			t.Errorf("%s: %v", list, err)
+			continue
+		}
+		if got := strings.Join(q.deviceNames(), " "); got != want.names || q.HostWatts().Value != want.watts {
+			t.Errorf("%s: %s with %g W, want %s with %g W", list, got, q.HostWatts().Value, want.names, want.watts)
+		}
+		if first := q.Memories[q.HostMemory()].Name; first != q.Nodes[q.NodeOf(q.Devices[0].Memory)].Name+".ram" {
+			t.Errorf("%s: results are in %s", list, first)
+		}
+		if again, err := q.Select(List(q.Usable())); err != nil || !alike(again, q) {
+			t.Errorf("%s: selecting %s again gives another platform, %v", list, List(q.Usable()), err)
+		}
+		if len(q.Models) > 0 {
+			checkRoundTrip(t, q)
+		}
+	}
+	if got := List(must.Get(p.Select("gpu"))(t).Usable()); got != "n0…n5.gpu0…gpu1" {
+		t.Errorf("all GPUs are %s", got)
+	}
+	want := `platform "c" has no device or kind "n9"; it has n0…n5.cpu, n0…n5.gpu0…gpu1; did you mean `
+	if _, err := p.Select("n9"); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("n9: %v", err)
+	}
+}
+
 func TestClusterErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		boxes("0"): `c.toml:5: node "n": count = 0: want a whole number from 1 to 16384`,

@@ -28,6 +28,6 @@
 //
 // # Limits
 //
-// At most 64 memories. A device has one clock in force for a whole run: its
+// A device has one clock in force for a whole run: its
 // first, or the one that [Platform.WithClock] chose.
 package platform

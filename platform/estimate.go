@@ -99,7 +99,7 @@ func (p *Platform) fastest(q *Query, models []*Model) (e Estimate, ok bool) {
 // that clock if any was. Models of the device by name replace models of its kind.
 func (p *Platform) modelsFor(q *Query, units int, clock ClockID) []*Model {
 	d := &p.Devices[q.Device]
-	name, kind := p.modelNames(d)
+	name, kind := p.ModelNames(d)
 	answers := func(m *Model) bool {
 		at, ok := d.ClockByName(m.Clock)
 		return ok && (at == 0 || at == clock)

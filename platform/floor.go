@@ -21,7 +21,7 @@ func (p *Platform) Floors(op, elem string, id DeviceID, clock ClockID, least, mo
 	clock = min(clock, d.NumClocks()-1)
 	q := &Query{Op: op, Type: elem, Device: id}
 	unknown := true
-	name, kind := p.modelNames(d)
+	name, kind := p.ModelNames(d)
 	for i := range p.Models {
 		m := &p.Models[i]
 		if m.Op != op || m.Type != elem || m.Device != name && m.Device != kind {

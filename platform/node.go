@@ -45,6 +45,17 @@ func (p *Platform) HostMemory() MemoryID {
 	return p.hostOfNode(p.firstNode())
 }
 
+// Hosts are the host memories of all nodes.
+func (p *Platform) Hosts() (hosts []MemoryID) {
+	if p.ways != nil {
+		return slices.Clone(p.ways.hosts)
+	}
+	for n := range max(1, len(p.Nodes)) {
+		hosts = append(hosts, p.hostOfNode(NodeID(n)))
+	}
+	return hosts
+}
+
 // IsHost reports whether a memory is the host memory of its node.
 func (p *Platform) IsHost(m MemoryID) bool { return p.HostOf(m) == m }
 
@@ -81,8 +92,8 @@ func (p *Platform) HostWatts() Quantity {
 	return sum
 }
 
-// modelNames are the names by which models of performance call a device and its kind.
-func (p *Platform) modelNames(d *Device) (name, kind string) {
+// ModelNames are the names by which models of performance call a device and its kind.
+func (p *Platform) ModelNames(d *Device) (name, kind string) {
 	if len(p.Nodes) == 0 {
 		return d.Name, d.Kind
 	}
@@ -97,7 +108,7 @@ func (p *Platform) modelNames(d *Device) (name, kind string) {
 func (p *Platform) calledByModels() map[string]bool {
 	called := map[string]bool{}
 	for i := range p.Devices {
-		name, kind := p.modelNames(&p.Devices[i])
+		name, kind := p.ModelNames(&p.Devices[i])
 		called[name], called[kind] = true, true
 	}
 	return called

@@ -15,8 +15,10 @@ import (
 const AnyGPU = "gpu"
 
 // Select returns the platform on which only some devices run tasks. The list names devices, kinds
-// or AnyGPU, separated by commas; "cpu:4" takes the first four units of a name. The receiver is
-// not changed.
+// or AnyGPU, separated by commas; "cpu:4" takes the first four units of a name. In a cluster it may name
+// nodes, "n0" or "n0…n3", classes of them, and parts, "n0…n3.gpu0" or "n.cpu". The receiver is not changed.
+//
+// A node of which no device is selected is off, if it may be, and draws its OffWatts in all.
 //
 // It is still the same machine. Memories, links and routes stay. The watts of units left out
 // are added to HostPower, so that joules of two selections can be compared: a device without any
@@ -33,11 +35,12 @@ func (p *Platform) Select(list string) (*Platform, error) {
 		}
 	}
 	q := *p
-	q.Devices = slices.Clone(p.Devices)
+	q.Devices, q.Nodes = slices.Clone(p.Devices), slices.Clone(p.Nodes)
 	q.keepHost(keep)
 	for d := range q.Devices {
 		q.shrink(DeviceID(d), keep[d])
 	}
+	q.turnNodesOff(keep)
 	q.Devices = slices.DeleteFunc(q.Devices, func(d Device) bool { return d.Count == 0 })
 	called := q.calledByModels()
 	q.Models = slices.DeleteFunc(slices.Clone(p.Models), func(m Model) bool {
@@ -106,11 +109,14 @@ func (d *Device) Item(units int) string {
 	return fmt.Sprintf("%s:%d", d.Name, units)
 }
 
-// List is all units of some devices as Select takes them.
+// List is all units of some devices as Select takes them, those of a cluster as ranges.
 func List(devices []*Device) string {
 	var items []string
 	for _, d := range devices {
 		items = append(items, d.Item(d.Count))
+	}
+	if len(items) > 0 && strings.Contains(items[0], ".") {
+		items = naming.Ranges(items)
 	}
 	return strings.Join(items, ",")
 }
@@ -128,7 +134,7 @@ func (p *Platform) Usable() (devices []*Device) {
 // selectItem notes the units that one item of a list stands for.
 func (p *Platform) selectItem(item string, keep []int) error {
 	name, count, counted := strings.Cut(item, ":")
-	devices := p.devicesCalled(name)
+	devices, each := p.devicesCalled(name)
 	if len(devices) == 0 {
 		return fmt.Errorf("platform %q has no device or kind %q; it has %s%s", p.Name, name, p.devicesText(), naming.DidYouMean(name, p.Selectable()))
 	}
@@ -137,7 +143,9 @@ func (p *Platform) selectItem(item string, keep []int) error {
 		if keep[d] > 0 {
 			return fmt.Errorf("device %q is selected twice", p.Devices[d].Name)
 		}
-		units += p.Devices[d].Count
+		if units += p.Devices[d].Count; each {
+			units = p.Devices[devices[0]].Count
+		}
 	}
 	if counted {
 		n, err := strconv.Atoi(count)
@@ -147,24 +155,45 @@ func (p *Platform) selectItem(item string, keep []int) error {
 		units = n
 	}
 	for _, d := range devices {
-		keep[d] = min(units, p.Devices[d].Count)
-		units -= keep[d]
+		if keep[d] = min(units, p.Devices[d].Count); !each {
+			units -= keep[d]
+		}
 	}
 	return nil
 }
 
-// devicesCalled lists the devices of a name or kind.
-func (p *Platform) devicesCalled(name string) []DeviceID {
+// devicesCalled lists the devices of a name or kind. In a cluster the name may be of a node or a class of nodes, which stands for its
+// devices, or "node.device" and "node.kind" of these, with ranges. A number of units is then one of each.
+func (p *Platform) devicesCalled(name string) (found []DeviceID, each bool) {
 	if d, ok := p.DeviceByName(name); ok {
-		return []DeviceID{d}
+		return []DeviceID{d}, false
 	}
-	var found []DeviceID
 	for d := range p.Devices {
 		if v := &p.Devices[d]; v.Kind == name || name == AnyGPU && !v.IsProcessor() {
 			found = append(found, DeviceID(d))
 		}
 	}
-	return found
+	if len(found) == 0 {
+		node, part, parted := strings.Cut(strings.ReplaceAll(name, "..", "…"), ".")
+		for d := range p.Devices {
+			if p.isCalled(&p.Devices[d], node, part, parted) {
+				found = append(found, DeviceID(d))
+			}
+		}
+		return found, true
+	}
+	return found, false
+}
+
+// isCalled reports whether a device is of a node or class of nodes, and a part of it of some name or kind.
+func (p *Platform) isCalled(d *Device, node, part string, parted bool) bool {
+	if len(p.Nodes) == 0 {
+		return !parted && naming.InRange(node, d.Name)
+	}
+	of := &p.Nodes[p.NodeOf(d.Memory)]
+	own := strings.TrimPrefix(d.Name, of.Name+".")
+	return (naming.InRange(node, of.Name) || node == of.Class) &&
+		(!parted || naming.InRange(part, own) || part == d.Kind || part == AnyGPU && !d.IsProcessor())
 }
 
 // Selectable lists the names that Select takes: of devices, of their kinds, and for all that are no processors.
@@ -175,6 +204,9 @@ func (p *Platform) Selectable() (list []string) {
 		if list = append(list, d.Kind); !d.IsProcessor() {
 			list = append(list, AnyGPU)
 		}
+	}
+	for i := range p.Nodes {
+		list = append(list, p.Nodes[i].Name, cmp.Or(p.Nodes[i].Class, p.Nodes[i].Name))
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
@@ -187,8 +219,11 @@ func (p *Platform) deviceNames() (list []string) {
 	return list
 }
 
-// devicesText lists the devices for an error: "cpu (cpu, 8 units), gpu0 (cuda)".
+// devicesText lists the devices for an error: "cpu (cpu, 8 units), gpu0 (cuda)"; those of a cluster as ranges.
 func (p *Platform) devicesText() string {
+	if len(p.Nodes) > 0 {
+		return strings.Join(naming.Ranges(p.deviceNames()), ", ")
+	}
 	var parts []string
 	for i := range p.Devices {
 		d := &p.Devices[i]
@@ -205,6 +240,9 @@ func (p *Platform) devicesText() string {
 // else the first.
 func (p *Platform) keepHost(keep []int) {
 	first, host := -1, p.HostMemory()
+	if d := slices.IndexFunc(keep, func(units int) bool { return units > 0 }); d >= 0 && len(p.Nodes) > 0 {
+		host = p.HostOf(p.Devices[d].Memory) // the first node with a device is that of the host
+	}
 	for d := range p.Devices {
 		if !p.Devices[d].IsProcessor() {
 			continue
@@ -235,7 +273,11 @@ func (p *Platform) shrink(id DeviceID, n int) {
 		p.LeftAsleep = append(slices.Clone(p.LeftAsleep), d.Name)
 	}
 	if left > 0 {
-		p.HostPower = Quantity{p.HostPower.Value + left, leastTrusted(p.HostPower, d.PowerSource)}
+		power := &p.HostPower
+		if len(p.Nodes) > 0 {
+			power = &p.Nodes[p.NodeOf(d.Memory)].HostPower
+		}
+		*power = Quantity{power.Value + left, leastTrusted(*power, d.PowerSource)}
 	}
 	if d.CapWatts > 0 { // of the units that stay
 		d.CapWatts = max(math.SmallestNonzeroFloat64, d.CapWatts-left)
@@ -250,6 +292,22 @@ func (p *Platform) shrink(id DeviceID, n int) {
 		}
 	}
 	d.Count = n
+}
+
+// turnNodesOff lets the nodes without a selected device be off, if they may.
+func (p *Platform) turnNodesOff(keep []int) {
+	used := make([]bool, len(p.Nodes))
+	for d := range p.Devices {
+		if len(used) > 0 && keep[d] > 0 {
+			used[p.NodeOf(p.Devices[d].Memory)] = true
+		}
+	}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.MayBeOff && !used[i] {
+			n.Off, n.HostPower = true, Quantity{n.OffWatts, n.HostPower.Source}
+		}
+	}
 }
 
 // unusedWatts are the watts of a unit after a long time without work. sleeps says that it sleeps then.

@@ -10,9 +10,6 @@ type (
 	LinkID   int32
 )
 
-// MaxMemories bounds the memories of a platform, so that a set of them fits one word.
-const MaxMemories = 64
-
 // Platform is a machine, or a cluster of several.
 type Platform struct {
 	Name      string

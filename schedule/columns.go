@@ -1,7 +1,7 @@
 package schedule
 
 import (
-	"reflect"
+	"maps"
 	"slices"
 
 	"dahl/dag"
@@ -15,41 +15,29 @@ type columns struct {
 	named  map[string]platform.DeviceID
 }
 
-// newColumns finds devices that are alike in all but their names, memories and ordinals. A device with a model or
-// a given cost of its own name is like no other. So is one with other variants fixed by a plan.
+// newColumns finds devices that are alike. A device that a given cost of the graph names, or for which a plan fixes other variants, is like no other.
 func newColumns(g *dag.Graph, p *platform.Platform, opt costOptions) *columns {
 	own := map[string]bool{}
-	for i := range p.Models {
-		own[p.Models[i].Device] = true
-	}
 	for t := range g.Tasks {
 		for _, cost := range g.Tasks[t].Costs {
 			name, _, _ := dag.SplitCostKey(cost.Key)
 			own[name] = true
 		}
 	}
-	units := make([]int, len(p.Memories))
-	for d := range p.Devices {
-		units[p.Devices[d].Memory] += p.Devices[d].Count
-	}
 	c := &columns{of: make([]int32, len(p.Devices)), named: map[string]platform.DeviceID{}}
-	alike := func(a, b platform.DeviceID) bool {
-		x, y := p.Devices[a], p.Devices[b]
-		if own[x.Name] || own[y.Name] || units[x.Memory] != units[y.Memory] || p.Memories[x.Memory].BandwidthBytesPerSec != p.Memories[y.Memory].BandwidthBytesPerSec ||
-			!reflect.DeepEqual(opt.variants[x.Name], opt.variants[y.Name]) {
-			return false
-		}
-		x.Name, x.Memory, x.Ordinal = y.Name, y.Memory, y.Ordinal
-		return reflect.DeepEqual(x, y)
-	}
+	groups := p.Alike()
 	for d := range platform.DeviceID(len(p.Devices)) {
-		k := slices.IndexFunc(c.firsts, func(first platform.DeviceID) bool { return alike(first, d) })
+		name := p.Devices[d].Name
+		k := slices.IndexFunc(c.firsts, func(first platform.DeviceID) bool {
+			other := p.Devices[first].Name
+			return groups[first] == groups[d] && !own[other] && !own[name] && maps.Equal(opt.variants[other], opt.variants[name])
+		})
 		if k < 0 {
 			k = len(c.firsts)
 			c.firsts = append(c.firsts, d)
 		}
 		c.of[d] = int32(k)
-		c.named[p.Devices[d].Name] = d
+		c.named[name] = d
 	}
 	for w := range p.Workers {
 		c.named[p.Workers[w].Name] = p.Workers[w].Device

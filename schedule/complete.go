@@ -149,7 +149,7 @@ func (a openSpan) Before(b openSpan) bool {
 // the end of its last use in the step, until a kernel starts to write it elsewhere, or until it
 // is evicted. A storage that keeps its contents from step to step stays.
 func (s *Schedule) setMemory(p *Problem) error {
-	r, err := newResidency(p)
+	r, err := newResidency(p, s.usedInHosts(p))
 	if err != nil {
 		return err
 	}
@@ -184,6 +184,27 @@ func (s *Schedule) setMemory(p *Problem) error {
 	return nil
 }
 
+// usedInHosts tells which storages a schedule uses in the host memory of a node, or takes from there.
+func (s *Schedule) usedInHosts(p *Problem) func(dag.BufferID, platform.MemoryID) bool {
+	if len(p.Platform.Nodes) == 0 {
+		return func(dag.BufferID, platform.MemoryID) bool { return true }
+	}
+	used := p.Platform.NewMemorySets(len(p.Graph.Buffers))
+	for i := range s.Spans {
+		if m := p.Platform.MemoryOf(s.Spans[i].Worker); p.Platform.IsHost(m) {
+			for _, a := range p.Graph.Tasks[s.Spans[i].Task].Accesses {
+				used.Add(int32(p.Graph.Storage(a.Buffer)), m)
+			}
+		}
+	}
+	for i := range s.Transfers {
+		if t := &s.Transfers[i]; len(t.Atoms) > 0 && p.Platform.IsHost(t.From) {
+			used.Add(int32(p.Graph.AtomStorage(dag.AtomID(t.Atoms[0]))), t.From)
+		}
+	}
+	return func(b dag.BufferID, m platform.MemoryID) bool { return used.Has(int32(b), m) }
+}
+
 // pass applies a moment to the residency.
 func (s *Schedule) pass(p *Problem, r *residency, m moment) {
 	switch m.kind {
@@ -191,8 +212,8 @@ func (s *Schedule) pass(p *Problem, r *residency, m moment) {
 		t := &s.Transfers[m.index]
 		for _, a := range t.Atoms {
 			r.displace(a, t.Step, t.To)
-			if is, set := r.versionOf(a, t.Step), uint64(1)<<t.To; r.valid[is]&set == 0 {
-				r.valid[is] |= set
+			if is := r.versionOf(a, t.Step); !r.valid.Has(is, t.To) {
+				r.valid.Add(is, t.To)
 				r.take(a, t.To)
 			}
 		}
@@ -200,8 +221,7 @@ func (s *Schedule) pass(p *Problem, r *residency, m moment) {
 	case evicts:
 		e := &s.Evictions[m.index]
 		for _, a := range e.Atoms {
-			r.drop(a, r.valid[a]&(1<<e.Memory))
-			r.valid[a] &^= 1 << e.Memory
+			r.leave(a, e.Memory)
 		}
 		return
 	}

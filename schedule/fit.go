@@ -29,7 +29,7 @@ func newFit(p *Problem) (*Fit, error) {
 	type key struct {
 		costs            int32
 		device, colocate string
-		tooSmall         uint64 // memories
+		tooSmall         int64 // the largest capacity that is
 	}
 	byKey := map[key]int32{} // of tasks with a placement, or with operands that exceed some memory
 	byCosts := slices.Repeat([]int32{-1}, len(p.Costs.ByClass))
@@ -135,10 +135,10 @@ func (e *Fit) nowhere(p *Problem, t dag.TaskID) error {
 }
 
 // allowedWorkers lists the workers that may run a task, ascending.
-func allowedWorkers(p *Problem, t dag.TaskID, placed string, tooSmall uint64) (allowed []platform.WorkerID) {
+func allowedWorkers(p *Problem, t dag.TaskID, placed string, tooSmall int64) (allowed []platform.WorkerID) {
 	for d := range p.Costs.Devices(p.Costs.Class[t]) {
 		device := &p.Platform.Devices[d]
-		if tooSmall&(1<<device.Memory) != 0 {
+		if !holds(&p.Platform.Memories[device.Memory], tooSmall) {
 			continue
 		}
 		first, _ := slices.BinarySearchFunc(p.Platform.Workers, d, func(w platform.Worker, d platform.DeviceID) int { return int(w.Device - d) })

@@ -87,24 +87,28 @@ func (p *Problem) limits(counts func(storage dag.BufferID) bool) bool {
 	return false
 }
 
-// tooSmall is the set of memories that are too small for a task.
-func (f *footprint) tooSmall(t dag.TaskID) uint64 {
-	set := uint64(0)
+// tooSmall is the largest capacity of memories that are too small for a task; zero means none.
+func (f *footprint) tooSmall(t dag.TaskID) (most int64) {
 	if f.bytes == nil {
-		return set
+		return 0
 	}
 	for m := range f.p.Platform.Memories {
-		if limit := f.p.Platform.Memories[m].CapacityBytes; limit > 0 && f.bytes[t] > limit {
-			set |= 1 << m
+		if limit := f.p.Platform.Memories[m].CapacityBytes; f.bytes[t] > limit {
+			most = max(most, limit)
 		}
 	}
-	return set
+	return most
+}
+
+// holds reports whether a memory is larger than a capacity.
+func holds(m *platform.Memory, capacity int64) bool {
+	return m.CapacityBytes == 0 || m.CapacityBytes > capacity
 }
 
 // refusal says why a worker cannot run a task, as the end of a sentence that names both.
 func (f *footprint) refusal(t dag.TaskID, w platform.WorkerID) string {
 	m := f.p.Platform.MemoryOf(w)
-	if f.tooSmall(t)&(1<<m) == 0 {
+	if holds(&f.p.Platform.Memories[m], f.tooSmall(t)) {
 		return "which cannot run it"
 	}
 	mem := &f.p.Platform.Memories[m]

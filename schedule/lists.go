@@ -39,6 +39,7 @@ type Lists struct {
 // entry is the moves before the first step.
 type entry struct {
 	byLane  [][]int32      // moves that a lane has not started
+	lane    []int32        // by move
 	after   [][]int32      // by move: the next hops of its contents
 	stages  []int32        // by move: the number of hops before it that have not ended
 	readers [][]dag.TaskID // by move: tasks of the first step that wait for it
@@ -99,7 +100,7 @@ func (l *Lists) Start(items []ListItem) []ListItem {
 		l.touched = append(l.touched, lane)
 	}
 	for i, m := range l.pg.Enter {
-		if !m.Anywhere && l.entry.stages[i] == 0 && l.unlaned(m) {
+		if !m.Anywhere && l.entry.stages[i] == 0 && l.entry.lane[i] == noLane {
 			items = append(items, ListItem{noLane, dag.Instance{}, int32(i)})
 		}
 	}
@@ -117,15 +118,17 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 		return l.startItems(now, items)
 	}
 	for _, next := range l.entry.after[was.Enter] {
-		if l.entry.stages[next]--; l.entry.stages[next] == 0 && l.unlaned(l.pg.Enter[next]) {
+		if l.entry.stages[next]--; l.entry.stages[next] > 0 {
+			continue
+		}
+		if lane := l.entry.lane[next]; lane != noLane {
+			l.touched = append(l.touched, int(lane))
+		} else {
 			items = append(items, ListItem{noLane, dag.Instance{}, next})
 		}
 	}
 	for _, t := range l.entry.readers[was.Enter] {
 		l.steps.Release(t)
-	}
-	for lane := l.workers; lane < len(l.busy); lane++ {
-		l.touched = append(l.touched, lane)
 	}
 	return l.startItems(now, items)
 }
@@ -177,15 +180,10 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 	return append(items, ListItem{int32(lane), i, -1})
 }
 
-func (l *Lists) unlaned(m *place.Move) bool {
-	in, out := l.p.Platform.EnginesTaken(m.From, m.To)
-	return !in && !out
-}
-
 // prepareEntry gives the moves before the first step to the engines and finds the hops and tasks that wait for them.
 func (l *Lists) prepareEntry() {
 	n := len(l.pg.Enter)
-	l.entry = entry{byLane: make([][]int32, len(l.busy)), after: make([][]int32, n), stages: make([]int32, n), readers: make([][]dag.TaskID, n)}
+	l.entry = entry{byLane: make([][]int32, len(l.busy)), lane: slices.Repeat([]int32{noLane}, n), after: make([][]int32, n), stages: make([]int32, n), readers: make([][]dag.TaskID, n)}
 	brought := map[delivery]int32{} // move by what it brings
 	for i, m := range l.pg.Enter {
 		if m.Anywhere {
@@ -208,13 +206,13 @@ func (l *Lists) prepareEntry() {
 // several; to none where it needs none.
 func (l *Lists) enterBy(i int32, m *place.Move) {
 	best := noLane
-	for lane := l.workers; lane < len(l.busy); lane++ {
-		if l.pg.Reaches(lane, m) && (best == noLane || len(l.entry.byLane[lane]) <= len(l.entry.byLane[best])) {
+	for _, lane := range l.pg.Engines(m) {
+		if best == noLane || len(l.entry.byLane[lane]) <= len(l.entry.byLane[best]) {
 			best = lane
 		}
 	}
 	if best != noLane {
-		l.entry.byLane[best] = append(l.entry.byLane[best], i)
+		l.entry.byLane[best], l.entry.lane[i] = append(l.entry.byLane[best], i), int32(best)
 	}
 }
 

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"math/bits"
 	"slices"
 
 	"dahl/dag"
@@ -10,26 +9,25 @@ import (
 )
 
 // residency knows the memories with valid contents of every atom, and the live bytes of every memory.
-// A set of memories is a word, one bit for each.
 //
 // An atom of a storage that keeps its contents from step to step stays live until a write
 // elsewhere makes it invalid. An atom of any other storage is freed after its last use in the
 // step. An input without a home is everywhere and costs nothing.
 type residency struct {
 	p        *Problem
-	versions []int32  // by storage: number of versions; nil means one of each
-	valid    []uint64 // by atom and version ([residency.versionOf]): memories that have it
-	uses     []int32  // by atom: number of accesses in a step after which it is freed; zero means never
-	left     []int32  // by atom and version: number of those accesses still to come
-	live     []int64  // bytes by memory
+	versions []int32             // by storage: number of versions; nil means one of each
+	valid    platform.MemorySets // by atom and version ([residency.versionOf]): memories that have it
+	uses     []int32             // by atom: number of accesses in a step after which it is freed; zero means never
+	left     []int32             // by atom and version: number of those accesses still to come
+	live     []int64             // bytes by memory
 }
 
-const Everywhere = ^uint64(0)
-
-func newResidency(p *Problem) (*residency, error) {
+// newResidency begins before the first step. inUse reports which storages have contents in the host memory of a node: a node
+// makes what its tasks need, and others do not have it.
+func newResidency(p *Problem, inUse func(storage dag.BufferID, host platform.MemoryID) bool) (*residency, error) {
 	g := p.Graph
 	memories := len(p.Platform.Memories)
-	r := &residency{p: p, versions: g.AllVersions(), valid: make([]uint64, g.NumAtoms()*int(g.Reach())),
+	r := &residency{p: p, versions: g.AllVersions(), valid: p.Platform.NewMemorySets(g.NumAtoms() * int(g.Reach())),
 		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories)}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
@@ -37,15 +35,20 @@ func newResidency(p *Problem) (*residency, error) {
 		if g.Storage(id) != id {
 			continue
 		}
-		start, counted, err := InitialMemories(p, id, written[b])
+		start, err := InitialOf(p, id, written[b])
 		if err != nil {
 			return nil, err
 		}
+		homes := start.Homes(p.Platform)
+		homes = slices.DeleteFunc(homes, func(m platform.MemoryID) bool { return m != start.Home && !inUse(id, m) })
 		first, end := g.StorageAtoms(id)
 		for a := first; a < end; a++ {
-			r.valid[a] = start
-			if counted {
-				r.live[bits.TrailingZeros64(start)] += g.AtomBytes(a)
+			if start.Everywhere {
+				r.valid.Everywhere(int32(a))
+			}
+			for _, m := range homes {
+				r.valid.Add(int32(a), m)
+				r.live[m] += g.AtomBytes(a)
 			}
 		}
 	}
@@ -78,31 +81,55 @@ func (r *residency) displace(atom, step int32, m platform.MemoryID) {
 	}
 	if before := step - r.p.versionsIn(r.p.Graph.AtomStorage(dag.AtomID(atom)), m); before >= 0 {
 		if old := r.versionOf(atom, before); old != r.versionOf(atom, step) {
-			r.drop(atom, r.valid[old]&(1<<m))
-			r.valid[old] &^= 1 << m
+			r.leave(old, m)
 		}
 	}
 }
 
-// InitialMemories is the set of memories with a storage's contents before the first step. counted
-// says whether its bytes count there.
-func InitialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64, counted bool, err error) {
+// leave takes an atom out of a memory, if it is there.
+func (r *residency) leave(is int32, m platform.MemoryID) {
+	if r.valid.Has(is, m) {
+		r.live[m] -= r.p.Graph.AtomBytes(dag.AtomID(int(is) % len(r.uses)))
+		r.valid.Of(is).Remove(m)
+	}
+}
+
+// Initial is where the contents of a storage are before the first step.
+type Initial struct {
+	Everywhere bool // they are in each memory and take no room
+	None       bool
+	Home       platform.MemoryID // of a cluster's first node, where that is the host memory of each
+	EachHost   bool
+}
+
+// Homes are the memories with the contents, if they take room.
+func (i *Initial) Homes(p *platform.Platform) []platform.MemoryID {
+	switch {
+	case i.Everywhere || i.None:
+		return nil
+	case i.EachHost:
+		return p.Hosts()
+	}
+	return []platform.MemoryID{i.Home}
+}
+
+// InitialOf is where a storage's contents are before the first step.
+func InitialOf(p *Problem, storage dag.BufferID, written bool) (i Initial, err error) {
 	b := &p.Graph.Buffers[storage]
 	switch {
-	case b.Home != "":
-		m, err := place.Home(p.Platform, b)
-		return 1 << m, true, err
-	case !written:
-		return Everywhere, false, nil
-	case p.Graph.Carried(storage):
-		return 1 << p.Platform.HostMemory(), true, nil
+	case b.Home == "" && !written:
+		return Initial{Everywhere: true}, nil
+	case b.Home == "" && !p.Graph.Carried(storage):
+		return Initial{None: true}, nil
 	}
-	return 0, false, nil
+	i.Home, err = place.Home(p.Platform, b)
+	i.EachHost = place.AtEachHost(b)
+	return i, err
 }
 
 // occupy makes room for the results of a task and makes them invalid in all other memories.
 func (r *residency) occupy(i dag.Instance, m platform.MemoryID) {
-	g, t, here := r.p.Graph, i.Task, uint64(1)<<m
+	g, t := r.p.Graph, i.Task
 	for k, a := range g.Tasks[t].Accesses {
 		if !a.Mode.Writes() {
 			continue
@@ -110,11 +137,9 @@ func (r *residency) occupy(i dag.Instance, m platform.MemoryID) {
 		for _, atom := range g.Atoms(t, k) {
 			r.displace(atom, i.Step, m)
 			is := r.versionOf(atom, i.Step)
-			r.drop(atom, r.valid[is]&^here)
-			if r.valid[is]&here == 0 {
-				r.take(atom, m)
-			}
-			r.valid[is] = here
+			r.drop(is, atom)
+			r.valid.Only(is, m)
+			r.take(atom, m)
 		}
 	}
 }
@@ -130,8 +155,7 @@ func (r *residency) end(i dag.Instance) {
 			is := r.versionOf(atom, i.Step)
 			if r.left[is]--; r.left[is] == 0 {
 				r.left[is] = r.uses[atom]
-				r.drop(atom, r.valid[is])
-				r.valid[is] = 0
+				r.drop(is, atom)
 			}
 		}
 	}
@@ -142,9 +166,11 @@ func (r *residency) take(atom int32, m platform.MemoryID) {
 	r.live[m] += r.p.Graph.AtomBytes(dag.AtomID(atom))
 }
 
-// drop stops counting an atom in a set of memories.
-func (r *residency) drop(atom int32, set uint64) {
-	for ; set != 0; set &= set - 1 {
-		r.live[bits.TrailingZeros64(set)] -= r.p.Graph.AtomBytes(dag.AtomID(atom))
+// drop takes an atom out of all memories.
+func (r *residency) drop(is, atom int32) {
+	set := r.valid.Of(is)
+	for m := range set.All() {
+		r.live[m] -= r.p.Graph.AtomBytes(dag.AtomID(atom))
 	}
+	clear(set)
 }

@@ -148,7 +148,7 @@ func (d *draw) fits(now time.Duration, further ...extra) bool {
 			d.extras = append(d.extras, e)
 		}
 	}
-	total := d.p.HostPower.Value
+	total := d.p.HostWatts().Value
 	for l := range d.p.Links {
 		total += d.link(l)
 	}

@@ -105,10 +105,14 @@ def exchanges(network):
                     yield line(name, f"{whole} bytes on {devices}", sent / bandwidth + (op["fixed_latency_us"] + op["latency_us"] * steps) * 1e-6, steps, sent, kind)
 
 
+STEP = 13.5e-3  # seconds that a measured step takes besides, by the four steps of bench/llm.md with 4 micro-batches
+
+
 def updates(bandwidth):
-    """Updates of float32 weights by Adam, of which bfloat16 ones are made: a gradient is read, a weight and two moments are read and written, and 2 bytes are written (nn/split.go)."""
+    """Updates of float32 weights by Adam, of which bfloat16 ones are made: a gradient is read, a weight and two moments are read and written, and 2 bytes are written (nn/split.go).
+    There is one in a step of a device."""
     for weights in (10**6, 10**8, 10**10):
-        yield line("split_adam", str(weights), moved_seconds(bandwidth["default"], 30 * weights), 14 * weights, 30 * weights, "float32")
+        yield line("split_adam", str(weights), moved_seconds(bandwidth["default"], 30 * weights) + STEP, 14 * weights, 30 * weights, "float32")
 
 
 def one_gpu(folder):

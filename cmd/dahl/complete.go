@@ -33,7 +33,7 @@ func completions() map[string]cobra.CompletionFunc {
 		"batch": cli.Anything, "budget": cli.Anything, "checkpoint": cli.Values("every=", "never"), "clip-norm": cli.Anything,
 		"clock": clocks, "colour": cli.Values(plots.Colours()...), "continue-on-loss": cli.Anything,
 		"data": cli.NamesOrFiles(data.Names(), data.Endings()...), "deadline": cli.Anything, "devices": devices, "dump": cli.Values(dumpNames()...), "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
-		"dpi": cli.Anything, "export": cli.NamesOrFiles(nil, ".json", ".dot", ".txt", ".toml"), "font-size": cli.Anything, "graph": cli.NamesOrFiles(nil, ".json", ".txt", ".stg", ".dot"),
+		"dpi": cli.Anything, "export": cli.NamesOrFiles(nil, ".json", ".dot", ".txt", ".rec", ".xml", ".toml"), "font-size": cli.Anything, "graph": cli.NamesOrFiles(nil, ".json", ".txt", ".stg", ".dot"),
 		"height": cli.Anything, "init": cli.NamesOrFiles([]string{flags.UniformInit}, weights.Endings()...), "joules": cli.Anything,
 		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.BestTiles, flags.DefaultTiles}, ".toml"),
 		"lr": cli.Anything, "minibatches": cli.Anything, "model": modelFiles, "momentum": cli.Anything, "numbers": cli.Anything, "objective": cli.Values(problem.Objectives()...), "offset": cli.Anything,
@@ -41,9 +41,9 @@ func completions() map[string]cobra.CompletionFunc {
 		"policy": policies, "power-cap": cli.Anything, "precision": cli.Values(calls.Precisions()...), "python": cli.AnyFile, "record": cli.Anything, "resize": cli.Anything,
 		"resume": begunRuns, "samples": cli.Anything, "save": cli.NamesOrFiles(nil, flags.SaveEndings()...), "schedule": cli.Values(flags.ScheduleNames()...),
 		"prompt": cli.Anything, "seed": cli.Anything, "setting": cli.Values(peerSettings()...), "steps": cli.Anything, "temperature": cli.Anything, "tile": cli.Anything, "time": cli.Anything, "tokens": cli.Anything, "top-k": cli.Anything, "title": cli.Anything, "unit": cli.Anything, "variant": cli.Values(kernels.VariantNames()...), "vocabulary": cli.Values(data.VocabularyKinds()...),
-		"weight-decay": cli.Anything, "width": cli.Anything, "workers": cli.Anything,
+		"step": cli.Anything, "wait-power": cli.Anything, "weight-decay": cli.Anything, "width": cli.Anything, "workers": cli.Anything,
 
-		"calibrate.out": cli.NamesOrFiles(nil, ".toml"), "import.out": cli.NamesOrFiles(nil, ".json"), "report.out": cli.NamesOrFiles(nil, ".html"),
+		"calibrate.out": cli.NamesOrFiles(nil, ".toml"), "import.out": cli.NamesOrFiles(nil, ".json", ".toml"), "report.out": cli.NamesOrFiles(nil, ".html"),
 		"experiment run.data": cli.Anything, "experiment verify.cells": cli.Anything, "experiment verify.count": cli.Anything,
 		"import.format": cli.Values(importFormats()...), "plot.format": cli.Values(plots.Formats()...), "trace.format": cli.Values(runs.TraceFormatNames()...),
 	}

@@ -57,7 +57,7 @@ func TestCompletedValues(t *testing.T) {
 		"objective": problem.Objectives(), "precision": {"full", "tf32", "bf16"}, "colour": plots.Colours(), "lowering": {"best", "default"},
 		"platform": {"boxes", "emulated", "laptop", "manycore", "nvlink", "server"}, "model": {"cifar-cnn", "dahl-cnn", "digits-cnn", "lenet5", "mlp"},
 		"data": {"digits", "synthetic"}, "variant": {"avx2", "avx512", "go", "ref"},
-		"plot.format": {"svg", "png", "pdf"}, "trace.format": {"chrome", "paje"}, "import.format": {"stg", "dot", "placement"},
+		"plot.format": {"svg", "png", "pdf"}, "trace.format": {"chrome", "clocks", "csv", "paje"}, "import.format": {"stg", "dot", "placement"},
 		"experiment run.data": nil, // case=DATA
 	}
 	for _, cmd := range cli.Commands(newRoot(nil)) {

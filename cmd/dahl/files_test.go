@@ -140,7 +140,7 @@ func writeAll(t *testing.T) {
 		"simulate --platform stated.toml --graph graph.json --plan plan.json --out stated",
 		"simulate --platform two.toml --graph stages.json --plan behind.json --out behind",
 		"plot both --format png",
-		"trace both", "trace both --format paje", "report both",
+		"trace both", "trace both --format paje", "trace both --format csv", "trace both --format clocks", "report both",
 		"compare lost both --out both",
 	} {
 		mustRun(t, strings.Fields(line)...)

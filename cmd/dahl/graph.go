@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/inspect"
 	"dahl/dag"
+	"dahl/exchange"
 	"dahl/naming"
 	"dahl/nn/files"
 	"dahl/nn/models"
@@ -35,11 +35,14 @@ func newGraph([]string) *cobra.Command {
 		Long: `graph shows the task graph of a training step, of a step of --inference, or one from a file: its tasks,
 levels, work, critical path and memory, the layout of its buffers and the
 operations of each layer. With --platform the critical path is in time, each task
-at its best cost there; without, it counts operations.`,
+at its best cost there; without, it counts operations. In the formats of others a task
+takes this best cost, or without --platform the time that the graph itself has.`,
 		Example: `  dahl graph --list
   dahl graph --model lenet5 --batch 64 --platform laptop
   dahl graph --model digits-cnn --export digits.dot
-  dahl graph --model lenet5 --batch 64 --export tiles.toml   # to edit, for --lowering`,
+  dahl graph --model lenet5 --batch 64 --export tiles.toml   # to edit, for --lowering
+  dahl graph --model lenet5 --platform server --export lenet5.wf.json   # for other simulators
+  dahl graph --model lenet5 --platform server --export server.xml`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.list {
@@ -53,7 +56,7 @@ at its best cost there; without, it counts operations.`,
 	flags.AddOptimizerFlags(cmd, &o)
 	flags.AddInferenceFlag(cmd, &o)
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the built-in networks")
-	cmd.Flags().StringVar(&f.export, "export", "", "write the graph to a `file`: .json, .dot (Graphviz) or .txt; or its lowering: .toml")
+	cmd.Flags().StringVar(&f.export, "export", "", "write the graph to a `file`: .json, .dot (Graphviz), .simgrid.dot, .wf.json (WfCommons), .rec (StarPU) or .txt; its lowering: .toml; or its machine: .xml (SimGrid)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
 	flags.Exclude(cmd, "list", "model")
 	flags.Exclude(cmd, "list", "graph")
@@ -109,22 +112,58 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *flags.Options, f *gr
 	return nil
 }
 
+// graphExports are the files that a graph is written to, by the end of their names.
+var graphExports = []struct {
+	ending string
+	write  func(*workload, io.Writer) error
+}{
+	{".simgrid.dot", timed(exchange.WriteSimGridDOT)}, {".dot", ofGraph((*dag.Graph).WriteDOT)},
+	{".wf.json", timed(exchange.WriteWfCommons)}, {".json", ofGraph((*dag.Graph).WriteJSON)},
+	{".txt", ofGraph((*dag.Graph).WriteText)}, {".rec", timed(exchange.WriteStarpuTasks)},
+	{".xml", func(w *workload, out io.Writer) error {
+		if len(w.Platform.Devices) == 0 {
+			return cli.InputErrorf("--export of a machine: name it with --platform")
+		}
+		return exchange.WriteSimGrid(out, w.Platform)
+	}},
+	{".toml", func(w *workload, out io.Writer) error {
+		if w.Lowering == nil {
+			return cli.InputErrorf("--export: a graph from a file has no lowering")
+		}
+		return files.WriteLowering(out, *w.Lowering)
+	}},
+}
+
+func ofGraph(write func(*dag.Graph, io.Writer) error) func(*workload, io.Writer) error {
+	return func(w *workload, out io.Writer) error { return write(w.Program.Graphs[0], out) }
+}
+
+// timed writes a graph in a format with times, on the machine of the workload or, without one, by the graph itself.
+func timed(write func(io.Writer, *dag.Graph, exchange.Time) error) func(*workload, io.Writer) error {
+	return func(w *workload, out io.Writer) error {
+		g := w.Program.Graphs[0]
+		if len(w.Platform.Devices) == 0 {
+			return write(out, g, exchange.TimeOf(g))
+		}
+		times, err := inspect.Times(&w.Workload)
+		if err != nil {
+			return err
+		}
+		return write(out, g, times)
+	}
+}
+
 // graphFormat chooses how to export by the end of the file's name; nil for no file.
 func graphFormat(path string) (func(*workload, io.Writer) error, error) {
-	ofGraph := func(write func(*dag.Graph, io.Writer) error) func(*workload, io.Writer) error {
-		return func(w *workload, out io.Writer) error { return write(w.Program.Graphs[0], out) }
+	if path == "" {
+		return nil, nil
 	}
-	write, ok := map[string]func(*workload, io.Writer) error{
-		".json": ofGraph((*dag.Graph).WriteJSON), ".dot": ofGraph((*dag.Graph).WriteDOT), ".txt": ofGraph((*dag.Graph).WriteText),
-		".toml": func(w *workload, out io.Writer) error {
-			if w.Lowering == nil {
-				return cli.InputErrorf("--export: a graph from a file has no lowering")
-			}
-			return files.WriteLowering(out, *w.Lowering)
-		},
-	}[strings.ToLower(filepath.Ext(path))]
-	if !ok && path != "" {
-		return nil, cli.InputErrorf("--export %q: end the name in .json, .dot, .txt or .toml", path)
+	var endings []string
+	for _, of := range graphExports {
+		if strings.HasSuffix(strings.ToLower(path), of.ending) {
+			return of.write, nil
+		}
+		endings = append(endings, of.ending)
 	}
-	return write, nil
+	return nil, cli.InputErrorf("--export %q: end the name in %s", path, naming.OneOf(endings))
 }

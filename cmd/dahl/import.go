@@ -50,11 +50,17 @@ these, as in a training of one device. With --stash a forward pass takes the wei
 they are and keeps a copy for its backward pass, as PipeDream does, so that steps may
 overlap as a pipeline. With --minibatches a step has several mini-batches, which replicas
 of a layer may share; they exchange gradients directly, part by part, and update the
-weights once.`,
+weights once.
+
+A profile of Perseus' becomes a machine with a GPU for each stage, whose clocks are the
+frequencies, and a step of a pipeline with a forward and a backward pass for each stage
+and mini-batch, in the order 1F1B. "dahl plan --objective energy --deadline TIME" chooses
+the clock of each pass. --wait-power says what a GPU draws while it waits for another.`,
 		Example: `  dahl import rand0000.stg
   dahl import rand0000.stg --out graph.json
   dahl import daggen.dot --out graph.json
   dahl import vgg16.txt --stash --out vgg16.json
+  dahl import gpt3+a100.csv --minibatches 12 --wait-power 70W --out gpt3.json
   dahl simulate --platform laptop --graph graph.json`,
 		Args: cli.WantArgs(1, maxFiles, "files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,6 +90,10 @@ weights once.`,
 	fs.IntVar(&f.Ranks, "ranks", 0, "`number` of ranks of a training, of which the only recording stands for all (default: one for each recording)")
 	fs.BoolVar(&f.Alone, "alone", false, "leave out work of older steps that delays the step of --step")
 	fs.StringVar(&f.extents, "extents", "", "`pairs` of extents of shapes in a recording and what they shall be, such as 32=64 for other samples")
+	fs.Func("wait-power", "`watts` of a GPU that waits, such as \"70 W\", for a profile of clocks (default 0 W)", func(text string) (err error) {
+		f.WaitWatts, err = platform.ParseWatts(text)
+		return err
+	})
 	fs.StringVar(&f.Step, "step", "", "`name` of the step of a recording that becomes the graph (default: all as one)")
 	fs.BoolVar(&f.Stash, "stash", false, "let a step of a training take the weights as they are, and keep a copy, instead of waiting for the step before")
 	return cmd
@@ -91,7 +101,7 @@ weights once.`,
 
 const (
 	maxFiles = 4096 // of the recordings of one training
-	maxRanks = platform.MaxMemories - 1
+	maxRanks = 4096 // of one training
 )
 
 func importFormats() []string {

@@ -16,7 +16,7 @@ import (
 
 // writtenPaths are the flags that name outputs of a command, with the endings of their files; none means a directory.
 var writtenPaths = map[string][]string{
-	"out": nil, "save": flags.SaveEndings(), "outputs": {".npz"}, "export": {".json", ".dot", ".txt", ".toml"},
+	"out": nil, "save": flags.SaveEndings(), "outputs": {".npz"}, "export": {".json", ".dot", ".txt", ".rec", ".xml", ".toml"},
 	"calibrate.out": {".toml"}, "import.out": {".json", ".toml"}, "report.out": {".html"},
 }
 

@@ -217,7 +217,7 @@ func openDir(dir string, opt Options) (*Dataset, error) {
 	}
 	if found == nil {
 		return nil, errors.New("holds no data known here: IDX files (train-images-idx3-ubyte …), " +
-			"CIFAR-10 binary files (data_batch_1.bin …), tokens (train.bin, val.bin), a directory of images per class, or pictures in images with labels.csv beside it")
+			"CIFAR-10 binary files (data_batch_1.bin …), tokens (train.bin, val.bin), a directory of images per class, or pictures with labels.csv beside them or beside images")
 	}
 	if err := opt.checkResize(found.pictures, found.name); err != nil {
 		return nil, err

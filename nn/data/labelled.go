@@ -14,12 +14,12 @@ import (
 	"unicode"
 
 	"dahl/dag"
+	"dahl/naming"
 )
 
-// A labelled directory has its pictures in the directory images and their classes in a file
+// A labelled directory has pictures, in the directory images if that is there, and their classes in a file
 // of lines "file,label" in CSV (RFC 4180). Training and test are two such directories, train
-// and
-// test, or the test is every fifth picture of a class.
+// and test, or the test is every fifth picture of a class.
 
 const labelledPictures = "images"
 
@@ -33,15 +33,31 @@ const maxLabelBytes = 1 << 30
 
 // A labelled is a line of a labels file.
 type labelled struct {
-	file  string // below images
+	file  string // below the directory of the pictures
 	label string
 	line  int
 }
 
+// picturesOf is the directory with the pictures of a labelled directory: images, or the labelled directory itself.
+func picturesOf(dir string) string {
+	if images := filepath.Join(dir, labelledPictures); isDir(images) {
+		return images
+	}
+	return dir
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // labelFiles lists the labels files of a directory with pictures: one, or it is no labelled directory.
 func labelFiles(dir string) (found []string) {
-	if info, err := os.Stat(filepath.Join(dir, labelledPictures)); err != nil || !info.IsDir() {
-		return nil
+	if picturesOf(dir) == dir {
+		beside, err := os.ReadDir(dir)
+		if err != nil || !slices.ContainsFunc(beside, func(e os.DirEntry) bool { return isPictureName(e.Name()) }) {
+			return nil
+		}
 	}
 	for _, name := range labelNames {
 		path := filepath.Join(dir, name)
@@ -86,7 +102,7 @@ func openLabelled(dir string, opt Options) (*Dataset, error) {
 		if !known {
 			return nil, fmt.Errorf("%s:%d: the label %q is none of the training's, which are in %s; write one of those", path, l.line, l.label, trainingPath)
 		}
-		files[class] = append(files[class], filepath.Join(root, labelledPictures, l.file))
+		files[class] = append(files[class], filepath.Join(picturesOf(root), l.file))
 	}
 	for i := range files {
 		if !separate {
@@ -97,9 +113,9 @@ func openLabelled(dir string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	there, others, err := picturesBelow(filepath.Join(root, labelledPictures))
+	there, others, err := picturesBelow(picturesOf(root))
 	if n := len(there) + len(others) - len(list); err == nil && n > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("%d pictures in %s have no line in %s, and are left out", n, filepath.Join(root, labelledPictures), path))
+		d.Notes = append(d.Notes, fmt.Sprintf("left out: %s in %s without a line in %s", naming.Count(n, "picture"), picturesOf(root), path))
 	}
 	return d, err
 }
@@ -109,7 +125,7 @@ func readLabels(dir string) (list []labelled, path string, err error) {
 	found := labelFiles(dir)
 	switch len(found) {
 	case 0:
-		return nil, "", fmt.Errorf("%s has no pictures in %s with their labels in %s; add both", dir, labelledPictures, labelNames[0])
+		return nil, "", fmt.Errorf("%s has no pictures with their labels in %s; add both", dir, labelNames[0])
 	case 1:
 		path = found[0]
 	default:
@@ -127,7 +143,7 @@ func readLabels(dir string) (list []labelled, path string, err error) {
 		return nil, "", err
 	}
 	for _, l := range list {
-		picture := filepath.Join(dir, labelledPictures, l.file)
+		picture := filepath.Join(picturesOf(dir), l.file)
 		if info, err := os.Stat(picture); err != nil || !info.Mode().IsRegular() {
 			return nil, "", fmt.Errorf("%s:%d: there is no file %s; correct the line or take it out", path, l.line, picture)
 		}
@@ -189,9 +205,9 @@ func labelledOf(fields []string) (l labelled, err error) {
 	case strings.ContainsFunc(l.file+l.label, unicode.IsControl):
 		return l, fmt.Errorf("%q with the label %q: a control character; write the names without", l.file, l.label)
 	case !isPictureName(l.file):
-		return l, fmt.Errorf("%q has the name of no picture; write that of a PNG or JPEG file in %s", l.file, labelledPictures)
+		return l, fmt.Errorf("%q has the name of no picture; write that of a PNG or JPEG file", l.file)
 	case !filepath.IsLocal(l.file):
-		return l, fmt.Errorf("%q is not in %s; write the name that it has there", l.file, labelledPictures)
+		return l, fmt.Errorf("%q lies elsewhere; write the name that it has in %s, or beside this file", l.file, labelledPictures)
 	case l.label == "":
 		return l, fmt.Errorf("%q has no label; write the name or number of its class", l.file)
 	}

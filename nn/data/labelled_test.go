@@ -41,7 +41,7 @@ func TestLabelledByName(t *testing.T) {
 		if got, want := firstPixels(d), []byte{8, 1, 9, 2, 3, 4, 7, 5}; !slices.Equal(got, want) {
 			t.Errorf("training images %d, want %d", got, want)
 		}
-		if want := "1 pictures in " + filepath.Join(dir, "images") + " have no line in " + filepath.Join(dir, name) + ", and are left out"; !slices.Equal(d.Notes, []string{want}) {
+		if want := "left out: 1 picture in " + filepath.Join(dir, "images") + " without a line in " + filepath.Join(dir, name); !slices.Equal(d.Notes, []string{want}) {
 			t.Errorf("notes %q, want %s", d.Notes, want)
 		}
 		if want := []int32{0, 1, 0, 1, 1, 1, 1, 1}; !slices.Equal(d.Labels, want) || d.Classes != 2 || !slices.Equal(d.Shape, []int{1, 5, 3}) {
@@ -61,7 +61,7 @@ func TestLabelledByName(t *testing.T) {
 func TestLabelledSplits(t *testing.T) {
 	dir := t.TempDir()
 	writeLabelled(t, filepath.Join(dir, "train"), "a.png,3\nb.png,07\nc.png,3\n", 1, "a.png", "b.png", "c.png")
-	wantError(t, dir, Options{Split: Test}, filepath.Join(dir, "test")+" has no pictures in images", "labels.csv")
+	wantError(t, dir, Options{Split: Test}, filepath.Join(dir, "test")+" has no pictures", "labels.csv")
 	writeLabelled(t, filepath.Join(dir, "test"), "a.png,7\nb.png,0\n", 11, "a.png", "b.png")
 	for split, want := range map[string]struct {
 		pixels []byte
@@ -76,6 +76,19 @@ func TestLabelledSplits(t *testing.T) {
 	for _, label := range []string{"8", "-1", "cat", "99999999999999999999"} {
 		writeFile(t, dir, "test/labels.csv", fmt.Appendf(nil, "picture,class\nb.png,1\na.png,%s\n", label))
 		wantError(t, dir, Options{Split: Test}, "test/labels.csv:3: ", `"`+label+`"`, "train/labels.csv")
+	}
+}
+
+// Where no directory is called images, pictures lie beside the labels file: cow 0 and ox 1.
+func TestLabelledBeside(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"1.png", "2.png", "sub/3.png", "4.png"} {
+		writePNG(t, dir, name, 5, 3, byte(i+1))
+	}
+	writeFile(t, dir, "labels.csv", []byte("1.png,ox\n2.png,cow\nsub/3.png,ox\n"))
+	d := must.Get(loaded(dir, Options{}))(t)
+	if got := firstPixels(d); !slices.Equal(got, []byte{2, 1, 3}) || !slices.Equal(d.Labels, []int32{0, 1, 1}) || len(d.Notes) != 1 || !strings.HasPrefix(d.Notes[0], "left out: 1 picture in ") {
+		t.Errorf("images %d with labels %d, %q; want 2 1 3 with 0 1 1, and 4.png left out", got, d.Labels, d.Notes)
 	}
 }
 
@@ -103,8 +116,8 @@ func TestLabelledErrors(t *testing.T) {
 		"file,label\n1.png\n":            {"labels.csv:2: 1 fields"},
 		"1.png, \n":                      {"labels.csv:1: ", "no label"},
 		"file,label\n\n1,a\n":            {"labels.csv:3: ", `"1" has the name of no picture`},
-		"../1.png,a\n":                   {"labels.csv:1: ", `"../1.png" is not in images`},
-		"/1.png,a\n":                     {"labels.csv:1: ", `"/1.png" is not in images`},
+		"../1.png,a\n":                   {"labels.csv:1: ", `"../1.png" lies elsewhere`},
+		"/1.png,a\n":                     {"labels.csv:1: ", `"/1.png" lies elsewhere`},
 		"1.png,a\n2.png,b\n":             {"labels.csv:2: ", "no file", "2.png"},
 		"1.png,a\ndir.png,b\n":           {"labels.csv:2: ", "no file", "dir.png"},
 		"1.png,a\n\"2.png,b\n":           {"labels.csv:2: ", "CSV"},

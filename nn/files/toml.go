@@ -296,6 +296,7 @@ func stageOf(t *tomlfile.Table) dag.Stage {
 		nameIn(t, "along", &s.Along)
 		nameIn(t, "sum", &s.Sum)
 		s.Replicas, s.Shares = t.Count("replicas", 0, len(s.Devices), 0), t.Counts("shares", 1, layers.MaxExtent)
+		s.PerNode = t.Count("per_node", 0, len(s.Devices), 0)
 		s.BucketBytes = int64(t.Count("bucket_bytes", 0, layers.MaxExtent, 0))
 		if _, both := t.Keys["device"]; both {
 			t.Fail("device", t.Text("device"), "write device or devices")
@@ -304,7 +305,7 @@ func stageOf(t *tomlfile.Table) dag.Stage {
 		t.Need("device", "the name of a device, a unit or a kind")
 		s.Device = t.Text("device")
 	}
-	t.Done("from, device, devices, and beside devices along, sum, replicas, shares, bucket_bytes")
+	t.Done("from, device, devices, and beside devices along, sum, replicas, shares, per_node, bucket_bytes")
 	return s
 }
 
@@ -376,6 +377,9 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 			fmt.Fprintf(&b, "devices = [%s]\nalong = %q\nsum = %q\n", strings.Join(naming.List(s.Devices, strconv.Quote), ", "), s.Along, s.Sum)
 			if s.Replicas > 0 {
 				fmt.Fprintf(&b, "replicas = %d\n", s.Replicas)
+			}
+			if s.PerNode > 0 {
+				fmt.Fprintf(&b, "per_node = %d\n", s.PerNode)
 			}
 			if s.BucketBytes > 0 {
 				fmt.Fprintf(&b, "bucket_bytes = %d\n", s.BucketBytes)

@@ -148,7 +148,7 @@ func TestFileErrors(t *testing.T) {
 		{"order = \"1f1b\"\n", "f.toml:1: order = \"1f1b\": only stages have an order; write at least one [[stage]], or leave the line out"},
 		{"micro_batches = 2\n[[stage]]\nfrom = \"fc1\"\n", "f.toml:2: stage 1: device is missing; write device = the name of a device, a unit or a kind"},
 		{"[[stage]]\nfrom = \"fc1\"\ndevice = \"gpu\"\nto = 3\n", "f.toml:4: stage 1: to: unknown key; known are from, device"},
-		{"[[stage]]\nfrom = \"fc1\"\ndevices = [\"a\", \"b\"]\nsum = \"rings\"\n", `f.toml:4: stage 1: sum = "rings": sum "rings" is not one of direct, ring, tree; did you mean ring`},
+		{"[[stage]]\nfrom = \"fc1\"\ndevices = [\"a\", \"b\"]\nsum = \"rings\"\n", `f.toml:4: stage 1: sum = "rings": sum "rings" is not one of direct, ring, tree, hierarchical; did you mean ring`},
 		{"[[stage]]\nfrom = \"fc1\"\ndevices = [\"a\", \"b\"]\ndevice = \"a\"\n", `f.toml:4: stage 1: device = "a": write device or devices`},
 		{"[[stage]]\nfrom = \"fc1\"\ndevices = [\"a\", \"b\"]\nreplicas = 3\n", "f.toml:4: stage 1: replicas = 3: want a whole number from 0 to 2"},
 		{"[[stage]]\nfrom = \"fc1\"\ndevices = []\n", "f.toml:3: stage 1: devices = \"[]\": write the names of the devices that share the stage"},

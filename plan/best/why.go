@@ -145,7 +145,7 @@ func (f *finder) why(ctx context.Context, c *candidate) (*Why, error) {
 		}
 	}
 	w := &Why{Basis: report.Basis, IdleJ: parts.Idle, BusyJ: parts.Busy, TransferJ: parts.Transfer, StatesJ: parts.Sleep + parts.Switching}
-	if watts := c.priced.Platform.HostPower.Value; watts > 0 {
+	if watts := c.priced.Platform.HostWatts().Value; watts > 0 {
 		w.BaseJ = float64(parts.Host * (f.baseWatts() / watts))
 		w.LeftOutJ = parts.Host - w.BaseJ
 	}
@@ -161,7 +161,7 @@ func (f *finder) why(ctx context.Context, c *candidate) (*Why, error) {
 func (f *finder) baseWatts() float64 {
 	least := math.Inf(1)
 	for _, c := range slices.Concat(f.candidates, f.covered) {
-		least = min(least, c.priced.Platform.HostPower.Value)
+		least = min(least, c.priced.Platform.HostWatts().Value)
 	}
 	return least
 }

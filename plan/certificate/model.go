@@ -122,7 +122,7 @@ func (m *Model) On(c *schedule.Priced) (*Model, error) {
 // newDevices is a model without what tasks read of each other.
 func newDevices(c *schedule.Priced, o problem.Objective, steady bool) (*Model, error) {
 	p := c.Platform
-	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostPower.Value}
+	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostWatts().Value}
 	for i := range p.Devices {
 		if err := m.addDevice(&p.Devices[i]); err != nil {
 			return nil, err
@@ -133,7 +133,7 @@ func newDevices(c *schedule.Priced, o problem.Objective, steady bool) (*Model, e
 	}
 	for to := range p.Memories {
 		memory := memoryOf(p, platform.MemoryID(to))
-		if platform.MemoryID(to) != p.HostMemory() { // which has none
+		if !p.IsHost(platform.MemoryID(to)) { // which has none
 			memory.Engines, _ = p.CopyEngines(platform.MemoryID(to))
 		}
 		m.Memories = append(m.Memories, memory)

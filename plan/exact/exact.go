@@ -93,6 +93,10 @@ func check(priced *schedule.Priced, o Options) error {
 		return fmt.Errorf("a program of %d graphs; search for plans of one", len(graphs))
 	case len(graphs[0].Tasks) > MaxTasks:
 		return fmt.Errorf("graph %q has %d tasks; a search looks at all plans of up to %d", graphs[0].Name, len(graphs[0].Tasks), MaxTasks)
+	case len(p.Nodes) > 0:
+		return fmt.Errorf("platform %q is a cluster; a search that looks at all plans knows one machine", p.Name)
+	case len(p.Memories) > 64:
+		return fmt.Errorf("platform %q has %d memories; such a search knows up to 64", p.Name, len(p.Memories))
 	case len(p.Devices) > 64:
 		return fmt.Errorf("platform %q has %d devices; select up to 64", p.Name, len(p.Devices))
 	case !slices.Contains(problem.Objectives(), string(o.Objective)):

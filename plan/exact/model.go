@@ -112,7 +112,7 @@ func (m *model) maySleep() bool {
 
 func (m *model) addDevices() {
 	p := m.platform
-	m.restJ = m.perNs(p.HostPower.Value)
+	m.restJ = m.perNs(p.HostWatts().Value)
 	if m.objective == problem.Time {
 		m.restJ = 1
 	}

@@ -201,7 +201,7 @@ func (s *search) restWatts(x *point, least bool) float64 {
 	}
 	watts := e.rest
 	if least {
-		watts = e.platform.HostPower.Value
+		watts = e.platform.HostWatts().Value
 		for i := range e.platform.Links {
 			watts += platform.LeastWatts(e.platform.Links[i].IdleWatts, e.platform.Links[i].Sleeps)
 		}

@@ -26,12 +26,13 @@ type evaluator struct {
 	in        []platform.MemoryID // by task
 	transfers *transfers          // nil means all is in one memory
 	busy      []busyUnits         // by device
+	used      []bool              // by device, while joules are summed
 }
 
 func newEvaluator(m *model) *evaluator {
 	steps := m.steps()
 	e := &evaluator{model: m, start: make([]int64, int(steps)*m.tasks), end: make([]int64, int(steps)*m.tasks),
-		free: make([]int64, len(m.workers)), domain: make([]domain, len(m.workers)), busy: make([]busyUnits, len(m.devices)), in: make([]platform.MemoryID, m.tasks)}
+		free: make([]int64, len(m.workers)), domain: make([]domain, len(m.workers)), busy: make([]busyUnits, len(m.devices)), used: make([]bool, len(m.devices)), in: make([]platform.MemoryID, m.tasks)}
 	for d := range e.busy {
 		e.busy[d].tally, e.busy[d].running = make([]float64, len(m.devices[d].idle)), make([]int, len(m.devices[d].idle))
 	}

@@ -59,7 +59,7 @@ type worker struct {
 // newModel makes the model of a problem of a graph with some copies of its buffers.
 func newModel(of *problem.Problem, priced *schedule.Priced, g *dag.Graph, o *Options) *model {
 	p := priced.Platform
-	m := &model{platform: p, data: of.Data, tasks: len(g.Tasks), steady: o.Steady, rest: p.HostPower.Value}
+	m := &model{platform: p, data: of.Data, tasks: len(g.Tasks), steady: o.Steady, rest: p.HostWatts().Value}
 	for l := range p.Links {
 		m.rest += p.Links[l].IdleWatts
 	}

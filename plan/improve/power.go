@@ -11,7 +11,8 @@ func (e *evaluator) joules(span int64) float64 {
 	seconds := float64(span) / 1e9
 	sum := float64(e.rest * seconds)
 	base := e.step * int32(e.tasks)
-	used := uint64(0)
+	used := e.used
+	clear(used)
 	for d := range e.busy {
 		e.busy[d].events = e.busy[d].events[:0]
 	}
@@ -19,7 +20,7 @@ func (e *evaluator) joules(span int64) float64 {
 		own := &e.workers[e.x.worker[t]]
 		c := &e.calls[e.slot[own.device]+int32(e.x.clock[t])][e.class[t]]
 		sum += c.joules
-		used |= 1 << own.device
+		used[own.device] = true
 		if d := &e.devices[own.device]; c.shared && d.shares {
 			e.busy[own.device].add(e.start[base+t], e.end[base+t], span, e.x.clock[t])
 		}
@@ -28,7 +29,7 @@ func (e *evaluator) joules(span int64) float64 {
 		sum += e.transfers.joules
 	}
 	for i := range e.devices {
-		if d := &e.devices[i]; d.MayBeOff && used&(1<<i) == 0 && !e.reached(d.Memory) {
+		if d := &e.devices[i]; d.MayBeOff && !used[i] && !e.reached(d.Memory) {
 			sum += float64(d.OffWatts * seconds)
 		} else {
 			sum += e.idleJoules(int32(i), span) + e.busy[i].joules(d.first)
@@ -39,7 +40,7 @@ func (e *evaluator) joules(span int64) float64 {
 
 // reached reports whether something moves to a memory or from it.
 func (e *evaluator) reached(m platform.MemoryID) bool {
-	return e.transfers != nil && m != e.platform.HostMemory() && e.transfers.reached&(1<<m) != 0
+	return e.transfers != nil && !e.platform.IsHost(m) && e.transfers.reached.Has(m)
 }
 
 // busyUnits adds up what the first busy unit of a device draws beyond the others.

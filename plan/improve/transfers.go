@@ -1,8 +1,6 @@
 package improve
 
 import (
-	"math/bits"
-
 	"dahl/dag"
 	"dahl/plan/problem"
 	"dahl/platform"
@@ -15,7 +13,6 @@ type transfers struct {
 	*problem.Data
 	*evaluator
 	memories int
-	host     platform.MemoryID
 	at       []int64   // by step, piece and memory: when it is there; pending: an engine has not begun with it
 	next     []int32   // by step, piece and memory: the entry of another piece that moves with it; -1 means none
 	links    []int64   // by link and direction: when it is free
@@ -23,8 +20,9 @@ type transfers struct {
 	queue    ready.Heap[copying]
 	batch    []copying // of one task
 	least    []int64   // by memory, of one piece: its first reader there
-	reached  uint64    // memories
-	joules   float64   // of the step
+	reached  platform.MemorySet
+	sent     platform.MemorySet // of one piece
+	joules   float64            // of the step
 }
 
 const pending = -1
@@ -55,7 +53,7 @@ func (c copying) Before(d copying) bool {
 func newTransfers(e *evaluator, steps int) *transfers {
 	p := e.platform
 	n := steps * len(e.data.Pieces) * len(p.Memories)
-	c := &transfers{Data: e.data, evaluator: e, memories: len(p.Memories), host: p.HostMemory(), at: make([]int64, n), next: make([]int32, n), least: make([]int64, len(p.Memories)), links: make([]int64, 2*len(p.Links))}
+	c := &transfers{Data: e.data, evaluator: e, memories: len(p.Memories), reached: p.NewMemorySet(), sent: p.NewMemorySet(), at: make([]int64, n), next: make([]int32, n), least: make([]int64, len(p.Memories)), links: make([]int64, 2*len(p.Links))}
 	for m := range p.Memories {
 		in, out := p.CopyEngines(platform.MemoryID(m))
 		c.engines = append(c.engines, make([]int64, in), make([]int64, out))
@@ -73,7 +71,8 @@ func (c *transfers) begin() {
 	if c.step > 0 {
 		return
 	}
-	c.queue, c.reached = c.queue[:0], 0
+	c.queue = c.queue[:0]
+	clear(c.reached)
 	clear(c.links)
 	for _, lanes := range c.engines {
 		clear(lanes)
@@ -99,28 +98,33 @@ func (c *transfers) send(writer int32, ended int64) {
 	c.batch = c.batch[:0]
 	for _, id := range c.Written[writer] {
 		p := &c.Pieces[id]
-		from, sent := c.memory(p), uint64(0)
+		from, sent := c.memory(p), c.sent
 		for _, r := range p.Readers {
 			to, key := c.in[r.Of], int64(r.Back)<<32|int64(c.x.at[r.Of])
-			if to == from || sent&(1<<to) != 0 && c.least[to] <= key {
+			if to == from || sent.Has(to) && c.least[to] <= key {
 				continue
 			}
-			sent |= 1 << to
+			sent.Add(to)
 			c.least[to] = key
 		}
-		for ; sent != 0; sent &= sent - 1 {
-			to := platform.MemoryID(bits.TrailingZeros64(sent))
+		for to := range sent.All() {
 			c.load(copying{since: ended, reader: c.least[to], storage: p.Storage, from: from, to: to, last: to, bytes: p.Bytes, entry: c.entry(id, c.step) + int32(to)})
 		}
+		clear(sent)
 	}
 	for i := range c.batch {
 		b := &c.batch[i]
-		if host := c.host; c.Ways[b.from][b.to].PassesHost {
-			b.to = host
-			c.joules += float64(c.Ways[host][b.last].JoulesPerByte * float64(b.bytes))
+		stops := c.platform.Stops(b.from, b.to)
+		for i := len(stops) - 1; i >= 0; i-- {
+			at := b.from
+			if i > 0 {
+				at = stops[i-1]
+			}
+			c.joules += float64(c.Ways[at][stops[i]].JoulesPerByte * float64(b.bytes))
 		}
-		c.joules += float64(c.Ways[b.from][b.to].JoulesPerByte * float64(b.bytes))
-		c.reached |= 1<<b.from | 1<<b.to
+		b.to = stops[0]
+		c.reached.Add(b.from)
+		c.reached.Add(b.to)
 		c.start(*b)
 	}
 }
@@ -205,8 +209,9 @@ func (c *transfers) move(of copying) {
 		return
 	}
 	// The second hop of a part overlaps the first hop of the next.
-	on := &c.Ways[of.to][of.last]
+	next := c.platform.Stops(of.to, of.last)[0]
+	on := &c.Ways[of.to][next]
 	of.since = max(start, end+on.Takes(of.bytes/chunks)-on.Takes(of.bytes))
-	of.from, of.to = of.to, of.last
+	of.from, of.to = of.to, next
 	c.start(of)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/platform"
 )
 
 // how is a way to choose devices.
@@ -23,25 +24,26 @@ const (
 type placing struct {
 	*step
 	how
-	fixed   []float64    // by storage and memory: when its transfer ends; 0 means none
-	done    []float64    // by cell of a link: when all of it is there
-	homes   []uint64     // by cell: the memories with parts of it
-	there   []float64    // by cell and memory: when all of it is there; 0 means not known
-	sent    []float64    // by part of a parcel and memory: when its transfer ends; 0 means none
-	ends    []float64    // by tile
-	units   []profile    // by device
-	engines [][2]profile // by memory: copies out and in
-	until   [][2]float64 // by memory: when they end for the tile at hand
+	fixed   []float64           // by storage and memory: when its transfer ends; 0 means none
+	done    []float64           // by cell of a link: when all of it is there
+	homes   platform.MemorySets // by cell: the memories with parts of it
+	there   []float64           // by cell and memory: when all of it is there; 0 means not known
+	sent    []float64           // by part of a parcel and memory: when its transfer ends; 0 means none
+	ends    []float64           // by tile
+	units   []profile           // by device
+	engines [][2]profile        // by memory: copies out and in
+	until   [][2]float64        // by memory: when they end for the tile at hand
 }
 
 // place returns the device of each tile; nil means that some tile can run nowhere.
-func (w *worker) place(p *step, way how) []int8 {
+func (w *worker) place(p *step, way how) []int16 {
 	memories := p.set.memories
 	p.devices = sized(p.devices, p.tiles)
 	h := &w.placing
-	*h = placing{step: p, how: way, done: sized(h.done, p.cells), homes: sized(h.homes, p.cells), ends: sized(h.ends, p.tiles), fixed: sized(h.fixed, p.storages*memories),
+	*h = placing{step: p, how: way, done: sized(h.done, p.cells), homes: h.homes, ends: sized(h.ends, p.tiles), fixed: sized(h.fixed, p.storages*memories),
 		units: h.units, there: sized(h.there, p.cells*memories), sent: sized(h.sent, p.parts*memories),
 		engines: h.engines, until: sized(h.until, memories)}
+	h.homes.Reset(p.cells, memories)
 	h.units = append(h.units, make([]profile, max(0, len(p.set.Devices)-len(h.units)))...)
 	h.engines = append(h.engines, make([][2]profile, max(0, memories-len(h.engines)))...)
 	for d := range p.set.Devices {
@@ -54,7 +56,7 @@ func (w *worker) place(p *step, way how) []int8 {
 	for l := range p.links {
 		if p.links[l].edge.carried {
 			for cell := range p.links[l].cells {
-				h.homes[int(p.links[l].first)+cell] = 1 // the host's
+				h.homes.Only(p.links[l].first+int32(cell), 0) // the host's
 			}
 		}
 	}
@@ -75,22 +77,21 @@ func (w *worker) place(p *step, way how) []int8 {
 
 // findReaders notes in which memories the cells of links are read.
 func (p *step) findReaders() {
-	p.readers = sized(p.readers, p.cells)
+	p.readers.Reset(p.cells, p.set.memories)
 	for i := range p.links {
 		l := &p.links[i]
 		if l.bytes == 0 {
 			continue
 		}
-		l.readers = p.readers[l.first : int(l.first)+l.cells]
 		to := &p.active[l.to]
 		for k := range int32(to.tiled.tiles) {
-			memory := uint64(1) << p.set.memory[p.devices[to.first+k]]
+			memory := platform.MemoryID(p.set.memory[p.devices[to.first+k]])
 			if l.cellOf == nil {
-				l.readers[0] |= memory
+				p.readers.Add(l.first, memory)
 				continue
 			}
 			for _, cell := range l.needs.of(k) {
-				l.readers[cell] |= memory
+				p.readers.Add(l.first+cell, memory)
 			}
 		}
 	}
@@ -119,13 +120,13 @@ func (h *placing) tile(a *active, k int32) bool {
 	}
 	t := a.first + k
 	h.units[best].add(begin, least)
-	h.ends[t], h.devices[t] = least, int8(best)
+	h.ends[t], h.devices[t] = least, int16(best)
 	if a.merges < 0 {
 		h.complete(a, k, least, best, false)
 		return true
 	}
 	m := a.merges + a.tiled.region[k]
-	h.ends[m], h.devices[m] = max(h.ends[m], least), int8(best)
+	h.ends[m], h.devices[m] = max(h.ends[m], least), int16(best)
 	h.complete(a, k, least, best, true)
 	return true
 }
@@ -213,7 +214,7 @@ func (h *placing) note(l *activeLink, k int32, end float64, d int) {
 		cell += l.cellOf[k]
 	}
 	h.done[cell] = max(h.done[cell], end)
-	h.homes[cell] |= 1 << h.set.memory[d]
+	h.homes.Add(int32(cell), platform.MemoryID(h.set.memory[d]))
 }
 
 // gathered is when the inputs of a tile can be in the memory of a device; really takes the transfers down.
@@ -238,7 +239,7 @@ func (h *placing) gathered(a *active, k int32, d int, really bool) (at float64) 
 			if l.edge.carried && l.bytes == 0 {
 				continue
 			}
-			if l.bytes == 0 || h.homes[cell]&^(1<<memory) == 0 {
+			if l.bytes == 0 || h.homes.Of(int32(cell)).Within(platform.MemoryID(memory)) {
 				at = max(at, h.done[cell])
 				continue
 			}

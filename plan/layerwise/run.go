@@ -1,8 +1,7 @@
 package layerwise
 
 import (
-	"math/bits"
-
+	"dahl/platform"
 	"dahl/schedule/ready"
 )
 
@@ -15,10 +14,11 @@ type run struct {
 	need      []int32 // by instance
 	left      []int32 // by cell of each step
 	away      []int32 // by cell of each step and memory: its tiles that are not there yet
-	placed    []int8  // by tile: its device; nil where there is one
+	placed    []int16 // by tile: its device; nil where there is one
 	events    ready.Heap[event]
-	lanes     []lane    // by device
-	out, into []float64 // by memory: when the copy engine is free
+	lanes     []lane              // by device
+	out, into []float64           // by memory: when the copy engine is free
+	to        platform.MemorySets // where a part of a parcel goes
 
 	ends   []float64 // by step
 	joules float64   // of transfers
@@ -62,7 +62,8 @@ func (w *worker) start(p *step, steps int, way how) *run {
 	r := &w.run
 	devices, memories := len(p.set.Devices), p.set.memories
 	*r = run{step: p, steps: steps, events: r.events[:0], lanes: sized(r.lanes, devices), ends: sized(r.ends, steps), used: sized(r.used, devices), span: sized(r.span, devices),
-		need: sized(r.need, steps*p.tiles), left: sized(r.left, steps*p.cells), away: r.away, out: sized(r.out, memories), into: sized(r.into, memories)}
+		need: sized(r.need, steps*p.tiles), left: sized(r.left, steps*p.cells), away: r.away, out: sized(r.out, memories), into: sized(r.into, memories), to: r.to}
+	r.to.Reset(1, memories)
 	if devices > 1 {
 		if r.placed = w.place(p, way); r.placed == nil {
 			return nil
@@ -257,14 +258,17 @@ func (r *run) complete(l *activeLink, s int, tile int32) {
 
 // dispatch sends the part of a tile in a parcel to the memories where it is read.
 func (r *run) dispatch(i, tile int32, a *active, parcel int) {
-	home, q, to := r.set.memory[r.placed[i%int32(r.tiles)]], &a.parcels[parcel], uint64(0)
+	home, q := r.set.memory[r.placed[i%int32(r.tiles)]], &a.parcels[parcel]
+	to := r.to.Of(0)
+	clear(to)
 	for _, o := range q.links {
 		l := &r.links[o]
-		to |= l.readers[l.cell(tile)]
+		to.AddAll(r.readers.Of(l.first + l.cell(tile)))
 	}
 	r.arrived(i, parcel, home)
-	for to &^= 1 << home; to != 0; to &= to - 1 {
-		memory := bits.TrailingZeros64(to)
+	to.Remove(platform.MemoryID(home))
+	for m := range to.All() {
+		memory := int(m)
 		w := &r.set.ways[home*r.set.memories+memory]
 		begin := max(r.now, r.out[home], r.into[memory])
 		end, busy := begin+w.latency+w.nsPerByte*q.bytes, begin+w.nsPerByte*q.bytes
@@ -288,7 +292,7 @@ func (r *run) arrived(i int32, parcel, memory int) {
 	for _, o := range a.parcels[parcel].links {
 		l := &r.links[o]
 		cell := l.cell(tile)
-		if l.readers[cell]>>memory&1 == 0 {
+		if !r.readers.Has(l.first+cell, platform.MemoryID(memory)) {
 			continue
 		}
 		left := &r.away[(s*r.cells+int(l.first+cell))*r.set.memories+memory]

@@ -72,7 +72,7 @@ func (m *Model) setOf(devices string) (*set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("layer-wise model: %w", err)
 	}
-	s := &set{Platform: p, last: -1, idle: p.HostPower.Value, costs: map[*tiled]*costs{}}
+	s := &set{Platform: p, last: -1, idle: p.HostWatts().Value, costs: map[*tiled]*costs{}}
 	for d := range p.Devices {
 		device := &p.Devices[d]
 		s.idle += device.Watts(device.AtClock, 0)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/platform"
 )
 
 // step is a network under a lowering on a set: the operations and what they wait for.
@@ -18,11 +19,11 @@ type step struct {
 	storages     int
 	parts        int // of parcels, in all
 	owner        []int32
-	applies      []bool   // by fused operation
-	devices      []int8   // by tile
-	byRank       []int32  // active operations
-	readers      []uint64 // by cell
-	need, past   []int32  // by tile: what it waits for in the same step and in the step before
+	applies      []bool              // by fused operation
+	devices      []int16             // by tile
+	byRank       []int32             // active operations
+	readers      platform.MemorySets // by cell: the memories of the tiles that wait for it, as the set of devices numbers them
+	need, past   []int32             // by tile: what it waits for in the same step and in the step before
 }
 
 // active is an operation of a step.
@@ -47,10 +48,9 @@ type activeLink struct {
 	from, to int32 // active
 	first    int32 // its first cell
 	results  bool
-	bytes    float64  // of a tile of from; zero means that nothing moves
-	readers  []uint64 // by cell: the memories of the tiles that wait for it
-	parcel   int32    // among the parcels of from
-	dropped  bool     // nothing waits for it
+	bytes    float64 // of a tile of from; zero means that nothing moves
+	parcel   int32   // among the parcels of from
+	dropped  bool    // nothing waits for it
 }
 
 // parcel is a storage that an operation writes and other ones read. A tile's part of it is sent once to each memory.

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"dahl/dag"
 	"dahl/plan/problem"
 	"dahl/platform"
@@ -68,23 +70,20 @@ func (m *Model) eachHop(piece *problem.Piece, workers []platform.WorkerID, visit
 	if int(piece.Writer) == len(workers) {
 		return
 	}
-	from, host := m.source(piece, workers), m.p.Platform.HostMemory()
-	reached := uint64(1) << from
+	from := m.source(piece, workers)
+	reached := append(make([]platform.MemoryID, 0, 8), from)
 	for _, r := range piece.Readers {
 		to := m.p.Platform.MemoryOf(workers[r.Of])
-		if reached&(1<<to) != 0 {
+		if slices.Contains(reached, to) {
 			continue
 		}
-		if at := from; m.Ways[from][to].PassesHost {
-			if reached&(1<<host) == 0 {
-				visit(from, host)
+		at := from
+		for _, stop := range m.p.Platform.Stops(from, to) {
+			if !slices.Contains(reached, stop) {
+				visit(at, stop)
+				reached = append(reached, stop)
 			}
-			at = host
-			reached |= 1 << host
-			visit(at, to)
-		} else {
-			visit(from, to)
+			at = stop
 		}
-		reached |= 1 << to
 	}
 }

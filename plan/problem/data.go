@@ -30,13 +30,15 @@ type Piece struct {
 type Read struct{ Of, Back int32 }
 
 // NewData finds what tasks of a step of a graph read, and of the step before where steps follow each other. What no task writes
-// and has no home is wherever it is needed, and no piece.
+// and has no home is wherever it is needed, and no piece. Nor is in a cluster what the host memory of each node has before the step.
 func NewData(p *platform.Platform, g *dag.Graph, follows bool) (*Data, error) {
 	type version struct{ writer, atom int32 }
 	readers, order := map[version][]Read{}, []version(nil)
 	place.EachReading(g, func(writer int32, reader dag.TaskID, atom int32, next bool) {
 		storage := g.AtomStorage(dag.AtomID(atom))
-		if next && !follows || int(writer) == len(g.Tasks) && !g.WrittenStorages()[storage] && g.Buffers[storage].Home == "" {
+		before := int(writer) == len(g.Tasks)
+		if next && !follows || before && !g.WrittenStorages()[storage] && g.Buffers[storage].Home == "" ||
+			before && len(p.Nodes) > 0 && place.AtEachHost(&g.Buffers[storage]) {
 			return
 		}
 		of := version{writer, atom}

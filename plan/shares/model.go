@@ -71,7 +71,7 @@ type Option struct {
 // NewModel makes the model of a step on some sets of the devices of a machine. It fails where a device draws less
 // busy than idle, or some work can run nowhere.
 func NewModel(step *Step, p *platform.Platform, sets Sets, o problem.Objective, steady bool) (*Model, error) {
-	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostPower.Value, Units: sets.Most, Chains: step.Chains}
+	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostWatts().Value, Units: sets.Most, Chains: step.Chains}
 	for i := range p.Devices {
 		m.Memory = append(m.Memory, int(p.Devices[i].Memory))
 		m.FloorWatts += floorWatts(&p.Devices[i], sets.Most[i])

@@ -60,13 +60,17 @@ func exchangeable(p *platform.Platform, a, b platform.DeviceID) bool {
 	if memory[0] == memory[1] {
 		return true
 	}
-	host := p.HostMemory()
-	if memory[0] == host || memory[1] == host || shared(p, memory[0]) || shared(p, memory[1]) {
+	if p.IsHost(memory[0]) || p.IsHost(memory[1]) || wired(p, memory[0]) || wired(p, memory[1]) || shared(p, memory[0]) || shared(p, memory[1]) {
 		return false
 	}
 	m := [2]platform.Memory{p.Memories[memory[0]], p.Memories[memory[1]]}
 	m[0].Name, m[1].Name = "", ""
 	return m[0] == m[1] && sameRoutes(p, memory)
+}
+
+// wired reports whether a memory is an end of a network's wire.
+func wired(p *platform.Platform, m platform.MemoryID) bool {
+	return slices.ContainsFunc(p.Wires, func(w platform.Wire) bool { return w.Ends[0] == platform.Port(m) || w.Ends[1] == platform.Port(m) })
 }
 
 // shared reports whether several devices are at a memory.
@@ -82,8 +86,9 @@ func shared(p *platform.Platform, m platform.MemoryID) bool {
 
 // modelsOf are the models of a device by its name, without it.
 func modelsOf(p *platform.Platform, id platform.DeviceID) (of []platform.Model) {
+	name, _ := p.ModelNames(&p.Devices[id])
 	for _, m := range p.Models {
-		if m.Device == p.Devices[id].Name {
+		if m.Device == name {
 			m.Device = ""
 			of = append(of, m)
 		}

@@ -16,7 +16,7 @@ import (
 // exchanges is a task of this device, and nothing else runs on it meanwhile.
 var megatron = Strategy{
 	doc: schedule.Doc{
-		Name: "megatron", Sentence: "weights in parts on tensor devices, replicas of these that split the optimiser, and a pipeline of such groups with some stages each; predicted by one device of each group",
+		Name: megatronName, Sentence: "weights in parts on tensor devices, replicas of these that split the optimiser, and a pipeline of such groups with some stages each; predicted by one device of each group",
 		Paper: "V. Korthikanti et al., Reducing activation recomputation in large transformer models, MLSys 2023",
 	},
 	Arguments: []string{"tensor", "data", "pipeline", "stages-each", "micro-batches"}, Words: []string{wholePositions},
@@ -31,7 +31,16 @@ var megatron = Strategy{
 }
 
 // wholePositions is the word for [dag.Fold.Whole].
-const wholePositions = "whole"
+const megatronName, wholePositions = "megatron", "whole"
+
+// foldedName is the name of a strategy with a fold.
+func (s *Split) foldedName() string {
+	text := fmt.Sprintf("%s:%dx%dx%dx%dx%d", megatronName, s.Fold.Tensor, s.Fold.Data, s.Stages, s.Each, s.MicroBatches)
+	if s.Fold.Whole {
+		text += ":" + wholePositions
+	}
+	return text + s.firsts()
+}
 
 // folded is the lowering of one device of each group of a fold. Stages have equally many of the blocks that the network repeats.
 func (s *Split) folded(n *Network, seats []Seat) (l dag.Lowering, err error) {

@@ -31,6 +31,7 @@ type Split struct {
 	Images, Features dag.Dimension
 	Pairs            bool // every other layer with weights is cut along its inputs
 	Sum              dag.Exchange
+	Flat             bool // a ring goes around all devices, and is not hierarchical where these are of several nodes
 
 	// Fold is the grid of equal devices of each stage, of which the lowering has the first. The zero value means that it has all.
 	Fold dag.Fold
@@ -84,11 +85,14 @@ func (s Split) times(by Split) (Split, error) {
 
 // String is a name of a strategy of networks, as [ByName] takes it.
 func (s *Split) String() string {
+	if s.Fold.Tensor > 0 {
+		return s.foldedName()
+	}
 	var factors []string
 	shared, replicated := s.Devices < 2, s.Replicas < 2
 	for i := range table {
 		of := &table[i]
-		if of.split == nil {
+		if of.split == nil || of.doc.Name == megatronName {
 			continue
 		}
 		numbers, name := []int{max(1, s.Devices), 1}, of.doc.Name
@@ -117,16 +121,21 @@ func (s *Split) String() string {
 			continue
 		}
 		text := name + ":" + strconv.Itoa(numbers[0])
-		if s.Sum != like.Sum {
+		if s.Sum != like.Sum || s.Flat {
 			text += ":" + s.Sum.String()
 		}
 		factors = append(factors, text)
 	}
 	text := strings.Join(factors, Times)
-	if s.From != nil {
-		text += At + strings.Join(s.From, ",")
+	return text + s.firsts()
+}
+
+// firsts are the first layers of stages in a name, where somebody gives them.
+func (s *Split) firsts() string {
+	if s.From == nil {
+		return ""
 	}
-	return text
+	return At + strings.Join(s.From, ",")
 }
 
 // Needs is the number of devices.
@@ -297,16 +306,16 @@ func (s *Split) stages(n *Network, l dag.Lowering, seats []Seat) (all []dag.Stag
 	if s.Order == "" {
 		features, ok := n.firstFeatures(s.Images)
 		if s.Images == s.Features || features != n.Layers[0].Name {
-			all = append(all, s.stageOn(n.Layers[0].Name, groups[0], s.Images))
+			all = append(all, s.stageOn(n, n.Layers[0].Name, groups[0], s.Images))
 		}
 		if ok && s.Images != s.Features {
-			all = append(all, s.stageOn(features, groups[0], s.Features))
+			all = append(all, s.stageOn(n, features, groups[0], s.Features))
 		}
 		return all, nil
 	}
 	if s.From != nil {
 		for i, layer := range append([]string{n.Layers[0].Name}, s.From...) {
-			all = append(all, s.stageOn(layer, groups[i%len(groups)], s.Images))
+			all = append(all, s.stageOn(n, layer, groups[i%len(groups)], s.Images))
 		}
 		return all, nil
 	}
@@ -327,18 +336,34 @@ func (s *Split) stages(n *Network, l dag.Lowering, seats []Seat) (all []dag.Stag
 		return nil, fmt.Errorf("%d stages: the network has %s with tasks, the input among them", s.Stages*s.Each, naming.Count(len(layers), "layer"))
 	}
 	for i, first := range firsts {
-		all = append(all, s.stageOn(layers[first], groups[i%len(groups)], s.Images))
+		all = append(all, s.stageOn(n, layers[first], groups[i%len(groups)], s.Images))
 	}
 	return all, nil
 }
 
-func (s *Split) stageOn(from string, seats []Seat, along dag.Dimension) dag.Stage {
+func (s *Split) stageOn(n *Network, from string, seats []Seat, along dag.Dimension) dag.Stage {
 	if len(seats) == 1 {
 		return dag.Stage{From: from, Device: seats[0].Name}
 	}
 	of := dag.Stage{From: from, Devices: naming.List(seats, func(s Seat) string { return s.Name }), Along: along, Sum: s.Sum}
 	if along != dag.AlongSamples {
 		of.Replicas = s.Replicas
+	} else if of.PerNode = perNode(n.Platform, seats); of.PerNode > 0 && s.Sum == dag.Ring && !s.Flat {
+		of.Sum = dag.Hierarchical
 	}
 	return of
+}
+
+// perNode is how many seats each node has, if they are of several nodes that follow one another; else 0.
+func perNode(p *platform.Platform, seats []Seat) (number int) {
+	node := func(i int) platform.NodeID { return p.NodeOf(p.Devices[seats[i].Device].Memory) }
+	for number < len(seats) && node(number) == node(0) {
+		number++
+	}
+	for i := range seats {
+		if number == len(seats) || i%number > 0 && node(i) != node(i-1) || i > 0 && i%number == 0 && node(i) == node(i-1) {
+			return 0
+		}
+	}
+	return number
 }

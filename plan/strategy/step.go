@@ -167,6 +167,9 @@ func (n *Network) Exchanges(l *dag.Lowering, stage, batches int) (messages, grad
 			}
 		}
 	}
+	if s.Along == dag.AlongSamples && s.Sum == dag.Hierarchical && s.PerNode > 0 {
+		return messages, n.hierarchical(s, weights)
+	}
 	if s.Along != dag.AlongOutputs {
 		return messages, n.slowestHop([][]string{s.Devices}).exchange(s.Sum, len(s.Devices), weights)
 	}
@@ -195,6 +198,19 @@ func (h hop) exchange(sum dag.Exchange, p int, bytes float64) float64 {
 		return 2 * float64(bits.Len(uint(p-1))) * h.message(bytes)
 	}
 	return 2 * float64(p-1) * h.message(bytes/float64(p))
+}
+
+// hierarchical is how long it takes to sum bytes around the devices of each node, and then around those with the same slice in all nodes. Devices of a node
+// share no way to the others in this formula.
+func (n *Network) hierarchical(s *dag.Stage, bytes float64) float64 {
+	nodes := slices.Collect(slices.Chunk(s.Devices, s.PerNode))
+	between := make([][]string, s.PerNode)
+	for _, node := range nodes {
+		for i, device := range node {
+			between[i] = append(between[i], device)
+		}
+	}
+	return n.slowestHop(nodes).exchange(dag.Ring, s.PerNode, bytes) + n.slowestHop(between).exchange(dag.Ring, len(nodes), bytes/float64(s.PerNode))
 }
 
 // slowestHop is the greatest latency and the least bandwidth from each device of some rings to the next one.

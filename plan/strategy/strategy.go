@@ -150,6 +150,7 @@ func single(name string) (*Strategy, error) {
 		if err := of.Split.Sum.UnmarshalText([]byte(word)); err != nil {
 			return nil, fmt.Errorf("strategy %q: %w", name, err)
 		}
+		of.Split.Flat = of.Split.Sum == dag.Ring
 	}
 	of.doc.Name = name
 	return of, nil

@@ -41,8 +41,9 @@ type audit struct {
 	n      int
 	spanOf []int32 // by step and task
 
-	uses    [][]use   // by atom, in program order
-	balance []balance // changes of the live bytes
+	uses    [][]use                // by atom, in program order
+	balance []balance              // changes of the live bytes
+	inHosts map[dag.BufferID][]int // by storage: see hostsWith
 }
 
 func (c *audit) span(t, step int) *schedule.Span { return &c.s.Spans[c.spanOf[step*c.n+t]] }
@@ -273,7 +274,8 @@ func (c *audit) pieces(what string, i int, buffer dag.BufferID, atoms []int32, w
 	return nil
 }
 
-// home is the memory that has a storage before the first step; -1 means all memories or none.
+// home is the memory that has a storage before the first step; -1 means all memories or none. In a cluster the host memories of the
+// other nodes have what the first one's has.
 func (c *audit) home(storage dag.BufferID, written bool) (memory int, everywhere bool, err error) {
 	b := &c.p.Graph.Buffers[storage]
 	name := b.Home

@@ -11,14 +11,14 @@ import (
 )
 
 // copyEngines verifies that no memory carried more transfers at once, in either direction, than its devices have
-// engines. The host's memory has no such limit. A transfer between two devices by a route past the host's memory runs
+// engines. A host's memory has no such limit. A transfer between two devices by a route past a host's memory runs
 // on an engine of the destination.
 func (c *audit) copyEngines() error {
-	p, host := c.p.Platform, c.p.Platform.HostMemory()
+	p := c.p.Platform
 	for m := range p.Memories {
 		var in, out int
 		for d := range p.Devices {
-			if device := &p.Devices[d]; int(device.Memory) == m && platform.MemoryID(m) != host {
+			if device := &p.Devices[d]; int(device.Memory) == m && !p.IsHost(platform.MemoryID(m)) {
 				in, out = max(in, device.CopyEnginesIn), max(out, device.CopyEnginesOut)
 			}
 		}
@@ -28,7 +28,7 @@ func (c *audit) copyEngines() error {
 			if int(t.To) == m {
 				into = append(into, t)
 			}
-			if int(t.From) == m && (t.To == host || c.unlimitedInto(t.To) || p.Passes(t.From, t.To, host)) {
+			if int(t.From) == m && (p.IsHost(t.To) || c.unlimitedInto(t.To) || len(p.Stops(t.From, t.To)) > 1) {
 				from = append(from, t)
 			}
 		}

@@ -43,6 +43,7 @@ type version struct {
 	begins  time.Duration
 	made    time.Duration
 	readers []*schedule.Span
+	hosts   []int // host memories of further nodes that have it, too
 }
 
 // balance is a change of the bytes live in a memory.
@@ -180,6 +181,9 @@ func (a *atomAudit) walk(uses []use, written bool, first int) error {
 	}
 	freed := written && !a.p.Graph.Carried(storage) && len(uses) > 0
 	v := version{from: home}
+	if home == int(a.p.Platform.HostMemory()) && (a.p.Graph.Buffers[storage].Home == "" || a.p.Graph.Buffers[storage].Home == "host") {
+		v.hosts = a.hostsWith(storage, home)
+	}
 	for step := first; step < a.s.Steps; step += a.versions {
 		var lastEnd time.Duration
 		for _, u := range uses {
@@ -205,6 +209,36 @@ func (a *atomAudit) walk(uses []use, written bool, first int) error {
 	return a.close(&v, never, never)
 }
 
+// hostsWith lists the host memories, without one, in which tasks of their nodes use a storage or from which it moves. Each node
+// has made its contents there before the first step.
+func (c *audit) hostsWith(storage dag.BufferID, except int) (hosts []int) {
+	if len(c.p.Platform.Nodes) == 0 {
+		return nil
+	}
+	if c.inHosts == nil {
+		c.inHosts = map[dag.BufferID][]int{}
+		note := func(b dag.BufferID, m platform.MemoryID) {
+			if b = c.p.Graph.Storage(b); c.p.Platform.HostOf(m) == m && !slices.Contains(c.inHosts[b], int(m)) {
+				c.inHosts[b] = append(c.inHosts[b], int(m))
+			}
+		}
+		for i := range c.s.Spans {
+			for _, access := range c.p.Graph.Tasks[c.s.Spans[i].Task].Accesses {
+				note(access.Buffer, c.p.Platform.MemoryOf(c.s.Spans[i].Worker))
+			}
+		}
+		for i := range c.s.Transfers {
+			note(c.s.Transfers[i].Buffer, c.s.Transfers[i].From)
+		}
+	}
+	for _, m := range c.inHosts[storage] {
+		if m != except {
+			hosts = append(hosts, m)
+		}
+	}
+	return hosts
+}
+
 // close settles a version that was gone from a time on. It takes the version's transfers with a start before until,
 // its evictions, its readers and its bytes.
 func (a *atomAudit) close(v *version, gone, until time.Duration) error {
@@ -215,6 +249,10 @@ func (a *atomAudit) close(v *version, gone, until time.Duration) error {
 	if v.from >= 0 {
 		a.open[v.from].from = v.made
 		a.takeRoom(v.from, v.begins, gone)
+	}
+	for _, m := range v.hosts {
+		a.open[m].from = v.made
+		a.takeRoom(m, v.begins, gone)
 	}
 	first := a.moves
 	for {

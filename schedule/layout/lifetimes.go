@@ -13,7 +13,7 @@ import (
 
 // MaxShared is how many storages of a graph in a memory are compared with each other: the largest ones. The others get bytes of
 // their own.
-const MaxShared = 1 << 13
+const MaxShared = 1 << 15
 
 // lifetimes says which storages are never live together.
 //

@@ -18,8 +18,12 @@ import (
 // an engine takes the one that has been ready longest, and then the one from the memory next to its own, around the ring of all
 // memories: so engines do not all begin with one memory. The name breaks ties. The order is that
 // in the middle step. All lanes can keep it together, whatever the times turn out to be, since a run that kept all
-// dependences started things in this order.
-const estimatedSteps = 3
+// dependences started things in this order. Of a graph with more than manyTransfers tasks and transfers one step is estimated, as steps
+// of so many overlap little.
+const (
+	estimatedSteps = 3
+	manyTransfers  = 1 << 18
+)
 
 // estimate is that run.
 type estimate struct {
@@ -29,6 +33,7 @@ type estimate struct {
 	touched []int          // lanes of workers that may have something to start
 	queues  []engineQueue
 	queueOf map[engineGroup]int
+	waiting []int  // queues that may have something to start
 	busy    []bool // by lane
 
 	follows  []time.Duration // by task: the longest path from its start to the end of the step
@@ -97,10 +102,27 @@ func (pg *Graph) Unlaned() (copies []dag.TaskID) {
 }
 
 // Reaches reports whether a lane is an engine that can make a move.
-func (pg *Graph) Reaches(lane int, m *Move) bool {
-	l := &pg.lanes[lane]
+func (pg *Graph) Reaches(lane int, m *Move) bool { return slices.Contains(pg.Engines(m), lane) }
+
+// Engines lists the lanes of the engines that can make a move. There are none where no limited engine does.
+func (pg *Graph) Engines(m *Move) []int {
 	group, ok := groupOf(pg.p, m)
-	return ok && l.Worker < 0 && group == engineGroup{l.Memory, l.In}
+	if !ok {
+		return nil
+	}
+	return pg.engines()[group]
+}
+
+// enginesOf lists the lanes of engines that can make the same transfers.
+func enginesOf(lanes []Lane) map[engineGroup][]int {
+	all := map[engineGroup][]int{}
+	for l := range lanes {
+		if of := &lanes[l]; of.Worker < 0 {
+			group := engineGroup{of.Memory, of.In}
+			all[group] = append(all[group], l)
+		}
+	}
+	return all
 }
 
 // ReadBefore reports whether the reader of a transfer comes before the reader of a move before the first step.
@@ -163,8 +185,11 @@ func (pg *Graph) StartOrder() (started []dag.TaskID, err error) {
 
 func newEstimate(pg *Graph) *estimate {
 	lag := pg.MaxLag()
-	all := estimatedSteps + int(lag)
-	e := &estimate{Graph: pg, all: all, steady: lag + 1, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, all, nil, nil, lag),
+	all, steady := estimatedSteps+int(lag), lag+1
+	if lag == 0 && pg.NumTasks() > manyTransfers {
+		all, steady = 1, 0
+	}
+	e := &estimate{Graph: pg, all: all, steady: steady, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, all, nil, nil, lag),
 		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
 	e.lists = pg.listsOf(len(pg.p.Workers))
 	e.findFollows()
@@ -172,10 +197,8 @@ func newEstimate(pg *Graph) *estimate {
 		group := engineGroup{pg.lanes[l].Memory, pg.lanes[l].In}
 		if _, known := e.queueOf[group]; !known {
 			e.queueOf[group] = len(e.queues)
-			e.queues = append(e.queues, engineQueue{})
+			e.queues = append(e.queues, engineQueue{lanes: pg.engines()[group]})
 		}
-		q := &e.queues[e.queueOf[group]]
-		q.lanes = append(q.lanes, l)
 	}
 	e.steps.Begin(nil)
 	e.takeReleased()
@@ -225,7 +248,9 @@ func (e *estimate) free(lane int) {
 	e.busy[lane] = false
 	if lane < len(e.lists) {
 		e.touched = append(e.touched, lane)
+		return
 	}
+	e.waiting = append(e.waiting, e.queueOf[engineGroup{e.lanes[lane].Memory, e.lanes[lane].In}])
 }
 
 // takeReleased queues the transfers that wait for nothing any more. A transfer without an engine starts.
@@ -242,11 +267,13 @@ func (e *estimate) takeReleased() {
 			e.start(noLane, i)
 			continue
 		}
-		is := readyTransfer{estimate: e, Instance: i, since: e.now, readerStep: i.Step, urgency: e.follows[e.PlacedAs(m.For)]}
+		is := readyTransfer{graph: e.Graph, Instance: i, since: e.now, readerStep: i.Step, urgency: e.follows[e.PlacedAs(m.For)], ahead: e.ahead(m)}
 		if m.NextStep {
 			is.readerStep++
 		}
-		e.queues[e.queueOf[group]].copies.Push(is)
+		queue := e.queueOf[group]
+		e.queues[queue].copies.Push(is)
+		e.waiting = append(e.waiting, queue)
 	}
 }
 
@@ -265,7 +292,8 @@ func (e *estimate) dispatch() {
 		e.start(w, i)
 	}
 	e.touched = e.touched[:0]
-	for k := range e.queues {
+	slices.Sort(e.waiting)
+	for _, k := range slices.Compact(e.waiting) {
 		for q := &e.queues[k]; len(q.copies) > 0; {
 			l := e.freeEngine(q)
 			if l == noLane {
@@ -278,6 +306,7 @@ func (e *estimate) dispatch() {
 			e.start(l, i)
 		}
 	}
+	e.waiting = e.waiting[:0]
 }
 
 // engineQueue is the transfers that wait for the same engines.
@@ -330,21 +359,24 @@ func (a laneEnd) Before(b laneEnd) bool {
 
 // readyTransfer is a transfer that waits for an engine since some time.
 type readyTransfer struct {
-	*estimate
+	graph *Graph
 	dag.Instance
 	since      time.Duration
 	readerStep int32
+	ahead      int32
 	urgency    time.Duration // of its reader
 }
 
 // Before is the order in which an engine takes transfers.
 func (a readyTransfer) Before(b readyTransfer) bool {
-	c := cmp.Or(cmp.Compare(a.readerStep, b.readerStep), cmp.Compare(b.urgency, a.urgency), cmp.Compare(a.since, b.since), cmp.Compare(a.ahead(), b.ahead()))
-	return c < 0 || c == 0 && a.Compare(a.Task, b.Task) < 0
+	c := cmp.Or(cmp.Compare(a.readerStep, b.readerStep), cmp.Compare(b.urgency, a.urgency), cmp.Compare(a.since, b.since), cmp.Compare(a.ahead, b.ahead))
+	return c < 0 || c == 0 && a.graph.Compare(a.Task, b.Task) < 0
 }
 
 // ahead is how many memories the source is ahead of the destination, around the ring of all.
-func (a readyTransfer) ahead() int {
-	m, all := a.Move(a.Task), len(a.p.Memories)
-	return (int(m.From) - int(m.To) + all) % all
+func (e *estimate) ahead(m *Move) int32 {
+	if m.From < m.To {
+		return int32(m.From-m.To) + int32(len(e.p.Memories))
+	}
+	return int32(m.From - m.To)
 }

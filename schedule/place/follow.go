@@ -146,7 +146,7 @@ func (r *SpillPlan) limits(p *platform.Platform) (map[platform.MemoryID]int64, e
 	limits := map[platform.MemoryID]int64{}
 	for _, l := range r.Memories {
 		m, ok := p.MemoryByName(l.Memory)
-		if !ok || m == p.HostMemory() {
+		if !ok || p.IsHost(m) {
 			return nil, fmt.Errorf("the plan lets contents leave memory %q, which platform %q does not have, or which is where they would go", l.Memory, p.Name)
 		}
 		limits[m] = l.Bytes

@@ -56,6 +56,7 @@ func (t *traffic) build(items []stepItem, streamed map[string]bool) *Graph {
 		pg.replicas = t.newReplicas()
 		pg.Links, pg.carries, pg.writes = pg.inShares(pg.Body()).Link()
 	}
+	pg.engines = sync.OnceValue(func() map[engineGroup][]int { return enginesOf(t.lanes) })
 	pg.Orders = sync.OnceValue(pg.allOrders)
 	pg.buffers = sync.OnceValue(pg.writeBuffers)
 	pg.Graph = sync.OnceValues(pg.writeGraph)

@@ -2,7 +2,6 @@ package place
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"dahl/dag"
@@ -80,8 +79,7 @@ func (pg *Graph) mostBytes() []int64 {
 		case pg.moves == nil:
 			bytes[pg.host] += layout.Align(buf.Bytes()) * int64(pg.Origin.Versions(dag.BufferID(b)))
 		default:
-			for set := pg.replicas.use[b]; set != 0; set &= set - 1 {
-				m := platform.MemoryID(bits.TrailingZeros64(set))
+			for m := range pg.replicas.use.Of(int32(b)).All() {
 				bytes[m] += layout.Align(buf.Bytes()) * int64(pg.versionsIn(location{dag.BufferID(b), m}))
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"dahl/platform"
 )
 
-// A transfer that is staged through the host memory goes in parts, so that the second hop of one part runs while the
+// A transfer that is staged through a host memory goes in parts, so that the second hop of one part runs while the
 // next part makes its first hop. With n parts over two hops of equal bandwidth b
 // and latency l, B bytes take (n + 1) (l + B/nb), whole they take 2 (l + B/b).
 //
@@ -25,18 +25,22 @@ const (
 // Share is one of equal parts of an atom, cut along its rows, from 0 on; all of it where Of is 0.
 type Share struct{ Part, Of int32 }
 
-// partBytes is how large a part is on a platform; 0 where nothing passes the host memory.
+// partBytes is how large a part is on a platform; 0 where nothing passes a host memory.
 func partBytes(p *platform.Platform) int64 {
-	host, size := p.HostMemory(), 0.0
+	size := 0.0
 	for from := range platform.MemoryID(len(p.Memories)) {
 		for to := range platform.MemoryID(len(p.Memories)) {
-			if !p.Passes(from, to, host) {
+			if p.NodeOf(from) != p.NodeOf(to) && p.NodeOf(from) != 0 {
+				continue // the first node stands for the others, so that the pairs stay few
+			}
+			stops := p.Stops(from, to)
+			if len(stops) < 2 {
 				continue
 			}
-			for _, hop := range [2][2]platform.MemoryID{{from, host}, {host, to}} {
+			for i, at := range append([]platform.MemoryID{from}, stops[:len(stops)-1]...) {
 				const sample = 1 << 30 // bytes, long in comparison with any latency
-				latency := p.RouteTime(hop[0], hop[1], 0)
-				perByte := float64(p.RouteTime(hop[0], hop[1], sample)-latency) / sample
+				latency := p.RouteTime(at, stops[i], 0)
+				perByte := float64(p.RouteTime(at, stops[i], sample)-latency) / sample
 				size = max(size, float64(latenciesInPart*float64(latency)/perByte), 1)
 			}
 		}
@@ -44,7 +48,7 @@ func partBytes(p *platform.Platform) int64 {
 	return int64(size)
 }
 
-// staged marks the atoms of a writer that go in parts, since they pass the host memory on their way
+// staged marks the atoms of a writer that go in parts, since they pass a host memory on their way
 // to a reader; nil means there are none.
 func (t *traffic) staged(to []push, writer dag.TaskID) map[int32]bool {
 	if t.partBytes <= 0 || writer < 0 {
@@ -52,7 +56,7 @@ func (t *traffic) staged(to []push, writer dag.TaskID) map[int32]bool {
 	}
 	staged, from := map[int32]bool(nil), t.memoryOf(writer)
 	for _, p := range to {
-		if t.p.Passes(from, t.memoryOf(p.reader), t.host) {
+		if len(t.p.Stops(from, t.memoryOf(p.reader))) > 1 {
 			if staged == nil {
 				staged = map[int32]bool{}
 			}
@@ -66,7 +70,7 @@ func (t *traffic) staged(to []push, writer dag.TaskID) map[int32]bool {
 func (t *traffic) inParts(moves []*Move, staged map[int32]bool) []*Move {
 	var cut []*Move
 	for _, m := range moves {
-		if (m.To == t.host || m.From == t.host) && !slices.ContainsFunc(m.Atoms, func(a int32) bool { return !staged[a] }) {
+		if (t.p.IsHost(m.To) || t.p.IsHost(m.From)) && !slices.ContainsFunc(m.Atoms, func(a int32) bool { return !staged[a] }) {
 			cut = append(cut, t.parts(m)...)
 		} else {
 			cut = append(cut, m)

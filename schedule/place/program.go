@@ -75,7 +75,8 @@ type Graph struct {
 	carries, writes []bool          // by replica: it keeps its contents from step to step, a task writes it
 	streamed        map[string]bool // names of replicas that are not kept, and share room with others
 	buffers         func() *writtenOut
-	spillPlan       *SpillPlan // nil means nothing leaves a memory and comes back
+	engines         func() map[engineGroup][]int // by what they can make: the lanes
+	spillPlan       *SpillPlan                   // nil means nothing leaves a memory and comes back
 }
 
 // Move is one movement from one memory to another.
@@ -213,7 +214,7 @@ func (c *compiler) compile() (*Program, error) {
 		tooLarge = err
 		lagged := slices.ContainsFunc(c.plans, func(plan Input) bool { return plan.Lags != nil })
 		for m, bytes := range excess {
-			if m == c.p.HostMemory() || lagged {
+			if c.p.IsHost(m) || lagged {
 				return nil, tooLarge
 			}
 			if _, limited := c.limits[m]; !limited {
@@ -274,7 +275,7 @@ func (c *compiler) items(graph int, streamed map[string]bool) (t *traffic, items
 	}
 	returning := map[string]bool{}
 	if t.moves != nil { // else there is nothing in those memories
-		items = inOrder(t.items(), started, c.p.HostMemory())
+		items = inOrder(t.items(), started, c.p)
 		// The evictions and reloads of a memory change no rows in another one.
 		rows := t.rowsUsed(len(items), func(i int) (dag.TaskID, *Move) { return items[i].task, items[i].move })
 		for _, m := range slices.Sorted(maps.Keys(limits)) {
@@ -329,7 +330,7 @@ func (c *compiler) spillOrder(graph int, t *traffic) (limits map[platform.Memory
 	return c.limits, order.started, newSpillPlan(c.p, c.limits, order.names), nil
 }
 
-// Lanes lists the workers and the copy engines of a platform. Every memory but the host's has engines into it and
+// Lanes lists the workers and the copy engines of a platform. Every memory but a host's has engines into it and
 // then engines out of it. Where the devices of a memory do not say how many they have, there is no lane, and a
 // transfer starts as soon as it can.
 func Lanes(p *platform.Platform) []Lane {
@@ -338,7 +339,7 @@ func Lanes(p *platform.Platform) []Lane {
 		lanes = append(lanes, Lane{Name: p.Workers[w].Name, Worker: platform.WorkerID(w), Memory: p.MemoryOf(platform.WorkerID(w))})
 	}
 	for m := range p.Memories {
-		if platform.MemoryID(m) == p.HostMemory() {
+		if p.IsHost(platform.MemoryID(m)) {
 			continue
 		}
 		in, out := p.CopyEngines(platform.MemoryID(m))

@@ -58,7 +58,7 @@ func (t *traffic) findPushes() *pushes {
 // eachPush visits what is read in another memory than where it was written or is at home.
 func (t *traffic) eachPush(visit func(writer int32, is push)) {
 	EachReading(t.g, func(writer int32, reader dag.TaskID, atom int32, next bool) {
-		if t.writtenIn(writer, t.g.AtomStorage(dag.AtomID(atom))) == t.memoryOf(reader) {
+		if t.writtenIn(writer, t.g.AtomStorage(dag.AtomID(atom)), t.memoryOf(reader)) == t.memoryOf(reader) {
 			return
 		}
 		is := push{reader: reader, atom: atom}
@@ -113,10 +113,10 @@ func eachReading(g *dag.Graph, passes []bool, visit func(writer int32, reader da
 }
 
 // writtenIn is where a task has written a storage; for the one past the last, where the
-// storage is at home.
-func (t *traffic) writtenIn(writer int32, storage dag.BufferID) platform.MemoryID {
+// storage is at home for a reader.
+func (t *traffic) writtenIn(writer int32, storage dag.BufferID, reader platform.MemoryID) platform.MemoryID {
 	if int(writer) == len(t.worker) {
-		return t.homes[storage]
+		return t.startsIn(storage, reader)
 	}
 	return t.memoryOf(dag.TaskID(writer))
 }

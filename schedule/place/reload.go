@@ -96,7 +96,7 @@ func (r *rewriting) bringBack(b dag.BufferID) {
 		return
 	}
 	visits := r.visits[b]
-	like := Move{Buffer: b, From: r.p.HostMemory(), To: r.memory, Writer: -1, Reason: ReasonReload}
+	like := Move{Buffer: b, From: r.p.HostOf(r.memory), To: r.memory, Writer: -1, Reason: ReasonReload}
 	var moves []*Move // at most one
 	for k := int(r.visited[b]); k < len(visits); k++ {
 		like.For = r.reader(visits[k].item)
@@ -204,7 +204,7 @@ func (s *spill) writeBacks() map[dag.TaskID][]*Move {
 				return
 			}
 			for _, a := range atoms {
-				if w, ok := lastWriter(writers[a], s.visits[b][k].item); ok && s.memoryOf(w) != s.p.HostMemory() && !onHost[written{w, a}] {
+				if w, ok := lastWriter(writers[a], s.visits[b][k].item); ok && s.memoryOf(w) != s.p.HostOf(s.memory) && !onHost[written{w, a}] {
 					s.sendHome(back, w, a)
 				}
 			}
@@ -263,7 +263,7 @@ type written struct {
 func (s *spill) onHost() map[written]bool {
 	has := map[written]bool{}
 	for i := range s.items {
-		if m := s.items[i].move; m != nil && m.To == s.p.HostMemory() {
+		if m := s.items[i].move; m != nil && m.To == s.p.HostOf(s.memory) {
 			for _, a := range m.Atoms {
 				has[written{m.Writer, a}] = true
 			}
@@ -274,6 +274,6 @@ func (s *spill) onHost() map[written]bool {
 
 // sendHome adds an atom to the evictions after its writer.
 func (s *spill) sendHome(back map[dag.TaskID][]*Move, writer dag.TaskID, atom int32) {
-	back[writer] = s.load(back[writer], 0, &Move{Buffer: s.g.AtomStorage(dag.AtomID(atom)), From: s.memoryOf(writer), To: s.p.HostMemory(),
+	back[writer] = s.load(back[writer], 0, &Move{Buffer: s.g.AtomStorage(dag.AtomID(atom)), From: s.memoryOf(writer), To: s.p.HostOf(s.memory),
 		For: writer, Writer: writer, Reason: ReasonEvict}, atom)
 }

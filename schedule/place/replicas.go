@@ -1,8 +1,6 @@
 package place
 
 import (
-	"math/bits"
-
 	"dahl/dag"
 	"dahl/platform"
 )
@@ -13,12 +11,12 @@ import (
 type replicas struct {
 	g         *dag.Graph
 	host      platform.MemoryID
-	use       []uint64           // by buffer of the origin: the memories that need it
-	first     []dag.BufferID     // by buffer of the origin: its first replica
-	several   map[location]int32 // how many a storage has in a memory, where there is more than one
-	of        []dag.BufferID     // by replica: its buffer
-	firstAtom []int32            // by storage of the origin: the first atom of its first replica
-	atoms     int32              // of all
+	use       platform.MemorySets // by buffer of the origin: the memories that need it
+	first     []dag.BufferID      // by buffer of the origin: its first replica
+	several   map[location]int32  // how many a storage has in a memory, where there is more than one
+	of        []dag.BufferID      // by replica: its buffer
+	firstAtom []int32             // by storage of the origin: the first atom of its first replica
+	atoms     int32               // of all
 }
 
 // newReplicas gives every buffer the replicas that a graph needs.
@@ -33,15 +31,15 @@ func (t *traffic) newReplicas() *replicas {
 		}
 	}
 	total := 0
-	for _, set := range x.use {
-		total += bits.OnesCount64(set)
+	for b := range g.Buffers {
+		total += x.use.Of(int32(b)).Count()
 	}
 	x.of = make([]dag.BufferID, 0, total)
 	for b := range g.Buffers {
 		id := dag.BufferID(b)
 		x.first[b] = dag.BufferID(len(x.of))
 		x.firstAtom[b] = x.atoms
-		n := x.count(id, x.use[b])
+		n := x.count(id)
 		for range n {
 			x.of = append(x.of, id)
 		}
@@ -53,24 +51,45 @@ func (t *traffic) newReplicas() *replicas {
 	return x
 }
 
-// count is how many replicas a buffer has in a set of memories.
-func (x *replicas) count(b dag.BufferID, in uint64) int32 {
-	n := int32(bits.OnesCount64(in))
-	if len(x.several) > 0 {
-		for ; in != 0; in &= in - 1 {
-			n += max(0, x.several[location{x.g.Storage(b), platform.MemoryID(bits.TrailingZeros64(in))}]-1)
-		}
+// count is how many replicas a buffer has.
+func (x *replicas) count(b dag.BufferID) (n int32) {
+	set := x.use.Of(int32(b))
+	if len(x.several) == 0 {
+		return int32(set.Count())
+	}
+	for m := range set.All() {
+		n += x.in(b, m)
 	}
 	return n
 }
 
+// in is how many replicas a buffer has in a memory that needs it.
+func (x *replicas) in(b dag.BufferID, m platform.MemoryID) int32 {
+	if len(x.several) == 0 {
+		return 1
+	}
+	return max(1, x.several[location{x.g.Storage(b), m}])
+}
+
 // id is the n-th replica of a buffer in a memory.
 func (x *replicas) id(at location, n int32) dag.BufferID {
-	before := uint64(0) // the memories whose replicas come before
-	if at.memory != x.host {
-		before = x.use[at.storage] & (1<<at.memory - 1 | 1<<x.host)
+	if at.memory == x.host {
+		return x.first[at.storage] + dag.BufferID(n)
 	}
-	return x.first[at.storage] + dag.BufferID(x.count(at.storage, before)+n)
+	set := x.use.Of(int32(at.storage)) // the replicas in the host memory and in memories of smaller numbers come before
+	if x.host > at.memory && set.Has(x.host) {
+		n += x.in(at.storage, x.host)
+	}
+	if len(x.several) == 0 {
+		return x.first[at.storage] + dag.BufferID(int32(set.CountBefore(at.memory))+n)
+	}
+	for m := range set.All() {
+		if m >= at.memory {
+			break
+		}
+		n += x.in(at.storage, m)
+	}
+	return x.first[at.storage] + dag.BufferID(n)
 }
 
 // shift is the difference between the number of an atom of the origin and its number in a replica of its storage.
@@ -84,44 +103,53 @@ func (x *replicas) shift(replica dag.BufferID) int32 {
 func (x *replicas) memoryOf(replica dag.BufferID) (m platform.MemoryID, n int32) {
 	b := x.of[replica]
 	n = int32(replica - x.first[b])
-	for rest := x.use[b]; ; rest &^= 1 << m {
-		m = platform.MemoryID(bits.TrailingZeros64(rest))
-		if rest&(1<<x.host) != 0 {
-			m = x.host
+	set := x.use.Of(int32(b))
+	if set.Has(x.host) {
+		here := x.in(b, x.host)
+		if n < here {
+			return x.host, n
 		}
-		here := x.count(b, 1<<m)
+		n -= here
+	}
+	for m = range set.All() {
+		if m == x.host {
+			continue
+		}
+		here := x.in(b, m)
 		if n < here {
 			return m, n
 		}
 		n -= here
 	}
+	panic("place: a buffer has fewer replicas than were numbered")
 }
 
 // usedIn is the set of memories that need a replica of each buffer: a storage where
 // tasks use it, where it comes from and goes to, and at home if it has contents between
 // runs; a view where tasks use it.
-func (t *traffic) usedIn() []uint64 {
+func (t *traffic) usedIn() platform.MemorySets {
 	g := t.g
-	use := make([]uint64, len(g.Buffers))
+	use := t.p.NewMemorySets(len(g.Buffers))
 	for task := range g.Tasks {
-		set := uint64(1) << t.memoryOf(dag.TaskID(task))
+		m := t.memoryOf(dag.TaskID(task))
 		for _, a := range g.Tasks[task].Accesses {
-			use[a.Buffer] |= set
-			use[g.Storage(a.Buffer)] |= set
+			use.Add(int32(a.Buffer), m)
+			use.Add(int32(g.Storage(a.Buffer)), m)
 		}
 	}
 	for _, moves := range [][]*Move{t.moves, t.enter, t.leave} {
 		for _, m := range moves {
 			if m != nil {
-				use[m.Buffer] |= 1<<m.From | 1<<m.To
+				use.Add(int32(m.Buffer), m.From)
+				use.Add(int32(m.Buffer), m.To)
 			}
 		}
 	}
-	for b := range use { // a buffer that nobody uses may be the user's
-		if owner := g.Buffers[b].ViewOf; use[b] == 0 && owner != dag.None {
-			use[b] = use[owner]
-		} else if use[b] == 0 {
-			use[b] = 1 << t.homes[b]
+	for b := range g.Buffers { // a buffer that nobody uses may be the user's
+		if set, owner := use.Of(int32(b)), g.Buffers[b].ViewOf; set.IsEmpty() && owner != dag.None {
+			set.AddAll(use.Of(int32(owner)))
+		} else if set.IsEmpty() {
+			set.Add(t.homes[b])
 		}
 	}
 	return use

@@ -100,11 +100,11 @@ func (t *traffic) newSpill(items []stepItem, m platform.MemoryID, limit int64, r
 	return s
 }
 
-// routesToHost refuses a platform without routes between some memory and the host memory, where evicted contents go.
+// routesToHost refuses a platform without routes between some memory and the host memory of its node, where evicted contents go.
 func (t *traffic) routesToHost() error {
 	p := t.p
-	host := p.HostMemory()
 	for m := range p.Memories {
+		host := p.HostOf(platform.MemoryID(m))
 		for _, pair := range [][2]platform.MemoryID{{platform.MemoryID(m), host}, {host, platform.MemoryID(m)}} {
 			if _, ok := p.Route(pair[0], pair[1]); !ok {
 				return fmt.Errorf("contents would have to leave a memory, and platform %q has no route from memory %q to %q", p.Name, p.Memories[pair[0]].Name, p.Memories[pair[1]].Name)
@@ -213,19 +213,19 @@ func (s *spill) tooLarge(i int, live int64) error {
 		what, s.g.Tasks[task].Name, mem.Name, platform.ShortBytes(live), platform.ShortBytes(max(0, s.limit)))}
 }
 
-// inOrder sorts the items as their tasks started, and puts moves to the host right behind their writers. So the
+// inOrder sorts the items as their tasks started, and puts moves to a host right behind their writers. So the
 // contents are there for every later use.
-func inOrder(items []stepItem, started []dag.TaskID, host platform.MemoryID) []stepItem {
+func inOrder(items []stepItem, started []dag.TaskID, p *platform.Platform) []stepItem {
 	toHost := map[dag.TaskID][]stepItem{}
 	for _, item := range items {
-		if item.move != nil && item.move.To == host {
+		if item.move != nil && p.IsHost(item.move.To) {
 			toHost[item.move.Writer] = append(toHost[item.move.Writer], item)
 		}
 	}
 	sorted := make([]stepItem, 0, len(items))
 	for _, t := range started {
 		item := items[t]
-		if item.move != nil && item.move.To == host {
+		if item.move != nil && p.IsHost(item.move.To) {
 			continue
 		}
 		sorted = append(sorted, item)

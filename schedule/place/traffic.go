@@ -22,7 +22,8 @@ type traffic struct {
 	maxLag   int32
 	worker   []platform.WorkerID // by task
 	position []int32             // by task: in the list of its worker
-	homes    []platform.MemoryID // by storage
+	homes    []platform.MemoryID // by storage: where its contents are after a run, and before it unless eachHost has it
+	eachHost []bool              // by storage: the host memory of every node has its contents before a run
 	versions [][]int32           // by memory and storage: the number of versions, where the plan says so
 
 	// The tasks in program order, each followed by the moves after its end. With evictions the order is an
@@ -37,17 +38,16 @@ type traffic struct {
 	enter, leave []*Move
 
 	host      platform.MemoryID
-	partBytes int64                 // size of the parts of a staged move; zero means whole
-	ways      [][]platform.MemoryID // by pair of memories: hops found so far
-	reached   []uint64              // by atom in distribution: memories besides the source
+	partBytes int64               // size of the parts of a staged move; zero means whole
+	reached   platform.MemorySets // by atom in distribution: memories besides the source
 	spare     spareMoves
 }
 
 // newTraffic derives the movements of a plan that fits its problem. partBytes is the size of the parts of a staged
 // move. Zero means whole.
 func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, partBytes int64) (*traffic, error) {
-	n, memories := len(g.Tasks), len(p.Memories)
-	t := &traffic{g: g, p: p, lanes: lanes, plan: plan, host: p.HostMemory(), partBytes: partBytes, evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
+	n := len(g.Tasks)
+	t := &traffic{g: g, p: p, lanes: lanes, plan: plan, host: p.HostMemory(), partBytes: partBytes, evicted: map[evicted]int32{}, at: make([]int32, n)}
 	t.worker, t.position = plan.placement(n)
 	for _, lag := range plan.Lags {
 		t.maxLag = max(t.maxLag, lag)
@@ -63,7 +63,7 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 		return t, nil
 	}
 	pushes := t.findPushes()
-	t.reached = make([]uint64, g.NumAtoms())
+	t.reached = p.NewMemorySets(g.NumAtoms())
 	expected := n + len(pushes.all) // mostly no more: what several readers need is moved once
 	t.taskOf, t.moves = make([]dag.TaskID, 0, expected), make([]*Move, 0, expected)
 	for writer := range n {
@@ -80,7 +80,7 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 	if t.enter, err = t.distribute(nil, pushes.byWriter(n), Move{Writer: -1, Reason: ReasonEnter}); err != nil {
 		return nil, err
 	}
-	t.reached = nil
+	t.reached = platform.MemorySets{}
 	return t, t.bringHome()
 }
 
@@ -106,8 +106,9 @@ func (t *traffic) versionsIn(at location) int32 {
 
 // findHomes finds where the contents of every storage are kept between runs.
 func (t *traffic) findHomes() (err error) {
-	t.homes = make([]platform.MemoryID, len(t.g.Buffers))
+	t.homes, t.eachHost = make([]platform.MemoryID, len(t.g.Buffers)), make([]bool, len(t.g.Buffers))
 	for b := range t.homes {
+		t.eachHost[b] = AtEachHost(&t.g.Buffers[b])
 		if t.homes[b], err = Home(t.p, &t.g.Buffers[b]); err != nil {
 			return err
 		}
@@ -115,8 +116,19 @@ func (t *traffic) findHomes() (err error) {
 	return nil
 }
 
+// AtEachHost reports whether the contents of a storage are in the host memory of every node before a run.
+func AtEachHost(b *dag.Buffer) bool { return b.Home == "" || b.Home == dag.HostHome }
+
+// startsIn is the memory that has a storage's contents before a run, for a reader in some memory.
+func (t *traffic) startsIn(storage dag.BufferID, reader platform.MemoryID) platform.MemoryID {
+	if t.eachHost[storage] {
+		return t.p.HostOf(reader)
+	}
+	return t.homes[storage]
+}
+
 // Home is the memory where the contents of a storage are kept between runs: the host's where the
-// storage does not say.
+// storage does not say, of the first node of a cluster.
 func Home(p *platform.Platform, b *dag.Buffer) (platform.MemoryID, error) {
 	if b.Home == "" || b.Home == dag.HostHome {
 		return p.HostMemory(), nil
@@ -132,7 +144,7 @@ func Home(p *platform.Platform, b *dag.Buffer) (platform.MemoryID, error) {
 // the reason.
 func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, error) {
 	for _, p := range to {
-		t.reached[p.atom] = 0
+		clear(t.reached.Of(p.atom))
 	}
 	staged := t.staged(to, like.Writer)
 	for len(to) > 0 {
@@ -141,7 +153,7 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 		for ; len(to) > 0 && to[0].order == order; to = to[1:] {
 			atom := to[0].atom
 			like.Buffer = t.g.AtomStorage(dag.AtomID(atom))
-			like.From = t.homes[like.Buffer]
+			like.From = t.startsIn(like.Buffer, t.memoryOf(like.For))
 			if like.Writer >= 0 {
 				like.From = t.memoryOf(like.Writer)
 			}
@@ -150,8 +162,8 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 				return nil, fmt.Errorf("task %q: %w", t.g.Tasks[like.For].Name, err)
 			}
 			for _, like.To = range hops {
-				if t.reached[atom]&(1<<like.To) == 0 {
-					t.reached[atom] |= 1 << like.To
+				if !t.reached.Has(atom, like.To) {
+					t.reached.Add(atom, like.To)
 					moves = t.load(moves, first, &like, atom)
 				}
 				like.From = like.To
@@ -206,7 +218,7 @@ func (s *spareMoves) take(like *Move, atom int32) *Move {
 	return m
 }
 
-// sortStages puts the first hops of staged moves, to the host memory, before the second hops.
+// sortStages puts the first hops of staged moves, to host memories, before the last hops.
 func sortStages(moves []*Move, last func(*Move) platform.MemoryID) {
 	stage := func(m *Move) int {
 		if m.To == last(m) {
@@ -218,25 +230,18 @@ func sortStages(moves []*Move, last func(*Move) platform.MemoryID) {
 }
 
 // hops are the memories through which a storage goes, the last one included. A move between two other memories by way
-// of the host memory is staged there, since no engine reaches further. There are none within one memory.
+// of a host memory is staged there, since no engine reaches further. There are none within one memory.
 func (t *traffic) hops(storage dag.BufferID, from, to platform.MemoryID) ([]platform.MemoryID, error) {
 	if from == to {
 		return nil, nil
 	}
 	pl := t.p
-	way := &t.ways[int(from)*len(pl.Memories)+int(to)]
-	if *way != nil {
-		return *way, nil
-	}
-	if _, ok := pl.Route(from, to); !ok {
+	stops := pl.Stops(from, to)
+	if len(stops) == 0 {
 		return nil, fmt.Errorf("buffer %q has to move from memory %q to %q, and platform %q has no route between them",
 			t.g.Buffers[storage].Name, pl.Memories[from].Name, pl.Memories[to].Name, pl.Name)
 	}
-	*way = []platform.MemoryID{to}
-	if pl.Passes(from, to, t.host) {
-		*way = []platform.MemoryID{t.host, to}
-	}
-	return *way, nil
+	return stops, nil
 }
 
 // bringHome finds the kept contents that are not valid at home after a step.

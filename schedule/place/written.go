@@ -65,7 +65,7 @@ func (pg *Graph) checkVersions() error {
 	for _, c := range pg.plan.Versions {
 		m, _ := pg.p.MemoryByName(c.Memory)
 		b, _ := pg.Origin.BufferByName(c.Buffer)
-		if used := pg.moves == nil && m == pg.host || pg.moves != nil && pg.replicas.use[b]&(1<<m) != 0; !used {
+		if used := pg.moves == nil && m == pg.host || pg.moves != nil && pg.replicas.use.Has(int32(b), m); !used {
 			return fmt.Errorf("the plan has versions of buffer %q in memory %q, which its placement of the tasks does not need there", c.Buffer, c.Memory)
 		}
 	}

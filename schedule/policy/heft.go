@@ -222,13 +222,17 @@ func (h *heft) plan() *schedule.Plan {
 	return plan
 }
 
-// meanTransfer is the mean time to move bytes over ordered pairs of distinct workers.
+// meanTransfer is the mean time to move bytes over ordered pairs of distinct workers. Of more than mostMemories with workers it
+// takes as many at equal distances.
 type meanTransfer struct {
 	p     *platform.Platform
 	pairs []memoryPairs
 	total float64
 	known map[int64]float64
 }
+
+// mostMemories bounds the pairs of memories whose times are averaged.
+const mostMemories = 64
 
 // memoryPairs counts the pairs of workers with the same pair of memories.
 type memoryPairs struct {
@@ -243,9 +247,25 @@ func newMeanTransfer(p *schedule.Problem) meanTransfer {
 	}
 	m := meanTransfer{p: p.Platform, known: map[int64]float64{}}
 	n := float64(len(p.Platform.Workers))
+	var memories []int
+	for memory, workers := range workersIn {
+		if workers > 0 {
+			memories = append(memories, memory)
+		}
+	}
+	if all := len(memories); all > mostMemories {
+		for i := range mostMemories {
+			memories[i] = memories[i*all/mostMemories]
+		}
+		memories, n = memories[:mostMemories], 0
+		for _, memory := range memories {
+			n += workersIn[memory]
+		}
+	}
 	m.total = n * (n - 1)
-	for from, a := range workersIn {
-		for to, b := range workersIn {
+	for _, from := range memories {
+		for _, to := range memories {
+			a, b := workersIn[from], workersIn[to]
 			pair := memoryPairs{platform.MemoryID(from), platform.MemoryID(to), float64(a * b)}
 			if _, ok := p.Platform.Route(pair.from, pair.to); from != to && pair.count > 0 && ok {
 				m.pairs = append(m.pairs, pair)

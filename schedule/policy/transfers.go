@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -22,11 +21,10 @@ import (
 // Systems 16(6), 2005). Links count as free.
 type heftTransfers struct {
 	p        *schedule.Problem
-	memories int
-	valid    []uint64            // by atom: memories that have it or will have it
-	at       []time.Duration     // by atom and memory: from when on it is there
+	valid    platform.MemorySets // by atom: memories that have it or will have it
+	at       [][]arrival         // by atom, ascending by memory: from when on it is there, if not from the beginning
 	writer   []dag.TaskID        // by atom; -1: its contents are from before the step
-	source   []platform.MemoryID // by atom: memory of its writer, or home
+	source   []platform.MemoryID // by atom: memory of its writer, or home; eachHost: the host memory of the node that reads it
 	in, out  [][]heftEngine      // by memory: its engines; empty means no limit
 	wanted   []heftTransfer      // transfers for the task and the memory of the last inquiry
 	inquiry  int64               // number of inquiries so far
@@ -58,10 +56,10 @@ func newHEFTTransfers(p *schedule.Problem) *heftTransfers {
 	if n == 1 {
 		return nil
 	}
-	c := &heftTransfers{p: p, memories: n, valid: make([]uint64, g.NumAtoms()), at: make([]time.Duration, g.NumAtoms()*n),
+	c := &heftTransfers{p: p, valid: p.Platform.NewMemorySets(g.NumAtoms()), at: make([][]arrival, g.NumAtoms()),
 		inquired: make([]int64, g.NumAtoms()), writer: make([]dag.TaskID, g.NumAtoms()), source: make([]platform.MemoryID, g.NumAtoms()), in: make([][]heftEngine, n), out: make([][]heftEngine, n)}
 	for m := range n {
-		if platform.MemoryID(m) != p.Platform.HostMemory() {
+		if !p.Platform.IsHost(platform.MemoryID(m)) {
 			in, out := p.Platform.CopyEngines(platform.MemoryID(m))
 			c.in[m], c.out[m] = make([]heftEngine, in), make([]heftEngine, out)
 		}
@@ -72,12 +70,20 @@ func newHEFTTransfers(p *schedule.Problem) *heftTransfers {
 		if g.Storage(storage) != storage {
 			continue
 		}
-		home, set := platform.MemoryID(-1), schedule.Everywhere
-		if in, counted, err := schedule.InitialMemories(p, storage, written[storage]); err == nil && counted {
-			home, set = platform.MemoryID(bits.TrailingZeros64(in)), in
+		start, err := schedule.InitialOf(p, storage, written[storage])
+		home, homes := start.Home, start.Homes(p.Platform)
+		if start.EachHost {
+			home = eachHost
 		}
 		for a, end := g.StorageAtoms(storage); a < end; a++ {
-			c.valid[a], c.writer[a], c.source[a] = set, -1, home
+			c.writer[a], c.source[a] = -1, home
+			if err != nil || len(homes) == 0 {
+				c.valid.Everywhere(int32(a))
+				continue
+			}
+			for _, m := range homes {
+				c.valid.Add(int32(a), m)
+			}
 		}
 	}
 	return c
@@ -98,14 +104,15 @@ func (c *heftTransfers) arrive(t dag.TaskID, m platform.MemoryID, from time.Dura
 		}
 		for _, a := range g.Atoms(t, k) {
 			switch {
-			case c.valid[a] == schedule.Everywhere:
-			case c.valid[a]&(1<<m) != 0:
-				at = max(at, c.at[c.entry(a, m)])
+			case c.valid.IsEverywhere(a):
+			case c.valid.Has(a, m):
+				at = max(at, c.arrived(a, m))
 			default:
-				if _, routed := c.p.Platform.Route(c.source[a], m); !routed {
+				source := c.sourceOf(a, m)
+				if _, routed := c.p.Platform.Route(source, m); !routed {
 					return 0, false
 				}
-				c.want(a, g.Storage(access.Buffer), from)
+				c.want(a, g.Storage(access.Buffer), source, from)
 			}
 		}
 	}
@@ -117,10 +124,38 @@ func (c *heftTransfers) arrive(t dag.TaskID, m platform.MemoryID, from time.Dura
 	return at, true
 }
 
-func (c *heftTransfers) entry(a int32, m platform.MemoryID) int { return int(a)*c.memories + int(m) }
+// arrival is the moment from which on a memory has an atom.
+type arrival struct {
+	memory platform.MemoryID
+	at     time.Duration
+}
+
+// entry is the place of a memory among the arrivals of an atom.
+func (c *heftTransfers) entry(a int32, m platform.MemoryID) (i int, known bool) {
+	return slices.BinarySearchFunc(c.at[a], m, func(of arrival, m platform.MemoryID) int { return int(of.memory - m) })
+}
+
+// arrived is the moment from which on a memory has an atom.
+func (c *heftTransfers) arrived(a int32, m platform.MemoryID) time.Duration {
+	if i, known := c.entry(a, m); known {
+		return c.at[a][i].at
+	}
+	return 0
+}
+
+// eachHost is the source of what the host memory of each node has before the step.
+const eachHost = -1
+
+// sourceOf is the memory from which an atom goes to another one.
+func (c *heftTransfers) sourceOf(a int32, m platform.MemoryID) platform.MemoryID {
+	if c.source[a] == eachHost {
+		return c.p.Platform.HostOf(m)
+	}
+	return c.source[a]
+}
 
 // want adds an atom to the transfers. A transfer starts when its last atom has been written.
-func (c *heftTransfers) want(a int32, storage dag.BufferID, from time.Duration) {
+func (c *heftTransfers) want(a int32, storage dag.BufferID, source platform.MemoryID, from time.Duration) {
 	if c.inquired[a] == c.inquiry {
 		return
 	}
@@ -128,7 +163,7 @@ func (c *heftTransfers) want(a int32, storage dag.BufferID, from time.Duration) 
 	k := slices.IndexFunc(c.wanted, func(w heftTransfer) bool { return w.storage == storage && w.writer == c.writer[a] })
 	if k < 0 {
 		k = len(c.wanted)
-		w := heftTransfer{storage: storage, writer: c.writer[a], from: c.source[a], start: from}
+		w := heftTransfer{storage: storage, writer: c.writer[a], from: source, start: from}
 		if k < cap(c.wanted) { // take over the room of an earlier one
 			old := &c.wanted[:k+1][k]
 			w.atoms, w.engines = old.atoms[:0], old.engines[:0]
@@ -137,7 +172,7 @@ func (c *heftTransfers) want(a int32, storage dag.BufferID, from time.Duration) 
 	}
 	w := &c.wanted[k]
 	w.atoms, w.bytes = append(w.atoms, a), w.bytes+c.p.Graph.AtomBytes(dag.AtomID(a))
-	w.start = max(w.start, c.at[c.entry(a, w.from)])
+	w.start = max(w.start, c.arrived(a, w.from))
 }
 
 // fit delays a transfer until all its engines are free.
@@ -196,8 +231,9 @@ func (c *heftTransfers) fetch(t dag.TaskID, m platform.MemoryID, from time.Durat
 			e.insert(at, slotOf{w.start, w.end, t})
 		}
 		for _, a := range w.atoms {
-			c.valid[a] |= 1 << m
-			c.at[c.entry(a, m)] = w.end
+			c.valid.Add(a, m)
+			i, _ := c.entry(a, m)
+			c.at[a] = slices.Insert(c.at[a], i, arrival{m, w.end})
 		}
 	}
 	return at, true
@@ -214,8 +250,9 @@ func (c *heftTransfers) wrote(t dag.TaskID, m platform.MemoryID, end time.Durati
 			continue
 		}
 		for _, a := range g.Atoms(t, k) {
-			c.valid[a], c.writer[a], c.source[a] = 1<<m, t, m
-			c.at[c.entry(a, m)] = end
+			c.valid.Only(a, m)
+			c.writer[a], c.source[a] = t, m
+			c.at[a] = append(c.at[a][:0], arrival{m, end})
 		}
 	}
 }
@@ -231,7 +268,7 @@ func (c *heftTransfers) missing(t dag.TaskID, m platform.MemoryID, now time.Dura
 			continue
 		}
 		for _, a := range g.Atoms(t, k) {
-			if c.valid[a]&(1<<m) == 0 || c.valid[a] != schedule.Everywhere && c.at[c.entry(a, m)] > now {
+			if !c.valid.Has(a, m) || !c.valid.IsEverywhere(a) && c.arrived(a, m) > now {
 				bytes += g.AtomBytes(dag.AtomID(a))
 			}
 		}

@@ -118,9 +118,10 @@ archive of NumPy's arrays (FILE.npz), or a directory of pictures (PNG, JPEG), in
 
   DIR/CLASS/…                 a directory for each class; pictures may lie further down
   DIR/train/CLASS/…           the same for training and test apart, as test/CLASS/…
-  DIR/images/… and labels.csv lines "file,label" (or labels.txt): the name of a picture below images and
-                              the name of its class, or for all of them its number from 0 on. A first line that
-                              names no picture is a header. train and test may have both instead
+  DIR/images/… and labels.csv lines "file,label" (or labels.txt): the name of a picture below images, or beside
+                              labels.csv where there is no images, and the name of its class, or for all of them its
+                              number from 0 on. A first line that names no picture is a header. train and test may
+                              have both instead
 
 Without train and test every fifth picture of each class, by name, is held out for the test. Pictures have one
 size, or --resize 32x48 scales all to 32 rows and 48 columns. Grey ones among colours get three equal

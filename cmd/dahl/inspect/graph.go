@@ -138,6 +138,23 @@ func Graph(w *train.Workload, machine *platform.Platform) (*GraphReport, error) 
 	return r, nil
 }
 
+// Times finds the best cost of each task of the first graph of a workload on its machine, and whether that is on a processor.
+func Times(w *train.Workload) (func(dag.TaskID) (time.Duration, bool), error) {
+	costs, _, err := plan.Inspect(w.Program, w.Platform, w.Target())
+	if err != nil {
+		return nil, cli.AsInput(err)
+	}
+	return func(t dag.TaskID) (time.Duration, bool) {
+		best := bestCost(costs, w.Platform, t)
+		for d := range w.Platform.Devices {
+			if c, ok := costs.Of(t, platform.DeviceID(d)); ok && c.Duration == best {
+				return best, w.Platform.Devices[d].IsProcessor()
+			}
+		}
+		return 0, true
+	}, nil
+}
+
 // bestCost is the shortest duration of a task on any device; 0 where there is none.
 func bestCost(costs *schedule.Costs, p *platform.Platform, t dag.TaskID) time.Duration {
 	best := time.Duration(-1)

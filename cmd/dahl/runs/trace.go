@@ -27,7 +27,9 @@ var TraceFormats = map[string]struct {
 		}
 		return plots.Chrome(w, predicted, run)
 	}},
-	"paje": {"trace.paje", func(w io.Writer, _, run *plots.Run) error { return plots.Paje(w, run) }},
+	"paje":   {"trace.paje", func(w io.Writer, _, run *plots.Run) error { return plots.Paje(w, run) }},
+	"csv":    {"schedule.csv", writeSchedule},
+	"clocks": {"clocks.csv", writeClocks},
 }
 
 func TraceFormatNames() []string { return slices.Sorted(maps.Keys(TraceFormats)) }
@@ -36,10 +38,13 @@ func NewTrace([]string) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "trace DIR",
-		Short: "write the schedule of a run for Perfetto or ViTE",
+		Short: "write the schedule of a run for Perfetto, ViTE and others",
 		Long: `trace writes the schedule of a run directory into it, as Chrome trace events
-(trace.json, opens in Perfetto) or in the Pajé format (trace.paje, opens in ViTE). Of
-a training the Chrome events have the prediction, too, above what was measured.`,
+(trace.json, opens in Perfetto), in the Pajé format (trace.paje, opens in ViTE) or as a
+table (schedule.csv). Of a training the Chrome events have the prediction, too, above
+what was measured. The format clocks is a table of the clock of each task of a step
+(clocks.csv): stage, instruction and frequency in MHz, device by device in the order in
+which a program that sets clocks has to set them.`,
 		Args: cli.WantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return traceRun(cmd.OutOrStdout(), args[0], format)

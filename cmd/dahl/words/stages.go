@@ -45,12 +45,12 @@ func placesText(s *dag.Stage) string {
 		return fmt.Sprintf("%s (samples shared in these proportions, sums %s)", strings.Join(each, " + "), s.Sum)
 	}
 	if s.Replicas < 2 {
-		return fmt.Sprintf("%s (%s shared, sums %s)", strings.Join(s.Devices, " + "), s.Along, s.Sum)
+		return fmt.Sprintf("%s (%s shared, sums %s)", strings.Join(naming.Ranges(s.Devices), " + "), s.Along, s.Sum)
 	}
 	_, each := s.Grid()
 	var rows []string
 	for row := range slices.Chunk(s.Devices, each) {
-		rows = append(rows, strings.Join(row, " + "))
+		rows = append(rows, strings.Join(naming.Ranges(row), " + "))
 	}
 	return fmt.Sprintf("%s (samples shared by rows, %s in each, sums %s)", strings.Join(rows, " | "), s.Along, s.Sum)
 }
