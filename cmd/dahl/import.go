@@ -52,6 +52,13 @@ overlap as a pipeline. With --minibatches a step has several mini-batches, which
 of a layer may share; they exchange gradients directly, part by part, and update the
 weights once.
 
+A recording of PyTorch's profiler becomes all its steps as one graph, and the machine that it
+ran on. On that machine it takes as long as recorded. On another --platform the times follow the
+rooflines of both machines, and a line counts what is kept as recorded. --step takes one step. Give
+one file for each rank, or --ranks and the file of one: exchanges between ranks are then copies
+between GPUs. An execution trace of the same run beside each recording gives it the shapes
+that it lacks; alone it becomes a graph without host time.
+
 A profile of Perseus' becomes a machine with a GPU for each stage, whose clocks are the
 frequencies, and a step of a pipeline with a forward and a backward pass for each stage
 and mini-batch, in the order 1F1B. "dahl plan --objective energy --deadline TIME" chooses
@@ -60,6 +67,8 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
   dahl import rand0000.stg --out graph.json
   dahl import daggen.dot --out graph.json
   dahl import vgg16.txt --stash --out vgg16.json
+  dahl import recording.json.gz --out recording.json
+  dahl import rank0.json.gz --step 16 --alone --ranks 2 --out two.json
   dahl import gpt3+a100.csv --minibatches 12 --wait-power 70W --out gpt3.json
   dahl simulate --platform laptop --graph graph.json`,
 		Args: cli.WantArgs(1, maxFiles, "files"),
