@@ -240,7 +240,7 @@ func TestShippedPlatforms(t *testing.T) {
 		t.Fatalf("platforms: %v, %v", files, err)
 	}
 	for _, file := range files {
-		p, err := Load(file)
+		p, err := LoadWith(file, func(name string) ([]byte, error) { return os.ReadFile("../platforms/" + name + ".toml") })
 		if err != nil {
 			t.Error(err)
 			continue
@@ -263,7 +263,7 @@ func TestShippedPlatforms(t *testing.T) {
 				}
 			}
 		}
-		for a := range p.Memories {
+		for a := range p.Memories[:len(p.Memories)/max(1, len(p.Nodes))] { // of the first node
 			for b := range p.Memories {
 				if _, ok := p.Route(MemoryID(a), MemoryID(b)); !ok {
 					t.Errorf("%s: no route from %q to %q", file, p.Memories[a].Name, p.Memories[b].Name)

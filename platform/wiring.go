@@ -67,13 +67,12 @@ func (p *Platform) addNetwork(links []linkTable, switches []switchTable, tables 
 			t.Fail("to", l.to, wrong)
 			return nil
 		}
-		alone := len(pairs) == len(from) // one link from each
 		for _, pair := range pairs {
 			a, b := from[pair.from], to[pair.to]
 			link := l.Link
 			switch {
 			case len(from) == 1 && len(to) == 1:
-			case alone && l.pattern.joins != torus:
+			case l.pattern.joins == inBlocks: // one link from each
 				link.Name = a.name + "." + l.Name
 			default:
 				link.Name = a.name + "." + l.Name + "." + b.name

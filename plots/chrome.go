@@ -20,7 +20,7 @@ import (
 
 // Chrome writes runs in the Trace Event Format (JSON object form; Google, "Trace Event Format",
 // 2016), which Perfetto and chrome://tracing open. Each device is a process with a thread per
-// worker. The transfers are a process with a thread per route. Each task and transfer is a slice.
+// worker, or in a cluster each node, with the transfers to it. The transfers of one machine are a process with a thread per route. Each task and transfer is a slice.
 // Flow arrows show dependences between workers, and transfers. Counters show live bytes and
 // power. The critical path is a process of its own, and its tasks say that they are on it. Processes
 // and threads are numbered in the order of the platform, in which viewers then show them.
@@ -145,7 +145,8 @@ type chromeTrace struct {
 
 	spanOnPath, transferOnPath []bool
 
-	ofWorker    []track // the first of each worker
+	ofNode      map[platform.NodeID]int // the process of each
+	ofWorker    []track                 // the first of each worker
 	ofLink      map[int]track
 	ofSpan      []track
 	ofTransfer  []track
@@ -193,14 +194,11 @@ func (t *chromeTrace) placeSlices() {
 	p, s := t.run.Problem.Platform, t.run.Schedule
 	t.ofSpan, t.ofTransfer = make([]track, len(s.Spans)), make([]track, len(s.Transfers))
 	t.spanOf, t.transferFor = map[dag.Instance]int{}, map[dag.Instance][]int{}
-	first := t.processes + 1
-	for d := range p.Devices {
-		t.process(p.Devices[d].Name)
-	}
+	processes := t.deviceProcesses(p)
 	lane, count := spanLanes(s)
 	t.ofWorker = make([]track, len(p.Workers))
 	for w := range p.Workers {
-		device := first + int(p.Workers[w].Device)
+		device := processes[p.Workers[w].Device]
 		t.ofWorker[w] = track{device, t.thread(device, count[platform.WorkerID(w)], p.Workers[w].Name)}
 	}
 	for i := range s.Spans {
@@ -212,13 +210,18 @@ func (t *chromeTrace) placeSlices() {
 	process := t.process("transfers and counters")
 	t.transferred = process
 	order, lanes, counts := transferLanes(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
-	firstOf := map[route]int{}
+	firstOf := map[route]track{}
 	for _, r := range slices.SortedFunc(maps.Keys(counts), compareRoutes) {
-		firstOf[r] = t.thread(process, counts[r], p.Memories[r.from].Name+" to "+p.Memories[r.to].Name)
+		in := process
+		if len(p.Nodes) > 0 {
+			in = t.nodeProcess(p, p.NodeOf(r.to))
+		}
+		firstOf[r] = track{in, t.thread(in, counts[r], p.Memories[r.from].Name+" to "+p.Memories[r.to].Name)}
 	}
 	for i, k := range order {
 		x := &s.Transfers[k]
-		t.ofTransfer[k] = track{process, firstOf[route{x.From, x.To}] + lanes[i]}
+		t.ofTransfer[k] = firstOf[route{x.From, x.To}]
+		t.ofTransfer[k].thread += lanes[i]
 		of := dag.Instance{Task: x.For, Step: x.Step}
 		t.transferFor[of] = append(t.transferFor[of], k)
 	}
@@ -226,6 +229,28 @@ func (t *chromeTrace) placeSlices() {
 	for _, link := range t.run.changedLinks() {
 		t.ofLink[link] = track{process, t.thread(process, 1, p.Links[link].Name)}
 	}
+}
+
+// deviceProcesses begins the process of each device: one for each device, or in a cluster one for each node.
+func (t *chromeTrace) deviceProcesses(p *platform.Platform) []int {
+	of := make([]int, len(p.Devices))
+	t.ofNode = map[platform.NodeID]int{}
+	for d := range p.Devices {
+		if len(p.Nodes) > 0 {
+			of[d] = t.nodeProcess(p, p.NodeOf(p.Devices[d].Memory))
+		} else {
+			of[d] = t.process(p.Devices[d].Name)
+		}
+	}
+	return of
+}
+
+// nodeProcess is the process of a node.
+func (t *chromeTrace) nodeProcess(p *platform.Platform, n platform.NodeID) int {
+	if _, ok := t.ofNode[n]; !ok {
+		t.ofNode[n] = t.process(p.Nodes[n].Name)
+	}
+	return t.ofNode[n]
 }
 
 func (t *chromeTrace) slice(at track, name, category string, from, to time.Duration, args any) {

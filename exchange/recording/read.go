@@ -107,7 +107,11 @@ func readAll(files []File) (recordings []*recording, err error) {
 			traced = append(traced, x)
 			continue
 		}
-		r, err := readKineto(in, f.Name)
+		read := readKineto
+		if IsNsight("", beginning) {
+			read = readNsight
+		}
+		r, err := read(in, f.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -119,7 +119,12 @@ const maxSets = 1000
 //
 // Names in the graph restrict the devices of tasks; they may make equal devices
 // unlike.
+//
+// Of a cluster they are its first 1, 2, 4, … nodes and all of them, each with all devices, with its GPUs and with its processors.
 func Sets(p *platform.Platform, graph *dag.Graph) []string {
+	if len(p.Nodes) > 0 {
+		return setsOfNodes(p)
+	}
 	like := equalDevices(p, graph)
 	sets := combine(p, like, func(units int) []int {
 		counts := slices.DeleteFunc(slices.Clone(unitCounts), func(n int) bool { return n >= units })
@@ -129,6 +134,29 @@ func Sets(p *platform.Platform, graph *dag.Graph) []string {
 		sets = combine(p, like, func(units int) []int { return slices.Compact([]int{1, units}) })
 	}
 	return sets[:min(len(sets), maxSets)]
+}
+
+// setsOfNodes are the sets of a cluster.
+func setsOfNodes(p *platform.Platform) (sets []string) {
+	byNode := make([][]*platform.Device, len(p.Nodes))
+	for _, d := range p.Usable() {
+		node := p.NodeOf(d.Memory)
+		byNode[node] = append(byNode[node], d)
+	}
+	byNode = slices.DeleteFunc(byNode, func(devices []*platform.Device) bool { return len(devices) == 0 })
+	for n := 1; ; n = min(2*n, len(byNode)) {
+		all := slices.Concat(byNode[:n]...)
+		for _, processors := range []bool{true, false} {
+			some := slices.DeleteFunc(slices.Clone(all), func(d *platform.Device) bool { return d.IsProcessor() != processors })
+			if len(some) > 0 && len(some) < len(all) {
+				sets = append(sets, platform.List(some))
+			}
+		}
+		if n == len(byNode) {
+			return append(sets, "")
+		}
+		sets = append(sets, platform.List(all))
+	}
 }
 
 // combine lists all combinations of counts of units, the last devices first, and none of what like says is

@@ -9,11 +9,12 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms"
 )
 
 func load(t *testing.T, name string) *platform.Platform {
 	t.Helper()
-	return must.Get(platform.Load("../../platforms/" + name + ".toml"))(t)
+	return must.Get(platforms.Load(name))(t)
 }
 
 // A manycore of 64 cores has a set for each of the nine counts, and all; the emulated machine none, one or
@@ -58,6 +59,15 @@ func TestALinkMakesDevicesUnlike(t *testing.T) {
 	must.Do(t, q.Complete())
 	if !slices.Contains(Sets(&q, nil), "gpu1") {
 		t.Error("gpu1 behind a slower link is left out")
+	}
+}
+
+// Of eight nodes with a processor and four GPUs each: 1, 2, 4 and all, by GPUs, by processors and by both.
+func TestSetsOfNodes(t *testing.T) {
+	want := []string{"n0.cpu:64", "n0.gpu0,n0.gpu1,n0.gpu2,n0.gpu3", "n0.cpu:64,n0.gpu0…gpu3", "n0.cpu:64,n1.cpu:64", "n0…n1.gpu0…gpu3", "n0…n1.cpu:64,n0…n1.gpu0…gpu3",
+		"n0.cpu:64,n1.cpu:64,n2.cpu:64,n3.cpu:64", "n0…n3.gpu0…gpu3", "n0…n3.cpu:64,n0…n3.gpu0…gpu3", "n0…n7.cpu:64", "n0…n7.gpu0…gpu3", ""}
+	if got := Sets(load(t, "star"), nil); !slices.Equal(got, want) {
+		t.Errorf("sets %q, want %q", got, want)
 	}
 }
 

@@ -147,6 +147,10 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 		clear(t.reached.Of(p.atom))
 	}
 	staged := t.staged(to, like.Writer)
+	var passedOn *relays
+	if like.Writer >= 0 && len(to) > 0 {
+		passedOn = t.relay(to, t.memoryOf(like.Writer))
+	}
 	for len(to) > 0 {
 		first, order := len(moves), to[0].order // moves for this reader
 		like.For, like.NextStep = to[0].reader, order&nextStep != 0
@@ -156,6 +160,9 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 			like.From = t.startsIn(like.Buffer, t.memoryOf(like.For))
 			if like.Writer >= 0 {
 				like.From = t.memoryOf(like.Writer)
+			}
+			if passedOn != nil {
+				like.From = passedOn.source(atom, t.memoryOf(like.For))
 			}
 			hops, err := t.hops(like.Buffer, like.From, t.memoryOf(like.For))
 			if err != nil {
@@ -169,7 +176,7 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 				like.From = like.To
 			}
 		}
-		sortStages(moves[first:], func(m *Move) platform.MemoryID { return t.memoryOf(m.For) })
+		t.sortStages(moves[first:], func(m *Move) platform.MemoryID { return t.memoryOf(m.For) })
 		if staged != nil {
 			moves = append(moves[:first], t.inParts(moves[first:], staged)...)
 		}
@@ -218,15 +225,10 @@ func (s *spareMoves) take(like *Move, atom int32) *Move {
 	return m
 }
 
-// sortStages puts the first hops of staged moves, to host memories, before the last hops.
-func sortStages(moves []*Move, last func(*Move) platform.MemoryID) {
-	stage := func(m *Move) int {
-		if m.To == last(m) {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(moves, func(a, b *Move) int { return stage(a) - stage(b) })
+// sortStages puts each hop of staged moves before the next ones: those with more hops to come go first.
+func (t *traffic) sortStages(moves []*Move, last func(*Move) platform.MemoryID) {
+	left := func(m *Move) int { return len(t.p.Stops(m.To, last(m))) }
+	slices.SortStableFunc(moves, func(a, b *Move) int { return left(b) - left(a) })
 }
 
 // hops are the memories through which a storage goes, the last one included. A move between two other memories by way
@@ -272,7 +274,7 @@ func (t *traffic) bringHome() error {
 			like.From = like.To
 		}
 	}
-	sortStages(t.leave, func(m *Move) platform.MemoryID { return t.homes[m.Buffer] })
+	t.sortStages(t.leave, func(m *Move) platform.MemoryID { return t.homes[m.Buffer] })
 	return nil
 }
 

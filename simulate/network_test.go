@@ -1,0 +1,134 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/must"
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/schedule/audit"
+)
+
+// cluster is nodes of one core and two GPUs each, by an adaptor of 6 B/s at one of so many leaf switches, and with more of its text.
+func cluster(t testing.TB, nodes, leaves int, text string) *platform.Platform {
+	t.Helper()
+	const box = `name = "box"
+memory = [{ name = "ram" }, { name = "a" }, { name = "b" }]
+device = [{ name = "cpu", kind = "cpu", memory = "ram" }, { name = "gpu0", kind = "emulated", memory = "a" }, { name = "gpu1", kind = "emulated", memory = "b" }]
+link = [{ name = "la", bandwidth = "40 B/s", sharing = "duplex" }, { name = "lb", bandwidth = "40 B/s", sharing = "duplex" }]
+route = [{ from = "ram", to = "a", links = ["la"] }, { from = "ram", to = "b", links = ["lb"] }]
+`
+	src := fmt.Sprintf("node = [{ name = \"n\", platform = \"box\", count = %d }]\n", nodes) + text +
+		fmt.Sprintf("[[switch]]\nname = \"leaf\"\ncount = %d\n[[link]]\nname = \"nic\"\nfrom = \"n\"\nto = \"leaf\"\nbandwidth = \"6 B/s\"\nsharing = \"duplex\"\n", leaves)
+	return must.Get(platform.ParseWith([]byte(src), "cluster.toml", func(string) ([]byte, error) { return []byte(box), nil }))(t)
+}
+
+// Rates derived by hand, as the time that 12 bytes take.
+func TestNetworkFlows(t *testing.T) {
+	spines := func(n int) string {
+		return fmt.Sprintf("[[switch]]\nname = \"s\"\ncount = %d\n[[link]]\nname = \"up\"\nfrom = \"leaf\"\nto = \"s\"\njoins = \"each\"\nbandwidth = \"6 B/s\"\nsharing = \"duplex\"\n", n)
+	}
+	const torus = "[[link]]\nname = \"to\"\nfrom = \"leaf\"\nto = \"leaf\"\njoins = \"torus\"\nshape = [4, 3]\nbandwidth = \"6 B/s\"\nsharing = \"duplex\"\n"
+	fabric := func(p *platform.Platform) *platform.Platform { // the switch carries 6 B/s in all
+		p.Links[len(p.Links)-1].Sharing, p.Links[len(p.Links)-1].BandwidthBytesPerSec = platform.Shared, 6
+		must.Do(t, p.Complete())
+		return p
+	}
+	for _, c := range []struct {
+		words string
+		p     *platform.Platform
+		flows string
+		want  []time.Duration
+	}{
+		{"two flows through one switch into different nodes: each has its adaptors for itself, 6 B/s", cluster(t, 4, 1, ""), "n0.ram>n1.ram n2.ram>n3.ram", []time.Duration{2 * second, 2 * second}},
+		{"into one node: its adaptor is shared, 3 B/s", cluster(t, 4, 1, ""), "n0.ram>n2.ram n1.ram>n2.ram", []time.Duration{4 * second, 4 * second}},
+		{"out of a node and into it: the adaptor is duplex", cluster(t, 4, 1, ""), "n0.ram>n1.ram n2.ram>n0.ram", []time.Duration{2 * second, 2 * second}},
+		{"a switch of 6 B/s in all: 3 B/s each", fabric(cluster(t, 4, 1, "")), "n0.ram>n1.ram n2.ram>n3.ram", []time.Duration{4 * second, 4 * second}},
+		{"two GPUs of a node: its adaptor limits both, 3 B/s, and not their links of 40 B/s", cluster(t, 2, 1, ""), "n0.a>n1.a n0.b>n1.b", []time.Duration{4 * second, 4 * second}},
+		{"an uplink shared by three nodes: 2 B/s each", cluster(t, 6, 2, spines(1)), "n0.ram>n3.ram n1.ram>n4.ram n2.ram>n5.ram", []time.Duration{6 * second, 6 * second, 6 * second}},
+		{"two uplinks shared by three nodes: even destinations have the first, odd ones the second", cluster(t, 6, 2, spines(2)), "n0.ram>n3.ram n1.ram>n4.ram n2.ram>n5.ram", []time.Duration{4 * second, 2 * second, 4 * second}},
+		{"a flow below the leaf switch is not slowed by its uplink", cluster(t, 6, 2, spines(1)), "n0.ram>n3.ram n1.ram>n4.ram n4.ram>n5.ram", []time.Duration{4 * second, 4 * second, 2 * second}},
+		// Node 4y + x is at (x, y), and x comes first: n0 to n7 goes 0 3 7, and n3 to n11 goes 3 11. They share no link; n0 to n3 and n0 to n7
+		// share that from 0 to 3 and the adaptor of n0, and n8 to n7 by 8 11 7 shares the adaptor of n7.
+		{"a torus", cluster(t, 12, 12, torus), "n0.ram>n7.ram n3.ram>n11.ram", []time.Duration{2 * second, 2 * second}},
+		{"a torus with a shared link", cluster(t, 12, 12, torus), "n0.ram>n3.ram n0.ram>n7.ram", []time.Duration{4 * second, 4 * second}},
+		{"a torus with a shared adaptor", cluster(t, 12, 12, torus), "n0.ram>n7.ram n8.ram>n7.ram", []time.Duration{4 * second, 4 * second}},
+	} {
+		var flows []testFlow
+		for _, flow := range strings.Fields(c.flows) {
+			a, b, _ := strings.Cut(flow, ">")
+			from, _ := c.p.MemoryByName(a)
+			to, ok := c.p.MemoryByName(b)
+			if !ok {
+				t.Fatalf("no memory %q", b)
+			}
+			flows = append(flows, testFlow{0, from, to, 12})
+		}
+		if got := endsOf(c.p, flows); !slices.Equal(got, c.want) {
+			t.Errorf("%s: the flows end at %v, want %v", c.words, got, c.want)
+		}
+	}
+}
+
+// Random graphs, placed at random on clusters whose memories fill a set of one word, of two and of four: the schedule stands up to
+// [audit.Check], which knows no sets. What no task has written comes from the host memory of the reader's node.
+func TestRandomGraphsOnClusters(t *testing.T) {
+	for seed, nodes := range []int{2, 5, 21, 22, 43, 71} { // 6 to 213 memories: 63, 66 and 129 are around the ends of words
+		p := cluster(t, nodes, 1, "")
+		for i := range p.Devices {
+			p.Devices[i].PowerSource = platform.Guess
+		}
+		for i := range p.Memories {
+			p.Memories[i].BandwidthBytesPerSec = 1e9
+		}
+		for i := range p.Links {
+			p.Links[i].BandwidthBytesPerSec, p.Links[i].PowerSource = 1e9*p.Links[i].BandwidthBytesPerSec, platform.Guess
+		}
+		p = withEngines(t, p, 1)
+		r := rand.New(rand.NewPCG(uint64(seed), 36))
+		for range 6 {
+			tasks := randomGraph(r, p)
+			for i := range tasks.tasks {
+				if at := tasks.tasks[i].Placement; at != nil && at.Colocate != "" {
+					tasks.tasks[i].Placement = nil
+				}
+			}
+			q := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), p, 1+r.IntN(4))
+			plan := randomPlan(r, q)
+			d := mustDecide(t, q, plan)
+			got := must.Get(Run(t.Context(), d, 0, q.Steps, Options{}))(t)
+			if err := audit.Check(got, d.Problem(0, q.Steps, false)); err != nil {
+				t.Fatalf("%d nodes: %v", nodes, err)
+			}
+			for _, m := range d.Placed.Graphs[0].Enter {
+				if home := q.Graph.Buffers[m.Buffer].Home; m.Writer < 0 && p.NodeOf(m.From) != p.NodeOf(m.To) && (home == "" || home == "host") {
+					t.Fatalf("%d nodes: %s crosses the network before anything has written it", nodes, q.Graph.Buffers[m.Buffer].Name)
+				}
+			}
+		}
+	}
+}
+
+// randomPlan places each task on a random worker that can run it.
+func randomPlan(r *rand.Rand, p *schedule.Problem) *schedule.Plan {
+	plan := &schedule.Plan{Policy: "random", Order: make([][]dag.TaskID, len(p.Platform.Workers))}
+	for t := range p.Graph.Tasks {
+		var can []int
+		for w := range p.Platform.Workers {
+			d := &p.Platform.Devices[p.Platform.Workers[w].Device]
+			placed := p.Graph.Tasks[t].Placement
+			if _, ok := p.Costs.Of(dag.TaskID(t), p.Platform.Workers[w].Device); ok && (placed == nil || placed.Device == "" || placed.Device == d.Kind) {
+				can = append(can, w)
+			}
+		}
+		w := can[r.IntN(len(can))]
+		plan.Order[w] = append(plan.Order[w], dag.TaskID(t))
+	}
+	return plan
+}
