@@ -3,6 +3,9 @@ package bench_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,35 +20,92 @@ import (
 	"dahl/train"
 )
 
-// flatGPUs is a host with n equal GPUs, each with a duplex link to one switch that limits nothing.
-func flatGPUs(tb testing.TB, n int) *platform.Platform {
+// fatTree is nodes of equal GPUs, each of which has an adaptor of its own. Five nodes share a leaf, and as many wires lead up from each leaf
+// as down. A message takes 5 us within a node and 9 us to another leaf.
+func fatTree(tb testing.TB, nodes, each int) *platform.Platform {
 	tb.Helper()
-	p := &platform.Platform{Name: "flat", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 200e9, Host: true}},
-		Devices: []platform.Device{{Name: "cpu", Kind: platform.CPU, Count: 1, FlopsPerSec: map[string]float64{"float32": 50e9}, PowerSource: platform.Guess}}}
-	link := func(name string) platform.LinkID {
-		p.Links = append(p.Links, platform.Link{Name: name, BandwidthBytesPerSec: 25e9, Latency: 2 * time.Microsecond, Sharing: platform.Duplex, PowerSource: platform.Guess})
-		return platform.LinkID(len(p.Links) - 1)
-	}
-	links := []platform.LinkID{link("pcie")}
-	for i := range n {
-		m := platform.MemoryID(len(p.Memories))
-		p.Memories = append(p.Memories, platform.Memory{Name: fmt.Sprint("hbm", i), CapacityBytes: 80e9, BandwidthBytesPerSec: 2000e9})
-		p.Devices = append(p.Devices, platform.Device{Name: fmt.Sprint("gpu", i), Kind: platform.CUDA, Count: 1, Memory: m, FlopsPerSec: map[string]float64{"float32": 20e12},
-			Dispatch: 2 * time.Microsecond, CopyEnginesIn: 1, CopyEnginesOut: 1, PowerSource: platform.Guess})
-		links = append(links, link(fmt.Sprint("link", i)))
-		for from := range m {
-			p.Routes = append(p.Routes, platform.Route{From: from, To: m, Links: []platform.LinkID{links[from], links[m]}})
+	dir := tb.TempDir()
+	node, wires := &strings.Builder{}, &strings.Builder{}
+	fmt.Fprint(node, `name = "node"
+[[memory]]
+name = "ram"
+bandwidth = "200 GB/s"
+[[device]]
+name = "cpu"
+kind = "cpu"
+count = 1
+memory = "ram"
+speed = { float32 = "50 GF/s" }
+[[link]]
+name = "pcie"
+bandwidth = "25 GB/s"
+latency = "2.5 us"
+sharing = "duplex"
+`)
+	for i := range each {
+		fmt.Fprintf(node, `[[memory]]
+name = "hbm%[1]d"
+capacity = "80 GB"
+bandwidth = "2000 GB/s"
+[[device]]
+name = "gpu%[1]d"
+kind = "cuda"
+count = 1
+memory = "hbm%[1]d"
+speed = { float32 = "20 TF/s" }
+dispatch = "2 us"
+copy_engines = { in = 1, out = 1 }
+[[link]]
+name = "out%[1]d"
+bandwidth = "250 GB/s"
+latency = "2.5 us"
+[[link]]
+name = "in%[1]d"
+bandwidth = "250 GB/s"
+latency = "2.5 us"
+[[route]]
+from = "ram"
+to = "hbm%[1]d"
+links = ["pcie"]
+`, i)
+		for k := range i {
+			for _, pair := range [][2]int{{i, k}, {k, i}} {
+				fmt.Fprintf(node, "[[route]]\nfrom = \"hbm%[1]d\"\nto = \"hbm%[2]d\"\nlinks = [\"out%[1]d\", \"in%[2]d\"]\noneway = true\n", pair[0], pair[1])
+			}
 		}
+		fmt.Fprintf(wires, "[[link]]\nname = \"adaptor%d\"\nfrom = \"n.hbm%d\"\nto = \"leaf\"\nbandwidth = \"25 GB/s\"\nlatency = \"2 us\"\nsharing = \"duplex\"\n", i, i)
 	}
-	must.Do(tb, p.Complete())
-	return p
+	leaves := (nodes + 4) / 5
+	cluster := fmt.Sprintf(`name = "fat tree"
+[[node]]
+name = "n"
+platform = "node.toml"
+count = %d
+[[switch]]
+name = "leaf"
+count = %d
+[[switch]]
+name = "spine"
+count = 5
+%s[[link]]
+name = "up"
+from = "leaf"
+to = "spine"
+joins = "each"
+bandwidth = "%d GB/s"
+latency = "2.5 us"
+sharing = "duplex"
+`, nodes, leaves, wires, 25*each)
+	must.Do(tb, os.WriteFile(filepath.Join(dir, "node.toml"), []byte(node.String()), 0o600))
+	must.Do(tb, os.WriteFile(filepath.Join(dir, "cluster.toml"), []byte(cluster), 0o600))
+	return must.Get(platform.Load(filepath.Join(dir, "cluster.toml")))(tb)
 }
 
 // BenchmarkScale is the data-parallel step of resnet50 on many GPUs, from the network to the schedule.
 func BenchmarkScale(b *testing.B) {
-	for _, n := range []int{8, 16, 32, 64, 100, 150, 200, 400, 1000} {
+	for _, n := range []int{40, 80, 200, 400, 1000} {
 		b.Run(fmt.Sprintf("resnet50/%d", n), func(b *testing.B) {
-			p := flatGPUs(b, n)
+			p := fatTree(b, n/8, 8)
 			m := must.Get(models.ByName("resnet50"))(b)
 			var lower, price, decide, run time.Duration
 			tasks, copies := 0, 0

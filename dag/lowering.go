@@ -40,8 +40,8 @@ type Lowering struct {
 	Fold Fold `json:",omitzero"`
 }
 
-// Fold is a grid of equal devices, of which a graph has the first one. All others do the same at the same time on other data. So what they exchange is
-// a task of this device, such as "all_gather", that takes as long as the exchange.
+// Fold is a grid of equal devices, of which a graph has the first one. All others do the same at the same time on other data. So an exchange of all is
+// a task of this device, such as "all_gather", and takes as long.
 type Fold struct {
 	Tensor int `json:"tensor"` // devices that share each layer, in equal parts of its weights and heads. Zero means no fold.
 	Data   int `json:"data"`   // rows of these, with equal parts of the samples and of what an optimiser keeps

@@ -77,7 +77,7 @@
 //
 // # WfCommons and DAX
 //
-// Instances of scientific workflows, in WfFormat up to version 1.5 and in version 2 and 3 of Pegasus' DAX. A job takes its runtime
+// Instances of scientific workflows, in WfFormat up to version 1.6 and in version 2 and 3 of Pegasus' DAX. A job takes its runtime
 // on every device. A file is a buffer from its writer to all readers. What no job writes is in the host's memory
 // from the beginning. If several jobs write a file, each has one of its own, and a reader takes the one of a job before it.
 // The first size of a file counts. Command lines, machines and counters of the run are left out. Workflows within workflows are refused.
@@ -124,4 +124,9 @@
 // A setting is a clock of the machine. A task has a cost at each of its settings: its time, and the joules that a GPU does not take while it waits
 // ([Options.WaitWatts]). The speed of a clock and its watts are for tasks of others, and follow from all work in the table. Stages are a
 // pipeline: a step has the forward and backward passes of all mini-batches, each stage does them in the order 1F1B, and no data move.
+//
+// # Writing
+//
+// [WriteSimGridDOT], [WriteWfCommons] and [WriteStarpuTasks] write graphs, and [WriteSimGrid] a machine. Where a format is read, too, what was
+// written becomes the same graph or machine again: tasks, what they follow, times or work, and bytes along edges; speeds, watts and routes.
 package exchange

@@ -143,6 +143,8 @@ func (r *dotReader) attrs(a dotAttrs) dotAttrs {
 				a.weight = dotValue{value.text, value.line}
 			case "label":
 				a.label = dotValue{value.text, value.line}
+			default:
+				r.leave(strings.ToLower(key.text)+" attributes", 1)
 			}
 		}
 		r.expect(']')

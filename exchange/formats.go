@@ -74,6 +74,10 @@ type Options struct {
 	Step string
 	// Ranks is how many ranks a training has, if the only recording of one stands for all; 0 is as many as there are recordings.
 	Ranks int
+	// Alone leaves out the work of older steps that delays the step of a recording.
+	Alone bool
+	// Extents of shapes in a recording are replaced by others, such as the number of samples; nil replaces none.
+	Extents recording.Extents
 }
 
 var formats = []Format{
@@ -108,7 +112,7 @@ var formats = []Format{
 		Source: "https://docs.pytorch.org/docs/stable/profiler.html", Extensions: []string{".json", ".json.gz"}, recognise: recording.IsExecution, files: recording.Read,
 	},
 	{
-		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.5 or before",
+		Name: "wfcommons", Doc: "an instance of a scientific workflow in WfFormat of WfCommons, version 1.6 or before",
 		Takes:  "runtimes in s as times on every device, files as bytes from their writer to each reader, those without a writer as data in the host's memory",
 		Source: "https://github.com/wfcommons/WfFormat", Extensions: []string{".json"}, recognise: isWfCommons, read: (*file).readWfCommons,
 	},
@@ -136,6 +140,11 @@ var formats = []Format{
 		Name: "simgrid", Doc: "a platform of SimGrid's, with hosts, links, routes and flat clusters",
 		Takes:  "hosts as processors with a memory each, performance states as clocks, wattage_per_state as watts, links with two directions as two links, routes as they are and without TCP's factors",
 		Source: "https://simgrid.org/doc/latest/XML_reference.html", Extensions: []string{".xml"}, recognise: holds("<platform"), read: (*file).readSimGrid,
+	},
+	{
+		Name: "nsight", Doc: "a recording of Nsight Systems, as nsys export --type sqlite writes it",
+		Takes:  "work of GPUs, calls of the CUDA runtime and NVTX ranges as in recordings of PyTorch's profiler, without operators",
+		Source: "https://docs.nvidia.com/nsight-systems/UserGuide/index.html", Extensions: []string{".sqlite"}, recognise: recording.IsNsight, files: recording.Read,
 	},
 	{
 		Name: "zeus", Doc: "a profile of Zeus, NSDI 2023, or Perseus, SOSP 2024: seconds and joules by power limit or frequency", Steps: true,

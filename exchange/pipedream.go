@@ -91,6 +91,12 @@ func (f *file) profileLine(line int, text string, ids map[string]int) error {
 	if rest != "" {
 		return f.errorf(line, "%q stands behind the end of a node; take it out", rest)
 	}
+	if len(parts) == 4 {
+		f.leave("stages of nodes", 1)
+	}
+	if p.input && p.forwardNs > 0 {
+		f.leave("times of inputs", 1)
+	}
 	ids[name] = len(f.nodes)
 	f.nodes, f.profile = append(f.nodes, node{task: dag.Task{Name: name}, line: line}), append(f.profile, p)
 	return nil

@@ -25,6 +25,7 @@ type (
 		SourceID *int64   `json:"sourceId"`
 		DestID   *int64   `json:"destId"`
 		Cost     *float64 `json:"cost"`
+		Size     *float64 `json:"size"`
 	}
 )
 
@@ -72,7 +73,8 @@ func (f *file) readPlacement(src []byte) error {
 		case "edges":
 			return elements(&r.jsonReader, r.edge)
 		}
-		return r.decode(new(json.RawMessage)) // the machine, or for people
+		r.leave("notes on the machine or for people", 1)
+		return r.decode(new(json.RawMessage))
 	})
 	if err != nil {
 		return err
@@ -128,6 +130,9 @@ func (r *placementReader) node(v *placementNode) error {
 func (r *placementReader) edge(v *placementEdge) error {
 	if v.SourceID == nil || v.DestID == nil || v.Cost == nil {
 		return r.errorf(r.line, "an edge lacks a key; write sourceId, destId and cost")
+	}
+	if v.Size != nil {
+		r.leave("bytes of edges", 1)
 	}
 	r.edges, r.lines = append(r.edges, *v), append(r.lines, r.line)
 	return nil

@@ -94,18 +94,8 @@ func (f *file) recTask(record map[string]string, line int) (err error) {
 		}
 		t.flops *= 1e9
 	}
-	start, started := record["StartTime"]
-	end, ended := record["EndTime"]
-	if t.timed = started && ended; t.timed {
-		if t.start, err = f.float(line, "StartTime", start); err != nil {
-			return err
-		}
-		if t.end, err = f.float(line, "EndTime", end); err != nil {
-			return err
-		}
-	}
-	if t.end < t.start {
-		return f.errorf(line, "task %s ends at %g ms, before it starts at %g", t.job, t.end, t.start)
+	if err := f.recTimes(&t, record); err != nil {
+		return err
 	}
 	t.submitOrder = line
 	if text, ok := record["SubmitOrder"]; ok {
@@ -121,6 +111,24 @@ func (f *file) recTask(record map[string]string, line int) (err error) {
 		t.priority = int32(v)
 	}
 	f.tasks = append(f.tasks, t)
+	return nil
+}
+
+// recTimes reads when a task ran. A task without both times has none.
+func (f *file) recTimes(t *recTask, record map[string]string) (err error) {
+	start, started := record["StartTime"]
+	end, ended := record["EndTime"]
+	if t.timed = started && ended; t.timed {
+		if t.start, err = f.float(t.line, "StartTime", start); err != nil {
+			return err
+		}
+		if t.end, err = f.float(t.line, "EndTime", end); err != nil {
+			return err
+		}
+	}
+	if t.end < t.start {
+		return f.errorf(t.line, "task %s ends at %g ms, before it starts at %g", t.job, t.end, t.start)
+	}
 	return nil
 }
 

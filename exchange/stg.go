@@ -31,6 +31,7 @@ func (f *file) readSTG(src []byte) error {
 	if len(first) != 1 && len(first) != 2 {
 		return f.errorf(r.line, "the first line has %d numbers; write the number of tasks, and behind it that of processors where edges have costs", len(first))
 	}
+	r.leave("numbers of processors", len(first)-1)
 	tasks, err := r.count("the number of tasks", first[0])
 	if err != nil {
 		return err

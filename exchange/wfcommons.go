@@ -9,12 +9,12 @@ import (
 // nsPerS is the unit of runtimes of workflows.
 const nsPerS = 1e9
 
-// wfReader reads an instance in WfFormat, of version 1.5 or one before it.
+// wfReader reads an instance in WfFormat, of version 1.6 or one before it.
 type wfReader struct {
 	jsonReader
 	workflow workflow
 
-	runs  []wfTask // of version 1.5: how the tasks ran
+	runs  []wfTask // from version 1.5 on: how the tasks ran
 	lines []int    // of runs
 }
 

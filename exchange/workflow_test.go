@@ -47,6 +47,10 @@ const daxText = `<?xml version="1.0" encoding="ISO-8859-1"?>
 func TestLeftOut(t *testing.T) {
 	for _, c := range []struct{ file, text, want string }{
 		{"plain.stg", stgPlain, ""},
+		{"costs.stg", stgCosts, "1 numbers of processors"},
+		{"sizes.dot", dotSizes, "1 shape attributes, 1 alpha attributes"},
+		{"placement.json", placementNodes, "3 notes on the machine or for people, 1 bytes of edges"},
+		{"profile.txt", profileText, "1 stages of nodes, 1 times of inputs"},
 		{"instance.json", instance, "1 notes on the instance, 1 notes on the run, 2 avgCPU of tasks, 1 machines of tasks, 1 machines, 1 tasks without a runtime, which take no time, 1 files that a task writes and reads itself"},
 		{"old.json", instanceOld, "1 notes on the run, 2 type of tasks, 1 sizes of a file that differ from its first, 1 outputs that another task writes, too, which are files of their own here"},
 		{"w.dax", daxText, "1 file elements, 1 argument elements of jobs, 1 programs that jobs use, 1 sizes of a file that differ from its first, 1 tasks without a runtime, which take no time"},

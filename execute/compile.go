@@ -35,6 +35,7 @@ type compiledGraph struct {
 	ahead  *replay // of a plan for several memories, in a run that is not recorded
 
 	enter, leave []*boundMove
+	states       []*wiredMove // of other ranks before a run, from rank 0
 }
 
 func (r *Runner) prepare() error {

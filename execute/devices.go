@@ -170,6 +170,9 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	}
 	c.enter, c.leave = bound(c.placed.Enter), bound(c.placed.Leave)
 	r.bindWires(c)
+	if err := r.bindStates(c); err != nil {
+		return err
+	}
 	return r.onDevices(func(d *device) (err error) {
 		b := deviceBinder{Runner: r, compiledGraph: c, device: d}
 		for t, lane := range laneOf {

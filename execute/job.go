@@ -67,7 +67,7 @@ func (r *Runner) period(j *job, others []outcome) time.Duration {
 	return (all.last - all.first) / time.Duration(j.steps-1)
 }
 
-// progress is that of all lanes together.
+// progress puts the progress of all lanes together.
 func (r *Runner) progress() (all progress) {
 	include := func(p progress) {
 		all.first, all.middle, all.last = max(all.first, p.first), max(all.middle, p.middle), max(all.last, p.last)

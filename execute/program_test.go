@@ -189,6 +189,7 @@ func initialise(r *Runner) {
 	for i := range labels {
 		labels[i] = int32(rng.IntN(testClasses))
 	}
+	rng = rand.New(rand.NewPCG(3, 7))
 	for _, p := range []string{"w1", "b1", "w2", "b2"} {
 		w := r.Float32s(p)
 		for i := range w {

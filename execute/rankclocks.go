@@ -49,8 +49,8 @@ func (n *Ranks) alignClocks() error {
 	})
 }
 
-// settle moves tasks that seem to start before what they follow has ended, since clocks of ranks agree only to some error. Such a
-// task takes as long as it did, from then on. note sets when each task was ready.
+// settle moves tasks that seem to start before the end of a predecessor. The clocks of ranks agree only to some error. A
+// moved task takes as long as before. note sets when each task was ready.
 func settle(s *schedule.Schedule, workers int, note func()) {
 	for moved := true; moved; {
 		moved = false

@@ -2,6 +2,7 @@ package execute
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"time"
 	"unsafe"
@@ -19,7 +20,7 @@ const (
 	laneTag    = 3 // of lane 0
 )
 
-// entryKind is what an entry of a control message says.
+// entryKind is the kind of an entry of a control message.
 type entryKind int32
 
 const (
@@ -271,7 +272,12 @@ func (n *Ranks) handle(e received) {
 
 // take waits for a text of a rank. It is called on the goroutine.
 func (n *Ranks) take(p *peer) (text []byte, err error) {
-	err = n.until(func() (bool, error) { return len(p.arrived) > 0, nil })
+	err = n.until(func() (bool, error) {
+		if len(p.arrived) == 0 && p.left {
+			return false, fmt.Errorf("rank %d has left", p.rank)
+		}
+		return len(p.arrived) > 0, nil
+	})
 	if err == nil {
 		text, p.arrived = p.arrived[0], p.arrived[1:]
 	}

@@ -19,12 +19,12 @@ import (
 // nodes is not kept, since only what they read and write matters.
 type wire struct{ engine, from, to int }
 
-// nodePart says which part of a platform a runner does: that of one node.
+// nodePart says which part of a platform a runner does: one node's.
 type nodePart struct {
 	rank  int
 	host  platform.MemoryID // of the node
 	ranks []int             // by memory: whose it is
-	wires []wire            // lanes after those of the platform
+	wires []wire            // lanes after the platform's
 }
 
 // newNodePart is the whole of a platform in one process, or the part of a rank.
@@ -57,7 +57,7 @@ func WorkingNodes(p *platform.Platform) (nodes []platform.NodeID) {
 	return slices.Compact(nodes)
 }
 
-// CheckRanks refuses a number of ranks other than that of the nodes.
+// CheckRanks refuses a number of ranks other than the number of nodes.
 func CheckRanks(p *platform.Platform, ranks int) error {
 	if n := len(WorkingNodes(p)); n != ranks {
 		return fmt.Errorf("platform %q has %s with devices in use, and there is a rank for each: start as many, as by mpirun -n %d dahl execute …, and not %d", p.Name, naming.Count(n, "node"), n, ranks)
@@ -216,8 +216,8 @@ type watched struct {
 // watcher is a rank that waits for counts of a lane.
 type watcher struct {
 	rank int
-	// last is, by the number of tasks of a period that have ended, the largest number until then for which the rank
-	// waits; 0 means none of this period.
+	// last is the largest number until then for which the rank waits, by the number of ended tasks of a period. 0
+	// means none of this period.
 	last []int64
 }
 
@@ -262,7 +262,7 @@ func (r *Runner) findWatched(c *replay) (all []watched) {
 	return all
 }
 
-// latest is the largest count, up to the one given, for which the rank waits. Those of earlier periods count too.
+// latest is the largest count, up to the one given, for which the rank waits. Counts of earlier periods are among them.
 func (w *watcher) latest(count int64) int64 {
 	length := int64(len(w.last) - 1)
 	period, within := count/length, count%length

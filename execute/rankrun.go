@@ -229,7 +229,7 @@ func (w *onWire) at(n int64) (it *item, step int32) {
 	return it, int32(n/int64(len(w.list))) - it.lag
 }
 
-// send begins the transfers of a wire whose waits are met, and publishes those that have gone.
+// send begins the transfers of a wire whose waits are met, and publishes earlier ones when they have gone.
 func (x *rankedRun) send(s *sending) (busy bool, err error) {
 	for s.begun < s.total && s.begun-s.done < wireDepth && !x.job.team.stopped.Load() && x.maySend(s) {
 		f := &s.flights[s.begun%wireDepth]
@@ -303,7 +303,7 @@ func (x *rankedRun) maySend(s *sending) bool {
 	return after || j.granted(period) && j.gate.begin(int32(period))
 }
 
-// receive takes the transfers of a wire that were announced, and publishes those that have come.
+// receive takes the announced transfers of a wire, and publishes the ones that have come.
 func (x *rankedRun) receive(a *arriving) (busy bool, err error) {
 	for len(a.announced) > 0 && a.begun-a.done < wireDepth {
 		e := a.announced[0]

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -18,7 +19,7 @@ import (
 // process is alive.
 type Ranks struct {
 	Rank, Size int
-	// ClockError is how far the clock of a rank may be off that of rank 0, at rank 0 the largest one.
+	// ClockError is how far the clock of a rank may be off rank 0's. At rank 0 it is the largest one of all.
 	ClockError time.Duration
 
 	place  mpi.Launch
@@ -33,9 +34,10 @@ type Ranks struct {
 	turned   time.Time     // the last look at the messages
 	active   time.Time     // the last message
 	failed   error
+	agreed   bool
 	run      *rankedRun // under way; nil means none
 	sequence int32      // of the last run that has begun
-	stamp    int32      // of the run to which what is sent belongs
+	stamp    int32      // of the run in what is sent
 	early    []received // of the next run
 	commands []received // to run something
 	pong     entry      // the last answer of a clock
@@ -157,7 +159,7 @@ func (n *Ranks) rest(busy bool) {
 	}
 }
 
-// turn looks for messages of all ranks once, sends what waits, and notices ranks that are silent.
+// turn looks for messages of all ranks once, sends what waits, and notices silent ranks.
 func (n *Ranks) turn() (busy bool) {
 	now := time.Now()
 	paused := now.Sub(n.turned) > beatPeriod // this process stood still, and what others sent is not read yet
@@ -189,7 +191,7 @@ func (n *Ranks) others(yield func(*peer) bool) {
 	}
 }
 
-// fail ends what is under way, and everything that comes. The first failure is kept, and told to the others.
+// fail ends the run under way, and everything after it. The first failure is kept, and told to the others.
 func (n *Ranks) fail(err error) {
 	if n.failed != nil {
 		return
@@ -215,12 +217,22 @@ type rankError struct {
 
 func (e *rankError) Error() string { return fmt.Sprintf("rank %d: %s", e.rank, e.text) }
 
-// Reported says whether an error is that of another rank, which reports it itself.
+// ErrReported is an error of which another rank tells the user.
+var ErrReported error = &rankError{0, "it reports why"}
+
+// Reported says whether another rank has an error, and reports it.
 func Reported(err error) bool { return errors.As(err, new(*rankError)) }
 
-// Close leaves the ranks, once all of them do. After a failure it waits for nobody.
-func (n *Ranks) Close() error {
-	err := n.do(func() error {
+// Close leaves the ranks. err is the error that ended the work, and is returned. Without one Close waits until all leave.
+func (n *Ranks) Close(err error) error {
+	if !n.agreed {
+		err = n.Agree(nil, err)
+	}
+	left := n.do(func() error {
+		if err != nil {
+			n.fail(err)
+			return nil
+		}
 		for p := range n.others {
 			p.send(entry{Kind: entryLeave})
 		}
@@ -240,5 +252,5 @@ func (n *Ranks) Close() error {
 	n.parker.Wake()
 	close(n.work)
 	<-n.ended
-	return err
+	return cmp.Or(err, left)
 }

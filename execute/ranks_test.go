@@ -120,10 +120,11 @@ func together(t *testing.T, size int, seed uint64, f func(n *Ranks) error) {
 				return &testPort{mailboxes: boxes, rank: l.Rank, size: l.Size, rng: rand.New(rand.NewPCG(seed, uint64(l.Rank))), requests: map[mpi.Request]*letter{}}, nil
 			})
 			if err == nil {
-				err = f(n)
-			}
-			if err == nil {
-				err = n.Close()
+				err = n.Agree(nil, nil)
+				if err == nil {
+					err = f(n)
+				}
+				err = n.Close(err)
 			}
 			failed[rank] = err
 		})

@@ -252,7 +252,7 @@ func (r *Runner) newTeam() *team {
 	if r.opt.Ranks == nil {
 		return newTeam(len(r.lanes), r.spin, pollers...)
 	}
-	return newTeam(len(r.lanes)+1, r.spin, append(pollers, &r.post)...) // the last one is of the granted steps
+	return newTeam(len(r.lanes)+1, r.spin, append(pollers, &r.post)...) // the last one counts granted steps
 }
 
 // work hands a job to all workers and devices and waits until they rest.

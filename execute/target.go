@@ -36,7 +36,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 	k, ok := table.Lookup(task.Op)
 	switch {
 	case !ok || k.Host && of.Processor:
-		return []schedule.Offer{{}}
+		return []schedule.Offer{{Host: ok}}
 	case k.Host:
 		return nil
 	}

@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dahl/kernels/calls"
 	"dahl/kernels/cpu"
@@ -32,6 +33,12 @@ import (
 // One operation has tiles of queries and writes dq, another one has tiles of keys. So whole tiles add to no result of another one, and
 // sums follow the order of the positions.
 //
+// With dropout (operations attention.drop, attention.drop.dq and attention.drop.dkv) a weight p[t,s] counts δ[t,s] times in y, and l is as without. δ is 0 with probability
+// p, or else 1/(1-p): word i mod 4 of Philox(key: rows[h,t]; counter: i/4, 0, 0, 0) says which, see dropout.go, where i = s-t+past is the place of the key in the
+// window of the query. Nothing of the size T×T is kept, and no cut changes a draw. Then r is the same, and
+//
+//	da[t,s] = p[t,s]·(δ[t,s]·dy[t]·v[s] - r[t])    dv[s] = Σ_t p[t,s]·δ[t,s]·dy[t]
+//
 // Tiles may have some of the keys of their queries, and of the queries of their keys. dq, dk and dv are then sums over tiles. From results y1 and l1 of some keys and y2 and l2
 // of others attention.merge makes the results of all these keys:
 //
@@ -50,6 +57,9 @@ const (
 // masked is whether queries see a key at all.
 func masked() Operand { return optional(reads("m", Index, byKey).below("2")) }
 
+// rows are the keys by which queries draw.
+func rows() Operand { return reads("rows", Wide, byQuery) }
+
 const attentionDoc = "tiles of queries against tiles of keys, with the greatest score so far"
 
 var attentionParams = []string{"window", "past"}
@@ -59,6 +69,29 @@ func attentionWith(k Kernel) Kernel {
 	k.Options, k.Params, k.Sizes, k.Whole = "heads=1 group=1", attentionParams, "h=heads g=group i=window", "e d g i"
 	return k
 }
+
+// dropping is an operation of attention with dropout. Its variants find the draws behind the operands that it has without a mask.
+func dropping(k Kernel, op string, queries int, onCUDA []calls.Variant) Kernel {
+	last := len(k.Operands) - 1
+	k.Op, k.Doc, k.Params = op, k.Doc+", with dropout of the weights of keys", append(slices.Clone(attentionParams), "p")
+	k.Operands = slices.Insert(slices.Clone(k.Operands), last, rows())
+	k.Variants = append(slices.DeleteFunc(slices.Clone(k.Variants), func(v calls.Variant) bool { return v.Blocks }), onCUDA...)
+	check, flops := k.Check, k.Flops
+	k.Check = func(s *calls.Spec) error {
+		if err := check(s); err != nil || s.Param("p") == 1 {
+			return err
+		}
+		return realParam(s, "p", 0, 1)
+	}
+	k.Flops = func(s *calls.Spec) float64 { return flops(s) + 25*attentionPairs(s, queries, queries+1) }
+	return k
+}
+
+var (
+	attentionDrop    = dropping(attention, "attention.drop", 2, gpu.AttentionDrop)
+	attentionDropDq  = dropping(attentionDq, "attention.drop.dq", 2, gpu.AttentionDropDq)
+	attentionDropDkv = dropping(attentionDkv, "attention.drop.dkv", 3, gpu.AttentionDropDkv)
+)
 
 var attention = attentionWith(Kernel{
 	Op: "attention", Doc: "y = softmax(q·kᵀ/√D)·v over the windows of the queries, l = logarithms of the sums",
@@ -153,15 +186,22 @@ func checkHeads(s *calls.Spec, q, k int) error {
 // attentionFlops is the work of some products of D numbers for each query and each key that it sees, and ten operations for an exponential.
 func attentionFlops(q, k int, products float64) func(*calls.Spec) float64 {
 	return func(s *calls.Spec) float64 {
-		a := cpu.Attention{Queries: s.Operands[q].Shape[1], Keys: s.Operands[k].Shape[1], Window: int(s.Param("window")), Past: int(s.Param("past"))}
-		pairs, heads := 0, calls.ParseOptions("heads=1 group=1")
-		for t := range a.Queries {
-			lo, hi := a.KeysOf(t)
-			pairs += max(0, hi-lo)
-		}
-		width := float64(s.Operands[k].Shape[2]) / heads.Value(s, "heads")
-		return float64(s.Operands[q].Shape[0]*pairs) * heads.Value(s, "heads") * heads.Value(s, "group") * (2*products*width + 10)
+		width := float64(s.Operands[k].Shape[2]) / attentionHeads.Value(s, "heads")
+		return attentionPairs(s, q, k) * (2*products*width + 10)
 	}
+}
+
+var attentionHeads = calls.ParseOptions("heads=1 group=1")
+
+// attentionPairs counts the keys that the queries of all heads see, as far as no mask hides them.
+func attentionPairs(s *calls.Spec, q, k int) float64 {
+	a := cpu.Attention{Queries: s.Operands[q].Shape[1], Keys: s.Operands[k].Shape[1], Window: int(s.Param("window")), Past: int(s.Param("past"))}
+	pairs := 0
+	for t := range a.Queries {
+		lo, hi := a.KeysOf(t)
+		pairs += max(0, hi-lo)
+	}
+	return float64(s.Operands[q].Shape[0]*pairs) * attentionHeads.Value(s, "heads") * attentionHeads.Value(s, "group")
 }
 
 // product is a dot product in float64.
@@ -203,18 +243,18 @@ func attentionRef[T calls.Float](c *calls.Call) {
 			for s := range a.Seen(n, t) {
 				most = max(most, score(s))
 			}
-			add := func(score float64, v []T) {
+			add := func(score, times float64, v []T) {
 				e := math.Exp(score - most)
 				sum += e
-				mix(sums, e, v)
+				mix(sums, times*e, v)
 			}
 			clear(sums)
 			if before := float64(l[t]); c.Args[0].Accumulates() && before > math.Inf(-1) {
 				most = max(most, before)
-				add(before, y)
+				add(before, 1, y)
 			}
 			for s := range a.Seen(n, t) {
-				add(score(s), cpu.Features[T](&c.Args[4], n, s, h/a.Group, a.Width))
+				add(score(s), a.Times(n, h, t, s), cpu.Features[T](&c.Args[4], n, s, h/a.Group, a.Width))
 			}
 			l[t] = T(most + math.Log(sum))
 			put(y, false, 1/max(sum, 1), sums)
@@ -234,7 +274,8 @@ func attentionDqRef[T calls.Float](c *calls.Call) {
 			for s := range a.Seen(n, t) {
 				k := cpu.Features[T](&c.Args[3], n, s, h/a.Group, a.Width)
 				p := math.Exp(float64(a.Scale*product(q, k)) - float64(l[t]))
-				mix(sums, p*(product(dy, cpu.Features[T](&c.Args[4], n, s, h/a.Group, a.Width))-float64(r[t])), k)
+				along := float64(a.Times(n, h, t, s) * product(dy, cpu.Features[T](&c.Args[4], n, s, h/a.Group, a.Width)))
+				mix(sums, p*(along-float64(r[t])), k)
 			}
 			put(of(0), c.Args[0].Accumulates(), a.Scale, sums)
 		}
@@ -261,8 +302,9 @@ func attentionDkvRef[T calls.Float](c *calls.Call) {
 					for t := lo; t < hi; t++ {
 						dy, q := cpu.Features[T](&c.Args[2], n, t, g, a.Width), cpu.Features[T](&c.Args[3], n, t, g, a.Width)
 						p := math.Exp(float64(a.Scale*product(q, k)) - float64(l[t]))
-						mix(keys, p*(product(dy, v)-float64(r[t])), q)
-						mix(values, p, dy)
+						times := a.Times(n, g, t, s)
+						mix(keys, p*(float64(times*product(dy, v))-float64(r[t])), q)
+						mix(values, times*p, dy)
 					}
 				}
 				put(of(0), c.Args[0].Accumulates(), a.Scale, keys)

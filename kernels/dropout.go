@@ -36,6 +36,18 @@ var dropoutKeys = Kernel{
 	Variants: withRef("sample by sample", dropoutKeysRef, dropoutKeysRef, gpu.OnCUDA("a sample per thread", gpu.DropoutKeysOnCUDA)),
 }
 
+// dropout.rows draws a key for each row e of a sample, counted in the order of its dimensions: the first two words of Philox(key: keys[n]; counter: e, 0, 0, 0).
+var dropoutRows = Kernel{
+	Op: "dropout.rows", Doc: "a key for each row of a sample, drawn by the key of the sample",
+	Operands: []Operand{
+		{Name: "rows", Kind: Wide, Dims: "n h t", Modes: []dag.Mode{dag.Write}},
+		reads("keys", Wide, "n"),
+	},
+	Whole:    "h t",
+	Flops:    perElement(100, 0),
+	Variants: withRef("row by row", dropoutRowsRef, dropoutRowsRef, gpu.OnCUDA("a row per thread", gpu.DropoutRowsOnCUDA)),
+}
+
 var dropout = Kernel{
 	Op: "dropout", Doc: "y = x/(1-p) where a draw by keys, in the order n c h w, is at least p, else 0; channels_last = 1: x is n h w c, or n h c of sequences, 0: x is n c",
 	Operands: []Operand{writes("y", Real, "n ..."), reads("x", Real, "n ..."), reads("keys", Wide, "n")},
@@ -54,22 +66,22 @@ var dropout = Kernel{
 	Variants: withRef("element by element", dropoutRef[float32], dropoutRef[float64], gpu.OnCUDA("an element per thread", gpu.DropoutOnCUDA)),
 }
 
-// philox is the generator Philox 4×32 of ten rounds.
-func philox(key uint64, counter [4]uint32) [4]uint32 {
-	k0, k1, c := uint32(key), uint32(key>>32), counter
-	for range 10 {
-		a, b := uint64(c[0])*0xD2511F53, uint64(c[2])*0xCD9E8D57
-		c = [4]uint32{uint32(b>>32) ^ c[1] ^ k0, uint32(b), uint32(a>>32) ^ c[3] ^ k1, uint32(a)}
-		k0, k1 = k0+0x9E3779B9, k1+0xBB67AE85
-	}
-	return c
-}
-
 func dropoutKeysRef(call *calls.Call) {
 	keys, seed, step := calls.Data[int64](&call.Args[0]), calls.Data[int64](&call.Args[1])[0], uint64(calls.Data[float64](&call.Args[2])[1])
 	for n := range keys {
-		words := philox(uint64(seed), [4]uint32{uint32(step), uint32(step >> 32), uint32(call.Params[0]), uint32(n)})
+		words := calls.Philox(uint64(seed), [4]uint32{uint32(step), uint32(step >> 32), uint32(call.Params[0]), uint32(n)})
 		keys[n] = int64(uint64(words[0]) | uint64(words[1])<<32)
+	}
+}
+
+func dropoutRowsRef(call *calls.Call) {
+	rows := &call.Args[0]
+	for n, key := range calls.Data[int64](&call.Args[1]) {
+		of := calls.Data[int64](rows)[n*rows.Stride[0]:]
+		for e := range rows.Shape[1] * rows.Shape[2] {
+			words := calls.Philox(uint64(key), [4]uint32{uint32(e)})
+			of[e/rows.Shape[2]*rows.Stride[1]+e%rows.Shape[2]] = int64(uint64(words[0]) | uint64(words[1])<<32)
+		}
 	}
 }
 
@@ -81,7 +93,7 @@ func dropoutRef[T calls.Float](call *calls.Call) {
 		for c := range y.Extent[1] {
 			y.EachPlace(&x, n, c, func(to, from int) {
 				if e%4 == 0 {
-					words = philox(uint64(key), [4]uint32{uint32(e / 4)})
+					words = calls.Philox(uint64(key), [4]uint32{uint32(e / 4)})
 				}
 				y.Elems[to] = 0
 				if uint64(words[e%4]) >= least {

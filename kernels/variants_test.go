@@ -83,6 +83,9 @@ func TestBlocks(t *testing.T) {
 		{"attention", [][]int{{1, 67, 10}, {1, 2, 67}, {1, 67, 10}, {1, 523, 10}, {1, 523, 10}}, kerneltest.HeadParams(2, 1, 600, 40)},
 		{"attention.dq", [][]int{{1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 2, 263}, {1, 2, 263}}, kerneltest.HeadParams(2, 1, 23, 22)},
 		{"attention.dkv", [][]int{{2, 263, 17}, {2, 263, 17}, {2, 263, 34}, {2, 263, 34}, {2, 263, 17}, {2, 263, 17}, {2, 2, 263}, {2, 2, 263}}, kerneltest.HeadParams(1, 2, 263, 262)},
+		{"attention.drop", [][]int{{2, 263, 34}, {2, 2, 263}, {2, 263, 34}, {2, 263, 17}, {2, 263, 17}, {2, 2, 263}}, dropParams(1, 2, 263, 262)},
+		{"attention.drop.dq", [][]int{{1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 2, 263}, {1, 2, 263}, {1, 2, 263}}, dropParams(2, 1, 23, 22)},
+		{"attention.drop.dkv", [][]int{{2, 263, 17}, {2, 263, 17}, {2, 263, 34}, {2, 263, 34}, {2, 263, 17}, {2, 263, 17}, {2, 2, 263}, {2, 2, 263}, {2, 2, 263}}, dropParams(1, 2, 263, 262)},
 		// Blocks of 128 classes, and of 256 rows; labels are among them.
 		{"xent.sums", [][]int{{263, 3}, {263, 13}, {131, 13}, {263}}, dag.Params{{Name: "first", Value: 7}}},
 		{"xent.dx", [][]int{{263, 13}, {263, 13}, {131, 13}, {263}, {263, 3}, {1}}, kerneltest.LogitParams(263, 7)},
@@ -98,6 +101,11 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// dropParams are the parameters of an attention that drops a quarter of the weights.
+func dropParams(heads, group, window, past float64) dag.Params {
+	return append(kerneltest.HeadParams(heads, group, window, past), dag.Param{Name: "p", Value: 0.25})
+}
+
 // typesOf are both float types, or with -short one of them in turn.
 func typesOf(i int) []dag.DType {
 	if testing.Short() {
@@ -108,7 +116,7 @@ func typesOf(i int) []dag.DType {
 
 // addTermsInTurn are operations whose references add each term to what was there, so that no sum needs a place of its own, or merge it with what was there.
 // TestTilesMakeTheWhole holds them to the bound of such sums.
-var addTermsInTurn = []string{"embedding.dw", "positions.dw", "attention", "xent.sums"}
+var addTermsInTurn = []string{"embedding.dw", "positions.dw", "attention", "attention.drop", "xent.sums"}
 
 // TestAccumulation checks that ReadWrite is Write plus what was there before. In other
 // references this is one addition, so it is exact; variants are compared with the

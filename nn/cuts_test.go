@@ -72,6 +72,9 @@ func cutCases() []cutCase {
 		{"normalised positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.LayerNorm{}, layers.RMSNorm{}}, []string{"ln1", "rms1"}},
 		{"attention", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 30}, layers.Attention{Heads: 6, KeyHeads: 2, Causal: true}}, []string{"attn1"}},
 		{"attention to both sides", 2, []int{5}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 27}, layers.Rotary{Heads: 4, Width: 6}, layers.Attention{Heads: 3, Window: 2}}, []string{"rotary1", "attn1"}},
+		{"attention with dropout", 3, []int{7}, []nn.Layer{
+			nn.Of(layers.Embedding{Tokens: 3, Width: 30}, "input"), nn.Of(layers.Mask{Token: 1}, "input"), nn.Of(layers.Attention{Heads: 6, KeyHeads: 2, Window: 5, Dropout: 0.25}, "embed1", "mask1"),
+		}, []string{"attn1"}},
 		{"masked attention", 3, []int{7}, []nn.Layer{
 			nn.Of(layers.Embedding{Tokens: 3, Width: 30}, "input"), nn.Of(layers.Mask{Token: 1}, "input"), nn.Of(layers.Segments{Token: 2}, "input"),
 			nn.Of(layers.Embedding{Tokens: 2, Width: 30}, "segments1"), nn.Of(layers.Add{}, "embed1", "embed2"), nn.Of(layers.Attention{Heads: 6, KeyHeads: 2}, "add1", "mask1"),

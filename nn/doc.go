@@ -106,7 +106,7 @@
 // puts these together in the order of the samples and carries the running statistics on ("bn1.running_mean", as [Model.State]
 // lists them). So the bits of the statistics depend on no tiling. What follows waits for all samples of the micro-batch, as
 // the definition asks. The gradient has the same form. A dropout keeps no mask: it draws by seed, step, layer, sample and element, in the backward
-// pass again. In an evaluation it has no task.
+// pass again. An attention draws by query and key. In an evaluation it has no task.
 //
 // # Sequences
 //

@@ -6,8 +6,8 @@ import (
 	"dahl/dag"
 )
 
-// The operations that devices of a fold do together. No kernel has them, so that a folded graph is not executed. Their work is what a ring of n devices does, by which
-// performance models know them: as many floating-point operations as the ring has steps, n - 1, and the bytes that a device sends, (n - 1)/n of the whole. An
+// The operations that devices of a fold do together. No kernel has them, so that a folded graph is not executed. Performance models
+// know them by the work of a ring of n devices: as many floating-point operations as the ring has steps, n - 1, and the bytes that a device sends, (n - 1)/n of the whole. An
 // all_reduce has twice of both.
 const (
 	allGather     = "all_gather"

@@ -28,7 +28,7 @@ type Sharer interface {
 	Share(n int) (Layer, error)
 }
 
-// folds reports whether the graph is of one device among equal ones.
+// folds reports whether the graph has the tasks of one device among equal ones.
 func (l *lowerer) folds() bool { return l.opt.Lowering.Fold.Tensor > 0 }
 
 // folded is the network of one device of a fold, with its batch and the layers that it computes twice.

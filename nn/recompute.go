@@ -59,7 +59,7 @@ type recomputing struct {
 	filled  []bool         // by storage: the copies of its writers are there
 	copied  []bool         // by task
 
-	whole *dag.Lowering // of which segments have all forward tasks; nil means that they have those with results that the backward pass reads
+	whole *dag.Lowering // with segments of all forward tasks; nil means that a segment has the results for the backward pass alone
 
 	before []dag.TaskID // of the loss and the backward pass, sums among them, since the last segment
 	micro  int32        // micro-batch of these
@@ -219,7 +219,7 @@ func (r *recomputing) missing(list []dag.TaskID, reader dag.TaskID) []dag.TaskID
 	return list
 }
 
-// complete adds to a segment the forward tasks of recomputed layers that follow it, as programs have them that run whole layers again.
+// complete adds to a segment the forward tasks of recomputed layers behind it, as of a program that runs whole layers again.
 func (r *recomputing) complete(segment []dag.TaskID) []dag.TaskID {
 	for i := 0; i < len(segment); i++ {
 		for _, s := range r.from.Succs(segment[i]) {

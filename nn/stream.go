@@ -8,7 +8,7 @@ import (
 // A device of a fold takes the tasks of a stage on a micro-batch one after the other in the order of the program, as a GPU does whose kernels all go to one stream. Otherwise
 // gradients of weights would fill the gaps of a pipeline, as in P. Qi et al., "Zero bubble pipeline parallelism", ICLR 2024. Without a pipeline micro-batches follow each other, too.
 
-// stream lets each task of a stage on a micro-batch follow the one before it, and each task of a stage for the whole batch, but for those of the host.
+// stream lets each task of a stage on a micro-batch follow the one before it, and so for the whole batch. Tasks of the host are left out.
 func (l *lowerer) stream() (err error) {
 	if !l.folds() {
 		return nil

@@ -110,99 +110,124 @@ type cutOf func(dag.LayerLowering) dag.Cut
 // add to the first operand; [dag.Expand] gives their sums an order. tiles returns along which
 // sides the operation is or may be cut.
 func (l *lowerer) tiles(n *Node, step, op string, params dag.Params, cuts cutOf, operands ...Operand) []side {
-	whole := dag.Task{Op: op, Params: params}
-	k, known := l.m.kernels.Lookup(op)
-	if known {
-		operands = slices.Clone(operands)
-		for i := range min(len(operands), len(k.Operands)) {
-			operands[i] = l.byPosition(operands[i], k.Operands[i].Dims)
-		}
-		for i := range operands {
-			whole.Accesses = append(whole.Accesses, operands[i].access(k, i))
-		}
-	}
-	whole.Type = l.arithmetic(whole.Accesses)
-	space, err := l.m.kernels.SpaceOf(calls.SpecOf(&whole, l.b.BufferAt))
-	if err != nil {
+	o := &tiled{lowerer: l, n: n, step: step, whole: dag.Task{Op: op, Params: params}, operands: slices.Clone(operands)}
+	if err := o.find(); err != nil {
 		n.Fail(fmt.Errorf("operation %s: %w", op, err))
 		return nil
 	}
 	cut := cuts(n.tiles)
-	sides := l.sidesOf(n.Name, space, &cut, operands)
+	sides := l.sidesOf(n.Name, o.space, &cut, o.operands)
 	if sumsParts(sides) {
-		l.b.Accumulate(operands[0].Buffer, cut.Accumulators)
+		l.b.Accumulate(o.operands[0].Buffer, cut.Accumulators)
 	}
-	phase, _, _ := strings.Cut(step, ".")
-	part := func(sides []side, ranges []dag.Range) dag.Task {
-		box, sums := dag.Whole(l.shapeOf(operands[0])), map[string]dag.Range{}
-		for i, s := range sides {
-			if s.dim >= 0 {
-				box[s.dim] = s.rangeIn(box[s.dim], ranges[i])
-			} else if s.isCut() {
-				of, known := sums[s.loop]
-				if !known {
-					of = dag.Range{Hi: s.extent}
-				}
-				sums[s.loop] = s.rangeIn(of, ranges[i])
+	if l.note(n, sides, cuts, o.part); l.opt.dry {
+		whole := o.part(sides, wholeOf(sides))
+		l.vary(&whole)
+	} else if r := l.ringOf(n, step, o.kernel, sides); r != nil {
+		o.addAround(r, sides)
+	} else {
+		o.add(sides)
+	}
+	return sides
+}
+
+// tiled is an operation of a layer that becomes tasks.
+type tiled struct {
+	*lowerer
+	n        *Node
+	step     string
+	kernel   *kernels.Kernel
+	space    *kernels.Space
+	whole    dag.Task // without parts
+	operands []Operand
+}
+
+// find looks the operation up, and how its operands depend on each other.
+func (o *tiled) find() (err error) {
+	k, known := o.m.kernels.Lookup(o.whole.Op)
+	if o.kernel = k; known {
+		for i := range min(len(o.operands), len(k.Operands)) {
+			o.operands[i] = o.byPosition(o.operands[i], k.Operands[i].Dims)
+		}
+		for i := range o.operands {
+			o.whole.Accesses = append(o.whole.Accesses, o.operands[i].access(k, i))
+		}
+	}
+	o.whole.Type = o.arithmetic(o.whole.Accesses)
+	o.space, err = o.m.kernels.SpaceOf(calls.SpecOf(&o.whole, o.b.BufferAt))
+	return err
+}
+
+// part is the task with a range of each side.
+func (o *tiled) part(sides []side, ranges []dag.Range) dag.Task {
+	box, sums := dag.Whole(o.shapeOf(o.operands[0])), map[string]dag.Range{}
+	for i, s := range sides {
+		if s.dim >= 0 {
+			box[s.dim] = s.rangeIn(box[s.dim], ranges[i])
+		} else if s.isCut() {
+			of, known := sums[s.loop]
+			if !known {
+				of = dag.Range{Hi: s.extent}
 			}
+			sums[s.loop] = s.rangeIn(of, ranges[i])
 		}
-		tile, t := space.Tile(box, sums), whole
-		t.Params, t.Accesses = tile.Params, make([]dag.Access, 0, len(whole.Accesses))
-		if tile.Outside && meets(sides) {
-			return t
-		}
-		for i, a := range whole.Accesses {
-			if tile.Boxes[i] != nil {
-				if a.Box = l.within(a.Region, tile.Boxes[i]); sumsParts(sides) && len(k.Operands[i].Modes) > 1 {
-					a.Mode, t.Merge = dag.Reduce, k.Merge
-				}
-				t.Accesses = append(t.Accesses, a)
-			}
-		}
-		t.Name = n.Name + "." + step + "[" + l.partText(sides, ranges, operands[0].axes) + "]"
-		t.Labels = labelsOf(n.Name, phase)
+	}
+	tile, t := o.space.Tile(box, sums), o.whole
+	t.Params, t.Accesses = tile.Params, make([]dag.Access, 0, len(o.whole.Accesses))
+	if tile.Outside && meets(sides) {
 		return t
 	}
-	if l.note(n, sides, cuts, part); l.opt.dry {
-		whole := part(sides, wholeOf(sides))
-		l.vary(&whole)
-		return sides
-	}
-	if r := l.ringOf(n, step, k, sides); r != nil {
-		var parts [][]dag.Range
-		eachPart(sides, func(ranges []dag.Range) { parts = append(parts, slices.Clone(ranges)) })
-		r.order(parts)
-		for _, ranges := range parts {
-			if t := part(sides, ranges); len(t.Accesses) > 0 {
-				device, _ := l.seat(sides, ranges)
-				r.add(l.onDevice(t, device), device, operands)
+	for i, a := range o.whole.Accesses {
+		if tile.Boxes[i] != nil {
+			if a.Box = o.within(a.Region, tile.Boxes[i]); sumsParts(sides) && len(o.kernel.Operands[i].Modes) > 1 {
+				a.Mode, t.Merge = dag.Reduce, o.kernel.Merge
 			}
+			t.Accesses = append(t.Accesses, a)
 		}
-		return sides
 	}
+	phase, _, _ := strings.Cut(o.step, ".")
+	t.Name = o.n.Name + "." + o.step + "[" + o.partText(sides, ranges, o.operands[0].axes) + "]"
+	t.Labels = labelsOf(o.n.Name, phase)
+	return t
+}
+
+// add adds the tasks of all parts.
+func (o *tiled) add(sides []side) {
 	var before dag.Task
 	eachPart(sides, func(ranges []dag.Range) {
-		t := part(sides, ranges)
+		t := o.part(sides, ranges)
 		if len(t.Accesses) == 0 {
 			return
 		}
-		device, _ := l.seat(sides, ranges)
-		t = l.onDevice(t, device)
-		if !l.opt.dry && alike(&t, &before) {
-			t.Labels.MicroBatch, t.Shape, t.Flops, t.MovedBytes = l.now.label, before.Shape, before.Flops, before.MovedBytes
-			l.b.Task(t)
+		device, _ := o.seat(sides, ranges)
+		t = o.onDevice(t, device)
+		if alike(&t, &before) {
+			t.Labels.MicroBatch, t.Shape, t.Flops, t.MovedBytes = o.now.label, before.Shape, before.Flops, before.MovedBytes
+			o.b.Task(t)
 			return
 		}
-		before = l.add(t)
+		before = o.lowerer.add(t)
 	})
-	if s := l.sharing(n.Name); s != nil && s.Along == dag.AlongRows {
+	if s := o.sharing(o.n.Name); s != nil && s.Along == dag.AlongRows {
 		eachPart(sides, func(ranges []dag.Range) {
-			if device, _ := l.seat(sides, ranges); device >= 0 {
-				l.latest[device], _ = l.b.TaskNamed(part(sides, ranges).Name)
+			if device, _ := o.seat(sides, ranges); device >= 0 {
+				o.latest[device], _ = o.b.TaskNamed(o.part(sides, ranges).Name)
 			}
 		})
 	}
-	return sides
+}
+
+// addAround adds them in the order of a ring.
+func (o *tiled) addAround(r *ring, sides []side) {
+	var parts [][]dag.Range
+	eachPart(sides, func(ranges []dag.Range) { parts = append(parts, slices.Clone(ranges)) })
+	r.order(parts)
+	for _, ranges := range parts {
+		if t := o.part(sides, ranges); len(t.Accesses) > 0 {
+			device, _ := o.seat(sides, ranges)
+			r.add(o.onDevice(t, device), device, o.operands)
+		}
+	}
 }
 
 // sumsParts reports whether an operation is cut along a side over which it sums.

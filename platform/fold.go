@@ -9,7 +9,7 @@ import (
 )
 
 // Fold is the platform on which some devices stand for n equal ones each: the device of a name and those behind it in the order of the platform. Such a device draws the watts of all
-// of them. The others are gone, and their memories and links have nothing to do. It fails where there are fewer devices, and where they are unlike.
+// of them. The others are gone with their memories, and their links have nothing to do. It fails where there are fewer devices, and where they are unlike.
 func (p *Platform) Fold(firsts []string, n int) (*Platform, error) {
 	q := *p
 	q.Devices = slices.Clone(p.Devices)
@@ -38,7 +38,42 @@ func (p *Platform) Fold(firsts []string, n int) (*Platform, error) {
 		}
 	}
 	q.Devices = left
+	q.keepMemories()
 	return &q, q.Complete()
+}
+
+// keepMemories leaves the memories of devices and hosts, with the routes and wires between these.
+func (p *Platform) keepMemories() {
+	at, left := make([]MemoryID, len(p.Memories)), []Memory(nil)
+	for m := range p.Memories {
+		used := slices.ContainsFunc(p.Devices, func(d Device) bool { return d.Memory == MemoryID(m) })
+		if at[m] = -1; used || p.IsHost(MemoryID(m)) {
+			at[m], left = MemoryID(len(left)), append(left, p.Memories[m])
+		}
+	}
+	var routes []Route
+	for _, r := range p.Routes {
+		if r.From, r.To = at[r.From], at[r.To]; r.From >= 0 && r.To >= 0 {
+			routes = append(routes, r)
+		}
+	}
+	var wires []Wire
+	for _, w := range p.Wires {
+		there := true
+		for i, end := range w.Ends {
+			if end >= 0 {
+				w.Ends[i] = Port(at[end])
+				there = there && at[end] >= 0
+			}
+		}
+		if there {
+			wires = append(wires, w)
+		}
+	}
+	for i := range p.Devices {
+		p.Devices[i].Memory = at[p.Devices[i].Memory]
+	}
+	p.Memories, p.Routes, p.Wires = left, routes, wires
 }
 
 // alike reports whether two devices of one unit compute and draw the same.

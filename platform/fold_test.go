@@ -1,17 +1,32 @@
-package platform_test
+package platform
 
 import (
+	"fmt"
 	"strings"
 	"testing"
-
-	"dahl/must"
-	"dahl/platforms"
 )
 
-// TestFold: two GPUs of the b200, each of which stands for four, draw the watts of all eight.
+// eightGPUs is a machine of eight GPUs with memories of their own.
+func eightGPUs(t *testing.T) *Platform {
+	text := "name = \"eight\"\n[[memory]]\nname = \"ram\"\n[[device]]\nname = \"cpu\"\nkind = \"cpu\"\nmemory = \"ram\"\nspeed = { float32 = \"1 GF/s\" }\n"
+	for i := range 8 {
+		text += fmt.Sprintf("[[memory]]\nname = \"hbm%d\"\n[[device]]\nname = \"gpu%d\"\nkind = \"cuda\"\nmemory = \"hbm%d\"\nspeed = { float32 = \"2 GF/s\" }\npower = { idle = \"3 W\", busy = \"7 W\" }\n"+
+			"[[link]]\nname = \"pcie%d\"\nbandwidth = \"1 GB/s\"\n[[route]]\nfrom = \"ram\"\nto = \"hbm%d\"\nlinks = [\"pcie%d\"]\n", i, i, i, i, i, i)
+	}
+	p, err := Parse([]byte(text), "eight.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestFold: two of eight GPUs, each of which stands for four, draw the watts of all.
 func TestFold(t *testing.T) {
-	p := must.Get(platforms.Load("b200"))(t)
-	q := must.Get(p.Fold([]string{"gpu0", "gpu4"}, 4))(t)
+	p := eightGPUs(t)
+	q, err := p.Fold([]string{"gpu0", "gpu4"}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
 	idle := map[string]float64{}
 	for _, d := range p.Devices {
 		idle[d.Kind] += d.IdleWatts * float64(d.Count)
@@ -21,6 +36,9 @@ func TestFold(t *testing.T) {
 		if first, _ := p.DeviceByName(d.Name); d.Kind == "cuda" && d.Busy.UnitWatts != 4*p.Devices[first].Busy.UnitWatts {
 			t.Errorf("%s draws %v W", d.Name, d.Busy.UnitWatts)
 		}
+	}
+	if len(q.Memories) != 3 {
+		t.Errorf("%d memories, want two and the host's", len(q.Memories))
 	}
 	if len(q.Devices) != 3 || idle["cuda"] != 0 || idle["cpu"] != 0 {
 		t.Errorf("%d devices, idle watts off by %v", len(q.Devices), idle)

@@ -36,6 +36,17 @@ func (p *Platform) HostOf(m MemoryID) MemoryID {
 	return p.hostOfNode(p.Memories[m].Node)
 }
 
+// PlaceInNode is the place of a memory in its node, from 0 on.
+func (p *Platform) PlaceInNode(m MemoryID) (place int) {
+	if p.ways != nil {
+		return int(m - p.ways.first[p.NodeOf(m)])
+	}
+	for ; m > 0 && p.NodeOf(m-1) == p.NodeOf(m); m-- {
+		place++
+	}
+	return place
+}
+
 // HostMemory is the host memory of the machine. In a cluster it is the host memory of the first node with a
 // device, where the results of a program are.
 func (p *Platform) HostMemory() MemoryID {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestOpen(t *testing.T) {
-	for _, name := range []string{"b200", "boxes", "emulated", "laptop", "manycore", "nvlink", "server"} {
+	for _, name := range []string{"a100", "b200", "boxes", "emulated", "laptop", "manycore", "nvlink", "server"} {
 		if !slices.Contains(Names(), name) {
 			t.Errorf("Names() = %v lacks %q", Names(), name)
 		}

@@ -15,7 +15,8 @@ type columns struct {
 	named  map[string]platform.DeviceID
 }
 
-// newColumns finds devices that are alike. A device that a given cost of the graph names, or for which a plan fixes other variants, is like no other.
+// newColumns finds devices that are alike. A device with a given cost
+// of its own name, or with other variants by a plan, is like no other.
 func newColumns(g *dag.Graph, p *platform.Platform, opt costOptions) *columns {
 	own := map[string]bool{}
 	for t := range g.Tasks {
@@ -30,7 +31,7 @@ func newColumns(g *dag.Graph, p *platform.Platform, opt costOptions) *columns {
 		name := p.Devices[d].Name
 		k := slices.IndexFunc(c.firsts, func(first platform.DeviceID) bool {
 			other := p.Devices[first].Name
-			return groups[first] == groups[d] && !own[other] && !own[name] && maps.Equal(opt.variants[other], opt.variants[name])
+			return groups[first] == groups[d] && byCaller(p, first) == byCaller(p, d) && !own[other] && !own[name] && maps.Equal(opt.variants[other], opt.variants[name])
 		})
 		if k < 0 {
 			k = len(c.firsts)

@@ -120,6 +120,9 @@ func costRow(g *dag.Graph, t dag.TaskID, p *platform.Platform, opt costOptions, 
 		if _, known := offers[kind]; !known {
 			offers[kind] = opt.target.Offers(g, t, kind)
 		}
+		if of := offers[kind]; len(of) > 0 && of[0].Host && !byCaller(p, d) {
+			continue
+		}
 		if cost, ok := costOn(task, p, d, offers[kind], opt.variants.nameOf(p.Devices[d].Name, task), opt.timed); ok {
 			row[like.of[d]], runs = cost, true
 		}
@@ -287,6 +290,11 @@ func mayRunOn(pl *dag.Placement, p *platform.Platform, d platform.DeviceID) bool
 func placedOnDevice(name string, p *platform.Platform, d platform.DeviceID) bool {
 	return name == p.Devices[d].Name || name == p.Devices[d].Kind ||
 		slices.ContainsFunc(p.Workers, func(w platform.Worker) bool { return w.Device == d && w.Name == name })
+}
+
+// byCaller reports whether a device is on the node of a cluster where the caller is.
+func byCaller(p *platform.Platform, d platform.DeviceID) bool {
+	return p.NodeOf(p.Devices[d].Memory) == p.NodeOf(p.HostMemory())
 }
 
 // CheckGiven refuses costs in a graph for a device that the platform does not have. They would

@@ -23,6 +23,8 @@ type Target interface {
 type Offer struct {
 	Variant        string // "": the implementation that the machine takes by default
 	WorkspaceBytes int64  // scratch of one call, rounded to the alignment of the kind's memory
+	// Host says that the caller does it, on the first node of a cluster.
+	Host bool
 }
 
 // Unbound is the target of a program whose tasks need no kernel: every device can run

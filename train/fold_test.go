@@ -30,6 +30,9 @@ func TestFoldIsExact(t *testing.T) {
 		w := &Workload{Options: Options{OtherMachine: true, Batch: fold.Data * of.Split.MicroBatches, Strategy: of}, Model: m, Platform: p,
 			Samples: Samples{Type: dag.Int32, Train: fold.Data * of.Split.MicroBatches}}
 		must.Do(t, w.Lower())
+		if got := w.counted(w.Program.Graphs[0]); got != w.Options.Batch {
+			t.Errorf("%s: a step counts %d samples, want %d", name, got, w.Options.Batch)
+		}
 		one := stepsOf(t, w.Program.Graphs[0], w.Platform, w.Lowering.Order)
 		all := stepsOf(t, unfolded(t, w.Program.Graphs[0], fold.Devices()), p, w.Lowering.Order)
 		if one.ends == nil || !slices.Equal(one.ends, all.ends) {

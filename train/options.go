@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dahl/dag"
+	"dahl/execute"
 	"dahl/nn"
 	"dahl/plan/strategy"
 	"dahl/plan/tiling"
@@ -60,6 +61,10 @@ type Options struct {
 	Checkpoint CheckpointEvery
 	// ContinueOnNaN lets a training go on whose loss is NaN or infinite.
 	ContinueOnNaN bool
+
+	// Ranks are the processes that train together, one for each node of the platform. Rank 0 trains, and the others
+	// take part by [Workload.Serve]. Nil means that this process does all.
+	Ranks *execute.Ranks
 }
 
 // InputError is an error of the caller's input.

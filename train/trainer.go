@@ -136,7 +136,7 @@ func (w *Workload) Train(ctx context.Context) (*Trainer, error) {
 // data. With an error everything stays as it was.
 func (t *Trainer) open(w *Workload) error {
 	hooks := map[string]execute.Hook{"feed": t.feed.feed, "feed.images": t.feed.feedSamples, "fetch": t.feed.fetch}
-	r, err := execute.New(w.Decision, execute.Options{Hooks: hooks, Poison: true, AnyClock: w.Options.AnyClock})
+	r, err := execute.New(w.Decision, execute.Options{Hooks: hooks, Poison: true, AnyClock: w.Options.AnyClock, Ranks: w.Options.Ranks})
 	if err == nil && !w.Options.Stream {
 		if err = w.Data.fill(r); err != nil {
 			r.Close()

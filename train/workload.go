@@ -120,7 +120,7 @@ func (w *Workload) Lower() (err error) {
 	return asInput(err)
 }
 
-// fold lets devices of the platform stand for all that a folded lowering has equal ones of. Such a lowering is of another machine, or nobody runs it.
+// fold lets devices of the platform stand for all that a folded lowering has equal ones of. Nobody runs such a lowering.
 func (w *Workload) fold() (err error) {
 	f := w.Lowering.Fold
 	if f.Tensor == 0 {
@@ -288,7 +288,11 @@ func (w *Workload) counted(g *dag.Graph) int {
 	if w.Options.Evaluate {
 		return nn.BatchOf(g)
 	}
-	return TrainedOn(g)
+	n := TrainedOn(g)
+	if w.Lowering != nil {
+		n *= max(1, w.Lowering.Fold.Data) // all rows of a fold, of which the graph has one
+	}
+	return n
 }
 
 // epochOrder is the order of one epoch; all of them are alike.

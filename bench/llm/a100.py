@@ -24,6 +24,7 @@ MODELS = {"gpt-22b": (64, 96, 4), "gpt-175b": (96, 128, 1), "gpt-530b": (128, 16
 HEAD = """# A node of eight NVIDIA A100 SXM of 80 GB behind NVLink switches, with an adaptor of 25 GB/s for each. bench/llm/a100.py writes this file from data sheets and two shares. The first follows
 # from two steps of a GPT of 22 billion weights (V. Korthikanti et al., MLSys 2023, table 5), the second is a guess. bench/llm.md says how well they predict other steps.
 #
+# Where the numbers come from
 #   bfloat16    312 TF/s, of which products reach {products:.4f}. The steps were in float16, which has the same speed.
 #   hbm, nvlink 2039 GB/s and 300 GB/s per direction, of which {moving:.4f} is reached
 #   attention   products at the former speed, and passes over all scores, which the measured program kept, at the latter
@@ -62,8 +63,8 @@ def exchanges(moving):
 
 def platform(products, moving):
     out = [HEAD.format(products=products, moving=moving) + 'name = "a100"\nhost_power = { watts = "1000 W", source = "guess" }\nmodel = [', *attention(products, moving), *exchanges(moving), "]"]
-    out.append('\n[[memory]]\nname = "ram"\ncapacity = "2 TB"\nbandwidth = "300 GB/s"\n\n[[device]]\nname = "cpu"\nkind = "cpu"\ncount = 8\nmemory = "ram"\nspeed = { float32 = "60 GF/s", float64 = "30 GF/s" }\n'
-               'power = { idle = "2 W", busy = "10 W", source = "guess" }')
+    out.append('\n[[memory]]\nname = "ram"\ncapacity = "2 TB"\nbandwidth = "300 GB/s"\n\n[[device]]\nname = "cpu"\nkind = "cpu"\nmemory = "ram"\nspeed = { float32 = "60 GF/s", float64 = "30 GF/s" }\n'
+               'power = { idle = "100 W", busy = "200 W", source = "guess" }')
     for i in range(GPUS):
         out.append(f'\n[[memory]]\nname = "hbm{i}"\ncapacity = "80 GiB"\nbandwidth = "{MEMORY * moving / 1e9:.0f} GB/s"')
     for i in range(GPUS):

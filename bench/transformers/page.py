@@ -29,6 +29,9 @@ TERMS = [
 ]
 
 
+SAVES = ("joined loss", "recomputed layers", "micro-batches")  # what a tiling may say that saves memory
+
+
 def dahl(*arguments):
     began = os.times()
     out = subprocess.run([DAHL, *arguments, "--json"], check=True, capture_output=True, text=True).stdout
@@ -39,6 +42,11 @@ def dahl(*arguments):
 def steps(at):
     print("| network | samples | recomputed | step | J per sample | kept | reserved on the GPU | evicted per step | `simulate` takes |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for model, batch in (("gpt2-xl", 4), ("gpt2-xl", 8), ("llama-8b", 1)):
+        def row(name, kept, run, took):
+            evicted = run.get("evictions", {}).get("bytes", 0) / run["steps"]
+            print(f"| {model} | {batch} | {name} | {run['step_s']:.2f} s | {run['energy_j']['per_image']:.0f} | {kept} "
+                  f"| {run['reserved_bytes']['hbm0'] / 1e9:.1f} GB | {evicted / 1e9:.1f} GB | {took:.1f} s |")
+
         for name, patterns in RECOMPUTED[model].items():
             lowering = os.path.join(at, "lowering.toml")
             with open(lowering, "w") as f:
@@ -46,9 +54,10 @@ def steps(at):
             options = ["--model", model, "--batch", str(batch), "--lowering", lowering]
             graph, _ = dahl("graph", *options)
             run, took = dahl("simulate", "--platform", "nvlink", "--devices", "gpu0", "--policy", "heft", "--out", os.path.join(at, "run"), *options)
-            evicted = run.get("evictions", {}).get("bytes", 0) / run["steps"]
-            print(f"| {model} | {batch} | {name} | {run['step_s']:.2f} s | {run['energy_j']['per_image']:.0f} | {graph['sequences']['kept_bytes'] / 1e9:.2f} GB "
-                  f"| {run['reserved_bytes']['hbm0'] / 1e9:.1f} GB | {evicted / 1e9:.1f} GB | {took:.1f} s |")
+            row(name, f"{graph['sequences']['kept_bytes'] / 1e9:.2f} GB", run, took)
+        run, took = dahl("simulate", "--platform", "nvlink", "--devices", "gpu0", "--out", os.path.join(at, "run"), "--model", model, "--batch", str(batch))
+        tiles = (json.load(open(os.path.join(at, "run", "manifest.json"))).get("chosen_devices") or {}).get("tiles", "").split("; ")
+        row("as the default chooses: " + (", ".join(t for t in tiles if t in SAVES or t.endswith(SAVES)) or "nothing"), "-", run, took)
 
 
 def chosen(at):

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/execute"
 	"dahl/train"
 	"dahl/train/budget"
 )
@@ -78,7 +79,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 		fmt.Fprintf(stderr, "%s: %s; see %s --help\n", root.Name(), OneLine(err), cmd.CommandPath())
 		return ExitBadInput
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), OneLine(err))
+	if !execute.Reported(err) {
+		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), OneLine(err))
+	}
 	if errors.As(err, &bad) {
 		return ExitBadInput
 	}

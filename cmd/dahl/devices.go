@@ -57,7 +57,7 @@ type alone struct {
 // kind of devices alone. Nil means that --devices does not name both processors and others.
 func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool) (*plan.SetComparison, []alone, error) {
 	sets := plan.DeviceSets(cmp.Or(w.searchPlatform, w.Platform))
-	if sets == nil || w.opts.Devices == "" {
+	if sets == nil || w.opts.Devices == "" || w.Lowering != nil && w.Lowering.Fold.Tensor > 0 {
 		if asked {
 			return nil, nil, cli.InputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
 		}

@@ -18,6 +18,7 @@ import (
 	"dahl/cmd/dahl/watch"
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
+	"dahl/execute"
 	"dahl/naming"
 	"dahl/plan"
 	"dahl/plots"
@@ -31,8 +32,9 @@ import (
 type executeFlags struct {
 	flags.Execute
 	stderr io.Writer
-	page   *cli.Page    // on the standard error; nil means that it is no terminal
-	from   *interrupted // the training in f.Resume; nil means that it begins
+	page   *cli.Page      // on the standard error; nil means that it is no terminal
+	from   *interrupted   // the training in f.Resume; nil means that it begins
+	ranks  *execute.Ranks // nil means that this process trains alone
 }
 
 var recordHelp = fmt.Sprintf(`The tasks of a step are timed where the step is recorded. On processors that is free,
@@ -128,13 +130,21 @@ func newExecute(args []string) *cobra.Command {
 }
 
 // run opens an interrupted training where one is to go on, takes the terminal for its page, and trains.
-func (f *executeFlags) run(cmd *cobra.Command, o *flags.Options) error {
+func (f *executeFlags) run(cmd *cobra.Command, o *flags.Options) (err error) {
+	if f.ranks, err = joinRanks(); err != nil {
+		return err
+	}
+	if f.ranks != nil {
+		defer func() { err = f.ranks.Close(err) }()
+		if f.ranks.Rank > 0 {
+			cli.LogTo(io.Discard) // rank 0 says the same
+		}
+	}
 	progress := cmd.OutOrStdout()
 	if f.Out.JSON {
 		progress = io.Discard
 	}
 	if f.Resume != "" {
-		var err error
 		if f.from, err = openInterrupted(cmd, f.Resume, o); err != nil {
 			return err
 		}
@@ -160,6 +170,13 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 	if err != nil {
 		return err
 	}
+	if w.Options.Ranks = f.ranks; f.ranks != nil && f.ranks.Rank > 0 {
+		defer cli.Saving(ctx, savingTraining)() // rank 0 ends the training
+		return w.serve(ctx)
+	}
+	if err := w.checkRanks(); err != nil {
+		return err
+	}
 	predicted, err := w.Predict(ctx)
 	if err != nil {
 		return cli.AsInput(err)
@@ -179,6 +196,9 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 	}
 	defer t.Close()
 	t.Predicted = predicted
+	if err := w.agree(ctx, t.Runner); err != nil {
+		return err
+	}
 	if t.devices, _, err = w.compareSets(ctx, predicted, f.CompareDevices); err != nil {
 		return err
 	}

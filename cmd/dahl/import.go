@@ -23,7 +23,7 @@ import (
 // importFlags are the flags of import.
 type importFlags struct {
 	exchange.Options
-	format, out string
+	format, out, extents string
 }
 
 func newImport([]string) *cobra.Command {
@@ -70,6 +70,12 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
 			if f.Ranks < 0 || f.Ranks > maxRanks {
 				return cli.InputErrorf("--ranks %d: want a number from 0 to %d", f.Ranks, maxRanks)
 			}
+			if f.extents != "" {
+				var err error
+				if f.Extents, err = recording.ParseExtents(f.extents); err != nil {
+					return cli.InputErrorf("--extents: %w", err)
+				}
+			}
 			if f.Minibatches < 1 {
 				return cli.InputErrorf("--minibatches %d: want at least 1", f.Minibatches)
 			}
@@ -86,6 +92,8 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
 		f.WaitWatts, err = platform.ParseWatts(text)
 		return err
 	})
+	fs.BoolVar(&f.Alone, "alone", false, "leave out work of older steps that delays the step of --step")
+	fs.StringVar(&f.extents, "extents", "", "`pairs` of extents of shapes in a recording and what they shall be, such as 32=64 for other samples")
 	fs.StringVar(&f.Step, "step", "", "`name` of the step of a recording that becomes the graph (default: all as one)")
 	fs.BoolVar(&f.Stash, "stash", false, "let a step of a training take the weights as they are, and keep a copy, instead of waiting for the step before")
 	return cmd

@@ -234,7 +234,7 @@ var badInputs = []struct{ line, want string }{
 	{"simulate --platform emulated --model mlp --variant cublas", "kernels lists"},
 	{"simulate --platform emulated --model mlp --precision fp8", "want full, tf32 or bf16"},
 	{"calibrate --out x.toml --precision float32", "want full, tf32 or bf16"},
-	{"simulate --platform emulated --devices gpu --model cifar-cnn --batch 1024", "take a smaller --batch"},
+	{"simulate --platform emulated --devices gpu --model cifar-cnn --batch 1024 --policy heft", "take a smaller --batch"},
 	{"simulate --platform laptop --model mlp --lowering layer.toml", "lowering of layer.toml"},
 	{"execute --model digits-cnn --batch=-3", "--batch -3"},
 	{"execute --model digits-cnn --dtype int8", "float32, float64 or bfloat16"},

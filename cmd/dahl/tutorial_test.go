@@ -66,12 +66,16 @@ type tutorialPage struct {
 //	```console            commands behind "$ ", their further lines behind "> ", and what they print;
 //	                      "console exit 2" where the last one is refused
 //	```toml net.toml      a file
+//	1-page/*.gz           files to begin with
 //	![text](1-page/run/gantt.svg)   run/gantt.svg, as the commands have made it
 func (p *tutorialPage) follow() {
 	text := must.Get(os.ReadFile(p.name))(p.t)
 	p.lines = strings.Split(string(text), "\n")
 	picture := regexp.MustCompile(`^!\[.*\]\((.*)\)$`)
 	pages := strings.TrimSuffix(filepath.Base(p.name), ".md") + "/"
+	for _, name := range must.Get(filepath.Glob(filepath.Join(tutorialDir, pages, "*.gz")))(p.t) { // a reader downloads it
+		must.Do(p.t, os.WriteFile(filepath.Join(p.dir, filepath.Base(name)), must.Get(os.ReadFile(name))(p.t), 0o666))
+	}
 	for i := 0; i < len(p.lines); i++ {
 		if m := picture.FindStringSubmatch(p.lines[i]); m != nil {
 			p.compare(m[1], strings.TrimPrefix(m[1], pages))

@@ -114,6 +114,14 @@ func (t *timeline) earlierWork(step int) (all [][]int) {
 	return all
 }
 
+// stepName is the name of a step, or of all before the first one.
+func (t *timeline) stepName(step int) string {
+	if step == beforeSteps {
+		return earlier
+	}
+	return t.steps[step].name
+}
+
 // cost is a time that was recorded.
 func cost(ns int64) []dag.Cost { return []dag.Cost{{Key: dag.AnyDevice, Ns: ns}} }
 
@@ -143,7 +151,7 @@ func (t *timeline) workOfOperators() map[*event]operatorWork {
 
 // describe makes a task without its name. The work of an operator is shared among its kernels by their time.
 func (t *timeline) describe(k *task, shared map[*event]operatorWork) dag.Task {
-	out := dag.Task{Op: k.op, Labels: dag.Labels{Phase: t.steps[k.step].name}, Costs: cost(k.gap + k.end - k.start)}
+	out := dag.Task{Op: k.op, Labels: dag.Labels{Phase: t.stepName(k.step)}, Costs: cost(k.gap + k.duration())}
 	if k.stream < 0 {
 		out.Labels.Layer = "thread " + t.threads[k.thread].id
 		if k.event != nil {
@@ -158,6 +166,14 @@ func (t *timeline) describe(k *task, shared map[*event]operatorWork) dag.Task {
 	}
 	t.describeGPU(k, shared, &out)
 	return out
+}
+
+// duration is the time of a task without the gap before it.
+func (k *task) duration() int64 {
+	if k.resized != nil {
+		return *k.resized
+	}
+	return k.end - k.start
 }
 
 // gapParam is the part of a task's time, in nanoseconds, that passed before the work began.

@@ -56,13 +56,16 @@ const (
 	coreBusyWatts   = 12
 )
 
-func boardOf(name string) (board, bool) {
-	for _, b := range boards {
-		if strings.Contains(name, b.name) {
-			return b, true
+// boardOf is the data sheet of a GPU by the name that its driver gives.
+func (t *timeline) boardOf(device int) board {
+	for _, g := range t.gpus {
+		for _, b := range boards {
+			if g.ID == device && strings.Contains(g.Name, b.name) {
+				return b
+			}
 		}
 	}
-	return unknownBoard, false
+	return unknownBoard
 }
 
 // devices lists the GPUs that worked, by their numbers in the file.
@@ -86,11 +89,10 @@ func (t *timeline) cores() (n int) {
 
 // addGPU adds a GPU with its memory and its way to the host's.
 func (t *timeline) addGPU(p *platform.Platform, number, device int) {
-	b := unknownBoard
+	b := t.boardOf(device)
 	memory := int64(0)
 	for _, g := range t.gpus {
 		if g.ID == device {
-			b, _ = boardOf(g.Name)
 			memory = g.MemoryBytes
 		}
 	}

@@ -18,6 +18,9 @@ func (t *timeline) reports() []stepReport {
 	}
 	for id := range t.tasks {
 		k := &t.tasks[id]
+		if k.step == beforeSteps {
+			continue
+		}
 		s := &all[k.step]
 		if k.end >= s.end {
 			s.end, last[k.step] = k.end, id

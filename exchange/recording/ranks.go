@@ -13,13 +13,14 @@ import (
 // job is the ranks of one training. Their clocks are aligned at the beginning of the recorded steps.
 type job struct {
 	ranks  []*timeline
+	alone  bool  // without older work that delays a step
 	firsts []int // number of the first GPU of each rank
 
 	b     *dag.Builder
 	names namer
 }
 
-// joined says how an exchange between ranks is made of copies. Each rank takes slices of the inputs of others, adds them where the exchange is a
+// exchangeKind says how an exchange between ranks is made of copies. Each rank takes slices of the inputs of others, adds them where the exchange is a
 // sum, and hands slices of the result to others.
 type exchangeKind struct{ sums, gathers, whole, fromFirst bool }
 
@@ -65,7 +66,20 @@ func newJob(ranks []*timeline, count int) (*job, error) {
 	return j, nil
 }
 
-// rankGraph is what of a rank is in the graph so far.
+// rankNotes says which ranks have no recording, and whether ranks exchange anything.
+func (j *job) rankNotes() []string {
+	t := j.ranks[0]
+	exchanges := slices.ContainsFunc(t.tasks, func(k task) bool { return k.collective() != nil })
+	switch {
+	case len(j.ranks) == 1 && t.world > 1:
+		return []string{fmt.Sprintf("rank %d of %d: exchanges with the other ranks take as long as recorded; --ranks %d makes copies between GPUs of them", t.rank, t.world, t.world)}
+	case len(j.ranks) > 1 && !exchanges:
+		return []string{"no exchange between ranks is recorded: nothing in the graph makes one wait for another"}
+	}
+	return nil
+}
+
+// rankGraph is the part of a rank that is in the graph so far.
 type rankGraph struct {
 	*timeline
 	number  int
@@ -84,7 +98,7 @@ func (j *job) graph(name string, step int) (*dag.Graph, error) {
 		for i := range ranks[r].ids {
 			ranks[r].ids[i] = -1
 		}
-		if step != everyStep {
+		if step != everyStep && !j.alone {
 			j.addEarlier(ranks[r], step)
 		}
 	}
@@ -189,7 +203,7 @@ func (j *job) exchange(ranks []*rankGraph) error {
 		k := &r.tasks[r.pending]
 		name := j.names.next(op)
 		inputs[i] = j.b.Buffer(dag.Buffer{Name: name + ".in", Shape: []int{int(c.bytes)}, Type: dag.Uint8})
-		task := dag.Task{Op: op, Costs: cost(0), Labels: dag.Labels{Phase: r.steps[k.step].name}, Accesses: []dag.Access{{Region: dag.Region{Buffer: inputs[i]}, Mode: dag.Write}}}
+		task := dag.Task{Op: op, Costs: cost(0), Labels: dag.Labels{Phase: r.stepName(k.step)}, Accesses: []dag.Access{{Region: dag.Region{Buffer: inputs[i]}, Mode: dag.Write}}}
 		j.settle(r, k, &task)
 		r.ids[r.pending] = j.b.Task(task)
 	}
@@ -227,7 +241,7 @@ func (j *job) exchange(ranks []*rankGraph) error {
 func (j *job) behind(r *rankGraph, task dag.Task) {
 	k := &r.tasks[r.pending]
 	task.Name, task.Costs, task.Placement, task.After = j.names.next(task.Op), cost(0), j.placement(r, k), []dag.TaskID{r.ids[r.pending]}
-	task.Labels.Phase = r.steps[k.step].name
+	task.Labels.Phase = r.stepName(k.step)
 	r.ids[r.pending] = j.b.Task(task)
 }
 

@@ -23,8 +23,10 @@ type File struct {
 
 // Options say which part of a recording becomes a graph.
 type Options struct {
-	Step  string // its name, such as "16"; empty stands for all steps
-	Ranks int    // of the training, if the only recording stands for all of them; 0 is as many as there are recordings
+	Step    string  // its name, such as "16"; empty stands for all steps
+	Extents Extents // of shapes, to be replaced; nil replaces none
+	Alone   bool    // leaves out older work that delays the step
+	Ranks   int     // of the training, if the only recording stands for all of them; 0 is as many as there are recordings
 }
 
 // Result is a recording as dahl has it.
@@ -56,10 +58,17 @@ func Read(files []File, name string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	resized := 0
+	if o.Extents != nil {
+		for _, t := range ranks {
+			resized += t.resize(o.Extents)
+		}
+	}
 	j, err := newJob(ranks, o.Ranks)
 	if err != nil {
 		return nil, err
 	}
+	j.alone = o.Alone
 	out := &Result{}
 	if out.Graph, err = j.graph(name, step); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.file, err)
@@ -67,7 +76,10 @@ func Read(files []File, name string, o Options) (*Result, error) {
 	if out.Machine, err = j.machine(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.file, err)
 	}
-	out.Notes = append(t.stepNotes(step), workNote(out.Graph))
+	out.Notes = append(append(t.stepNotes(step), j.rankNotes()...), workNote(out.Graph))
+	if o.Extents != nil {
+		out.Notes = append(out.Notes, naming.Count(resized, "task")+" have other extents; their times follow the roofline of the recorded machine")
+	}
 	left := counts{}
 	for _, t := range ranks {
 		for what, n := range t.left {
@@ -95,7 +107,11 @@ func readAll(files []File) (recordings []*recording, err error) {
 			traced = append(traced, x)
 			continue
 		}
-		r, err := readKineto(in, f.Name)
+		read := readKineto
+		if IsNsight("", beginning) {
+			read = readNsight
+		}
+		r, err := read(in, f.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -153,6 +169,9 @@ func (t *timeline) stepNotes(step int) (notes []string) {
 		for _, s := range reports {
 			notes = append(notes, line(s))
 		}
+	}
+	if len(reports) == 1 {
+		return notes
 	}
 	all := t.wholeReport()
 	all.name = naming.Count(len(reports), "step")

@@ -180,9 +180,20 @@ func (t *timeline) gpuTask(p place) {
 	k.gap = k.start - ready
 	t.byEvent[p.stream][p.event] = len(t.tasks)
 	t.add(k)
+	added := &t.tasks[len(t.tasks)-1]
 	if handed := t.submitted[p.stream][p.event]; handed.known {
-		t.tasks[len(t.tasks)-1].step = t.stepAt(handed.at)
+		added.step = t.stepAt(handed.at)
+	} else if p.event < t.firstLaunched(p.stream) {
+		added.step = beforeSteps
 	}
+}
+
+// beforeSteps is the step of work that was launched before the recording.
+const beforeSteps = -2
+
+// firstLaunched is the first event of a stream whose launch is known; 0 if no launch is.
+func (t *timeline) firstLaunched(stream int) int {
+	return max(0, slices.IndexFunc(t.submitted[stream], func(s submission) bool { return s.known }))
 }
 
 // endedBefore finds the work of another stream that ended last before this work began, and after a time.

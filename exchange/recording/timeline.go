@@ -11,8 +11,9 @@ import (
 
 // task is a piece of a thread's time, or work of a GPU.
 type task struct {
-	span           // without gap
-	gap      int64 // before it, without a reason in the recording
+	span            // without gap
+	gap      int64  // before it, without a reason in the recording
+	resized  *int64 // its time with other extents; nil means as recorded
 	op       string
 	event    *event // nil on a thread, but for an operator that computes there
 	operator *event // that launched work of a GPU; nil means not known

@@ -9,7 +9,7 @@
 // Libraries differ in handles, sizes and constants, which are a table here (library.go): Open MPI, MPICH and its kin, and any
 // library with the standard ABI of MPI 5.
 //
-// All calls of a Port come from the goroutine that opened it, which stays locked to its thread. Memory of messages
-// is mapped and never given back: a library that registers memory learns of unmapping from the C library, which Go
-// does not call.
+// All calls of a Port come from the goroutine that opened it. It stays locked to its thread. Memory of messages
+// is mapped and never given back: a library that registers memory learns of unmapping from the C library. Go does
+// not call that.
 package mpi

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Launch is what a launcher of MPI tells a process that it has started.
+// Launch is the place of a process among those that a launcher of MPI has started.
 type Launch struct {
 	Rank, Size           int
 	LocalRank, LocalSize int // among the ranks of one machine; a size of 1 where the launcher does not say

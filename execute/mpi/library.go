@@ -20,7 +20,7 @@ const Loads = true
 // LibraryVariable is the environment variable with the file of the library to load, where it has an unusual name.
 const LibraryVariable = "DAHL_MPI_LIBRARY"
 
-// abi is what differs between libraries: handles, sizes, constants.
+// abi holds the differences between libraries: handles, sizes, constants.
 type abi struct {
 	name                       string
 	world, byte_, errorsReturn uintptr

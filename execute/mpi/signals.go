@@ -27,7 +27,7 @@ func (h *signalHandlers) toDefault(s syscall.Signal) {
 	sigaction(int(s), unsafe.Pointer(&none), nil)
 }
 
-// restore gives Go back the signals that are panics, which some libraries take. Other new handlers run on Go's
+// restore gives Go back the signals that are panics. Some libraries take them. Other new handlers run on Go's
 // signal stacks from now on, without which the runtime ends the process.
 func (h *signalHandlers) restore() {
 	const onStack = 0x08000000

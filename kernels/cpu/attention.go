@@ -26,6 +26,7 @@ type attentionCall[T calls.Float] struct {
 	scores [2][]T  // with attentionKeys in a row
 	most   []T     // of each query of a tile: the greatest score so far
 	sums   []T     // and the sum
+	times  []T     // how many times the weights of a row count, where some are dropped
 	hidden []int32 // the columns of a tile that the mask hides
 }
 
@@ -34,7 +35,11 @@ func AttentionWorkspace(k, matrices int) func(*calls.Spec) int64 {
 	heads := calls.ParseOptions("heads=1")
 	return func(s *calls.Spec) int64 {
 		turned := s.Operands[k].Shape[1] * s.Operands[k].Shape[2] / int(heads.Value(s, "heads"))
-		return int64(matrices*(turned+attentionQueries*attentionKeys)+2*attentionQueries)*s.Type.SizeBytes() + 4*attentionKeys
+		rows := 2 * attentionQueries
+		if _, drops := s.Params.Get("p"); drops {
+			rows += attentionKeys
+		}
+		return int64(matrices*(turned+attentionQueries*attentionKeys)+rows)*s.Type.SizeBytes() + 4*attentionKeys
 	}
 }
 
@@ -47,6 +52,9 @@ func newAttentionCall[T calls.Float](l simd.Level, c *calls.Call, q, mask, matri
 	}
 	a.most, work = calls.Scratch[T](work, attentionQueries)
 	a.sums, work = calls.Scratch[T](work, attentionQueries)
+	if a.rows != nil {
+		a.times, work = calls.Scratch[T](work, attentionKeys)
+	}
 	a.hidden, _ = calls.Scratch[int32](work, attentionKeys)
 	return a
 }
@@ -122,6 +130,20 @@ func (a *attentionCall[T]) putHidden(which, row int, number T) {
 	scores := a.row(which, row)
 	for _, i := range a.hidden {
 		scores[i] = number
+	}
+}
+
+// draw finds how many times the weights of a row count, from one column to another.
+func (a *attentionCall[T]) draw(n, head int, t attentionTile, row, lo, hi int) {
+	if a.rows != nil {
+		Draw(&a.Attention, n, head, t.first+row, t.lo+lo, a.times[:hi-lo])
+	}
+}
+
+// drop multiplies numbers of a row by these.
+func (a *attentionCall[T]) drop(row []T) {
+	for i, times := range a.times[:min(len(row), len(a.times))] {
+		row[i] *= times
 	}
 }
 
@@ -201,6 +223,8 @@ func (a *attentionCall[T]) weigh(n, head int, t attentionTile, i int) {
 		scaleRow(Features[T](&a.call.Args[0], n, t.first+i, head, a.Width), less)
 	}
 	a.most[i], a.sums[i] = most, a.sums[i]+sum
+	a.draw(n, head, t, i, lo, hi)
+	a.drop(row)
 }
 
 func scaleRow[T calls.Float](row []T, by T) {
@@ -254,7 +278,11 @@ func (a *attentionCall[T]) gradient(n, head int, t attentionTile, dy int, logs, 
 		a.hide(0, i, lo, hi, t)
 		a.hide(1, i, lo, hi, t)
 		if lo < hi {
-			simd.RowGradient(a.level, a.row(0, i)[lo:hi], a.row(1, i)[lo:hi], T(a.Scale), logs[i], along[i])
+			weights, gradients := a.row(0, i)[lo:hi], a.row(1, i)[lo:hi]
+			a.draw(n, head, t, i, lo, hi)
+			a.drop(gradients)
+			simd.RowGradient(a.level, weights, gradients, T(a.Scale), logs[i], along[i])
+			a.drop(weights)
 		}
 		a.putHidden(0, i, 0)
 		a.putHidden(1, i, 0)

@@ -15,9 +15,13 @@ type Attention struct {
 	Window, Past           int // of keys that a query sees, and how many of these lie before its own position
 	Scale                  float64
 	mask                   *calls.Arg // nil means that all keys are seen
+	rows                   *calls.Arg // keys of draws, by query; nil means that no weight is dropped
+	least                  uint64     // word of a weight that stays,
+	times                  float64    // and how many times it counts
 }
 
-// AttentionOf reads the extents off the parameters, the queries, and the keys behind them. The operand of the mask may be missing.
+// AttentionOf reads the extents off the parameters, the queries, and the keys behind them. The operand of the mask may be missing. With a probability of
+// dropout the mask is one further, behind the keys of draws.
 func AttentionOf(c *calls.Call, q, mask int) Attention {
 	k := q + 1
 	a := Attention{
@@ -26,6 +30,10 @@ func AttentionOf(c *calls.Call, q, mask int) Attention {
 	}
 	a.Width = c.Args[k].Shape[2] / a.Heads
 	a.Scale = 1 / math.Sqrt(float64(a.Width))
+	if len(c.Params) > 4 {
+		a.rows, a.least, a.times = &c.Args[mask], calls.DropLeast(c.Params[4]), 1/(1-c.Params[4])
+		mask++
+	}
 	if mask < len(c.Args) {
 		a.mask = &c.Args[mask]
 	}
@@ -35,6 +43,32 @@ func AttentionOf(c *calls.Call, q, mask int) Attention {
 // ShowsKey reports whether the mask lets queries see a key of a sample.
 func (a *Attention) ShowsKey(sample, key int) bool {
 	return a.mask == nil || calls.Data[int32](a.mask)[sample*a.mask.Stride[0]+key] != 0
+}
+
+// Times is how many times the weight of a key counts for a query.
+func (a *Attention) Times(sample, head, query, key int) float64 {
+	if a.rows == nil {
+		return 1
+	}
+	times := [1]float64{}
+	Draw(a, sample, head, query, key, times[:])
+	return times[0]
+}
+
+// Draw says how many times the weights of keys from one on count for a query: none or 1/(1-p), see kernels.attention.
+func Draw[T calls.Float](a *Attention, sample, head, query, key int, times []T) {
+	row := uint64(calls.Data[int64](a.rows)[sample*a.rows.Stride[0]+head*a.rows.Stride[1]+query])
+	var words [4]uint32
+	for j := range times {
+		i := key + j - query + a.Past // in the window
+		if j == 0 || i%4 == 0 {
+			words = calls.Philox(row, [4]uint32{uint32(i / 4)})
+		}
+		times[j] = 0
+		if uint64(words[i%4]) >= a.least {
+			times[j] = T(a.times)
+		}
+	}
 }
 
 // Seen is the keys that a query of a sample sees.

@@ -1,6 +1,7 @@
 // Attention and rotary positions. A warp has a query, or a key of the gradient of keys and values, and its lanes have the
 // features in turn, at most kChunk of the result at a time. Weights of keys are computed again for each chunk. The softmax
 // runs along the keys with the greatest score so far, so that no scores are kept.
+#include "philox.h"
 #include "reduce.h"
 
 namespace dahl {
@@ -28,7 +29,10 @@ struct AttentionParams {
   Features q, k, v, y, dy, dk, dv;  // y is that of the forward pass, or dq is dk
   ByQuery l, r;
   ByKey m;  // 0 where no query sees a key
+  ByQuery rows;  // keys of draws; 0 where no weight is dropped
   double scale;
+  double times;    // a weight that stays counts
+  uint64_t least;  // word of it
   int32_t heads, group, width;  // heads of keys, heads of queries for each of them, features of a head
   int32_t queries, keys, window, past;
   int32_t total;              // warps
@@ -60,6 +64,15 @@ DEVICE T& by_query(const ByQuery& b, int32_t sample, int32_t head, int32_t query
 }
 
 DEVICE bool is_hidden(const ByKey& m, int32_t sample, int32_t key) { return m.first && !global<const int32_t>(m.first)[m.sample * sample + key]; }
+
+// times_of is how many times the weight of a key counts for a query.
+template <class T>
+DEVICE T times_of(const AttentionParams& p, int32_t sample, int32_t head, int32_t query, int32_t key) {
+  if (!p.rows.first) return T(1);
+  const uint32_t i = uint32_t(key - query + p.past);
+  const Words words = philox(uint64_t(by_query<const int64_t>(p.rows, sample, head, query)), {{i / 4, 0, 0, 0}});
+  return uint64_t(words.at(i % 4)) >= p.least ? T(p.times) : T(0);
+}
 
 template <class T>
 DEVICE T dot(const T* a, const T* b, int32_t width) {
@@ -120,7 +133,7 @@ DEVICE void attention(const AttentionParams& p) {
       }
       const T e = exp(a - most);
       all += e;
-      add_chunk(mix, e, features<const T>(p, p.v, t.sample, s, head), first, p.width);
+      add_chunk(mix, e * times_of<T>(p, t.sample, t.head, t.position, s), features<const T>(p, p.v, t.sample, s, head), first, p.width);
     }
     put_chunk(y, false, all > 0 ? T(1) / all : T(0), mix, first, p.width);
   }
@@ -144,7 +157,8 @@ DEVICE void attention_dq(const AttentionParams& p) {
       if (is_hidden(p.m, t.sample, s)) continue;
       const T* k = features<const T>(p, p.k, t.sample, s, head);
       const T weight = exp(scale * dot(q, k, p.width) - l);
-      add_chunk(mix, weight * (dot(dy, features<const T>(p, p.v, t.sample, s, head), p.width) - along), k, first, p.width);
+      const T times = times_of<T>(p, t.sample, t.head, t.position, s);
+      add_chunk(mix, weight * (times * dot(dy, features<const T>(p, p.v, t.sample, s, head), p.width) - along), k, first, p.width);
     }
     put_chunk(features<T>(p, p.dk, t.sample, t.position, t.head), p.adds, scale, mix, first, p.width);
   }
@@ -167,8 +181,9 @@ DEVICE void attention_dkv(const AttentionParams& p) {
       for (int32_t i = lo; i < hi; i++) {
         const T *q = features<const T>(p, p.q, t.sample, i, g), *dy = features<const T>(p, p.dy, t.sample, i, g);
         const T weight = exp(scale * dot(q, k, p.width) - by_query<const T>(p.l, t.sample, g, i));
-        add_chunk(keys, weight * (dot(dy, v, p.width) - by_query<const T>(p.r, t.sample, g, i)), q, first, p.width);
-        add_chunk(values, weight, dy, first, p.width);
+        const T times = times_of<T>(p, t.sample, g, i, t.position);
+        add_chunk(keys, weight * (times * dot(dy, v, p.width) - by_query<const T>(p.r, t.sample, g, i)), q, first, p.width);
+        add_chunk(values, weight * times, dy, first, p.width);
       }
     put_chunk(features<T>(p, p.dk, t.sample, t.position, t.head), p.adds, scale, keys, first, p.width);
     put_chunk(features<T>(p, p.dv, t.sample, t.position, t.head), p.adds_second, T(1), values, first, p.width);

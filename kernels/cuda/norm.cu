@@ -1,6 +1,7 @@
 // Batch normalisation and dropout. Every sum goes in the order of the reference, a thread for each, so that the bits
 // are those of a CPU; the build forbids the compiler to fuse products with sums. Threads side by side have channels side by side.
 #include "division.h"
+#include "philox.h"
 
 namespace dahl {
 
@@ -259,22 +260,6 @@ DEVICE void fold(const FoldParams& p) {
 ENTRY(batchnorm_fold_f32, FoldParams, 256) { fold<float>(p); }
 ENTRY(batchnorm_fold_f64, FoldParams, 256) { fold<double>(p); }
 
-// philox is the generator Philox 4×32 of ten rounds.
-struct Words {
-  uint32_t w[4];
-};
-
-DEVICE Words philox(uint64_t key, Words c) {
-  uint32_t k0 = uint32_t(key), k1 = uint32_t(key >> 32);
-  for (int i = 0; i < 10; i++) {
-    const uint64_t a = uint64_t(c.w[0]) * 0xD2511F53u, b = uint64_t(c.w[2]) * 0xCD9E8D57u;
-    c = {{uint32_t(b >> 32) ^ c.w[1] ^ k0, uint32_t(b), uint32_t(a >> 32) ^ c.w[3] ^ k1, uint32_t(a)}};
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  return c;
-}
-
 // DropoutParams is mirrored by kernels.dropoutParams. In keys y is the keys and x the seed.
 struct DropoutParams {
   Image y, x;
@@ -296,7 +281,7 @@ DEVICE void dropout(const DropoutParams& p) {
   const Place to = place(order, thread());
   const uint32_t e = uint32_t((to.c * p.rows + to.h) * p.columns + to.w);
   const Words words = philox(uint64_t(global<const int64_t>(p.keys)[to.n]), {{e / 4, 0, 0, 0}});
-  const uint32_t word = e % 4 == 0 ? words.w[0] : e % 4 == 1 ? words.w[1] : e % 4 == 2 ? words.w[2] : words.w[3];
+  const uint32_t word = words.at(e % 4);
   at<T>(p.y, to) = uint64_t(word) >= p.least ? at<const T>(p.x, to) * T(p.scale) : T(0);
 }
 
@@ -314,5 +299,16 @@ DEVICE void dropout_keys(const DropoutParams& p) {
 
 ENTRY(dropout_keys_f32, DropoutParams, 256) { dropout_keys(p); }
 ENTRY(dropout_keys_f64, DropoutParams, 256) { dropout_keys(p); }
+
+// The keys of samples are in keys, and those of their rows in y.
+DEVICE void dropout_rows(const DropoutParams& p) {
+  if (thread() >= p.total) return;
+  const int32_t each = p.rows * p.columns, n = thread() / each, e = thread() % each, h = e / p.columns;
+  const Words words = philox(uint64_t(global<const int64_t>(p.keys)[n]), {{uint32_t(e), 0, 0, 0}});
+  global<int64_t>(p.y.first)[p.y.stride[0] * n + p.y.stride[1] * h + e % p.columns] = int64_t(uint64_t(words.w[0]) | uint64_t(words.w[1]) << 32);
+}
+
+ENTRY(dropout_rows_f32, DropoutParams, 256) { dropout_rows(p); }
+ENTRY(dropout_rows_f64, DropoutParams, 256) { dropout_rows(p); }
 
 }  // namespace dahl

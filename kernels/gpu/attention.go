@@ -32,7 +32,9 @@ type attentionParams struct {
 	Q, K, V, Y, Dy, Dk, Dv featuresParams
 	L, R                   byQueryParams
 	M                      byKeyParams
-	Scale                  float64
+	Rows                   byQueryParams
+	Scale, Times           float64
+	Least                  uint64
 
 	Heads, Group, Width         int32
 	Queries, Keys, Window, Past int32
@@ -42,9 +44,16 @@ type attentionParams struct {
 
 // The variants of attention, of its gradients and of what goes with them, by the operands in their order.
 var (
-	Attention    = attentionOnCUDA("attention", 2, false, (*attentionParams).y, (*attentionParams).l, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v)
-	AttentionDq  = attentionOnCUDA("attention.dq", 2, false, (*attentionParams).dk, (*attentionParams).dy, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l, (*attentionParams).r)
-	AttentionDkv = attentionOnCUDA("attention.dkv", 3, true, (*attentionParams).dk, (*attentionParams).dv, (*attentionParams).dy, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l, (*attentionParams).r)
+	Attention        = attentionOnCUDA("attention", 2, false, forwardOperands...)
+	AttentionDrop    = attentionOnCUDA("attention", 2, false, append(forwardOperands, (*attentionParams).rows)...)
+	AttentionDq      = attentionOnCUDA("attention.dq", 2, false, dqOperands...)
+	AttentionDropDq  = attentionOnCUDA("attention.dq", 2, false, append(dqOperands, (*attentionParams).rows)...)
+	AttentionDkv     = attentionOnCUDA("attention.dkv", 3, true, dkvOperands...)
+	AttentionDropDkv = attentionOnCUDA("attention.dkv", 3, true, append(dkvOperands, (*attentionParams).rows)...)
+
+	forwardOperands = []operandOf{(*attentionParams).y, (*attentionParams).l, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v}
+	dqOperands      = []operandOf{(*attentionParams).dk, (*attentionParams).dy, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l, (*attentionParams).r}
+	dkvOperands     = []operandOf{(*attentionParams).dk, (*attentionParams).dv, (*attentionParams).dy, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l, (*attentionParams).r}
 
 	AttentionAlong = rowsOfHeadsOnCUDA("attention.along", 0, (*attentionParams).r, (*attentionParams).dy, (*attentionParams).y)
 	AttentionMerge = rowsOfHeadsOnCUDA("attention.merge", 1, (*attentionParams).y, (*attentionParams).l, (*attentionParams).dy, (*attentionParams).r)
@@ -63,6 +72,8 @@ func (p *attentionParams) dv() (*featuresParams, *byQueryParams) { return &p.Dv,
 func (p *attentionParams) l() (*featuresParams, *byQueryParams)  { return nil, &p.L }
 func (p *attentionParams) r() (*featuresParams, *byQueryParams)  { return nil, &p.R }
 
+func (p *attentionParams) rows() (*featuresParams, *byQueryParams) { return nil, &p.Rows }
+
 // attentionOnCUDA is the variant with a warp for each query, or byKey for each key. q is the operand of the queries, and the keys are behind it. A mask is behind all.
 func attentionOnCUDA(symbol string, q int, byKey bool, operands ...operandOf) []calls.Variant {
 	return headsOnCUDA("a warp per query or per key", symbol, operands, func(c *calls.DeviceCall) (p attentionParams, warps int) {
@@ -72,7 +83,9 @@ func attentionOnCUDA(symbol string, q int, byKey bool, operands ...operandOf) []
 			Queries: int32(queries.Shape[1]), Keys: int32(keys.Shape[1]), Width: int32(keys.Shape[2]) / c.Param(0),
 			Adds: flag(c.Args[0].Accumulates()), AddsSecond: flag(c.Args[1].Accumulates()),
 		}
-		p.Scale = 1 / math.Sqrt(float64(p.Width))
+		if p.Scale = 1 / math.Sqrt(float64(p.Width)); len(c.Params) > 4 {
+			p.Least, p.Times = calls.DropLeast(c.Params[4]), 1/(1-c.Params[4])
+		}
 		if byKey {
 			return p, int(p.Heads) * int(p.Keys)
 		}

@@ -215,3 +215,15 @@ func DropoutKeysOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	p := dropoutParams{Keys: c.Args[0].Addr, X: normImage{First: c.Args[1].Addr}, Hyper: c.Args[2].Addr, Layer: c.Param(0), Total: int32(c.Args[0].Shape[0])}
 	return []offload.Launch{normLaunch(c.Symbol("dropout.keys"), offload.Params(p), int(p.Total))}
 }
+
+func DropoutRowsOnCUDA(c *calls.DeviceCall) []offload.Launch {
+	to := &c.Args[0]
+	p := dropoutParams{Y: normImage{Stride: [4]int64{int64(to.Stride[0]), int64(to.Stride[1])}}, Rows: int32(to.Shape[1]), Columns: int32(to.Shape[2])}
+	each := to.Shape[1] * to.Shape[2]
+	var all []offload.Launch
+	for n, step := 0, max(1, cudaMost/each); n < to.Shape[0]; n += step {
+		p.Y.First, p.Keys, p.Total = to.Sample(n), c.Args[1].Sample(n), int32(min(step, to.Shape[0]-n)*each)
+		all = append(all, normLaunch(c.Symbol("dropout.rows"), offload.Params(p), int(p.Total)))
+	}
+	return all
+}

@@ -2,8 +2,10 @@ package kerneltest
 
 import (
 	"math"
+	"strings"
 
 	"dahl/dag"
+	"dahl/kernels/calls"
 )
 
 // AttentionParams are the parameters of an attention of one head.
@@ -81,6 +83,30 @@ func attentionCases() []HandCase {
 			Want:   [][]float64{{4, 8, 5, 17}, nil, nil, nil},
 		},
 		{
+			// By key 0 and counter 0 Random123 draws 0x6627e8d5, 0xe169c58d, 0xbc57ac4c and 0x9b00dbd8, so that the first one of four keys has a word below a half and the others count twice:
+			// a quarter of 2·(6 + 10 + 14).
+			Name: "a weight that is dropped", Op: "attention.drop", Params: append(AttentionParams(4, 0), dag.Param{Name: "p", Value: 0.5}),
+			Shapes: [][]int{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 4, 1}, {1, 4, 1}, {1, 1, 1}},
+			In:     [][]float64{nil, nil, {0}, {5, 7, 1, 2}, {2, 6, 10, 14}, {0}},
+			Want:   [][]float64{{15}, nil, nil, nil, nil, nil},
+		},
+		{
+			// da = 0 - 3 and 2·7 - 3: half of -3·(1 2 0 0) + 11·(3 0 1 0).
+			Name: "a weight that is dropped", Op: "attention.drop.dq", Params: append(AttentionParams(2, 0), dag.Param{Name: "p", Value: 0.5}),
+			Shapes: [][]int{key[1], key[1], key[1], key[0], key[0], key[2], key[2], key[2]},
+			In: [][]float64{nil, {1, 0, 0, 0}, {0, 0, 0, 0}, {1, 2, 0, 0, 3, 0, 1, 0},
+				{5, 0, 0, 0, 7, 0, 0, 0}, {0}, {3}, {0}},
+			Want: [][]float64{{15, -3, 5.5, 0}, nil, nil, nil, nil, nil, nil, nil},
+		},
+		{
+			// The same with keys of 0: half of -3·(2 4 0 0) and of 11·(2 4 0 0). Values get none of dy, or two times dy.
+			Name: "a weight that is dropped", Op: "attention.drop.dkv", Params: append(AttentionParams(2, 0), dag.Param{Name: "p", Value: 0.5}),
+			Shapes: [][]int{key[0], key[0], key[1], key[1], key[0], key[0], key[2], key[2], key[2]},
+			In: [][]float64{nil, nil, {1, 0, 0, 0}, {2, 4, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0},
+				{5, 0, 0, 0, 7, 0, 0, 0}, {0}, {3}, {0}},
+			Want: [][]float64{{-3, -6, 0, 0, 11, 22, 0, 0}, {0, 0, 0, 0, 2, 0, 0, 0}, nil, nil, nil, nil, nil, nil, nil},
+		},
+		{
 			// The same with keys of 0: half of 2·(2 4 0 0) and of 4·(2 4 0 0).
 			Name: "two keys", Op: "attention.dkv", Params: AttentionParams(2, 0),
 			Shapes: [][]int{key[0], key[0], key[1], key[1], key[0], key[0], key[2], key[2]},
@@ -100,8 +126,11 @@ func attentionCases() []HandCase {
 //
 // dy·v - r errs by ε = (D+4)·u·(Σ|dy||v| + |r|), and da by p·(ε + ρ·|dy·v - r|). Sums over N positions, and what was there, add
 // (N+6)·u of the sizes of their terms. All is doubled, for the reference.
+//
+// With dropout p counts δ times in y and in dv, and dy·v in da. Each product with δ, and δ itself, errs by u.
 func attentionBounds(c *Case) [][]float64 {
-	q, k := map[string]int{"attention": 2, "attention.dq": 2, "attention.dkv": 3}[c.Kernel.Op], 0
+	op := strings.Replace(c.Kernel.Op, ".drop", "", 1)
+	q, k := map[string]int{"attention": 2, "attention.dq": 2, "attention.dkv": 3}[op], 0
 	if q == 0 {
 		return nil
 	}
@@ -111,25 +140,28 @@ func attentionBounds(c *Case) [][]float64 {
 		call: c, u: UnitRoundoff(c.Spec.Type), q: c.Values(q), k: c.Values(k), v: c.Values(k + 1),
 		mask: c.mask(), queries: c.Spec.Operands[q].Shape[1], keys: c.Spec.Operands[k].Shape[1], heads: heads, group: group, width: c.Spec.Operands[k].Shape[2] / heads,
 	}
+	if op != c.Kernel.Op {
+		b.rows, b.p = c.Values(c.Operand("rows")), c.Params()[4]
+	}
 	all := make([][]float64, len(c.Buffers))
 	for _, i := range c.Written() {
 		all[i] = make([]float64, len(c.Values(i)))
-		if c.Spec.Operands[i].Mode == dag.ReadWrite && c.Kernel.Op != "attention" {
+		if c.Spec.Operands[i].Mode == dag.ReadWrite && op != "attention" {
 			for j, v := range c.Values(i) {
 				all[i][j] = 2 * float64(b.keys+b.queries*group+6) * b.u * math.Abs(v)
 			}
 		}
 	}
-	if c.Kernel.Op == "attention" && c.Spec.Operands[0].Mode == dag.ReadWrite {
+	if op == "attention" && c.Spec.Operands[0].Mode == dag.ReadWrite {
 		b.y, b.l = c.Values(0), c.Values(1)
 	}
 	for n := range c.Spec.Operands[q].Shape[0] {
 		for h := range heads * group {
 			for t := range b.queries {
 				switch {
-				case c.Kernel.Op == "attention":
+				case op == "attention":
 					b.forward(all, n, h, t)
-				case c.Kernel.Op == "attention.dq":
+				case op == "attention.dq":
 					b.backward(all, n, h, t, c.Values(1), c.Values(5), c.Values(6), true)
 				default:
 					b.backward(all, n, h, t, c.Values(2), c.Values(6), c.Values(7), false)
@@ -199,6 +231,8 @@ type attentionBound struct {
 	q, k, v                            []float64
 	y, l                               []float64 // that a forward pass changes; else nil
 	mask                               []float64 // nil means that all keys are seen
+	rows                               []float64 // keys of draws; nil means that no weight is dropped
+	p                                  float64   // that one is
 	queries, keys, heads, group, width int
 }
 
@@ -217,6 +251,18 @@ func (b *attentionBound) sees(n, t, s int) bool {
 	return s >= first && s < first+b.call.Value("window") && (b.mask == nil || b.mask[n*b.keys+s] != 0)
 }
 
+// times is how many times the weight of a key counts.
+func (b *attentionBound) times(n, h, t, s int) float64 {
+	if b.rows == nil {
+		return 1
+	}
+	i := uint32(s - t + b.call.Value("past"))
+	if word := calls.Philox(uint64(b.rows[b.stat(n, h, t)]), [4]uint32{i / 4})[i%4]; float64(word) < math.Floor(b.p*(1<<32)) {
+		return 0
+	}
+	return 1 / (1 - b.p)
+}
+
 // pair is a score and by how much it errs.
 func (b *attentionBound) pair(n, h, t, s int) (score, err float64) {
 	size := 0.0
@@ -232,20 +278,21 @@ func (b *attentionBound) pair(n, h, t, s int) (score, err float64) {
 func (b *attentionBound) forward(all [][]float64, n, h, t int) {
 	var scores []float64
 	var values [][]float64
+	var times []float64
 	most, worst := math.Inf(-1), 0.0
-	add := func(score, err float64, value []float64) {
-		scores, values = append(scores, score), append(values, value)
+	add := func(score, err, by float64, value []float64) {
+		scores, values, times = append(scores, score), append(values, value), append(times, by)
 		most, worst = max(most, score), max(worst, err)
 	}
 	for s := range b.keys {
 		if b.sees(n, t, s) {
 			score, err := b.pair(n, h, t, s)
-			add(score, err, b.v[b.ofKey(n, h, s):][:b.width])
+			add(score, err, b.times(n, h, t, s), b.v[b.ofKey(n, h, s):][:b.width])
 		}
 	}
 	from, at := b.ofQuery(n, h, t), b.stat(n, h, t)
 	if b.l != nil {
-		add(b.l[at], b.u*math.Abs(b.l[at]), b.y[from:][:b.width])
+		add(b.l[at], b.u*math.Abs(b.l[at]), 1, b.y[from:][:b.width])
 	}
 	if scores == nil {
 		return // y and l are exact
@@ -258,9 +305,9 @@ func (b *attentionBound) forward(all [][]float64, n, h, t int) {
 	worst += 4 * b.u * math.Abs(most)
 	all[1][at] = 2 * (worst + (count+12)*b.u*(1+math.Abs(l)))
 	for i, value := range values {
-		relative := 2*worst + (3*count+28)*b.u
+		relative := 2*worst + (3*count+30)*b.u
 		for d, v := range value {
-			all[0][from+d] += 2 * relative * math.Exp(scores[i]-l) * math.Abs(v)
+			all[0][from+d] += 2 * relative * times[i] * math.Exp(scores[i]-l) * math.Abs(v)
 		}
 	}
 }
@@ -275,12 +322,12 @@ func (b *attentionBound) backward(all [][]float64, n, h, t int, dy, l, r []float
 		score, err := b.pair(n, h, t, s)
 		p, relative := math.Exp(score-l[at]), 2*err+4*b.u*math.Abs(l[at])+24*b.u
 		of := b.ofKey(n, h, s)
-		dp, dpSize := -r[at], math.Abs(r[at])
+		times, dp, dpSize := b.times(n, h, t, s), -r[at], math.Abs(r[at])
 		for d := range b.width {
-			v := dy[from+d] * b.v[of+d]
+			v := times * dy[from+d] * b.v[of+d]
 			dp, dpSize = dp+v, dpSize+math.Abs(v)
 		}
-		wrong := p * (float64(b.width+4)*b.u*dpSize + relative*math.Abs(dp)) / root
+		wrong := p * (float64(b.width+6)*b.u*dpSize + relative*math.Abs(dp)) / root
 		terms := float64(b.keys+b.queries*b.group+6) * b.u
 		for d := range b.width {
 			if ofQuery {
@@ -288,7 +335,7 @@ func (b *attentionBound) backward(all [][]float64, n, h, t int, dy, l, r []float
 				continue
 			}
 			all[0][of+d] += 2 * math.Abs(b.q[from+d]) * (wrong + terms*p*math.Abs(dp)/root)
-			all[1][of+d] += 2 * math.Abs(dy[from+d]) * p * (relative + terms)
+			all[1][of+d] += 2 * math.Abs(dy[from+d]) * times * p * (relative + terms + 2*b.u)
 		}
 	}
 }

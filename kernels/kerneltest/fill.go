@@ -32,6 +32,8 @@ func (c *Case) filler(i int, rng *rand.Rand) func() float64 {
 			}
 			return v
 		}
+	case c.Buffers[i].Type == dag.Int64:
+		return func() float64 { return float64(rng.IntN(anyByte)) }
 	case o.Kind == kernels.Scalar:
 		return func() float64 { return []float64{0.1, 3}[rng.IntN(2)] }
 	case often != nil: // of half of the elements, so that many are equal

@@ -17,6 +17,9 @@ func dropCases() []HandCase {
 			Shapes: [][]int{{1}, {1}, {2}}, In: [][]float64{nil, {0}, {0.5, 0}}, Want: [][]float64{{float64(int64(words))}, nil, nil},
 		},
 		{
+			Name: "the first row of key 0", Op: "dropout.rows", Shapes: [][]int{{1, 1, 1}, {1}}, In: [][]float64{nil, {0}}, Want: [][]float64{{float64(int64(words))}, nil},
+		},
+		{
 			Name: "key 0", Op: "dropout", Params: dag.Params{{Name: "p", Value: 0.5}, {Name: "channels_last", Value: 0}},
 			Shapes: [][]int{{1, 4}, {1, 4}, {1}}, In: [][]float64{nil, {1, 2, 3, 4}, {0}}, Want: [][]float64{{0, 4, 6, 8}, nil, nil},
 		},

@@ -159,6 +159,9 @@ func (w *onnxWriter) operator(s *nn.Stage, n *onnx.Node) (op string, attributes 
 		return "RMSNormalization", w.normAttributes(l.Eps)
 	case layers.Attention:
 		w.graph.Opset = onnx.AttentionOpset
+		if l.Dropout > 0 {
+			w.fail("attention_dropout %g; dahl writes attention without, as evaluations have it", l.Dropout)
+		}
 		if l.Window > 0 {
 			w.fail("a window of %d positions; dahl writes attention to all positions, or to all before", l.Window)
 		}

@@ -17,6 +17,9 @@ type Attention struct {
 	KeyHeads int  // of keys and values, a divisor of Heads: as many heads of queries share each. Zero means Heads.
 	Causal   bool // whether a position sees itself and those before it, or all
 	Window   int  // the number of positions that a position sees to each side, itself among them. Zero means all.
+
+	// Dropout is the probability that a training step takes a weight of a key for 0. The others count 1/(1-Dropout) times. It draws by [nn.Node.Keys].
+	Dropout float64
 }
 
 // Kind implements [nn.Layer].
@@ -51,6 +54,9 @@ func (a Attention) Output(in [][]int) ([]int, error) {
 	}
 	if a.Heads < 1 || a.KeyHeads < 0 || a.Heads%a.keyHeads() > 0 || a.Window < 0 {
 		return nil, fmt.Errorf("%d heads, %d of keys, window %d; want at least one head, and for each head of keys as many of queries", a.Heads, a.KeyHeads, a.Window)
+	}
+	if !(a.Dropout >= 0 && a.Dropout <= 1) {
+		return nil, fmt.Errorf("attention_dropout %g; want a probability from 0 to 1", a.Dropout)
 	}
 	all := a.Heads + 2*a.keyHeads()
 	if shape[1]%all > 0 {
@@ -108,28 +114,40 @@ func (a Attention) parts(n *nn.Node, of nn.Operand) []nn.Operand {
 }
 
 // byQuery is a buffer of a number for each head of each position.
-func (a Attention) byQuery(n *nn.Node, name string) nn.Operand {
-	return n.Buffer(dag.Buffer{Name: name, Shape: []int{n.Samples(), a.Heads, n.Out[0]}, Type: n.Type()}, dag.AlongSamples, dag.AlongInputs, dag.AlongRows)
+func (a Attention) byQuery(n *nn.Node, name string, of dag.DType) nn.Operand {
+	return n.Buffer(dag.Buffer{Name: name, Shape: []int{n.Samples(), a.Heads, n.Out[0]}, Type: of}, dag.AlongSamples, dag.AlongInputs, dag.AlongRows)
 }
 
 // Forward implements [nn.Layer].
 func (a Attention) Forward(n *nn.Node) {
-	n.Tiles("attention", a.params(n), slices.Concat([]nn.Operand{n.Output(), a.byQuery(n, n.Name+".log")}, a.parts(n, n.Input(0)), mask(n))...)
+	if a.drops(n) {
+		n.Step(".rows", "dropout.rows", nil, a.rows(n), n.Keys())
+	}
+	a.step(n, "", "", append([]nn.Operand{n.Output(), a.byQuery(n, n.Name+".log", n.Type())}, a.parts(n, n.Input(0))...))
 }
 
-// mask is the operand of a mask, if there is one.
-func mask(n *nn.Node) []nn.Operand {
-	if len(n.In) < 2 {
-		return nil
+func (a Attention) drops(n *nn.Node) bool { return a.Dropout > 0 && n.Trains() }
+
+// rows are the keys by which queries draw.
+func (a Attention) rows(n *nn.Node) nn.Operand { return a.byQuery(n, n.Name+".rows", dag.Int64) }
+
+// step adds the tasks of the attention, or of a gradient of it, with what all of them read behind their operands.
+func (a Attention) step(n *nn.Node, name, gradient string, operands []nn.Operand) {
+	op, params := "attention", a.params(n)
+	if a.drops(n) {
+		op, params, operands = "attention.drop", append(params, dag.Param{Name: "p", Value: a.Dropout}), append(operands, a.rows(n))
 	}
-	return []nn.Operand{n.Input(1)}
+	if len(n.In) == 2 {
+		operands = append(operands, n.Input(1)) // a mask
+	}
+	n.Step(name, op+gradient, params, operands...)
 }
 
 // Backward implements [nn.Layer].
 func (a Attention) Backward(n *nn.Node) {
 	x, dx := a.parts(n, n.Input(0)), a.parts(n, n.InputGrad(0))
-	log, along := a.byQuery(n, n.Name+".log"), a.byQuery(n, "grad."+n.Name+".along")
+	log, along := a.byQuery(n, n.Name+".log", n.Type()), a.byQuery(n, "grad."+n.Name+".along", n.Type())
 	n.Step(".along", "attention.along", a.heads(), along, n.OutputGrad(), n.Output())
-	n.Step(".queries", "attention.dq", a.params(n), append([]nn.Operand{dx[0], n.OutputGrad(), x[0], x[1], x[2], log, along}, mask(n)...)...)
-	n.Step(".keys", "attention.dkv", a.params(n), append([]nn.Operand{dx[1], dx[2], n.OutputGrad(), x[0], x[1], x[2], log, along}, mask(n)...)...)
+	a.step(n, ".queries", ".dq", []nn.Operand{dx[0], n.OutputGrad(), x[0], x[1], x[2], log, along})
+	a.step(n, ".keys", ".dkv", []nn.Operand{dx[1], dx[2], n.OutputGrad(), x[0], x[1], x[2], log, along})
 }

@@ -192,9 +192,10 @@ func All() []Info {
 				{Name: "key_heads", Min: 0, Max: MaxExtent, Default: 0, Doc: "of keys and values, a divisor of heads; 0: heads"},
 				{Name: "causal", Max: 1, Default: 0, Flag: true, Doc: "whether a position sees itself and those before it, and not those behind"},
 				{Name: "window", Min: 0, Max: MaxExtent, Default: 0, Doc: "how many positions a position sees to a side, itself among them; 0: all"},
+				{Name: "attention_dropout", Min: 0, Max: 1, Default: 0, Fraction: true, Doc: "the probability that training drops the weight of a key"},
 			},
 			New: func(s Settings) nn.Layer {
-				return Attention{Heads: s.count("heads"), KeyHeads: s.count("key_heads"), Causal: s["causal"] == 1, Window: s.count("window")}
+				return Attention{Heads: s.count("heads"), KeyHeads: s.count("key_heads"), Causal: s["causal"] == 1, Window: s.count("window"), Dropout: s["attention_dropout"]}
 			},
 		},
 		{

@@ -154,7 +154,8 @@ type candidate struct {
 	lookedAt int            // and of the last time
 	planned  bool           // by what the choice is compared by
 	byAll    bool           // policies
-	plans    int            // that were simulated
+	plans    int            // that were simulated, or made again with more evictions:
+	evicting int            // the latter alone
 	took     time.Duration  // of the last simulation of many steps
 	moves    int            // of local search
 	draws    int            // of similar choices

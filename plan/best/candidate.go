@@ -69,7 +69,7 @@ func (c *candidate) planByAll(ctx context.Context, f *finder) error {
 	return c.planByEach(ctx, f, append(policy.For(c.priced.Program.Graphs[0]), c.apart()...))
 }
 
-// planByEach keeps the best of what some policies plan.
+// planByEach keeps the best of what some policies plan. A brief search leaves out the others once the evictions of one plan have taken all nodes.
 func (c *candidate) planByEach(ctx context.Context, f *finder, policies []schedule.Policy) error {
 	var known [][][]dag.TaskID
 	for _, policy := range policies {
@@ -78,6 +78,9 @@ func (c *candidate) planByEach(ctx context.Context, f *finder, policies []schedu
 			return err
 		}
 		known = append(known, order)
+		if f.brief() && c.evicting > 0 && c.plans*c.nodesOfPlan() > f.left {
+			break
+		}
 	}
 	return nil
 }
@@ -214,6 +217,10 @@ func (c *candidate) adopt(ctx context.Context, o *Options, e *plan.Evaluated, st
 	}
 	c.short = o.value(step.Time, step.Joules)
 	c.plans++
+	if placed := e.Decision.Placed; placed != nil { // each attempt takes as long as a simulation
+		c.plans += placed.Attempts - 1
+		c.evicting += placed.Attempts - 1
+	}
 	if steps != shortRun && o.Steady {
 		began := time.Now()
 		if step, err = o.step(ctx, e, steps); err != nil {

@@ -5,7 +5,7 @@
 //   - Of graphs, such as "pipedream:4". The strategy is a policy. It places the tasks of a graph, and [Model] is the plan in the eyes of its paper.
 //   - Of networks, such as "data-parallel:4" or "1f1b:4x8". The strategy is a [Split], and [Split.Lowering] the network with stages: consecutive layers on a
 //     device of a pipeline, or on several that share them along a dimension. [StepOf] is the closed formula of such a step, whoever has written the stages. A product has
-//     at most a pipeline, devices that share its stages, and replicas of these, as in "data-parallel:2+tensor-parallel:2+1f1b:2x8".
+//     at most a pipeline, devices that share its stages, and replicas of these, as in "data-parallel:2+tensor-parallel:2+1f1b:2x8". "megatron" is such a product of equal devices, folded ([dag.Fold]).
 //
 // # Two times
 //

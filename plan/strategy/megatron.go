@@ -45,7 +45,7 @@ func (s *Split) foldedName() string {
 // folded is the lowering of one device of each group of a fold. Stages have equally many of the blocks that the network repeats.
 func (s *Split) folded(n *Network, seats []Seat) (l dag.Lowering, err error) {
 	if l = n.Default; !n.Fixed {
-		l = n.Whole(leastCapacity(n.Platform, seats))
+		l = n.Whole(0)
 	}
 	l.Layers = maps.Clone(l.Layers)
 	l.MicroBatches, l.Order, l.Fold = s.MicroBatches, s.Order, s.Fold

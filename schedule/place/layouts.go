@@ -62,16 +62,20 @@ func (c *compiler) layOutLater(placed *Program) bool {
 	if len(placed.Graphs) != 1 || len(c.limits) > 0 || c.plans[0].Spill != nil || c.plans[0].Places != nil || placed.Graphs[0].NumTasks() <= manyTasks {
 		return false
 	}
-	for m, bytes := range placed.Graphs[0].mostBytes() {
-		if limit := c.p.Memories[m].CapacityBytes; limit > 0 && limit < bytes+c.mostScratch(platform.MemoryID(m)) {
-			return false
+	pg := placed.Graphs[0]
+	fits := func(rows map[location]dag.Range) bool {
+		for m, bytes := range pg.mostBytes(rows) {
+			if limit := c.p.Memories[m].CapacityBytes; limit > 0 && limit < bytes+c.mostScratch(platform.MemoryID(m)) {
+				return false
+			}
 		}
+		return true
 	}
-	return true
+	return fits(nil) || pg.moves != nil && fits(pg.rowsUsed(len(pg.moves), func(i int) (dag.TaskID, *Move) { return pg.taskOf[i], pg.moves[i] }))
 }
 
-// mostBytes is the size of the replicas in each memory, if none shares bytes and each has all rows.
-func (pg *Graph) mostBytes() []int64 {
+// mostBytes is the size of the replicas in each memory, if none shares bytes. Of storages that are not among the rows it counts all of them.
+func (pg *Graph) mostBytes(rows map[location]dag.Range) []int64 {
 	bytes := make([]int64, len(pg.p.Memories))
 	for b := range pg.Origin.Buffers {
 		switch buf := &pg.Origin.Buffers[b]; {
@@ -80,7 +84,11 @@ func (pg *Graph) mostBytes() []int64 {
 			bytes[pg.host] += layout.Align(buf.Bytes()) * int64(pg.Origin.Versions(dag.BufferID(b)))
 		default:
 			for m := range pg.replicas.use.Of(int32(b)).All() {
-				bytes[m] += layout.Align(buf.Bytes()) * int64(pg.versionsIn(location{dag.BufferID(b), m}))
+				at, size := location{dag.BufferID(b), m}, buf.Bytes()
+				if used, kept := rows[at]; kept {
+					size = size / int64(buf.Shape[rowDimension(buf.Shape)]) * int64(used.Len())
+				}
+				bytes[m] += layout.Align(size) * int64(pg.versionsIn(at))
 			}
 		}
 	}

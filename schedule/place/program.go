@@ -29,6 +29,8 @@ type Program struct {
 	// They are made when they are first asked for, where no order rests on them and there is
 	// room for all.
 	Layouts func() [][]*layout.Layout
+	// Attempts is how many times the program was made, each time with more evictions; 1 where all has room.
+	Attempts int
 }
 
 // CopyOp is the operation of a transfer. Its accesses are pairs of a region to read and one of the same shape to
@@ -178,9 +180,8 @@ type estimatedOrder struct {
 }
 
 // maxSpills bounds the attempts to make the contents of a memory smaller. The live bytes may fit while the layout
-// does not, since it has gaps. Each attempt takes away the excess, and at least a share of the memory. The share doubles from
-// attempt to attempt.
-const maxSpills = 16
+// does not, since it has gaps. Each attempt takes away the excess and a share of the memory, which doubles from attempt to attempt.
+const maxSpills = 12
 
 // compile lays the program out, and again with less in a memory that is too small.
 func (c *compiler) compile() (*Program, error) {
@@ -193,6 +194,7 @@ func (c *compiler) compile() (*Program, error) {
 		if err != nil {
 			return nil, err
 		}
+		placed.Attempts = attempts + 1
 		if unlike == nil && c.layOutLater(placed) {
 			placed.Layouts = sync.OnceValue(func() [][]*layout.Layout {
 				layouts, _, err := placed.layOut(true)
@@ -220,7 +222,7 @@ func (c *compiler) compile() (*Program, error) {
 			if _, limited := c.limits[m]; !limited {
 				c.limits[m] = c.p.Memories[m].CapacityBytes - c.mostScratch(m)
 			} else {
-				c.limits[m] -= max(bytes, c.limits[m]>>(maxSpills-attempts))
+				c.limits[m] -= bytes + c.limits[m]>>(maxSpills-attempts)
 			}
 			if c.limits[m] <= 0 {
 				return nil, tooLarge

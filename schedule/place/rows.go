@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/platform"
 )
 
 // rowsUsed finds the storages with only some rows in use in a memory, neighbours along the first dimension of several elements, such as a
@@ -73,6 +74,17 @@ func (t *traffic) inRows() []bool {
 		}
 	}
 	return may
+}
+
+// RowsIn is the range of bytes of a storage of the origin that its replica in a memory holds.
+func (pg *Graph) RowsIn(b dag.BufferID, m platform.MemoryID) (first, end int64) {
+	of := &pg.Origin.Buffers[b]
+	rows, kept := pg.buffers().rows[location{b, m}]
+	if !kept {
+		return 0, of.Bytes()
+	}
+	row := of.Bytes() / int64(of.Shape[rowDimension(of.Shape)])
+	return int64(rows.Lo) * row, int64(rows.Hi) * row
 }
 
 // rowDimension is the first dimension of several elements. There is one.

@@ -147,6 +147,10 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 		clear(t.reached.Of(p.atom))
 	}
 	staged := t.staged(to, like.Writer)
+	var passedOn *relays
+	if like.Writer >= 0 && len(to) > 0 {
+		passedOn = t.relay(to, t.memoryOf(like.Writer))
+	}
 	for len(to) > 0 {
 		first, order := len(moves), to[0].order // moves for this reader
 		like.For, like.NextStep = to[0].reader, order&nextStep != 0
@@ -156,6 +160,9 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 			like.From = t.startsIn(like.Buffer, t.memoryOf(like.For))
 			if like.Writer >= 0 {
 				like.From = t.memoryOf(like.Writer)
+			}
+			if passedOn != nil {
+				like.From = passedOn.source(atom, t.memoryOf(like.For))
 			}
 			hops, err := t.hops(like.Buffer, like.From, t.memoryOf(like.For))
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"dahl/kernels/calls"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/layers"
 	"dahl/nn/npz"
 	"dahl/platform"
 	"dahl/train"
@@ -110,7 +111,7 @@ func Describe(w *train.Workload) (*Twin, error) {
 	}
 	for i := range m.Stages {
 		s := &m.Stages[i]
-		if s.Layer.Kind() == dropout {
+		if a, attends := s.Layer.(layers.Attention); s.Layer.Kind() == dropout || attends && a.Dropout > 0 {
 			return nil, train.InputError{Err: fmt.Errorf("layer %s: programs draw the zeros of a dropout differently, so that it is not the same training; leave it out", s.Name)}
 		}
 		shared := map[string]string{}

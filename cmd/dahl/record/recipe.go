@@ -54,10 +54,11 @@ func (m *Manifest) Recipe() Recipe {
 	if m.Data != nil {
 		fixed[contentsOf+m.Data.Name] = m.Data.SHA256
 	}
-	return Recipe{fixed, hashOf(m.Graphs), hashOf(m.Variants)}
+	return Recipe{fixed, HashOf(m.Graphs), HashOf(m.Variants)}
 }
 
-func hashOf(v any) string {
+// HashOf is a hash of what a value is as JSON.
+func HashOf(v any) string {
 	text, err := json.Marshal(v)
 	cli.Must(err)
 	return fmt.Sprintf("%x", sha256.Sum256(text))

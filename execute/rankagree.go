@@ -1,0 +1,99 @@
+package execute
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"dahl/schedule/layout"
+)
+
+// Fact is something that all ranks have to have alike, and its hash.
+type Fact struct{ What, Hash string }
+
+// prepared is the state of a rank before the first step.
+type prepared struct {
+	Facts  []Fact
+	Failed string // why it cannot take part; empty means that it can
+}
+
+// Agree ends the preparation of all ranks: it compares their facts with rank 0's, and refuses the first rank that has others. A rank has failed
+// with the error given here. Rank 0 returns the reason, and the others return that rank 0 has one.
+func (n *Ranks) Agree(facts []Fact, failed error) error {
+	n.agreed = true
+	return n.do(func() error {
+		if n.Rank > 0 {
+			return n.tell(facts, failed)
+		}
+		refused := failed
+		for p := range n.others {
+			theirs, err := n.take(p)
+			if err != nil {
+				return err
+			}
+			if refused == nil {
+				refused = differs(p.rank, facts, theirs)
+			}
+		}
+		verdict := ""
+		if refused != nil {
+			verdict = refused.Error()
+		}
+		for p := range n.others {
+			p.sendText(entryText, verdict)
+		}
+		return refused
+	})
+}
+
+// tell is the part of a rank other than rank 0 in Agree.
+func (n *Ranks) tell(facts []Fact, failed error) error {
+	mine := prepared{Facts: facts}
+	if failed != nil {
+		mine.Failed = failed.Error()
+	}
+	text, err := json.Marshal(&mine)
+	if err != nil {
+		return err
+	}
+	n.peers[0].sendText(entryText, string(text))
+	verdict, err := n.take(n.peers[0])
+	if err == nil && len(verdict) > 0 {
+		err = &rankError{0, string(verdict)}
+	}
+	return err
+}
+
+// differs names the first fact of which a rank has another one.
+func differs(rank int, ours []Fact, text []byte) error {
+	var theirs prepared
+	switch err := json.Unmarshal(text, &theirs); {
+	case err == nil && theirs.Failed != "":
+		return fmt.Errorf("rank %d: %s", rank, theirs.Failed)
+	case err != nil || len(theirs.Facts) != len(ours):
+		return fmt.Errorf("rank %d runs another program than rank 0; start the same one on every node", rank)
+	}
+	for i, f := range ours {
+		if theirs.Facts[i] != f {
+			return fmt.Errorf("rank %d has another %s than rank 0 (%.12s and %.12s); start the same program with the same files on every node", rank, f.What, theirs.Facts[i].Hash, f.Hash)
+		}
+	}
+	return nil
+}
+
+// PlanHash is a hash of what is run: the graphs, the lists of all lanes, and the sizes of all memories.
+func (r *Runner) PlanHash() string {
+	h := sha256.New()
+	for _, c := range r.graphs {
+		fmt.Fprintln(h, c.graph.Hash(), len(c.order))
+		for _, list := range c.order {
+			binary.Write(h, binary.LittleEndian, int64(len(list))) // a hash takes everything
+			binary.Write(h, binary.LittleEndian, list)
+		}
+		for _, l := range c.layouts {
+			fmt.Fprintln(h, l.ArenaBytes[:layout.NumArenas])
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
