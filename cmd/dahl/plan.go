@@ -145,7 +145,7 @@ func newPlan(args []string) *cobra.Command {
 	flags.AddObjectiveFlags(cmd, &o)
 	flags.AddCutsFlag(cmd, &o)
 	addDumpFlag(cmd, &out)
-	cmd.Flags().StringVar(&o.WhatIf, "what-if", "", "also plan for this other `platform` with the same options, and print its time and joules beside")
+	cmd.Flags().StringVar(&o.WhatIf, "what-if", "", "also plan for this other `platform` with the same options, and compare its time and joules")
 	return cmd
 }
 
@@ -210,7 +210,7 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 	return interrupted
 }
 
-// printWhatIf plans with the same options for another platform, and prints its time and joules beside the figures of this one.
+// printWhatIf plans with the same options for another platform, and compares its time and joules with the figures of this one.
 func (w *workload) printWhatIf(ctx context.Context, stdout io.Writer, here plan.StepFigures) error {
 	o := *w.opts
 	o.Platform, o.WhatIf = o.WhatIf, ""
