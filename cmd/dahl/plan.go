@@ -145,7 +145,7 @@ func newPlan(args []string) *cobra.Command {
 	flags.AddObjectiveFlags(cmd, &o)
 	flags.AddCutsFlag(cmd, &o)
 	addDumpFlag(cmd, &out)
-	cmd.Flags().StringVar(&o.WhatIf, "what-if", "", "also plan for this other `platform` with the same options, and print its time and joules beside")
+	cmd.Flags().StringVar(&o.WhatIf, "what-if", "", "also plan for this other `platform` with the same options, and compare its time and joules")
 	return cmd
 }
 
