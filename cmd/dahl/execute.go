@@ -145,10 +145,15 @@ func (f *executeFlags) run(cmd *cobra.Command, o *flags.Options) (err error) {
 		progress = io.Discard
 	}
 	if f.Resume != "" {
-		if f.from, err = openInterrupted(cmd, f.Resume, o); err != nil {
+		if f.ranks == nil || f.ranks.Rank == 0 {
+			f.from, err = openInterrupted(cmd, f.Resume, o)
+		}
+		if err = shareOptions(f.ranks, o, err); err != nil {
 			return err
 		}
-		defer f.from.dir.Close()
+		if f.from != nil {
+			defer f.from.dir.Close()
+		}
 		f.Out.Dir = f.Resume
 	}
 	if f.stderr, f.page = cmd.ErrOrStderr(), cli.NewPage(cmd.ErrOrStderr()); f.page != nil {
