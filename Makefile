@@ -10,7 +10,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # one commit by one version of Go.
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)"
 
-.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check cuda-header-check cudnn-header-check cublas-header-check gpu-bundle gpu-check gpu-rehearsal bench bench-tasks soak bench-peers bench-plan bench-blas judge update fuzz reproducible clean
+.PHONY: mpi-test all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check cuda-header-check cudnn-header-check cublas-header-check gpu-bundle gpu-check gpu-rehearsal bench bench-tasks soak bench-peers bench-plan bench-blas judge update fuzz reproducible clean
 
 all: bin/dahl
 
@@ -20,6 +20,13 @@ bin/dahl: FORCE
 # The same program that loads an MPI library where mpirun starts it. It needs the C library of the system and no compiler.
 bin/dahl-mpi: FORCE
 	$(GO_BUILD) -tags mpi -o $@ ./cmd/dahl
+
+# Tests over ranks that mpirun starts: Open MPI's has to be here. RANK_KILLS is how often a rank is killed at a random moment.
+RANK_KILLS := 5
+
+mpi-test: bin/dahl bin/dahl-mpi
+	DAHL_MPI_TEST=$(CURDIR)/bin/dahl DAHL_MPI_KILLS=$(RANK_KILLS) go test -vet=off -count=1 -timeout 100m -run MPI -v ./cmd/dahl
+	CGO_ENABLED=0 go vet -tags mpi ./execute/mpi
 
 # What measures dahl itself.
 bin/dahl-bench: FORCE

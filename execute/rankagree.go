@@ -16,6 +16,7 @@ type Fact struct{ What, Hash string }
 type prepared struct {
 	Facts  []Fact
 	Failed string // why it cannot take part; empty means that it can
+	Shared []byte // by rank 0 with all
 }
 
 // Agree ends the preparation of all ranks: it compares their facts with rank 0's, and refuses the first rank that has others. A rank has failed
@@ -44,6 +45,40 @@ func (n *Ranks) Agree(facts []Fact, failed error) error {
 			p.sendText(entryText, verdict)
 		}
 		return refused
+	})
+}
+
+// Share gives the others a value of rank 0, or says that it failed to get one. At rank 0 it returns that failure.
+func (n *Ranks) Share(value any, failed error) error {
+	return n.do(func() error {
+		var all prepared
+		if n.Rank > 0 {
+			text, err := n.take(n.peers[0])
+			if err == nil {
+				err = json.Unmarshal(text, &all)
+			}
+			if err != nil {
+				return err
+			}
+			if all.Failed != "" {
+				return &rankError{0, all.Failed}
+			}
+			return json.Unmarshal(all.Shared, value)
+		}
+		var err error
+		if failed != nil {
+			all.Failed = failed.Error()
+		} else if all.Shared, err = json.Marshal(value); err != nil {
+			return err
+		}
+		text, err := json.Marshal(&all)
+		if err != nil {
+			return err
+		}
+		for p := range n.others {
+			p.sendText(entryText, string(text))
+		}
+		return failed
 	})
 }
 

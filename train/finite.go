@@ -111,6 +111,11 @@ func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *ta
 		d.Step, d.Loss, bad = before+at.step+1, fmt.Sprint(at.loss), at.step+1
 	}
 	t.Diverged = d
+	if at != nil && t.Workload.Options.Ranks != nil { // the run that failed has ended all ranks
+		t.kept.restore(t.Runner)
+		d.KeptStep = before
+		return d
+	}
 	if d.Test {
 		d.Step, d.Weights = before, t.weightsNotFinite()
 	} else if err := t.repeatFinite(ctx, p, count, source, bad); err != nil {

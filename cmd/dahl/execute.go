@@ -98,6 +98,10 @@ arrays, or with the network as an ONNX file (--save net.onnx), whose input is wh
 from 0 to 1, or the numbers of tokens) and whose output is the logits. Transformers are written, too. A network with a
 layer that ONNX files of dahl lack is refused before it trains.
 
+Under mpirun (or Slurm's srun) it starts as a rank for each node of a platform of several. Rank 0 writes the files. A rank
+with another program, platform, graph, plan or data is refused before the first step. If a rank dies, the others end within
+10 s, and --resume goes on from the last checkpoint, with as many nodes or fewer.
+
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on
 from the last step whose weights were kept, with the same data in the same order. A
@@ -137,7 +141,8 @@ func (f *executeFlags) run(cmd *cobra.Command, o *flags.Options) (err error) {
 	if f.ranks != nil {
 		defer func() { err = f.ranks.Close(err) }()
 		if f.ranks.Rank > 0 {
-			cli.LogTo(io.Discard) // rank 0 says the same
+			cli.LogTo(io.Discard)                             // rank 0 says the same
+			defer cli.Saving(cmd.Context(), savingTraining)() // and ends the training at a signal
 		}
 	}
 	progress := cmd.OutOrStdout()
@@ -145,10 +150,15 @@ func (f *executeFlags) run(cmd *cobra.Command, o *flags.Options) (err error) {
 		progress = io.Discard
 	}
 	if f.Resume != "" {
-		if f.from, err = openInterrupted(cmd, f.Resume, o); err != nil {
+		if f.ranks == nil || f.ranks.Rank == 0 {
+			f.from, err = openInterrupted(cmd, f.Resume, o)
+		}
+		if err = shareOptions(f.ranks, o, err); err != nil {
 			return err
 		}
-		defer f.from.dir.Close()
+		if f.from != nil {
+			defer f.from.dir.Close()
+		}
 		f.Out.Dir = f.Resume
 	}
 	if f.stderr, f.page = cmd.ErrOrStderr(), cli.NewPage(cmd.ErrOrStderr()); f.page != nil {
@@ -171,7 +181,6 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 		return err
 	}
 	if w.Options.Ranks = f.ranks; f.ranks != nil && f.ranks.Rank > 0 {
-		defer cli.Saving(ctx, savingTraining)() // rank 0 ends the training
 		return w.serve(ctx)
 	}
 	if err := w.checkRanks(); err != nil {

@@ -7,7 +7,9 @@ import (
 	"syscall"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
+	"dahl/dag"
 	"dahl/execute"
 	"dahl/execute/mpi"
 )
@@ -51,6 +53,24 @@ func once(place mpi.Launch, err error) error {
 		return execute.ErrReported
 	}
 	return cli.AsInput(err)
+}
+
+// shareOptions gives all ranks the options of a training that goes on: rank 0 alone opens its directory.
+func shareOptions(n *execute.Ranks, o *flags.Options, failed error) error {
+	if n == nil {
+		return failed
+	}
+	all := struct {
+		Options  flags.Options
+		Recorded *dag.Lowering
+	}{*o, o.Recorded}
+	err := n.Share(&all, failed)
+	if n.Rank > 0 && err == nil {
+		args := o.Args
+		*o = all.Options
+		o.Recorded, o.Args = all.Recorded, args
+	}
+	return err
 }
 
 // checkRanks refuses another number of ranks than the platform has nodes.

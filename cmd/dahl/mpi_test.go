@@ -1,0 +1,203 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"dahl/cmd/dahl/record"
+	"dahl/must"
+)
+
+// programVariable names the program for tests with mpirun, and killsVariable how often a rank is killed. See make mpi-test.
+const (
+	programVariable = "DAHL_MPI_TEST"
+	killsVariable   = "DAHL_MPI_KILLS"
+)
+
+// clusterFile is a cluster of a machine that a test has written beside it.
+const clusterFile = `name = "two"
+[[node]]
+name = "n"
+platform = "one.toml"
+count = 2
+[[link]]
+name = "net"
+from = "n0.ram"
+to = "n1.ram"
+bandwidth = "2 GB/s"
+latency = "50 us"
+`
+
+// machineFile is a machine of some processors of a core each.
+func machineFile(processors int) string {
+	text := "name = \"one\"\n[[memory]]\nname = \"ram\"\nbandwidth = \"10 GB/s\"\n"
+	for i := range processors {
+		text += fmt.Sprintf("[[device]]\nname = \"cpu%d\"\nkind = \"cpu\"\ncount = 1\nmemory = \"ram\"\nspeed = { float32 = \"20 GF/s\" }\n", i)
+	}
+	return text
+}
+
+// mpi is a directory with a cluster of two nodes, and what starts its ranks.
+type mpiRun struct {
+	t            *testing.T
+	dir, program string
+}
+
+func newMPI(t *testing.T) *mpiRun {
+	t.Helper()
+	m := &mpiRun{t: t, dir: t.TempDir(), program: os.Getenv(programVariable)}
+	if m.program == "" {
+		t.Skipf("%s does not name a program; make mpi-test does", programVariable)
+	}
+	if _, err := exec.LookPath("mpirun"); err != nil {
+		t.Skip("there is no mpirun")
+	}
+	for name, text := range map[string]string{"one.toml": machineFile(1), "flat.toml": machineFile(2), "two.toml": clusterFile} {
+		must.Do(t, os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o644))
+	}
+	return m
+}
+
+// command is a command line of so many ranks; one starts without mpirun.
+func (m *mpiRun) command(ranks int, args ...string) *exec.Cmd {
+	args = append([]string{m.program}, args...)
+	if ranks > 1 {
+		args = append([]string{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", strconv.Itoa(ranks)}, args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.Env = m.dir, append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	return cmd
+}
+
+func (m *mpiRun) run(ranks int, args ...string) (output string, err error) {
+	out, err := m.command(ranks, args...).CombinedOutput()
+	return string(out), err
+}
+
+// train trains into a directory and returns the hash of the weights.
+func (m *mpiRun) train(ranks int, platform, policy, out string, more ...string) string {
+	m.t.Helper()
+	args := append([]string{"execute", "--platform", platform, "--model", "lenet5", "--policy", policy, "--epochs", "2", "--out", out}, more...)
+	if text, err := m.run(ranks, args...); err != nil {
+		m.t.Fatalf("%v: %s", err, text)
+	}
+	return m.weights(out)
+}
+
+func (m *mpiRun) weights(out string) string {
+	m.t.Helper()
+	return must.Get(record.ReadManifest(filepath.Join(m.dir, out)))(m.t).WeightsHash
+}
+
+// TestMPIWeights: two ranks come to the weights of one process, with replicas and with stages.
+func TestMPIWeights(t *testing.T) {
+	m := newMPI(t)
+	for _, policy := range []string{"data-parallel:2", "1f1b:2x4"} {
+		if one, two := m.train(1, "flat.toml", policy, "flat"), m.train(2, "two.toml", policy, "two"); one != two {
+			t.Errorf("%s: the weights of two ranks are %.12s, of one %.12s", policy, two, one)
+		}
+	}
+}
+
+// TestMPIRefusals: one line says why ranks cannot train together.
+func TestMPIRefusals(t *testing.T) {
+	m := newMPI(t)
+	must.Do(t, os.WriteFile(filepath.Join(m.dir, "other.toml"), []byte(strings.Replace(clusterFile, "50 us", "51 us", 1)), 0o644))
+	line := func(platform string) []string {
+		return []string{"execute", "--platform", platform, "--model", "lenet5", "--policy", "data-parallel:2"}
+	}
+	second := append([]string{":", "-n", "1", m.program}, line("other.toml")...)
+	for _, c := range []struct {
+		what  string
+		ranks int
+		args  []string
+		want  string
+	}{
+		{"three ranks", 3, line("two.toml"), "platform \"two\" has 2 nodes"},
+		{"no launcher", 1, line("two.toml"), "platform \"two\" has 2 nodes"},
+		{"another platform", 2, append(line("two.toml"), second...), "has another platform than rank 0"},
+	} {
+		cmd := m.command(c.ranks, c.args...)
+		if c.what == "another platform" { // one rank of each program
+			cmd.Args[5] = "1"
+		}
+		out, err := cmd.CombinedOutput()
+		if lines := strings.Count(string(out), "dahl: "); err == nil || lines != 1 || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v, and %d lines: %s", c.what, err, lines, out)
+		}
+	}
+}
+
+// TestMPIKills: whatever rank is killed at whatever moment, the others end within the timeout of execute.Ranks, and the training goes
+// on from its last checkpoint to the weights of an undisturbed one.
+func TestMPIKills(t *testing.T) {
+	const limit = 20 * time.Second // twice that timeout, on a busy machine
+	m := newMPI(t)
+	begun := time.Now()
+	want := m.train(2, "two.toml", "data-parallel:2", "whole", "--epochs", "3")
+	took := time.Since(begun)
+	kills := 5
+	if text := os.Getenv(killsVariable); text != "" {
+		kills = must.Get(strconv.Atoi(text))(t)
+	}
+	rng := rand.New(rand.NewPCG(5, 7))
+	resumed := 0
+	for i := range kills {
+		out := fmt.Sprint("killed", i)
+		cmd := m.command(2, "execute", "--platform", "two.toml", "--model", "lenet5", "--policy", "data-parallel:2", "--epochs", "3", "--checkpoint", "every=10steps", "--out", out)
+		must.Do(t, cmd.Start())
+		time.Sleep(time.Duration(rng.Float64() * float64(took)))
+		killed := killRank(out, rng.IntN(2))
+		at := time.Now()
+		cmd.Wait() // fails by the kill
+		if lasted := time.Since(at); killed && lasted > limit {
+			t.Errorf("kill %d: the other rank ended after %v", i, lasted)
+		}
+		if m.weightsIf(out) != want {
+			text, err := m.run(2, "execute", "--resume", out)
+			if err != nil && !strings.Contains(text, "no checkpoint") && !strings.Contains(text, "no such file") {
+				t.Errorf("kill %d: %v: %s", i, err, text)
+				continue
+			}
+			if err == nil && m.weights(out) != want {
+				t.Errorf("kill %d: the weights after --resume differ", i)
+			}
+			if err == nil {
+				resumed++
+			}
+		}
+		must.Do(t, os.RemoveAll(filepath.Join(m.dir, out)))
+	}
+	t.Logf("%d of %d trainings went on from a checkpoint", resumed, kills)
+}
+
+// weightsIf is the hash of the weights of a complete run; empty without one.
+func (m *mpiRun) weightsIf(out string) string {
+	manifest, err := record.ReadManifest(filepath.Join(m.dir, out))
+	if err != nil {
+		return ""
+	}
+	return manifest.WeightsHash
+}
+
+// killRank kills the process of a rank of a training, where it lives.
+func killRank(out string, rank int) bool {
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range processes {
+		line, _ := os.ReadFile(p + "/cmdline")
+		env, _ := os.ReadFile(p + "/environ")
+		of := strings.Contains(string(env), fmt.Sprintf("OMPI_COMM_WORLD_RANK=%d\x00", rank))
+		if pid, err := strconv.Atoi(filepath.Base(p)); err == nil && of && strings.HasSuffix(string(line), "--out\x00"+out+"\x00") {
+			return syscall.Kill(pid, syscall.SIGKILL) == nil
+		}
+	}
+	return false
+}
