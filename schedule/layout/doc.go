@@ -18,5 +18,5 @@
 // # Limits
 //
 // Of a graph the [MaxShared] largest storages in a memory share bytes. None do where the order of the tasks takes more than
-// 1 GiB: the number of tasks times the number of workers, in words of 4 bytes, and without a plan times the number of chains that cover the graph.
+// 1 GiB: the number of tasks that come before one of another worker times the number of workers, in words of 4 bytes. Without a plan chains that cover the graph count as workers.
 package layout

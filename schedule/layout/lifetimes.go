@@ -24,10 +24,14 @@ const MaxShared = 1 << 15
 // waits for y of this step, which comes after x.
 type lifetimes struct {
 	*orders
-	users  [][]dag.TaskID // by storage
-	pinned []bool         // by storage: shares with none
-	common [][]int32      // by storage and chain: the position from which on all tasks come after every user
-	span   [][2]int32     // by storage: positions of the first and the last user in the order of the tasks
+	users         [][]dag.TaskID // by storage
+	pinned        []bool         // by storage: shares with none
+	firsts, lasts [][]dag.TaskID // by storage: the first and the last user on each chain that has some
+	span          [][2]int32     // by storage: positions of the first and the last user in the order of the tasks
+	main          int32          // the chain with the users of most storages
+	// window, by storage: positions on the main chain. Its tasks before the first come before every user, and those behind the second after
+	// every user.
+	window [][2]int32
 }
 
 // orders knows the order of the tasks of a graph.
@@ -87,20 +91,29 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 		return nil
 	}
 	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages)), span: make([][2]int32, len(storages)),
-		common: make([][]int32, len(storages))}
+		firsts: make([][]dag.TaskID, len(storages)), lasts: make([][]dag.TaskID, len(storages)), window: make([][2]int32, len(storages))}
 	for k, id := range storages { // a storage without users may lie anywhere
 		l.users[k] = o.users[id]
 		l.pinned[k] = (o.Carried[id] || !o.Written[id]) && len(l.users[k]) > 0 || o.versions(id) > 1 || keeps(id)
 	}
+	alone := make([]int, o.planned.count) // by chain: storages with all users there
 	for k, users := range l.users {
-		l.common[k] = make([]int32, o.planned.count)
+		l.firsts[k], l.lasts[k] = o.planned.ends(users)
 		l.span[k] = [2]int32{math.MaxInt32, -1}
 		for _, t := range users {
-			for c, at := range o.planned.after(t) {
-				l.common[k][c] = max(l.common[k][c], at)
-			}
 			l.span[k] = [2]int32{min(l.span[k][0], o.position[t]), max(l.span[k][1], o.position[t])}
 		}
+		if len(l.firsts[k]) == 1 {
+			alone[o.planned.chain[users[0]]]++
+		}
+	}
+	for c, n := range alone {
+		if n > alone[l.main] {
+			l.main = int32(c)
+		}
+	}
+	for k := range l.users {
+		l.window[k] = l.planned.window(l.main, l.firsts[k], l.lasts[k])
 	}
 	return l
 }
@@ -112,12 +125,22 @@ func (l *lifetimes) before(x, y int) bool {
 	if l.pinned[x] || l.pinned[y] || l.span[x][1] >= l.span[y][0] { // the last is cheap, and mostly so
 		return false
 	}
-	for _, t := range l.users[y] {
-		if l.planned.at[t] < l.common[x][l.planned.chain[t]] {
-			return false
+	if l.onMain(x) || l.onMain(y) {
+		return l.window[x][1] < l.window[y][0]
+	}
+	for _, first := range l.firsts[y] {
+		for _, last := range l.lasts[x] {
+			if !l.planned.before(last, first) {
+				return false
+			}
 		}
 	}
 	return true
+}
+
+// onMain reports whether all users of a storage are on the main chain.
+func (l *lifetimes) onMain(x int) bool {
+	return len(l.firsts[x]) == 1 && l.planned.chain[l.firsts[x][0]] == l.main
 }
 
 // edges are the orders that the sharing needs and the graph does not give. Of

@@ -15,21 +15,30 @@ type pair struct{ x, y int }
 type ends struct{ first, last []dag.TaskID }
 
 // findEnds finds the ends of storages. It sweeps over the tasks with 64 storages at a time, each a bit of the word
-// of a task for all before or after it.
+// of a task for all before or after it. A sweep goes from the first user of these storages to the last, which are near each other for
+// storages with near first users.
 func (l *lifetimes) findEnds(storages []int) []ends {
 	found := make([]ends, len(l.users))
 	n := l.Links.NumTasks()
 	uses, other := make([]uint64, n), make([]uint64, n)
-	for group := range slices.Chunk(storages, 64) {
-		clear(uses)
+	near := slices.SortedFunc(slices.Values(storages), func(x, y int) int { return cmp.Compare(l.users[x][0], l.users[y][0]) })
+	for group := range slices.Chunk(near, 64) {
+		first, last := n-1, 0
+		for _, x := range group {
+			first, last = min(first, int(l.users[x][0])), max(last, int(l.users[x][len(l.users[x])-1]))
+		}
+		clear(uses[first : last+1])
 		for bit, x := range group {
 			for _, t := range l.users[x] {
 				uses[t] |= 1 << bit
 			}
 		}
-		for t := n - 1; t >= 0; t-- {
+		for t := last; t >= first; t-- {
 			other[t] = 0
 			for _, s := range l.Links.Succs(dag.TaskID(t)) {
+				if int(s) > last {
+					break
+				}
 				other[t] |= other[s] | uses[s]
 			}
 			for end := uses[t] &^ other[t]; end != 0; end &= end - 1 {
@@ -37,9 +46,12 @@ func (l *lifetimes) findEnds(storages []int) []ends {
 				found[x].last = append(found[x].last, dag.TaskID(t))
 			}
 		}
-		for t := range n {
+		for t := first; t <= last; t++ {
 			other[t] = 0
-			for _, p := range l.Links.Preds(dag.TaskID(t)) {
+			for _, p := range slices.Backward(l.Links.Preds(dag.TaskID(t))) {
+				if int(p) < first {
+					break
+				}
 				other[t] |= other[p] | uses[p]
 			}
 			for end := uses[t] &^ other[t]; end != 0; end &= end - 1 {
@@ -73,7 +85,6 @@ func (l *lifetimes) missing(edges []dag.Edge, next bool) (missing []dag.Edge) {
 	here, across := make([]uint64, n), make([]uint64, n) // by task: the ends that come after it, in its step and in the next
 	bit := make([]uint64, n)                             // of each end
 	for len(edges) > 0 {
-		clear(bit)
 		ends, taken := 0, 0
 		for ; taken < len(edges); taken++ {
 			if to := edges[taken].To; bit[to] == 0 {
@@ -84,34 +95,49 @@ func (l *lifetimes) missing(edges []dag.Edge, next bool) (missing []dag.Edge) {
 				ends++
 			}
 		}
-		l.sweep(bit, here, across, next)
+		first, last := n, edges[taken-1].To
+		for _, e := range edges[:taken] {
+			first = min(first, int(e.From))
+		}
+		if next {
+			l.sweep(bit, here, 0, int(last))
+			l.cross(bit, here, across, first, int(last))
+		} else {
+			l.sweep(bit, here, first, int(last))
+		}
 		known := here
 		if next {
 			known = across
 		}
 		for _, e := range edges[:taken] {
-			if known[e.From]&bit[e.To] == 0 {
+			if !next && e.From >= e.To || known[e.From]&bit[e.To] == 0 {
 				missing = append(missing, e)
 			}
+		}
+		for _, e := range edges[:taken] {
+			bit[e.To] = 0
 		}
 		edges = edges[taken:]
 	}
 	return missing
 }
 
-// sweep finds which tasks with a bit come after each task, in its step, and with next in the next step.
-func (l *lifetimes) sweep(bit, here, across []uint64, next bool) {
-	n := l.Links.NumTasks()
-	for t := n - 1; t >= 0; t-- {
+// sweep finds which tasks with a bit, of which last is the greatest, come after each task from first on in its step.
+func (l *lifetimes) sweep(bit, here []uint64, first, last int) {
+	for t := last; t >= first; t-- {
 		here[t] = 0
 		for _, s := range l.Links.Succs(dag.TaskID(t)) {
+			if int(s) > last {
+				break
+			}
 			here[t] |= here[s] | bit[s]
 		}
 	}
-	if !next {
-		return
-	}
-	for t := n - 1; t >= 0; t-- {
+}
+
+// cross finds which tasks with a bit, of which last is the greatest, come in the next step after each task from first on.
+func (l *lifetimes) cross(bit, here, across []uint64, first, last int) {
+	for t := l.Links.NumTasks() - 1; t >= first; t-- {
 		id := dag.TaskID(t)
 		across[t] = 0
 		for _, s := range l.Links.Succs(id) {
@@ -119,6 +145,9 @@ func (l *lifetimes) sweep(bit, here, across []uint64, next bool) {
 		}
 		for _, links := range [2][]int32{l.Links.CarriedSuccs(id), l.Links.ReuseSuccs(id, 1)} {
 			for _, s := range links {
+				if int(s) > last {
+					break
+				}
 				across[t] |= here[s] | bit[s]
 			}
 		}
