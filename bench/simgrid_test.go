@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -152,13 +151,6 @@ func allReduce(tb testing.TB, p *platform.Platform, devices []string, of dag.Sta
 		plan.Order[w] = append(plan.Order[w], t)
 	}
 	return must.Get(priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}))(tb)
-}
-
-// processor is the time that the process has used.
-func processor(tb testing.TB) time.Duration {
-	var u syscall.Rusage
-	must.Do(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // gpusOf are the names of all accelerators.

@@ -10,9 +10,6 @@ import (
 // clockRounds is how many round trips find the difference of two clocks.
 const clockRounds = 32
 
-// now is the time on rank 0's clock.
-func (n *Ranks) now() time.Duration { return time.Since(n.origin) + n.ahead }
-
 // moment is a time on rank 0's clock.
 func (n *Ranks) moment(at time.Duration) time.Time { return n.origin.Add(at - n.ahead) }
 

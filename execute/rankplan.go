@@ -191,22 +191,6 @@ func (r *Runner) bindWires(c *compiledGraph) {
 	}
 }
 
-// eachWired visits the transfers between nodes.
-func (r *Runner) eachWired(own int, visit func(*compiledGraph, dag.TaskID, wire)) {
-	for _, c := range r.graphs {
-		if c.placed == nil {
-			continue
-		}
-		for lane, list := range c.placed.Order {
-			for _, t := range list {
-				if m := c.placed.Move(t); m != nil && r.part.crosses(m) {
-					visit(c, t, wire{lane, r.part.ranks[m.From], r.part.ranks[m.To]})
-				}
-			}
-		}
-	}
-}
-
 // watched is a lane of this rank for whose counts others wait.
 type watched struct {
 	lane  int
