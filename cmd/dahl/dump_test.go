@@ -34,13 +34,13 @@ func TestDump(t *testing.T) {
 	if out, want := run("plan", "group"), "graph train\n  flatten1\n  fc1 + relu1\n  fc2 + relu2\n  fc3\n"; out != want {
 		t.Errorf("groups are %s, want %s", out, want)
 	}
-	for _, pass := range []string{"tile", "expand", "stage", "stash", "recompute", "once"} {
+	for _, pass := range []string{"tile", "expand", "stage", "stash", "recompute", "stream", "once"} {
 		if out := run("simulate", pass); strings.Count(out, "\ntask ") != 20 {
 			t.Errorf("after %s: %s", pass, out)
 		}
 	}
 	for args, want := range map[string]string{
-		"--dump fixx":       `pass "fixx" is not one of group, tile, expand, stage, stash, recompute, once, check, plan, fix, verify, place, layout; did you mean fix`,
+		"--dump fixx":       `pass "fixx" is not one of group, tile, expand, stage, stash, recompute, stream, once, check, plan, fix, verify, place, layout; did you mean fix`,
 		"--dump fix --json": "--dump and --json exclude each other",
 	} {
 		r := dahl(t, t.Context(), append(strings.Fields("simulate --platform laptop --model mlp"), strings.Fields(args)...)...)

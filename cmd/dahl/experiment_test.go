@@ -242,7 +242,7 @@ workers = [1]
 	}
 }
 
-// TestExperimentFailure: a cell that does not fit the memory of its device says so and leaves the other alone; the exit
+// TestExperimentFailure: a cell that in its tiles does not fit the memory of its device says so and leaves the other alone; the exit
 // code is 1, and the same command tries it again.
 func TestExperimentFailure(t *testing.T) {
 	inGrid(t, `
@@ -254,6 +254,7 @@ model = "dahl-cnn-big"
 data = "synthetic:3x360x270:60:7"
 batch = 60
 steps = 1
+policy = "heft"
 [grid]
 devices = ["gpu", "cpu"]
 `)

@@ -122,7 +122,7 @@ func (l *lifetimes) missing(edges []dag.Edge, next bool) (missing []dag.Edge) {
 	return missing
 }
 
-// sweep finds which tasks with a bit, of which last is the greatest, come after each task from first on in its step.
+// sweep finds the tasks with a bit that come after each task from first on in its step. The greatest task with a bit is last.
 func (l *lifetimes) sweep(bit, here []uint64, first, last int) {
 	for t := last; t >= first; t-- {
 		here[t] = 0
@@ -135,7 +135,7 @@ func (l *lifetimes) sweep(bit, here []uint64, first, last int) {
 	}
 }
 
-// cross finds which tasks with a bit, of which last is the greatest, come in the next step after each task from first on.
+// cross finds the tasks with a bit that come in the next step after each task from first on. The greatest task with a bit is last.
 func (l *lifetimes) cross(bit, here, across []uint64, first, last int) {
 	for t := l.Links.NumTasks() - 1; t >= first; t-- {
 		id := dag.TaskID(t)
