@@ -33,9 +33,10 @@ demo: bin/dahl
 
 # Long tests try fewer cases here; SHORT= tries all.
 SHORT := -short
+VET   :=
 
 test:
-	go test $(SHORT) -timeout 40m ./...
+	go test $(SHORT) $(VET) -timeout 40m ./...
 
 # Rewrites the assembly of kernels/simd.
 asm:
@@ -216,7 +217,7 @@ NO_RACES = ^(TestFewFiles|TestMoreNodesAreNeverWorse|TestBoundsHoldForVariantsAn
 check: whole lint races
 
 whole:
-	go test -vet=off -timeout 40m ./...
+	@$(MAKE) test SHORT= VET=-vet=off
 
 lint: asm-check reproducible
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }

@@ -272,7 +272,7 @@ func (m *merging) ofNodes() (nodes [][]group) {
 	return nodes
 }
 
-// inNodes are the groups, one of each node, that have the sum of a slice in their node: those of the devices with some number, or the last ones before these.
+// inNodes are the groups with the sum of a slice in their node, one of each: the device with some number in the node has it, or the last one before.
 func (m *merging) inNodes(k int) (groups []group) {
 	for _, node := range m.ofNodes() {
 		ring := around(node, node[0].device/m.stage.PerNode*m.stage.PerNode+k, false)

@@ -17,8 +17,8 @@ type Graph struct {
 	Tasks   []Task
 	OpCosts []OpCosts // sorted by Op; already copied into the tasks
 
-	// RecordedOn is the platform file of the machine on which the costs were recorded, beside the graph's own file. Empty
-	// means that costs hold as they are. It is no part of the hash.
+	// RecordedOn is the name of the platform file of the machine on which the costs were recorded. It lies in the directory of the
+	// graph's own file. Empty means that costs hold as they are. It is no part of the hash.
 	RecordedOn string
 
 	*Links

@@ -15,8 +15,8 @@ const graphFormat = "dahl-graph 1"
 //
 //	format   "dahl-graph 1"
 //	name     of the graph
-//	recorded_on  platform file of the machine on which the times were recorded, beside this file:
-//	         dahl scales them to another machine
+//	recorded_on  platform file, in the directory of this file, of the machine on which the
+//	         times were recorded: dahl scales them to another machine
 //	buffers  each with name and, for a buffer of its own: bytes, or shape and type;
 //	         role ("activation"), layout, home, accumulators (of a reduction into it),
 //	         copies (1): versions, which steps use in turn;

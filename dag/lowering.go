@@ -84,7 +84,7 @@ type Stage struct {
 	// share that along the dimension. 0 means one row.
 	Replicas int `json:"replicas,omitzero"`
 
-	// PerNode is the number of devices of a node, which follow one another in the list. 0 means that all are of one node.
+	// PerNode is the number of devices of a node, which follow one another in the list. 0 means that one node has all of them.
 	PerNode int `json:"per_node,omitzero"`
 
 	// BucketBytes is how many bytes of small gradients one exchange has at least, where layers have as many; 0 means as many as begin to take slices.

@@ -11,7 +11,7 @@ import (
 
 // Cap is a cap of the platform with the greatest power of the run.
 type Cap struct {
-	Of            string  `json:"of"` // a device, or "the machine" with its host
+	Of            string  `json:"of"` // a device, a node with its host, or "the machine" with all hosts
 	CapWatts      float64 `json:"cap_watts"`
 	GreatestWatts float64 `json:"greatest_watts"`
 }
@@ -34,7 +34,15 @@ func (r *Report) CheckCaps() error {
 func (a *account) caps() (caps []Cap) {
 	pl := a.p.Platform
 	if pl.CapWatts > 0 {
-		caps = append(caps, Cap{wholeMachine, pl.CapWatts, a.greatestWatts()})
+		caps = append(caps, Cap{wholeMachine, pl.CapWatts, a.greatestWatts(0, func(int) bool { return true })})
+	}
+	for i := range pl.Nodes {
+		used := slices.ContainsFunc(pl.Devices, func(d platform.Device) bool { return pl.NodeOf(d.Memory) == platform.NodeID(i) })
+		if n := &pl.Nodes[i]; n.CapWatts > 0 && used {
+			caps = append(caps, Cap{n.Name, n.CapWatts, a.greatestWatts(n.HostPower.Value, func(trace int) bool {
+				return trace > 0 && trace <= len(pl.Devices) && pl.NodeOf(pl.Devices[trace-1].Memory) == platform.NodeID(i)
+			})})
+		}
 	}
 	for i := range pl.Devices {
 		if d := &pl.Devices[i]; d.CapWatts > 0 {
@@ -48,9 +56,9 @@ func (a *account) caps() (caps []Cap) {
 	return caps
 }
 
-// greatestWatts is the greatest power of all consumers together. The mean rates of transfers over a
+// greatestWatts is the greatest power of some consumers together, by the numbers of their traces, above watts that are always drawn. The mean rates of transfers over a
 // link may add up to more than it has; it then draws what it does when it is full.
-func (a *account) greatestWatts() (greatest float64) {
+func (a *account) greatestWatts(always float64, counts func(trace int) bool) (greatest float64) {
 	type step struct {
 		at    time.Duration
 		trace int
@@ -58,6 +66,9 @@ func (a *account) greatestWatts() (greatest float64) {
 	}
 	var steps []step
 	for i, t := range a.traces {
+		if !counts(i) {
+			continue
+		}
 		for _, s := range t.Samples {
 			if l := i - 1 - len(a.p.Platform.Devices); l >= 0 && a.p.Platform.Links[l].Sharing != platform.Fatpipe {
 				s.Watts = min(s.Watts, a.p.Platform.Links[l].BusyWatts)
@@ -72,7 +83,7 @@ func (a *account) greatestWatts() (greatest float64) {
 		if i+1 < len(steps) && steps[i+1].at == s.at {
 			continue
 		}
-		sum := 0.0
+		sum := always
 		for _, watts := range now {
 			sum += watts
 		}

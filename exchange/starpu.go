@@ -74,10 +74,10 @@ func (f *file) readStarpuMachine(src []byte) error {
 	}
 	slices.SortFunc(f.left, func(a, b LeftOut) int { return strings.Compare(a.What, b.What) })
 	if cores := counts["CPUs"] - gpus; cores > 0 {
-		m.add("cpu", platform.CPU, cores)
+		m.add(platform.CPU, platform.CPU, cores)
 	}
 	for i := range gpus {
-		m.add("cuda"+strconv.Itoa(i), platform.CUDA, 1)
+		m.add(platform.CUDA+strconv.Itoa(i), platform.CUDA, 1)
 	}
 	if err := m.links(max(1, counts["NUMA nodes"]), gpus); err != nil {
 		return err
@@ -271,7 +271,7 @@ func (m *starpuMachine) combination(s *starpuScanner, symbol string) error {
 		case !known || devices > 1 || cores[0] != "1":
 			device = ""
 		case of == platform.CPU:
-			device = "cpu"
+			device = platform.CPU
 		default:
 			device = of + id[0]
 		}

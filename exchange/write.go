@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/platform"
 )
 
 // Time is the time of a task on its fastest device, and whether this is a processor.
@@ -22,7 +23,7 @@ func TimeOf(g *dag.Graph) Time {
 		for i, c := range g.Tasks[t].Costs {
 			if ns := time.Duration(c.Ns); i == 0 || ns < takes {
 				device, _, _ := dag.SplitCostKey(c.Key)
-				takes, onCPU = ns, device == "cpu" || device == dag.AnyDevice
+				takes, onCPU = ns, device == platform.CPU || device == dag.AnyDevice
 			}
 		}
 		return takes, onCPU

@@ -3,7 +3,7 @@ package platform
 import "reflect"
 
 // Alike groups devices that differ in names, memories and ordinals alone, so that every estimate for one holds for all of its
-// group. It returns the number of each device's group. A device that a model names is alike only devices that the same models name.
+// group. It returns the number of each device's group. A device with models of its own name is alike only devices of the same models.
 func (p *Platform) Alike() (groups []int32) {
 	named := map[string]bool{}
 	for i := range p.Models {

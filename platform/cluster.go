@@ -34,7 +34,7 @@ type linkTable struct {
 // opener reads the platform of a node by the name that a file gives.
 type opener func(name string) (*Platform, error)
 
-// nodeKeys reads or writes the nodes. Those of a platform file bring their parts with them.
+// nodeKeys reads or writes the nodes. Nodes of a platform file bring their parts with them.
 func (p *Platform) nodeKeys(f *form, open opener) {
 	var specs []nodeTable
 	for i := range p.Nodes {
@@ -109,7 +109,7 @@ func (p *Platform) addNodes(spec *nodeTable, machine *Platform, t *tomlfile.Tabl
 	}
 }
 
-// addParts adds the memories, devices, links and routes of a machine as those of a node.
+// addParts adds the memories, devices, links and routes of a machine to the platform, as parts of a node.
 func (p *Platform) addParts(machine *Platform, node NodeID, prefix string) {
 	memories, links, host := MemoryID(len(p.Memories)), LinkID(len(p.Links)), machine.HostMemory()
 	for i, m := range machine.Memories {
@@ -149,7 +149,7 @@ func (p *Platform) networkKeys(f *form) {
 		tables(f, "switch", &switches, (*switchTable).keys)
 		return
 	}
-	links = nil // those of nodes stay as they are
+	links = nil // links of nodes stay as they are
 	linkTables := tables(f, "link", &links, (*linkTable).keys)
 	tables(f, "switch", &switches, (*switchTable).keys)
 	f.linkTables = p.addNetwork(links, switches, linkTables)

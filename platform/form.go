@@ -22,7 +22,7 @@ type form struct {
 	example  string
 	positive bool
 
-	// Where the parts of a platform come from: how many of each table are of nodes, and the tables of the links behind those.
+	// Where the parts of a platform come from: how many of each table nodes have brought, and the tables of all further links.
 	ofNodes    map[string]int
 	linkTables []string
 }

@@ -25,7 +25,7 @@ func (p *Platform) NewMemorySet() MemorySet {
 	return s.Of(0)
 }
 
-// Reset makes n empty sets of so many memories, in the room of the old ones where they fit.
+// Reset makes n empty sets for a number of memories, in the room of the old ones where they fit.
 func (s *MemorySets) Reset(n, memories int) {
 	s.words = memories/64 + 1
 	if n *= s.words; n > cap(s.bits) {
@@ -62,7 +62,7 @@ func (s *MemorySets) Add(i int32, m MemoryID) {
 	s.Of(i).Add(m)
 }
 
-// Only makes a set that of one memory.
+// Only lets a set have one memory.
 func (s *MemorySets) Only(i int32, m MemoryID) {
 	if s.words == 1 {
 		s.bits[i] = 1 << m
@@ -72,14 +72,14 @@ func (s *MemorySets) Only(i int32, m MemoryID) {
 	s.Of(i).Add(m)
 }
 
-// Everywhere makes a set that of all memories, whichever these are.
+// Everywhere lets a set have all memories, whichever these are.
 func (s *MemorySets) Everywhere(i int32) {
 	for w := range s.Of(i) {
 		s.Of(i)[w] = ^uint64(0)
 	}
 }
 
-// IsEverywhere reports whether Everywhere made a set what it is.
+// IsEverywhere reports whether Everywhere has filled a set.
 func (s *MemorySets) IsEverywhere(i int32) bool { return s.bits[int(i+1)*s.words-1]>>63 != 0 }
 
 // MemorySet is one set of memories, a bit for each.

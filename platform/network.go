@@ -25,7 +25,7 @@ type Wire struct {
 
 // network finds ways between memories with wires.
 //
-// A way has as few wires as possible. Where several wires lead on, those of the lowest order
+// A way has as few wires as possible. Where several wires lead on, only wires of the lowest order
 // count. The k-th of n such wires is taken by messages to a node whose number is k modulo n, so that the
 // uplinks of a tree are shared out by destination (E. Zahavi, Fat-trees routing and node ordering
 // providing contention free traffic for MPI global collectives, 2011). On a torus whose

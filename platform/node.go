@@ -13,11 +13,11 @@ type NodeID int32
 type Node struct {
 	Name string
 	// Class is the same for nodes that a file describes once. Models of performance name the
-	// devices and kinds of a class, as "n.gpu0" and "n.cuda" where nodes n0 … n7 are of class n.
+	// devices and kinds of a class, as "n.gpu0" and "n.cuda" where nodes n0 … n7 have the class n.
 	// Empty: models name the devices of the node and their kinds as they are.
 	Class     string
 	HostPower Quantity // watts drawn all the time, without the devices; see Platform.HostWatts
-	CapWatts  float64  // of the node at every instant, its host included; zero means none
+	CapWatts  float64  // of the node's host and devices at every instant; zero means none
 	// MayBeOff: the node draws OffWatts in all if no device of it is selected.
 	MayBeOff bool
 	OffWatts float64
@@ -27,7 +27,7 @@ type Node struct {
 // NodeOf is the node of a memory: 0 where the platform is one machine.
 func (p *Platform) NodeOf(m MemoryID) NodeID { return p.Memories[m].Node }
 
-// HostOf is the host memory of the node of a memory: the one marked as the host's, else that of
+// HostOf is the host memory of the node of a memory: the one marked as the host's, else the memory of
 // the node's first processor, else the node's first one.
 func (p *Platform) HostOf(m MemoryID) MemoryID {
 	if p.ways != nil {
@@ -36,7 +36,7 @@ func (p *Platform) HostOf(m MemoryID) MemoryID {
 	return p.hostOfNode(p.Memories[m].Node)
 }
 
-// PlaceInNode is the place of a memory among those of its node, from 0 on.
+// PlaceInNode is the place of a memory in its node, from 0 on.
 func (p *Platform) PlaceInNode(m MemoryID) (place int) {
 	if p.ways != nil {
 		return int(m - p.ways.first[p.NodeOf(m)])
@@ -47,7 +47,7 @@ func (p *Platform) PlaceInNode(m MemoryID) (place int) {
 	return place
 }
 
-// HostMemory is the host memory of the machine. In a cluster it is that of the first node with a
+// HostMemory is the host memory of the machine. In a cluster it is the host memory of the first node with a
 // device, where the results of a program are.
 func (p *Platform) HostMemory() MemoryID {
 	if p.ways != nil {
@@ -91,8 +91,7 @@ func (p *Platform) hostOfNode(n NodeID) MemoryID {
 	return MemoryID(max(0, slices.IndexFunc(p.Memories, func(m Memory) bool { return m.Node == n })))
 }
 
-// HostWatts are the watts that are drawn all the time beside devices and links: those of the
-// platform and of its nodes.
+// HostWatts are the watts that the platform and its nodes draw all the time, without devices and links.
 func (p *Platform) HostWatts() Quantity {
 	sum := p.HostPower
 	for i := range p.Nodes {
@@ -113,6 +112,14 @@ func (p *Platform) ModelNames(d *Device) (name, kind string) {
 		return d.Name, d.Kind
 	}
 	return n.Class + "." + d.Name[len(n.Name)+1:], n.Class + "." + d.Kind
+}
+
+// nodeCap is the cap of the node of a memory in a cluster.
+func (p *Platform) nodeCap(m MemoryID) float64 {
+	if n := p.NodeOf(m); uint(n) < uint(len(p.Nodes)) {
+		return p.Nodes[n].CapWatts
+	}
+	return 0
 }
 
 // calledByModels are the names that models have for all devices and their kinds.

@@ -81,7 +81,10 @@ func (p *Platform) Whole() (*Platform, error) {
 		return p, nil
 	}
 	q := *p
-	q.CapWatts, q.Devices = 0, slices.Clone(p.Devices)
+	q.CapWatts, q.Devices, q.Nodes = 0, slices.Clone(p.Devices), slices.Clone(p.Nodes)
+	for i := range q.Nodes {
+		q.Nodes[i].CapWatts = 0
+	}
 	for i := range q.Devices {
 		d := &q.Devices[i]
 		if d.CapWatts = 0; some(*d) {
@@ -109,7 +112,7 @@ func (d *Device) Item(units int) string {
 	return fmt.Sprintf("%s:%d", d.Name, units)
 }
 
-// List is all units of some devices as Select takes them, those of a cluster as ranges.
+// List is all units of some devices as Select takes them, devices of a cluster as ranges.
 func List(devices []*Device) string {
 	var items []string
 	for _, d := range devices {
@@ -185,7 +188,7 @@ func (p *Platform) devicesCalled(name string) (found []DeviceID, each bool) {
 	return found, false
 }
 
-// isCalled reports whether a device is of a node or class of nodes, and a part of it of some name or kind.
+// isCalled reports whether a device belongs to a node or class of nodes, and whether its name there or its kind is a part.
 func (p *Platform) isCalled(d *Device, node, part string, parted bool) bool {
 	if len(p.Nodes) == 0 {
 		return !parted && naming.InRange(node, d.Name)
@@ -219,7 +222,7 @@ func (p *Platform) deviceNames() (list []string) {
 	return list
 }
 
-// devicesText lists the devices for an error: "cpu (cpu, 8 units), gpu0 (cuda)"; those of a cluster as ranges.
+// devicesText lists the devices for an error: "cpu (cpu, 8 units), gpu0 (cuda)"; devices of a cluster as ranges.
 func (p *Platform) devicesText() string {
 	if len(p.Nodes) > 0 {
 		return strings.Join(naming.Ranges(p.deviceNames()), ", ")
@@ -241,7 +244,7 @@ func (p *Platform) devicesText() string {
 func (p *Platform) keepHost(keep []int) {
 	first, host := -1, p.HostMemory()
 	if d := slices.IndexFunc(keep, func(units int) bool { return units > 0 }); d >= 0 && len(p.Nodes) > 0 {
-		host = p.HostOf(p.Devices[d].Memory) // the first node with a device is that of the host
+		host = p.HostOf(p.Devices[d].Memory) // the first node with a device has the host's memory
 	}
 	for d := range p.Devices {
 		if !p.Devices[d].IsProcessor() {

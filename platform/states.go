@@ -41,7 +41,8 @@ func (p *Platform) HasStates() bool {
 
 // HasCaps reports whether the power of the machine or of a device is capped.
 func (p *Platform) HasCaps() bool {
-	return p.CapWatts > 0 || slices.ContainsFunc(p.Devices, func(d Device) bool { return d.CapWatts > 0 })
+	return p.CapWatts > 0 || slices.ContainsFunc(p.Devices, func(d Device) bool { return d.CapWatts > 0 }) ||
+		slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.CapWatts > 0 })
 }
 
 // ClockAt is a setting of the device.
@@ -162,7 +163,9 @@ func (p *Platform) checkCap() *fault {
 		return f
 	}
 	for i := range p.Devices {
-		if d := &p.Devices[i]; p.CapWatts > 0 && d.PowerSource == "" {
+		d := &p.Devices[i]
+		capped := p.CapWatts > 0 || len(p.Nodes) > 0 && uint(d.Memory) < uint(len(p.Memories)) && p.nodeCap(d.Memory) > 0
+		if capped && d.PowerSource == "" {
 			return &fault{at("device", i, "power"), owner("device", d.Name), "the platform has a power_cap, and the power of this device is not known; add power = { … }"}
 		}
 	}
@@ -190,7 +193,7 @@ func (p *Platform) WithCap(watts float64) (*Platform, error) {
 	if f := q.checkCap(); f != nil {
 		return nil, fmt.Errorf("platform %q: %w", p.Name, f)
 	}
-	least := p.HostPower.Value
+	least := p.HostWatts().Value
 	for i := range p.Devices {
 		least += float64(float64(p.Devices[i].Count) * p.Devices[i].ClockInForce().Idle)
 	}

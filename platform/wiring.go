@@ -41,7 +41,7 @@ type member struct {
 	name string // of the node or the switch
 }
 
-// pair is the numbers of two members that a link joins, and what is added to its order.
+// pair is the numbers of two members that a link joins, and an addition to its order.
 type pair struct{ from, to, order int }
 
 // addNetwork makes the wires and switches of tables. switches come last.
@@ -93,7 +93,7 @@ func (p *Platform) addNetwork(links []linkTable, switches []switchTable, tables 
 	return append(of, p.addSwitches(switches)...)
 }
 
-// addSwitches adds the switches of tables. One without a bandwidth has that of all its wires together.
+// addSwitches adds the switches of tables. A switch without a bandwidth has the bandwidth of all its wires together.
 // It returns the table of each.
 func (p *Platform) addSwitches(switches []switchTable) (of []string) {
 	ports := map[LinkID]float64{}

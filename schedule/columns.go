@@ -15,7 +15,8 @@ type columns struct {
 	named  map[string]platform.DeviceID
 }
 
-// newColumns finds devices that are alike. A device that a given cost of the graph names, or for which a plan fixes other variants, is like no other.
+// newColumns finds devices that are alike. A device with a given cost
+// of its own name, or with other variants by a plan, is like no other.
 func newColumns(g *dag.Graph, p *platform.Platform, opt costOptions) *columns {
 	own := map[string]bool{}
 	for t := range g.Tasks {

@@ -156,6 +156,10 @@ func (d *draw) fits(now time.Duration, further ...extra) bool {
 		total += e.watts
 	}
 	below := true
+	nodes := make([]float64, len(d.p.Nodes))
+	for n := range nodes {
+		nodes[n] = d.p.Nodes[n].HostPower.Value
+	}
 	for id := range d.p.Devices {
 		watts := d.device(platform.DeviceID(id))
 		total += watts
@@ -166,6 +170,12 @@ func (d *draw) fits(now time.Duration, further ...extra) bool {
 		}
 		most := d.p.Devices[id].CapWatts
 		below = below && (most == 0 || watts <= most)
+		if len(nodes) > 0 {
+			nodes[d.p.NodeOf(d.p.Devices[id].Memory)] += watts
+		}
+	}
+	for n, watts := range nodes {
+		below = below && (d.p.Nodes[n].CapWatts == 0 || watts <= d.p.Nodes[n].CapWatts)
 	}
 	if most := d.p.CapWatts; most > 0 && total > most {
 		below = false

@@ -27,7 +27,7 @@ func TestMemoryOfStrategies(t *testing.T) {
 	tried := 0
 	names := []string{"data-parallel:2+tensor-parallel:2", "1f1b:3x4:stash"}
 	for _, of := range strategy.All() {
-		if !of.OfNetworks() {
+		if !of.OfNetworks() || len(of.Arguments) == 5 { // megatron's step is of one device for all, so that nobody executes it
 			continue
 		}
 		name := of.Doc().Name + ":3" // devices

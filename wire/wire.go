@@ -1,13 +1,12 @@
 // Package wire reads messages in the wire format of protocol buffers without the code of a schema: field by field, each with its number in
-// the schema and its value. ONNX files and Chakra's traces are such messages.
+// the schema and its value. ONNX files and Chakra's traces are such messages. The code of protobuf for Go opens a file before main
+// begins, which ends with a trace where a process may open few.
 package wire
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 var errShort = errors.New("the file ends within a field")
@@ -24,31 +23,33 @@ type Field struct {
 // Fields visits the fields of a message. Groups, which ended with version 2 of the format, are refused.
 func Fields(message []byte, visit func(f Field) error) error {
 	for len(message) > 0 {
-		id, encoding, n := protowire.ConsumeTag(message)
-		if n < 0 {
+		key, n := binary.Uvarint(message)
+		if n <= 0 {
 			return errShort
 		}
 		message = message[n:]
-		f := Field{ID: uint64(id)}
-		switch encoding {
-		case protowire.VarintType:
-			f.Number, n = protowire.ConsumeVarint(message)
-		case protowire.Fixed64Type:
-			f.Number, n = protowire.ConsumeFixed64(message)
-		case protowire.BytesType:
-			f.Bytes, n = protowire.ConsumeBytes(message)
+		f, size := Field{ID: key >> 3}, 0
+		switch key & 7 {
+		case 0:
+			f.Number, size = binary.Uvarint(message)
+		case 1:
+			if size = 8; len(message) >= size {
+				f.Number = binary.LittleEndian.Uint64(message)
+			}
+		case 2:
+			f.Bytes, size = lengthed(message)
 			f.Packed = true
-		case protowire.Fixed32Type:
-			var word uint32
-			word, n = protowire.ConsumeFixed32(message)
-			f.Number = uint64(word)
+		case 5:
+			if size = 4; len(message) >= size {
+				f.Number = uint64(binary.LittleEndian.Uint32(message))
+			}
 		default:
-			return fmt.Errorf("a field has the encoding %d, which this format does not use", encoding)
+			return fmt.Errorf("a field has the encoding %d, which this format does not use", key&7)
 		}
-		if n < 0 {
+		if size <= 0 || size > len(message) {
 			return errShort
 		}
-		message = message[n:]
+		message = message[size:]
 		if err := visit(f); err != nil {
 			return err
 		}
@@ -59,16 +60,26 @@ func Fields(message []byte, visit func(f Field) error) error {
 // Messages visits messages in a row, each behind its length.
 func Messages(file []byte, visit func(message []byte) error) error {
 	for len(file) > 0 {
-		message, n := protowire.ConsumeBytes(file)
-		if n < 0 {
+		message, size := lengthed(file)
+		if size <= 0 {
 			return errShort
 		}
 		if err := visit(message); err != nil {
 			return err
 		}
-		file = file[n:]
+		file = file[size:]
 	}
 	return nil
+}
+
+// lengthed reads bytes behind their length, and returns how many bytes both take; 0 means that some are missing.
+func lengthed(raw []byte) (bytes []byte, size int) {
+	length, n := binary.Uvarint(raw)
+	if n <= 0 || length > uint64(len(raw)-n) {
+		return nil, 0
+	}
+	size = n + int(length)
+	return raw[n:size], size
 }
 
 // Fixed visits the bits of numbers of a fixed size in a repeated field. The field holds one number, or all of them packed. A rest that is
@@ -91,8 +102,8 @@ func (f *Field) Integers() (all []int64, err error) {
 		return []int64{int64(f.Number)}, nil
 	}
 	for rest := f.Bytes; len(rest) > 0; {
-		v, n := protowire.ConsumeVarint(rest)
-		if n < 0 {
+		v, n := binary.Uvarint(rest)
+		if n <= 0 {
 			return nil, errShort
 		}
 		all, rest = append(all, int64(v)), rest[n:]

@@ -41,7 +41,7 @@ func completions() map[string]cobra.CompletionFunc {
 		"policy": policies, "power-cap": cli.Anything, "precision": cli.Values(calls.Precisions()...), "python": cli.AnyFile, "record": cli.Anything, "resize": cli.Anything,
 		"resume": begunRuns, "samples": cli.Anything, "save": cli.NamesOrFiles(nil, flags.SaveEndings()...), "schedule": cli.Values(flags.ScheduleNames()...),
 		"prompt": cli.Anything, "seed": cli.Anything, "setting": cli.Values(peerSettings()...), "steps": cli.Anything, "temperature": cli.Anything, "tile": cli.Anything, "time": cli.Anything, "tokens": cli.Anything, "top-k": cli.Anything, "title": cli.Anything, "unit": cli.Anything, "variant": cli.Values(kernels.VariantNames()...), "vocabulary": cli.Values(data.VocabularyKinds()...),
-		"step": cli.Anything, "wait-power": cli.Anything, "weight-decay": cli.Anything, "width": cli.Anything, "workers": cli.Anything,
+		"extents": cli.Anything, "ranks": cli.Anything, "step": cli.Anything, "wait-power": cli.Anything, "what-if": platformFiles, "weight-decay": cli.Anything, "width": cli.Anything, "workers": cli.Anything,
 
 		"calibrate.out": cli.NamesOrFiles(nil, ".toml"), "import.out": cli.NamesOrFiles(nil, ".json", ".toml"), "report.out": cli.NamesOrFiles(nil, ".html"),
 		"experiment run.data": cli.Anything, "experiment verify.cells": cli.Anything, "experiment verify.count": cli.Anything,

@@ -52,6 +52,13 @@ overlap as a pipeline. With --minibatches a step has several mini-batches, which
 of a layer may share; they exchange gradients directly, part by part, and update the
 weights once.
 
+A recording of PyTorch's profiler becomes all its steps as one graph, and the machine that it
+ran on. On that machine it takes as long as recorded. On another --platform the times follow the
+rooflines of both machines, and a line counts what is kept as recorded. --step takes one step. Give
+one file for each rank, or --ranks and the file of one: exchanges between ranks are then copies
+between GPUs. An execution trace of the same run beside each recording gives it the shapes
+that it lacks; alone it becomes a graph without host time.
+
 A profile of Perseus' becomes a machine with a GPU for each stage, whose clocks are the
 frequencies, and a step of a pipeline with a forward and a backward pass for each stage
 and mini-batch, in the order 1F1B. "dahl plan --objective energy --deadline TIME" chooses
@@ -60,6 +67,8 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
   dahl import rand0000.stg --out graph.json
   dahl import daggen.dot --out graph.json
   dahl import vgg16.txt --stash --out vgg16.json
+  dahl import recording.json.gz --out recording.json
+  dahl import rank0.json.gz --step 16 --alone --ranks 2 --out two.json
   dahl import gpt3+a100.csv --minibatches 12 --wait-power 70W --out gpt3.json
   dahl simulate --platform laptop --graph graph.json`,
 		Args: cli.WantArgs(1, maxFiles, "files"),
@@ -88,12 +97,12 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
 	flags.AddTimeFlag(fs, &f.Unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
 	fs.IntVar(&f.Minibatches, "minibatches", 1, "`number` of mini-batches in a step of a training")
 	fs.IntVar(&f.Ranks, "ranks", 0, "`number` of ranks of a training, of which the only recording stands for all (default: one for each recording)")
+	fs.BoolVar(&f.Alone, "alone", false, "leave out work of older steps that delays the step of --step")
+	fs.StringVar(&f.extents, "extents", "", "`pairs` of extents of shapes in a recording and what they shall be, such as 32=64 for other samples")
 	fs.Func("wait-power", "`watts` of a GPU that waits, such as \"70 W\", for a profile of clocks (default 0 W)", func(text string) (err error) {
 		f.WaitWatts, err = platform.ParseWatts(text)
 		return err
 	})
-	fs.BoolVar(&f.Alone, "alone", false, "leave out work of older steps that delays the step of --step")
-	fs.StringVar(&f.extents, "extents", "", "`pairs` of extents of shapes in a recording and what they shall be, such as 32=64 for other samples")
 	fs.StringVar(&f.Step, "step", "", "`name` of the step of a recording that becomes the graph (default: all as one)")
 	fs.BoolVar(&f.Stash, "stash", false, "let a step of a training take the weights as they are, and keep a copy, instead of waiting for the step before")
 	return cmd

@@ -130,7 +130,7 @@ var badInputs = []struct{ line, want string }{
 	{"trace x --format crome", "did you mean chrome"},
 	{"plot x --format pgn", "did you mean png"},
 	{"simulate --platform key.toml --model mlp", `key.toml:1: nam: unknown key; known are`},
-	{"simulate --platform laptop --graph key.json", `key.json:1: unknown key "tsks"; write format, name, buffers, costs or tasks; did you mean tasks`},
+	{"simulate --platform laptop --graph key.json", `key.json:1: unknown key "tsks"; write format, name, recorded_on, buffers, costs or tasks; did you mean tasks`},
 	{"simulate --model mlp", "--platform"},
 	{"simulate --platform laptop", "--model or a task graph with --graph"},
 	{"simulate --platform laptop --model mlp --graph bad.json", "exclude each other"},

@@ -107,6 +107,9 @@ the best ones. front.csv then has clocks from the shortest step to the least jou
 
 With --epochs the last lines are of a whole training by the plan, as in simulate; the file is of its main step.
 
+With --what-if it also plans for another platform, with the same options, and says what a step takes there in
+time and joules: whether a ninth node is worth it, for instance.
+
 --deadline excludes plans with a longer step; --power-cap lets tasks wait while the
 machine would draw more. front.csv and front.svg show all simulated plans by time
 and energy, and mark the plans that no other beats in both.
@@ -127,7 +130,8 @@ func newPlan(args []string) *cobra.Command {
   dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json
   dahl plan --platform node.toml --graph small.json --objective energy
   dahl plan --platform node.toml --graph small.json --plan order.json --objective energy --deadline 12ms
-  dahl plan --platform server --model mlp --objective energy --deadline 12ms --power-cap 900W`,
+  dahl plan --platform server --model mlp --objective energy --deadline 12ms --power-cap 900W
+  dahl plan --platform eight.toml --what-if nine.toml --model resnet18 --batch 576`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Bar, o.Begun = cli.NewProgressBar(cmd.ErrOrStderr(), "search"), time.Now()
@@ -141,6 +145,7 @@ func newPlan(args []string) *cobra.Command {
 	flags.AddObjectiveFlags(cmd, &o)
 	flags.AddCutsFlag(cmd, &o)
 	addDumpFlag(cmd, &out)
+	cmd.Flags().StringVar(&o.WhatIf, "what-if", "", "also plan for this other `platform` with the same options, and compare its time and joules")
 	return cmd
 }
 
@@ -196,8 +201,38 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 	if found != nil {
 		w.printFound(stdout, r.summary, found)
 	}
+	if o.WhatIf != "" && interrupted == nil {
+		if err := w.printWhatIf(ctx, stdout, w.figures(r.result)); err != nil {
+			return err
+		}
+	}
 	r.printEnd(stdout, path)
 	return interrupted
+}
+
+// printWhatIf plans with the same options for another platform, and compares its time and joules with the figures of this one.
+func (w *workload) printWhatIf(ctx context.Context, stdout io.Writer, here plan.StepFigures) error {
+	o := *w.opts
+	o.Platform, o.WhatIf = o.WhatIf, ""
+	other, err := undecidedWorkload(ctx, &o)
+	if err != nil {
+		return fmt.Errorf("--what-if: %w", err)
+	}
+	if _, err := other.choosePlan(ctx); err != nil {
+		return fmt.Errorf("--what-if: %w", err)
+	}
+	r, err := other.predicted(ctx, ctx)
+	if err != nil {
+		return fmt.Errorf("--what-if: %w", err)
+	}
+	there := other.figures(r.result)
+	seconds := func(s float64) string { return cli.ShortTime(time.Duration(s * 1e9)) }
+	fmt.Fprintf(stdout, "what-if   on %s a step takes %s, %s times the %s on %s", other.Platform.Name, seconds(there.StepS), cli.ThreeDigits(there.StepS/here.StepS), seconds(here.StepS), w.Platform.Name)
+	if here.JoulesPerStep > 0 && there.JoulesPerStep > 0 {
+		fmt.Fprintf(stdout, ", and %s, %s times the %s", cli.ShortJoules(there.JoulesPerStep), cli.ThreeDigits(there.JoulesPerStep/here.JoulesPerStep), cli.ShortJoules(here.JoulesPerStep))
+	}
+	fmt.Fprintln(stdout)
+	return nil
 }
 
 // printFound prints what a search has found, and why.

@@ -42,7 +42,7 @@ var boards = []board{
 }
 
 // hostDevice is the name of the host's cores, as in platform files. It is also their kind.
-const hostDevice = "cpu"
+const hostDevice = platform.CPU
 
 // unknownBoard stands for a GPU that is not among the boards.
 var unknownBoard = board{"", 15e12, 60e12, 900e9, 16e9, 30, 300}

@@ -16,7 +16,7 @@ type Rescaled struct {
 	From, To string // names of the machines
 	Changed  bool   // whether any time is another one than recorded
 	Scaled   int    // tasks whose work is known
-	Kept     int    // other tasks, but for those of hosts
+	Kept     int    // other tasks of GPUs, and of operators
 	KeptNs   int64  // time of these
 	Ns       int64  // of all tasks, as recorded
 	Hosts    int    // tasks of hosts without work of operators

@@ -1,6 +1,7 @@
 package space
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,12 +10,11 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/platform"
-	"dahl/platforms"
 )
 
 func load(t *testing.T, name string) *platform.Platform {
 	t.Helper()
-	return must.Get(platforms.Load(name))(t)
+	return must.Get(platform.LoadWith("../../platforms/"+name+".toml", func(name string) ([]byte, error) { return os.ReadFile("../../platforms/" + name + ".toml") }))(t)
 }
 
 // A manycore of 64 cores has a set for each of the nine counts, and all; the emulated machine none, one or

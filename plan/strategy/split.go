@@ -31,7 +31,7 @@ type Split struct {
 	Images, Features dag.Dimension
 	Pairs            bool // every other layer with weights is cut along its inputs
 	Sum              dag.Exchange
-	Flat             bool // a ring goes around all devices, and is not hierarchical where these are of several nodes
+	Flat             bool // a ring goes around all devices, whatever their nodes
 
 	// Fold is the grid of equal devices of each stage, of which the lowering has the first. The zero value means that it has all.
 	Fold dag.Fold
@@ -354,7 +354,7 @@ func (s *Split) stageOn(n *Network, from string, seats []Seat, along dag.Dimensi
 	return of
 }
 
-// perNode is how many seats each node has, if they are of several nodes that follow one another; else 0.
+// perNode is how many seats each node has, if several nodes follow one another with equally many; else 0.
 func perNode(p *platform.Platform, seats []Seat) (number int) {
 	node := func(i int) platform.NodeID { return p.NodeOf(p.Devices[seats[i].Device].Memory) }
 	for number < len(seats) && node(number) == node(0) {

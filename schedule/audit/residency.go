@@ -209,7 +209,7 @@ func (a *atomAudit) walk(uses []use, written bool, first int) error {
 	return a.close(&v, never, never)
 }
 
-// hostsWith lists the host memories, without one, in which tasks of their nodes use a storage or from which it moves. Each node
+// hostsWith lists the host memories, without one, from which a storage moves or is used by tasks there. Each node
 // has made its contents there before the first step.
 func (c *audit) hostsWith(storage dag.BufferID, except int) (hosts []int) {
 	if len(c.p.Platform.Nodes) == 0 {

@@ -18,8 +18,7 @@ import (
 // an engine takes the one that has been ready longest, and then the one from the memory next to its own, around the ring of all
 // memories: so engines do not all begin with one memory. The name breaks ties. The order is that
 // in the middle step. All lanes can keep it together, whatever the times turn out to be, since a run that kept all
-// dependences started things in this order. Of a graph with more than manyTransfers tasks and transfers one step is estimated, as steps
-// of so many overlap little.
+// dependences started things in this order. Of a graph with more than manyTransfers tasks and transfers one step is estimated.
 const (
 	estimatedSteps = 3
 	manyTransfers  = 1 << 18

@@ -57,6 +57,8 @@ type Options struct {
 
 	Seed uint64 `json:"seed"`
 
+	WhatIf string `json:"what_if,omitempty"` // another platform, whose plan is compared
+
 	Objective  string        `json:"objective,omitempty"`
 	Budget     int           `json:"budget_nodes,omitempty"`
 	BudgetTime time.Duration `json:"budget_ns,omitempty"`
