@@ -2,6 +2,7 @@ package layout
 
 import (
 	"fmt"
+	"slices"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -87,6 +88,21 @@ type Graph struct {
 	Keeps        []bool              // by buffer: its contents are needed outside the graph; nil means none
 	ScratchBytes []int64             // by memory; nil means none
 	Listed       []*Listed           // by memory; a nil entry means that a plan lists no places
+
+	nowhere *Layout // of memories without any of the buffers, which have its arenas and offsets in common
+}
+
+// empty is a layout to fill for a memory.
+func (g *Graph) empty(m platform.MemoryID) *Layout {
+	here := slices.Contains(g.Memory, m)
+	if !here && g.nowhere != nil {
+		return &Layout{Arena: g.nowhere.Arena, Offset: g.nowhere.Offset}
+	}
+	l := &Layout{Arena: make([]Arena, len(g.Buffers)), Offset: make([]int64, len(g.Buffers))}
+	if !here {
+		g.nowhere = l
+	}
+	return l
 }
 
 // inOneMemory is a graph with all buffers in memory 0.
@@ -154,7 +170,7 @@ func inMemory(m platform.MemoryID, program string, graphs []*Graph, orders []*or
 	}
 	layouts := make([]*Layout, len(graphs))
 	for i, g := range graphs {
-		l := &Layout{Arena: make([]Arena, len(g.Buffers)), Offset: make([]int64, len(g.Buffers))}
+		l := g.empty(m)
 		l.ArenaBytes[NetworkArena], l.ArenaBytes[DataArena] = shared.bytes[NetworkArena], shared.bytes[DataArena]
 		if g.ScratchBytes != nil {
 			l.ArenaBytes[ScratchArena] = Align(g.ScratchBytes[m])

@@ -23,6 +23,9 @@ type sharedPlace struct {
 
 func placeShared(m platform.MemoryID, graphs []*Graph) (*sharedStorages, error) {
 	s := &sharedStorages{place: map[string]sharedPlace{}}
+	if !slices.ContainsFunc(graphs, func(g *Graph) bool { return slices.Contains(g.Memory, m) }) {
+		return s, nil
+	}
 	written := map[string]bool{} // by input: a task of some graph writes it
 	for _, g := range graphs {
 		for i := range g.Buffers {
