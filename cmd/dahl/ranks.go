@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
@@ -80,6 +82,15 @@ func (w *workload) checkRanks() error {
 		size = n.Size
 	}
 	return cli.AsInput(execute.CheckRanks(w.Platform, size))
+}
+
+// ranksText says how many ranks train, and how exact the times of the others are beside those of rank 0.
+func (w *workload) ranksText() string {
+	n := w.Options.Ranks
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprintf("; %d ranks, of which the clocks were aligned within %v", n.Size, n.ClockError.Round(time.Microsecond/10))
 }
 
 // agree refuses ranks that would not do their parts of one training.
