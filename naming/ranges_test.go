@@ -13,10 +13,10 @@ func TestRanges(t *testing.T) {
 		"n0.gpu0 n2.gpu0 n4.gpu0 n6.gpu0 n7.gpu0":         "n0.gpu0 n2.gpu0 n4.gpu0 n6…n7.gpu0",
 		"n0.gpu0 n0.gpu2 n0.gpu3 n0.gpu4 n1.gpu4":         "n0.gpu0 n0.gpu2…gpu4 n1.gpu4",
 		"cpu gpu0 gpu1 gpu2 gpu3":                         "cpu gpu0…gpu3",
-		"cpu gpu0 gpu1 gpu2":                              "cpu gpu0 gpu1 gpu2",                // few
+		"cpu gpu0 gpu1 gpu2":                              "cpu gpu0 gpu1 gpu2",                 // few
 		"n08.gpu0 n09.gpu0 n10.gpu0 n11.gpu0 a.b":         "n08.gpu0 n09.gpu0 n10…n11.gpu0 a.b", // 08 is no number that a count makes
-		"box":                                             "box",
-		"":                                                "",
+		"box": "box",
+		"":    "",
 	} {
 		names := strings.Fields(list)
 		words := Ranges(names)
