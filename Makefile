@@ -38,7 +38,7 @@ FORCE:
 demo: bin/dahl
 	./bin/dahl demo
 
-# Long tests try fewer cases here; SHORT= tries all.
+# Long tests try fewer cases here and in CI, but for those of nn; make test SHORT= tries all, before a release and after a change of kernels.
 SHORT := -short
 VET   :=
 
@@ -204,8 +204,8 @@ LEVELS   ?= $(if $(shell grep -m 1 -o avx512f /proc/cpuinfo),cpu.avx512f=off) cp
 COMPUTES ?= ./kernels ./kernels/cpu/... ./kernels/simd/...
 TRAINS   ?= ./nn ./train ./execute
 
-# In these tests nothing or the reference alone computes, which is the same with every instruction set.
-BY_REFERENCE = ^(TestGradientsAgainstFiniteDifferences|TestTilesMakeTheWhole|TestOperations|TestWork|TestMicroBatchesEqualTheStep|TestUpdatesAtOnce|TestClippedSteps|TestMicroBatchesHaveNoBarrier|TestRecomputedSteps|TestModelsLower|TestPasses|TestBoxesAreMinimal)$$
+# In these tests nothing or the reference alone computes, which is the same with every instruction set, or all variants that the machine has, as in make test.
+BY_REFERENCE = ^(TestVariantsAgainstReference|TestGradientsAgainstFiniteDifferences|TestTilesMakeTheWhole|TestOperations|TestWork|TestMicroBatchesEqualTheStep|TestUpdatesAtOnce|TestClippedSteps|TestMicroBatchesHaveNoBarrier|TestRecomputedSteps|TestModelsLower|TestPasses|TestBoxesAreMinimal)$$
 
 .PHONY: levels
 levels:
@@ -224,7 +224,8 @@ NO_RACES = ^(TestFewFiles|TestMoreNodesAreNeverWorse|TestBoundsHoldForVariantsAn
 check: whole lint races
 
 whole:
-	@$(MAKE) test SHORT= VET=-vet=off
+	@$(MAKE) test VET=-vet=off
+	go test -vet=off ./nn
 
 lint: asm-check reproducible
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
