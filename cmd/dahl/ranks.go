@@ -84,7 +84,7 @@ func (w *workload) checkRanks() error {
 	return cli.AsInput(execute.CheckRanks(w.Platform, size))
 }
 
-// ranksText says how many ranks train, and how exact the times of the others are beside those of rank 0.
+// ranksText says how many ranks train, and within what time their clocks were aligned with the clock of rank 0.
 func (w *workload) ranksText() string {
 	n := w.Options.Ranks
 	if n == nil {
