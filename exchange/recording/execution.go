@@ -58,53 +58,34 @@ func readExecution(in io.Reader, name string) (*execution, error) {
 }
 
 func (x *execution) document(dec *json.Decoder) error {
-	first, err := dec.Token()
-	if err != nil {
+	if err := begin(dec, '{', "it begins with %v; want an object with nodes"); err != nil {
 		return err
 	}
-	if first != json.Delim('{') {
-		return fmt.Errorf("it begins with %v; want an object with nodes", first)
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return err
+	return members(dec, func(key string) error {
+		if key == "nodes" {
+			return x.nodes(dec)
 		}
 		var value json.RawMessage
-		switch key {
-		case "nodes":
-			err = x.nodes(dec)
-		case "pid":
-			err = dec.Decode(&value)
+		err := dec.Decode(&value)
+		if key == "pid" {
 			x.process = text(value)
-		default:
-			err = dec.Decode(&value)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	_, err = dec.Token()
-	return err
+		return err
+	})
 }
 
 func (x *execution) nodes(dec *json.Decoder) error {
-	open, err := dec.Token()
-	if err != nil {
+	if err := begin(dec, '[', "nodes is %v; want a list"); err != nil {
 		return err
 	}
-	if open != json.Delim('[') {
-		return fmt.Errorf("nodes is %v; want a list", open)
-	}
-	for dec.More() {
+	return inside(dec, func() error {
 		var n executionNode
 		if err := dec.Decode(&n); notType(err) != nil {
 			return err
 		}
 		x.add(&n)
-	}
-	_, err = dec.Token()
-	return err
+		return nil
+	})
 }
 
 // add takes a node. Nodes that stand for threads and processes have no number of an operator.
@@ -231,7 +212,7 @@ func (r *recording) addStep(name string) {
 // recorded makes a recording without host time of an execution trace. The time of an operator is by the roofline of the guessed
 // GPU, and only its place in the order is recorded.
 func (x *execution) recorded() *recording {
-	r := &recording{file: x.file, rank: -1, left: counts{}}
+	r := &recording{file: x.file, rank: -1, left: counts{}, byRoofline: true}
 	s := stream{id: "0"}
 	kinds := counts{}
 	leaves, began := x.leaves(), x.stepsBegan()

@@ -105,6 +105,37 @@ func streamError(file string, dec *json.Decoder, err error) error {
 	return fmt.Errorf("%s: at byte %d: %w", file, at, err)
 }
 
+// begin reads the beginning of an object or a list.
+func begin(dec *json.Decoder, want json.Delim, otherwise string) error {
+	first, err := dec.Token()
+	if err == nil && first != want {
+		err = fmt.Errorf(otherwise, first)
+	}
+	return err
+}
+
+// inside reads the rest of an object or a list, part by part.
+func inside(dec *json.Decoder, part func() error) error {
+	for dec.More() {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	_, err := dec.Token()
+	return err
+}
+
+// members reads the rest of an object. The function value reads what stands behind a key.
+func members(dec *json.Decoder, value func(key string) error) error {
+	return inside(dec, func() error {
+		key, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		return value(key.(string))
+	})
+}
+
 // document reads an object with traceEvents, or a list of events alone.
 func (r *kinetoReader) document() error {
 	first, err := r.dec.Token()
@@ -117,29 +148,15 @@ func (r *kinetoReader) document() error {
 	if first != json.Delim('{') {
 		return fmt.Errorf("it begins with %v; want an object with traceEvents", first)
 	}
-	for r.dec.More() {
-		key, err := r.dec.Token()
-		if err != nil {
-			return err
-		}
-		if err := r.member(key.(string)); err != nil {
-			return err
-		}
-	}
-	_, err = r.dec.Token()
-	return err
+	return members(r.dec, r.member)
 }
 
 // member reads what stands behind a key of the document.
 func (r *kinetoReader) member(key string) error {
 	switch key {
 	case "traceEvents":
-		open, err := r.dec.Token()
-		if err != nil {
+		if err := begin(r.dec, '[', "traceEvents is %v; want a list"); err != nil {
 			return err
-		}
-		if open != json.Delim('[') {
-			return fmt.Errorf("traceEvents is %v; want a list", open)
 		}
 		return r.events()
 	case "deviceProperties":
@@ -168,21 +185,16 @@ func notType(err error) error {
 }
 
 func (r *kinetoReader) events() error {
-	for r.dec.More() {
+	return inside(r.dec, func() error {
 		var e kinetoEvent
 		if err := r.dec.Decode(&e); err != nil {
-			if notType(err) != nil {
-				return err
+			if notType(err) == nil {
+				r.left["entries of another form"]++
 			}
-			r.left["entries of another form"]++
-			continue
+			return notType(err)
 		}
-		if err := r.event(&e); err != nil {
-			return err
-		}
-	}
-	_, err := r.dec.Token()
-	return err
+		return r.event(&e)
+	})
 }
 
 // event takes an entry of the file.

@@ -35,9 +35,13 @@ func read(t *testing.T, o Options, sources ...string) *Result {
 	return r
 }
 
-// TestExecutionTrace: the inner one of two operators with work is a task, with the work of both.
+// TestExecutionTrace: the inner one of two operators with work is a task, with the work of both. No note takes its time for a recorded one.
 func TestExecutionTrace(t *testing.T) {
-	g := read(t, Options{}, twoRanks).Graph
+	r := read(t, Options{}, twoRanks)
+	if step := r.Notes[0]; !strings.HasPrefix(step, "step 5: ") || !strings.HasSuffix(step, "no time was recorded") {
+		t.Errorf("%q", step)
+	}
+	g := r.Graph
 	if len(g.Tasks) != 2 || g.Tasks[0].Op != "aten::mm" || g.Tasks[0].Flops != 2*7*11*13 || g.Tasks[0].Labels.Phase != "step 5" {
 		t.Errorf("%+v", g.Tasks)
 	}

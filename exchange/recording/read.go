@@ -158,6 +158,9 @@ func (t *timeline) stepNamed(name string) (int, error) {
 func (t *timeline) stepNotes(step int) (notes []string) {
 	share := func(part, of int64) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(max(1, of))) }
 	line := func(s stepReport) string {
+		if t.byRoofline {
+			return fmt.Sprintf("%s: %v by the roofline of the GPU; no time was recorded", s.name, time.Duration(s.end-s.start).Round(time.Microsecond))
+		}
 		return fmt.Sprintf("%s: %v recorded; host time that nothing explains %s, %s of the step on the path that decides its end; gaps before work of GPUs on that path %s",
 			s.name, time.Duration(s.end-s.start).Round(time.Microsecond), time.Duration(s.unexplained).Round(time.Microsecond), share(s.onPath, s.end-s.start), share(s.gapOnPath, s.end-s.start))
 	}

@@ -87,6 +87,7 @@ type recording struct {
 	steps       []step // in the order of time, without gaps between them
 	span               // of all steps
 	left        counts // out
+	byRoofline  bool   // no time was recorded: operators take their time by the roofline
 }
 
 // orderEvents puts the events of all threads and streams into the order of time.
