@@ -177,6 +177,9 @@ func (f *file) graph() (*dag.Graph, error) {
 	b := f.builder()
 	buffers := make([]dag.BufferID, len(f.data))
 	for i, d := range f.data {
+		if err := f.plain(d.line, d.name); err != nil {
+			return nil, err
+		}
 		buffer := dag.Buffer{Name: d.name, Shape: []int{int(d.bytes)}, Type: dag.Uint8, Role: dag.Activation}
 		if d.given {
 			buffer.Role, buffer.Home = dag.Input, dag.HostHome
@@ -188,6 +191,9 @@ func (f *file) graph() (*dag.Graph, error) {
 	}
 	tasks := make([]dag.TaskID, len(f.nodes))
 	for _, at := range order {
+		if err := f.plain(f.nodes[at].line, f.nodes[at].task.Name, f.nodes[at].task.Op); err != nil {
+			return nil, err
+		}
 		tasks[at] = f.addTask(b, &f.nodes[at], buffers, tasks)
 		if err := b.Err(); err != nil {
 			return nil, f.errorf(f.nodes[at].line, "%w", err)
@@ -216,9 +222,6 @@ func addBuffer(b *dag.Builder, name string, bytes int64, role dag.Role) dag.Buff
 // addTask adds the task of a node whose predecessors have been added.
 func (f *file) addTask(b *dag.Builder, n *node, buffers []dag.BufferID, tasks []dag.TaskID) dag.TaskID {
 	task := n.task
-	if strings.ContainsFunc(task.Name, unicode.IsControl) {
-		b.Fail(fmt.Errorf("%q holds a control character; write it without", task.Name))
-	}
 	access := func(id dag.BufferID, mode dag.Mode) {
 		task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: id}, Mode: mode})
 	}

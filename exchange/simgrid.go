@@ -61,7 +61,7 @@ func (r *simgridReader) element(e xml.StartElement) error {
 	switch name := e.Name.Local; {
 	case name == "zone" || name == "AS":
 		if routing := attribute(e, "routing"); !slices.Contains([]string{"Full", "None", "Cluster", ""}, routing) {
-			return r.errorf(r.line, "zone %q has the routing %s; write its routes one by one with routing Full", attribute(e, "id"), routing)
+			return r.errorf(r.line, "zone %q has the routing %q; write its routes one by one with routing Full", attribute(e, "id"), routing)
 		}
 		if r.zones++; r.zones > maxZones {
 			return r.errorf(r.line, "more than %d zones within each other", maxZones)
@@ -293,7 +293,7 @@ func (r *simgridReader) newLink(id, bandwidth, latency, policy string, l platfor
 		ids = []string{id + ".up", id + ".down"}
 		l.IdleWatts, l.BusyWatts = l.IdleWatts/2, l.BusyWatts/2
 	default:
-		return r.errorf(r.line, "link %q has the sharing policy %s; write SHARED, SPLITDUPLEX or FATPIPE", id, policy)
+		return r.errorf(r.line, "link %q has the sharing policy %q; write SHARED, SPLITDUPLEX or FATPIPE", id, policy)
 	}
 	for _, id := range ids {
 		if _, ok := r.links[id]; ok {
@@ -348,7 +348,7 @@ func back(links []string) []string {
 // cluster writes hosts, links and routes in the place of a flat cluster.
 func (r *simgridReader) cluster(e xml.StartElement) error {
 	if topology := attribute(e, "topology"); topology != "" && topology != "FLAT" {
-		return r.errorf(r.line, "cluster %q has the topology %s; write its routes one by one", attribute(e, "id"), topology)
+		return r.errorf(r.line, "cluster %q has the topology %q; write its routes one by one", attribute(e, "id"), topology)
 	}
 	numbers, err := r.radical(attribute(e, "radical"))
 	if err != nil {
