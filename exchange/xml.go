@@ -5,6 +5,8 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"strings"
+	"unicode"
 )
 
 // xmlReader reads the elements of an XML file, and knows the line of each.
@@ -76,11 +78,17 @@ func (r *xmlReader) wrong(err error) error {
 	return r.errorf(r.line, "the file ends in the middle; it was cut off")
 }
 
-// attribute is the value of an attribute; empty where it is not given.
+// attribute is the value of an attribute, with a space for each control character, as XML has it for ends of lines;
+// empty where it is not given.
 func attribute(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name && a.Name.Space == "" {
-			return a.Value
+			return strings.Map(func(c rune) rune {
+				if unicode.IsControl(c) {
+					return ' '
+				}
+				return c
+			}, a.Value)
 		}
 	}
 	return ""
