@@ -183,7 +183,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *flags.Opt
 		fmt.Fprintf(stdout, "%d calls were not measured: their libraries refuse them, such as %v\n", n, sum.Refused[0])
 	}
 	if f.joules > 0 {
-		f.printPowers(stdout, noMeter)
+		words.PrintPowers(stdout, sum, f.units, noMeter)
 	}
 	for i := range sum.Devices {
 		words.PrintDevice(stdout, sum.Platform, &sum.Devices[i], meters)
@@ -246,10 +246,33 @@ func devicesText(p *platform.Platform) string {
 	return strings.Join(cli.Texts(p.Devices, func(d platform.Device) string { return fmt.Sprintf("%d %s", d.Count, d.Name) }), ", ")
 }
 
+// checkCores refuses to measure more units of processors than this machine has: all of
+// them at once, they would wait for each other.
+func checkCores(p *platform.Platform, units map[string]int) error {
+	here, err := execute.Detect()
+	if err != nil {
+		return err
+	}
+	wanted, most := 0, here.Devices[0].Count
+	for i := range p.Devices {
+		if d := &p.Devices[i]; d.IsProcessor() {
+			wanted += units[d.Name]
+		}
+	}
+	if wanted > most {
+		return cli.InputErrorf("%d cores of %q are to be measured, and this machine has %d; choose them with --devices, such as %s:%d", wanted, p.Name, most, here.Devices[0].Name, most)
+	}
+	return nil
+}
+
 // measure goes through the networks, or sweeps.
 func (f *calibrateFlags) measure(ctx context.Context, o *flags.Options) error {
 	if f.sweep {
-		return f.add("sweep", o, func(c calibrate.Options) (*calibrate.Result, error) { return sweep(ctx, o, c) })
+		dtype, err := cli.RealType(o.DType)
+		if err != nil {
+			return err
+		}
+		return f.add("sweep", o, func(c calibrate.Options) (*calibrate.Result, error) { return calibrate.Sweep(ctx, dtype, c) })
 	}
 	batches := f.batches
 	if len(batches) == 0 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/words"
 	"dahl/execute/calibrate"
 	"dahl/must"
 	"dahl/platform"
@@ -65,7 +66,7 @@ func TestPrintPowers(t *testing.T) {
 	}
 	denied := errors.New("read RAPL: permission denied:\nrun as root")
 	for _, c := range []struct {
-		words   string
+		what    string
 		device  platform.Device
 		powers  []calibrate.Power
 		noMeter error
@@ -79,11 +80,10 @@ func TestPrintPowers(t *testing.T) {
 		{"some cores", device(""), nil, nil, "cpu: its power stays (not known): the meter counts all cores, so that none may be left out, and must show more when they are busy\n"},
 		{"measured before", device(platform.Measured), nil, nil, ""},
 	} {
-		f := &calibrateFlags{units: map[string]int{"cpu": 4}}
-		f.sum.Platform, f.sum.Powers = &platform.Platform{Devices: []platform.Device{c.device, {Name: "gpu", Kind: "cuda"}}}, c.powers
+		measured := &calibrate.Result{Platform: &platform.Platform{Devices: []platform.Device{c.device, {Name: "gpu", Kind: "cuda"}}}, Powers: c.powers}
 		var out strings.Builder
-		if f.printPowers(&out, c.noMeter); out.String() != c.want {
-			t.Errorf("%s: %q, want %q", c.words, out.String(), c.want)
+		if words.PrintPowers(&out, measured, map[string]int{"cpu": 4}, c.noMeter); out.String() != c.want {
+			t.Errorf("%s: %q, want %q", c.what, out.String(), c.want)
 		}
 	}
 }

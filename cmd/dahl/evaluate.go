@@ -14,6 +14,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/words"
 	"dahl/execute"
 	"dahl/naming"
 	"dahl/nn/weights"
@@ -270,7 +271,7 @@ func (t *trainer) writeEvaluation(ctx context.Context, dir *rundir.Dir, s *recor
 			return err
 		}
 	}
-	if err := t.writeMistakes(dir); err != nil {
+	if err := record.WriteMistakes(dir, t.w.Model.Name, t.w.Data.Test, t.Predictions); err != nil {
 		return err
 	}
 	return t.w.writeLeg(ctx, dir, &t.Leg, s)
@@ -278,7 +279,7 @@ func (t *trainer) writeEvaluation(ctx context.Context, dir *rundir.Dir, s *recor
 
 // printEvaluated says what came out.
 func (t *trainer) printEvaluated(out io.Writer, dir *rundir.Dir, s *record.Summary) {
-	printConfusion(out, t.w.Model.Classes(), t.Predictions)
+	words.PrintConfusion(out, t.w.Model.Classes(), t.Predictions)
 	correct, counted := 0, 0
 	for _, p := range t.Predictions {
 		if p.Label >= 0 {

@@ -72,7 +72,7 @@ func TestEvaluateRun(t *testing.T) {
 		}
 		must.Contain(t, text, "\npredicted   ", fmt.Sprintf("(%d of 79)\n", correct))
 		mistakes := string(must.Get(os.ReadFile(filepath.Join("dahl-evaluate", record.MistakesFile)))(t))
-		if n := strings.Count(mistakes, "<image"); n != min(79-correct, mostMistakesDrawn) {
+		if n := strings.Count(mistakes, "<image"); n != min(79-correct, record.MostMistakesDrawn) {
 			t.Errorf("%s: the sheet has %d of %d mistakes", dir, n, 79-correct)
 		}
 		wantVerified(t, "dahl-evaluate")

@@ -2,34 +2,15 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
-	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
 	"dahl/plan/best"
 	"dahl/plots"
 	"dahl/rundir"
 	"dahl/rundir/tables"
 )
-
-// checkDeadline verifies that the step of the found plan keeps the deadline.
-func (v *verification) checkDeadline() error {
-	s, err := cli.ReadJSON[record.Summary](filepath.Join(v.dir, record.SummaryFile))
-	if err != nil {
-		return err
-	}
-	step := s.MakespanS
-	if s.ObjectiveSummary != nil && s.SteadyStepS != nil {
-		step = *s.SteadyStepS
-	}
-	if cli.Seconds(step) > v.manifest.Options.Deadline {
-		return fmt.Errorf("a step takes %s, and the run was to keep %s", cli.ShowTime(step), cli.ShortTime(v.manifest.Options.Deadline))
-	}
-	return nil
-}
 
 // writeFront writes the plans that a search has simulated by time and energy, as a table and as a figure.
 func (w *workload) writeFront(dir *rundir.Dir, s *record.Summary, found *best.Result) error {

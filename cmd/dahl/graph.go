@@ -4,17 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/graphs"
 	"dahl/cmd/dahl/inspect"
-	"dahl/dag"
-	"dahl/exchange"
 	"dahl/naming"
-	"dahl/nn/files"
 	"dahl/nn/models"
 	"dahl/platform"
 	"dahl/rundir/durable"
@@ -72,7 +69,7 @@ func listModels(out io.Writer) error {
 }
 
 func inspectGraph(ctx context.Context, stdout io.Writer, o *flags.Options, f *graphFlags) error {
-	write, err := graphFormat(f.export)
+	write, err := graphs.ExportTo(f.export)
 	if err != nil {
 		return err
 	}
@@ -90,7 +87,7 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *flags.Options, f *gr
 		if err := cli.CheckWritable(f.export); err != nil {
 			return err
 		}
-		if err := durable.Write(f.export, func(out io.Writer) error { return write(w, out) }); err != nil {
+		if err := durable.Write(f.export, func(out io.Writer) error { return write(&w.Workload, out) }); err != nil {
 			return err
 		}
 	}
@@ -110,60 +107,4 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *flags.Options, f *gr
 		fmt.Fprintf(stdout, "\nwritten   %s\n", f.export)
 	}
 	return nil
-}
-
-// graphExports are the files that a graph is written to, by the end of their names.
-var graphExports = []struct {
-	ending string
-	write  func(*workload, io.Writer) error
-}{
-	{".simgrid.dot", timed(exchange.WriteSimGridDOT)}, {".dot", ofGraph((*dag.Graph).WriteDOT)},
-	{".wf.json", timed(exchange.WriteWfCommons)}, {".json", ofGraph((*dag.Graph).WriteJSON)},
-	{".txt", ofGraph((*dag.Graph).WriteText)}, {".rec", timed(exchange.WriteStarpuTasks)},
-	{".xml", func(w *workload, out io.Writer) error {
-		if len(w.Platform.Devices) == 0 {
-			return cli.InputErrorf("--export of a machine: name it with --platform")
-		}
-		return exchange.WriteSimGrid(out, w.Platform)
-	}},
-	{".toml", func(w *workload, out io.Writer) error {
-		if w.Lowering == nil {
-			return cli.InputErrorf("--export: a graph from a file has no lowering")
-		}
-		return files.WriteLowering(out, *w.Lowering)
-	}},
-}
-
-func ofGraph(write func(*dag.Graph, io.Writer) error) func(*workload, io.Writer) error {
-	return func(w *workload, out io.Writer) error { return write(w.Program.Graphs[0], out) }
-}
-
-// timed writes a graph in a format with times, on the machine of the workload or, without one, by the graph itself.
-func timed(write func(io.Writer, *dag.Graph, exchange.Time) error) func(*workload, io.Writer) error {
-	return func(w *workload, out io.Writer) error {
-		g := w.Program.Graphs[0]
-		if len(w.Platform.Devices) == 0 {
-			return write(out, g, exchange.TimeOf(g))
-		}
-		times, err := inspect.Times(&w.Workload)
-		if err != nil {
-			return err
-		}
-		return write(out, g, times)
-	}
-}
-
-// graphFormat chooses how to export by the end of the file's name; nil for no file.
-func graphFormat(path string) (func(*workload, io.Writer) error, error) {
-	if path == "" {
-		return nil, nil
-	}
-	var endings []string
-	for _, of := range graphExports {
-		if strings.HasSuffix(strings.ToLower(path), of.ending) {
-			return of.write, nil
-		}
-		endings = append(endings, of.ending)
-	}
-	return nil, cli.InputErrorf("--export %q: end the name in %s", path, naming.OneOf(endings))
 }

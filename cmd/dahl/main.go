@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/cmd/dahl/graphs"
 	"dahl/cmd/dahl/inspect"
 	"dahl/cmd/dahl/runs"
+	"dahl/cmd/dahl/shell"
 	"dahl/cmd/grid"
 )
 
@@ -29,7 +31,7 @@ Start with:  dahl demo`,
 	for _, sub := range commands {
 		root.AddCommand(sub(args))
 	}
-	cli.Complete(root, completions(), arguments())
+	cli.Complete(root, shell.Completions(), shell.Arguments())
 	root.PersistentPreRunE = checkPaths
 	return root
 }
@@ -59,11 +61,11 @@ var commands = []func([]string) *cobra.Command{
 	grid.New,
 	newPeer,
 	newGraph,
-	newImport,
+	graphs.NewImport,
 	inspect.NewKernels,
 	func([]string) *cobra.Command { return inspect.NewDoctor(clocksHere, calibrationTime()) },
-	newVerify,
+	func([]string) *cobra.Command { return runs.NewVerify(checkCertificate) },
 	newRerun,
-	newCompletion,
-	newMan,
+	shell.NewCompletion,
+	shell.NewMan,
 }

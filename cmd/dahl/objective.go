@@ -76,17 +76,17 @@ func (w *workload) writeProof(dir *rundir.Dir, s *record.Summary, found *best.Re
 	return dir.Write(rundir.CertificateFile, found.Certificate.Write)
 }
 
-// checkCertificate proves the bound of a search again.
-func (v *verification) checkCertificate(ctx context.Context) error {
-	c, err := rundir.ReadCertificate(v.dir)
+// checkCertificate proves the bound of a search again, whose run is in a directory.
+func checkCertificate(ctx context.Context, dir string, m *record.Manifest) error {
+	c, err := rundir.ReadCertificate(dir)
 	if err != nil {
 		return err
 	}
-	if changed := v.manifest.ChangedInput(); changed != nil {
+	if changed := m.ChangedInput(); changed != nil {
 		return rundir.Unchecked(changed.Error())
 	}
-	o := v.manifest.Options
-	o.Platform = filepath.Join(v.dir, record.MachineFile)
+	o := m.Options
+	o.Platform = filepath.Join(dir, record.MachineFile)
 	w, err := undecidedWorkload(ctx, &o)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (v *verification) checkCertificate(ctx context.Context) error {
 	if c.Deadline != o.Deadline {
 		return fmt.Errorf("its bound is of steps of at most %v, and the run was to keep %v", c.Deadline, o.Deadline)
 	}
-	if len(c.Leaves) > 0 && !slices.ContainsFunc(c.Leaves, func(l certificate.Leaf) bool { return l.Graph == v.manifest.Graphs[0].SHA256 }) {
+	if len(c.Leaves) > 0 && !slices.ContainsFunc(c.Leaves, func(l certificate.Leaf) bool { return l.Graph == m.Graphs[0].SHA256 }) {
 		return fmt.Errorf("no leaf bounds plans of the run's graph")
 	}
 	return c.Check(&s.Space)

@@ -13,6 +13,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/shell"
 	"dahl/must"
 )
 
@@ -48,7 +49,7 @@ func TestNoOutputIsAnInput(t *testing.T) {
 	for _, cmd := range withBodies(newRoot(nil)) {
 		words := cli.Words(cmd)
 		var in, out []string
-		if cmd.ValidArgsFunction != nil && !slices.Contains(namesAsArguments, words) && arguments()[words] != nil {
+		if cmd.ValidArgsFunction != nil && !slices.Contains(namesAsArguments, words) && shell.Arguments()[words] != nil {
 			in = append(in, "")
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

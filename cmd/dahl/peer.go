@@ -82,18 +82,6 @@ func settingsHelp() string {
 	return b.String()
 }
 
-// peerNames lists the programs.
-func peerNames() []string { return cli.Texts(peer.Programs(), peer.Program.String) }
-
-// peerSettings lists the names of settings of all programs, each once.
-func peerSettings() (names []string) {
-	for _, p := range peer.Programs() {
-		names = append(names, p.SettingNames()...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // runPeer runs one training from options to files.
 func runPeer(ctx context.Context, stdout, progress io.Writer, o *flags.Options, out *flags.Output) error {
 	program, err := peer.ProgramByName(o.Program)

@@ -67,9 +67,7 @@ func TestResumeRun(t *testing.T) {
 	start := strings.Fields(shortTraining)
 	mustRun(t, append(start, "--out", "whole")...)
 	cutAfter(t, "6", append(start, "--out", "cut")...)
-	if s := stateText("cut"); s != "interrupted after step 6, resume with dahl execute --resume cut" {
-		t.Errorf("the directory says %q", s)
-	}
+	wantState(t, "cut", "interrupted after step 6, resume with dahl execute --resume cut", false)
 	cutAfter(t, "15", "execute", "--resume", "cut", "--workers", "1")
 	newest := filepath.Join("cut", ".staging", "checkpoints", "15")
 	data := must.Get(os.ReadFile(newest))(t)

@@ -19,6 +19,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
+	"dahl/cmd/dahl/words"
 	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/must"
@@ -229,7 +230,7 @@ func TestCalibrateClocks(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	f.printPowers(&out, nil)
+	words.PrintPowers(&out, &f.sum, f.units, nil)
 	const want = `cpu: idle 2.4 W, a product on one core 5.76 W, on all 5.76 W, by RAPL (1 package); 3 repeats within 0.0 %
 cpu at clock slow: idle 1.2 W, a product on one core 1.44 W, on all 1.44 W, by RAPL (1 package); 3 repeats within 0.0 %
 `

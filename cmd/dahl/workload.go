@@ -10,6 +10,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/graphs"
 	"dahl/cmd/dahl/record"
 	"dahl/dag"
 	"dahl/execute"
@@ -88,15 +89,8 @@ func (w *workload) buildProgram() error {
 		return cli.InputErrorf("name a network with --model or a task graph with --graph")
 	}
 	if o.Graph != "" {
-		in, err := rundir.ReadAs(o.Graph, readGraph)
-		g := in.Graph
-		if err == nil && in.Platform != nil {
-			g, w.rescaled, err = rescale(in, w.Platform)
-		}
-		if err == nil {
-			g, err = dag.Expand(g)
-		}
-		if err != nil {
+		g, rescaled, err := graphs.Read(o.Graph, w.Platform)
+		if w.rescaled = rescaled; err != nil {
 			return cli.AsInput(err)
 		}
 		w.Program = &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: max(1, o.Steps)}}}

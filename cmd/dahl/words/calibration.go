@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -13,7 +14,7 @@ import (
 	"dahl/train"
 )
 
-func PrintProcessorPower(out io.Writer, m *calibrate.Power) {
+func printProcessorPower(out io.Writer, m *calibrate.Power) {
 	name, note := m.Device, ""
 	if m.Clock != "" {
 		name += " at clock " + m.Clock
@@ -90,4 +91,30 @@ func printPower(out io.Writer, dev *platform.Device, d *calibrate.Device, meters
 		fmt.Fprintf(out, "; clock %d MHz of %d, limit %g W, %d °C, as found", g.GPU.SMClockMHz, g.GPU.MaxSMClockMHz, g.GPU.PowerLimitWatts, g.GPU.TemperatureCelsius)
 	}
 	fmt.Fprintln(out)
+}
+
+// PrintPowers says what the meter showed of processors with measured units, or why their powers stay. noMeter says
+// that it could not be read.
+func PrintPowers(out io.Writer, r *calibrate.Result, units map[string]int, noMeter error) {
+	p := r.Platform
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if !d.IsProcessor() || units[d.Name] == 0 {
+			continue
+		}
+		shown := false
+		for j := range r.Powers {
+			if m := &r.Powers[j]; m.Device == d.Name {
+				shown = true
+				printProcessorPower(out, m)
+			}
+		}
+		switch {
+		case shown:
+		case noMeter != nil:
+			fmt.Fprintf(out, "%s: its power stays (%s): %s\n", d.Name, cmp.Or(string(d.PowerSource), "not known"), cli.OneLine(noMeter))
+		case d.PowerSource != platform.Measured:
+			fmt.Fprintf(out, "%s: its power stays (%s): the meter counts all cores, so that none may be left out, and must show more when they are busy\n", d.Name, cmp.Or(string(d.PowerSource), "not known"))
+		}
+	}
 }

@@ -1,7 +1,6 @@
-package main
+package graphs
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -26,7 +25,8 @@ type importFlags struct {
 	format, out, extents string
 }
 
-func newImport([]string) *cobra.Command {
+// NewImport is the command import.
+func NewImport([]string) *cobra.Command {
 	var f importFlags
 	var lines strings.Builder
 	for _, of := range exchange.Formats() {
@@ -92,7 +92,7 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.format, "format", "", "`format` of the file: "+naming.OneOf(importFormats())+" (default: recognised)")
+	fs.StringVar(&f.format, "format", "", "`format` of the file: "+naming.OneOf(FormatNames())+" (default: recognised)")
 	fs.StringVar(&f.out, "out", "", "the `file` to write: .json for a graph, .toml for a machine (default: none)")
 	flags.AddTimeFlag(fs, &f.Unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
 	fs.IntVar(&f.Minibatches, "minibatches", 1, "`number` of mini-batches in a step of a training")
@@ -113,14 +113,15 @@ const (
 	maxRanks = 4096 // of one training
 )
 
-func importFormats() []string {
+// FormatNames are the formats of others that are read.
+func FormatNames() []string {
 	return cli.Texts(exchange.Formats(), func(of exchange.Format) string { return of.Name })
 }
 
 // importGraph writes the graph file and says what is in it.
 func importGraph(stdout io.Writer, paths []string, f *importFlags) error {
 	if f.format != "" {
-		if err := cli.CheckName("format", f.format, importFormats()); err != nil {
+		if err := cli.CheckName("format", f.format, FormatNames()); err != nil {
 			return err
 		}
 	}
@@ -239,48 +240,4 @@ func readForeign(paths []string, f *importFlags) (*exchange.Imported, error) {
 		files[i] = exchange.File{Name: path, In: in}
 	}
 	return exchange.ReadFiles(files, f.format, f.Options)
-}
-
-// readGraph reads a task graph in a form of dahl, or in one of others that the file shows. The platform is the recorded machine, if the
-// graph is a recording.
-func readGraph(r io.Reader, name string) (exchange.Imported, error) {
-	in := bufio.NewReaderSize(r, exchange.RecogniseBytes)
-	beginning, _ := in.Peek(exchange.RecogniseBytes) // whoever reads on sees the error
-	if _, err := exchange.FormatOf(name, beginning); err == nil || exchange.IsCompressed(beginning) {
-		read, err := exchange.ReadFiles([]exchange.File{{Name: name, In: in}}, "", exchange.Options{})
-		switch {
-		case err != nil:
-			return exchange.Imported{}, err
-		case read.Graph == nil:
-			return exchange.Imported{}, fmt.Errorf("%s describes a machine and no tasks; make a platform file of it by dahl import", name)
-		case !read.Recorded:
-			read.Platform = nil
-		}
-		return *read, nil
-	}
-	if strings.EqualFold(filepath.Ext(name), ".txt") {
-		g, err := dag.ParseText(in, name)
-		return exchange.Imported{Graph: g}, err
-	}
-	g, err := dag.ReadJSON(in, name)
-	if err != nil || g.RecordedOn == "" {
-		return exchange.Imported{Graph: g}, err
-	}
-	if filepath.Base(g.RecordedOn) != g.RecordedOn {
-		return exchange.Imported{}, fmt.Errorf("%s: recorded_on is %q; write the name of a platform file beside the graph, without directories", name, g.RecordedOn)
-	}
-	p, err := platform.Load(filepath.Join(filepath.Dir(name), g.RecordedOn))
-	if err != nil {
-		err = fmt.Errorf("%s was recorded on another machine: %w", name, err)
-	}
-	return exchange.Imported{Graph: g, Platform: p}, err
-}
-
-// rescale gives the tasks of a recording the times that they would take on a platform, and says so.
-func rescale(in exchange.Imported, p *platform.Platform) (*dag.Graph, string, error) {
-	g, done, err := recording.Rescale(in.Graph, in.Platform, p)
-	if err != nil || !done.Changed {
-		return g, "", err
-	}
-	return g, done.String(), nil
 }

@@ -1,4 +1,4 @@
-package main
+package shell
 
 import (
 	"fmt"
@@ -12,7 +12,8 @@ import (
 	"dahl/rundir/durable"
 )
 
-func newMan([]string) *cobra.Command {
+// NewMan is the command man.
+func NewMan([]string) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "man --out DIR",
@@ -20,7 +21,7 @@ func newMan([]string) *cobra.Command {
 		Long: `man writes the texts of --help as manual pages, dahl.1, dahl-simulate.1 and so on, into a
 directory. They are read with man -l, or with man where the directory is a man1 of MANPATH.`,
 		Example: "  dahl man --out ~/.local/share/man/man1\n  man -l ~/.local/share/man/man1/dahl-execute.1",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
 				return cli.InputErrorf("name a directory with --out, such as --out ~/.local/share/man/man1")

@@ -1,4 +1,4 @@
-package main
+package words
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ const (
 	mostMistakes = 10
 )
 
-// printConfusion writes how often each class was predicted for each label, or the most frequent mistakes of many classes.
-func printConfusion(out io.Writer, classes int, said []train.Prediction) {
+// PrintConfusion writes how often each class was predicted for each label, or the most frequent mistakes of many classes.
+func PrintConfusion(out io.Writer, classes int, said []train.Prediction) {
 	if classes > mostClassesPrinted {
 		printMistakes(out, said)
 		return

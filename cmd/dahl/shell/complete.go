@@ -1,4 +1,4 @@
-package main
+package shell
 
 import (
 	"path/filepath"
@@ -9,10 +9,12 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
+	"dahl/cmd/dahl/graphs"
 	"dahl/cmd/dahl/runs"
 	"dahl/cmd/grid"
 	"dahl/kernels"
 	"dahl/kernels/calls"
+	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/weights"
 	"dahl/plan/problem"
@@ -22,17 +24,19 @@ import (
 	"dahl/plots"
 	"dahl/rundir"
 	"dahl/rundir/experiment"
+	"dahl/schedule"
 	"dahl/schedule/policy"
+	"dahl/train/peer"
 )
 
-// completions say what a shell offers as the value of each flag: by the flag's name, or by command.flag where
+// Completions say what a shell offers as the value of each flag: by the flag's name, or by command.flag where
 // commands differ, or where only one command has the flag. Every flag that takes a value has a line.
-func completions() map[string]cobra.CompletionFunc {
+func Completions() map[string]cobra.CompletionFunc {
 	platformFiles, modelFiles := cli.NamesOrFiles(platforms.Names(), ".toml"), cli.NamesOrFiles(cli.ModelNames(), ".toml", ".onnx")
 	return map[string]cobra.CompletionFunc{
 		"batch": cli.Anything, "budget": cli.Anything, "checkpoint": cli.Values("every=", "never"), "clip-norm": cli.Anything,
 		"clock": clocks, "colour": cli.Values(plots.Colours()...), "continue-on-loss": cli.Anything,
-		"data": cli.NamesOrFiles(data.Names(), data.Endings()...), "deadline": cli.Anything, "devices": devices, "dump": cli.Values(dumpNames()...), "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
+		"data": cli.NamesOrFiles(data.Names(), data.Endings()...), "deadline": cli.Anything, "devices": devices, "dump": cli.Values(slices.Concat(nn.Passes(), schedule.Passes())...), "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
 		"dpi": cli.Anything, "export": cli.NamesOrFiles(nil, ".json", ".dot", ".txt", ".rec", ".xml", ".toml"), "font-size": cli.Anything, "graph": cli.NamesOrFiles(nil, ".json", ".txt", ".stg", ".dot"),
 		"height": cli.Anything, "init": cli.NamesOrFiles([]string{flags.UniformInit}, weights.Endings()...), "joules": cli.Anything,
 		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.BestTiles, flags.DefaultTiles}, ".toml"),
@@ -45,18 +49,30 @@ func completions() map[string]cobra.CompletionFunc {
 
 		"calibrate.out": cli.NamesOrFiles(nil, ".toml"), "import.out": cli.NamesOrFiles(nil, ".json", ".toml"), "report.out": cli.NamesOrFiles(nil, ".html"),
 		"experiment run.data": cli.Anything, "experiment verify.cells": cli.Anything, "experiment verify.count": cli.Anything,
-		"import.format": cli.Values(importFormats()...), "plot.format": cli.Values(plots.Formats()...), "trace.format": cli.Values(runs.TraceFormatNames()...),
+		"import.format": cli.Values(graphs.FormatNames()...), "plot.format": cli.Values(plots.Formats()...), "trace.format": cli.Values(runs.TraceFormatNames()...),
 	}
 }
 
-// arguments has the completions of positional arguments, by command.
-func arguments() map[string]cobra.CompletionFunc {
+// Arguments has the completions of positional arguments, by command.
+func Arguments() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"compare": runDirectories, "generate": cli.One(cli.NamesOrFiles(nil, flags.SaveEndings()...)), "evaluate": cli.One(cli.NamesOrFiles(nil, flags.SaveEndings()...)), "report": runDirectories, "trace": cli.One(runDirectories), "verify": cli.One(runDirectories), "rerun": cli.One(runDirectories), "plot": runAndFigures,
 		"kernels": cli.One(runDirectories), "import": cli.One(cli.NamesOrFiles(nil, ".stg", ".dot", ".json", ".txt")),
 		"peer": cli.One(cli.Values(peerNames()...)), "completion": cli.One(cli.Values(shellNames()...)), "experiment show": cli.One(cli.Values(experiment.Presets()...)),
 		"experiment run": cli.One(cli.NamesOrFiles(experiment.Presets(), ".toml")), "experiment verify": cli.One(experiments),
 	}
+}
+
+// peerNames lists the programs.
+func peerNames() []string { return cli.Texts(peer.Programs(), peer.Program.String) }
+
+// peerSettings lists the names of settings of all programs, each once.
+func peerSettings() (names []string) {
+	for _, p := range peer.Programs() {
+		names = append(names, p.SettingNames()...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // policies offers the schedulers with what they do.

@@ -1,4 +1,4 @@
-package main
+package shell
 
 import (
 	"io"
@@ -21,7 +21,8 @@ var shells = map[string]func(*cobra.Command, io.Writer) error{
 
 func shellNames() []string { return slices.Sorted(maps.Keys(shells)) }
 
-func newCompletion([]string) *cobra.Command {
+// NewCompletion is the command completion.
+func NewCompletion([]string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "print what makes a shell complete commands, flags and their values",

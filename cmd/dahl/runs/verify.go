@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"context"
@@ -18,7 +18,8 @@ import (
 	"dahl/train"
 )
 
-func newVerify([]string) *cobra.Command {
+// NewVerify is the command verify. Prove checks the certificate of a run again, from its directory and its manifest.
+func NewVerify(prove func(context.Context, string, *record.Manifest) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR",
 		Short: "check that a run directory is sound",
@@ -41,7 +42,7 @@ written into the directory, or one was cut off there.`,
 			case state != "":
 				fmt.Fprintf(cmd.OutOrStdout(), "%-22s %s\n", "the next run", state)
 			}
-			v := &verification{dir: args[0], manifest: m, out: cmd.OutOrStdout()}
+			v := &verification{dir: args[0], manifest: m, out: cmd.OutOrStdout(), prove: prove}
 			v.run(cmd.Context())
 			if v.wrong > 0 {
 				return fmt.Errorf("%s: %d of %d checks failed", v.dir, v.wrong, v.done)
@@ -71,6 +72,7 @@ type verification struct {
 	dir      string
 	manifest *record.Manifest
 	out      io.Writer
+	prove    func(context.Context, string, *record.Manifest) error
 
 	done, wrong int
 }
@@ -118,7 +120,7 @@ func (v *verification) run(ctx context.Context) {
 		v.check("deadline", v.checkDeadline())
 	}
 	if m.Lists(rundir.CertificateFile) {
-		v.check(rundir.CertificateFile, v.checkCertificate(ctx))
+		v.check(rundir.CertificateFile, v.prove(ctx, v.dir, v.manifest))
 	}
 }
 
@@ -137,6 +139,22 @@ func (v *verification) checkWeights() error {
 	}
 	if hash := train.HashOf(arrays); hash != v.manifest.WeightsHash {
 		return fmt.Errorf("its hash is %.12s, the manifest says %.12s", hash, v.manifest.WeightsHash)
+	}
+	return nil
+}
+
+// checkDeadline verifies that the step of the found plan keeps the deadline.
+func (v *verification) checkDeadline() error {
+	s, err := cli.ReadJSON[record.Summary](filepath.Join(v.dir, record.SummaryFile))
+	if err != nil {
+		return err
+	}
+	step := s.MakespanS
+	if s.ObjectiveSummary != nil && s.SteadyStepS != nil {
+		step = *s.SteadyStepS
+	}
+	if cli.Seconds(step) > v.manifest.Options.Deadline {
+		return fmt.Errorf("a step takes %s, and the run was to keep %s", cli.ShowTime(step), cli.ShortTime(v.manifest.Options.Deadline))
 	}
 	return nil
 }

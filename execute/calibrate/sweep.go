@@ -1,4 +1,4 @@
-package main
+package calibrate
 
 import (
 	"context"
@@ -7,10 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"dahl/cmd/cli"
-	"dahl/cmd/dahl/flags"
 	"dahl/dag"
-	"dahl/execute/calibrate"
 	"dahl/kernels"
 )
 
@@ -79,17 +76,13 @@ func vectorGrid() []sweepExtents {
 	return grid
 }
 
-// sweep measures every operation over its grid.
-func sweep(ctx context.Context, o *flags.Options, c calibrate.Options) (*calibrate.Result, error) {
-	t, err := dag.ParseDType(o.DType)
-	if err != nil {
-		return nil, err
-	}
+// Sweep measures every operation over its grid, without a network.
+func Sweep(ctx context.Context, t dag.DType, o Options) (*Result, error) {
 	g, err := sweepGraph(t)
 	if err != nil {
 		return nil, err
 	}
-	return calibrate.Run(ctx, []*dag.Graph{g}, c)
+	return Run(ctx, []*dag.Graph{g}, o)
 }
 
 // sweepGraph has a task for every operation and size, each with buffers of its own.
@@ -112,7 +105,11 @@ func sweepGraph(t dag.DType) (*dag.Graph, error) {
 		slices.Sort(names)
 		names = slices.Compact(names)
 		for _, e := range sweepGrid(names) {
-			name := k.Op + "/" + strings.Join(cli.Texts(names, func(n string) string { return fmt.Sprint(n, e[n]) }), " ")
+			var sizes []string
+			for _, n := range names {
+				sizes = append(sizes, fmt.Sprint(n, e[n]))
+			}
+			name := k.Op + "/" + strings.Join(sizes, " ")
 			if _, ok := b.TaskNamed(name); ok {
 				continue
 			}
