@@ -75,11 +75,13 @@ func shareOptions(n *execute.Ranks, o *flags.Options, failed error) error {
 	return err
 }
 
-// checkRanks refuses another number of ranks than the platform has nodes.
+// checkRanks refuses another number of ranks than the platform has nodes, and what ranks cannot do.
 func (w *workload) checkRanks() error {
 	size := 1
 	if n := w.Options.Ranks; n != nil {
-		size = n.Size
+		if size = n.Size; w.Options.KeepEvery > 0 {
+			return cli.InputErrorf("--continue-on-loss goes on in one process only; over ranks leave it out, and go on with --resume after a loss, with the nodes that are left in a platform file")
+		}
 	}
 	return cli.AsInput(execute.CheckRanks(w.Platform, size))
 }
