@@ -105,12 +105,18 @@ func (w *workload) agree(ctx context.Context, r *execute.Runner) error {
 	return cli.AsInput(n.Agree(facts, err))
 }
 
-func (w *workload) facts(ctx context.Context, r *execute.Runner) ([]execute.Fact, error) {
+// programFact is the program that this process runs.
+func programFact() (execute.Fact, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return execute.Fact{}, err
 	}
-	binary, err := cli.HashFile(self)
+	hash, err := cli.HashFile(self)
+	return execute.Fact{What: "program", Hash: hash}, err
+}
+
+func (w *workload) facts(ctx context.Context, r *execute.Runner) ([]execute.Fact, error) {
+	program, err := programFact()
 	if err != nil {
 		return nil, err
 	}
@@ -118,9 +124,8 @@ func (w *workload) facts(ctx context.Context, r *execute.Runner) ([]execute.Fact
 	if err != nil {
 		return nil, err
 	}
-	var facts []execute.Fact
+	facts := []execute.Fact{program}
 	add := func(what, hash string) { facts = append(facts, execute.Fact{What: what, Hash: hash}) }
-	add("program", binary)
 	add("platform", m.Platform.SHA256)
 	recipe := m.Recipe()
 	add("network", recipe.Graphs)
