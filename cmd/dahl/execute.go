@@ -377,7 +377,9 @@ func (t *trainer) printMeasured(out io.Writer) {
 	fmt.Fprintln(out)
 	words.PrintMeters(out, t.MeterStates, t.Readings)
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
-	words.PrintStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))
+	problem := t.w.mainProblem(m.Main.Steps)
+	words.PrintStates(out, plan.StatesOf(problem, m.Main, m.Report))
+	words.PrintNodes(out, plan.NodesOf(problem, m.Main, m.Report))
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", words.Metered(metered))
 	}
