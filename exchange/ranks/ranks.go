@@ -89,7 +89,7 @@ func newRank(of Rank, number int) *rank {
 	return r
 }
 
-// places are those of tasks in the order of a rank, as a heap.
+// places is a heap of places in the order of a rank.
 type places struct {
 	order []int
 	at    []int
@@ -111,7 +111,7 @@ func (j *Job) next(op string) string {
 	return op + "#" + strconv.Itoa(j.numbers[op])
 }
 
-// Add adds a task of a rank, behind those that it follows and behind what the same task has in the graph already.
+// Add adds a task of a rank. It follows all tasks before it, and an earlier part of itself.
 func (j *Job) Add(number, task int, t dag.Task) dag.TaskID {
 	r := j.ranks[number]
 	if len(j.ranks) > 1 {
