@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/plan"
 	"dahl/schedule"
 	"dahl/schedule/policy"
@@ -90,7 +91,7 @@ func compile(b *testing.B, shape int, name string) (r *execute.Runner, tasks int
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := execute.Detect()
+	p, err := hardware.Detect()
 	if err == nil {
 		p, err = p.WithCores(2)
 	}
@@ -101,7 +102,7 @@ func compile(b *testing.B, shape int, name string) (r *execute.Runner, tasks int
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := plan.Decide(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}, p, execute.Target{ThisMachine: true}, schedule.Choice{Policy: info})
+	d, err := plan.Decide(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}, p, hardware.Target{ThisMachine: true}, schedule.Choice{Policy: info})
 	if err == nil {
 		r, err = execute.New(d, execute.Options{})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/nn"
@@ -193,7 +194,7 @@ func (h how) decide(t testing.TB, prog *dag.Program, target schedule.Target) *sc
 // decided is a decision to simulate.
 func decided(t testing.TB, prog *dag.Program, h how) *schedule.Decision {
 	t.Helper()
-	return h.decide(t, prog, execute.Target{})
+	return h.decide(t, prog, hardware.Target{})
 }
 
 // simulated runs one graph in the simulator and holds the schedule to Check.
@@ -240,7 +241,7 @@ func (n *network) execute(t testing.TB, h how) *training {
 func (tr *training) open(t testing.TB, h how, hooks map[string]execute.Hook) {
 	t.Helper()
 	h.platform = must.Get(execute.Runnable(h.platform))(t)
-	tr.decision = h.decide(t, tr.prog, execute.Target{Variant: h.variant, ThisMachine: true})
+	tr.decision = h.decide(t, tr.prog, hardware.Target{Variant: h.variant, ThisMachine: true})
 	tr.runner = must.Get(execute.New(tr.decision, execute.Options{Hooks: hooks, Poison: h.poison}))(t)
 	tr.fill()
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/models"
@@ -160,7 +160,7 @@ func TestPasses(t *testing.T) {
 		}
 		prog := must.Get(nn.NewProgram(model, nn.ProgramOptions{Batch: 8, TrainSamples: 20, TestSamples: 8, Type: dag.Float32, Lowering: nn.DefaultLowering(model, 8, 1<<18, dag.Float32)}))(t)
 		for _, machine := range []string{"laptop", "server", "emulated"} {
-			priced := must.Get(schedule.Price(prog, must.Get(platforms.Load(machine))(t), execute.Target{}))(t)
+			priced := must.Get(schedule.Price(prog, must.Get(platforms.Load(machine))(t), hardware.Target{}))(t)
 			for _, by := range []schedule.Policy{policy.HEFT, policy.DataParallel, policy.Eager} {
 				var ran []string
 				after := func(pass string, d *schedule.Decision) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/layers"
@@ -88,7 +88,7 @@ func (c *sharesCase) least(t *testing.T, p *platform.Platform, o best.Options) f
 	if err != nil { // a variance of one value, or more micro-batches than samples
 		return math.Inf(1)
 	}
-	priced, err := schedule.Price(&dag.Program{Name: "random", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}, p, execute.Target{})
+	priced, err := schedule.Price(&dag.Program{Name: "random", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}, p, hardware.Target{})
 	must.Do(t, err)
 	o.Aim = problem.Aim{Objective: c.objective, Steady: c.steady}
 	return must.Get(best.Find(t.Context(), space.Of(priced, space.Sets(p, g)), o))(t).Value

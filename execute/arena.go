@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// alignBytes is a cache line, and the widest vector of any kernel.
-	alignBytes = 64
 	// poison is NaN in both float types and -1 as an index, so a read before the first write
 	// shows.
 	poison = 0xFF

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/execute/hardware"
 	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/schedule"
@@ -60,7 +61,7 @@ func runPlans(prog *dag.Program, p *platform.Platform, choice schedule.Choice, o
 	if err != nil {
 		return nil, err
 	}
-	priced, err := schedule.Price(prog, p, Target{ThisMachine: true})
+	priced, err := schedule.Price(prog, p, hardware.Target{ThisMachine: true})
 	if err != nil {
 		return nil, err
 	}

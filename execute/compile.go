@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/execute/hardware"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
@@ -72,7 +73,7 @@ func (r *Runner) readDecision() error {
 	host, prog := r.part.host, &dag.Program{Name: r.prog.Name, Order: r.prog.Order}
 	for i, g := range r.prog.Graphs {
 		layouts := r.decision.Layouts(i)
-		c := &compiledGraph{index: i, origin: g, graph: g, problem: r.decision.Problem(i, 1, false), kernels: tableOf(r.decision), layouts: layouts, layout: layouts[host], placed: r.decision.Graphs[i].Placed}
+		c := &compiledGraph{index: i, origin: g, graph: g, problem: r.decision.Problem(i, 1, false), kernels: operationsOf(r.decision), layouts: layouts, layout: layouts[host], placed: r.decision.Graphs[i].Placed}
 		if c.placed != nil {
 			var err error
 			if c.graph, err = c.placed.Graph(); err != nil {
@@ -112,6 +113,29 @@ func CheckClocks(p *platform.Platform, used [][]platform.ClockID) error {
 		}
 	}
 	return nil
+}
+
+// operationsOf is the operations among which a program finds its own.
+func operationsOf(d *schedule.Decision) *kernels.Table {
+	t, _ := d.Priced.Target().(hardware.Target)
+	return t.Kernels
+}
+
+// Runnable is a platform as this program executes it. A device with a memory of its own gets one
+// copy engine in each direction if it does not say how many it has. Runnable refuses a platform
+// unless its workers are cores of one memory and devices with memories of their own.
+func Runnable(p *platform.Platform) (*platform.Platform, error) {
+	if err := CheckWorkers(p); err != nil {
+		return nil, err
+	}
+	q := *p
+	q.Devices = slices.Clone(p.Devices)
+	for d := range q.Devices {
+		if device := &q.Devices[d]; !q.IsHost(device.Memory) {
+			device.CopyEnginesIn, device.CopyEnginesOut = max(1, device.CopyEnginesIn), max(1, device.CopyEnginesOut)
+		}
+	}
+	return &q, q.Complete()
 }
 
 // MaxWorkersPerCore is how many workers a core of this machine may have. More only wait for each other, and

@@ -12,6 +12,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/cuda"
 	"dahl/execute/driver"
+	"dahl/execute/hardware"
 	"dahl/kernels"
 	"dahl/kernels/calls"
 	"dahl/kernels/offload"
@@ -25,7 +26,7 @@ import (
 func libraryNode(t *testing.T, library string, cores, gpus int) *platform.Platform {
 	t.Helper()
 	p := cudaNode(t, cores, gpus)
-	if _, err := LibraryFile(library); errors.Is(err, cuda.ErrNoLibrary) {
+	if _, err := hardware.LibraryFile(library); errors.Is(err, cuda.ErrNoLibrary) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -79,7 +80,7 @@ func TestCUDALibraryIsCalled(t *testing.T) {
 	for _, variant := range []string{"cublas", "cublaslt", ""} {
 		var bound []*calls.Variant
 		keepBackend(t, platform.CUDADriver)
-		backends[platform.CUDADriver] = changed(cuda.Backend, func(_ *platform.Device, d capturing) driver.Driver { return binding{d, &bound} })
+		hardware.Backends[platform.CUDADriver] = changed(cuda.Backend, func(_ *platform.Device, d capturing) driver.Driver { return binding{d, &bound} })
 		r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Variant: variant, Options: Options{Hooks: testHooks(nil)}})
 		if got := slices.ContainsFunc(bound, func(v *calls.Variant) bool { return v.Library != "" }); got != (variant != "") {
 			t.Errorf("variant %q: calls of a library: %v", variant, got)
@@ -124,7 +125,7 @@ func TestCUDALibraryWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	scratch := func(asked string) int64 {
-		d, err := priced(t, prog, machine, Target{Variant: asked}).Decide(schedule.Choice{Plans: spreadPlans(prog, 2, bySamples(2))})
+		d, err := priced(t, prog, machine, hardware.Target{Variant: asked}).Decide(schedule.Choice{Plans: spreadPlans(prog, 2, bySamples(2))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,11 +138,11 @@ func TestCUDALibraryWorkspace(t *testing.T) {
 
 // TestCUDACheckVariant: what a library's variant says where the library is not there is one line.
 func TestCUDACheckVariant(t *testing.T) {
-	if err := CheckVariant("go"); err != nil {
+	if err := hardware.CheckVariant("go"); err != nil {
 		t.Error(err)
 	}
 	for _, v := range []string{"cublas", "cublaslt", "cudnn-tf32"} {
-		if err := CheckVariant(v); err != nil && (strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "variant "+v+": ")) {
+		if err := hardware.CheckVariant(v); err != nil && (strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "variant "+v+": ")) {
 			t.Errorf("error %q", err)
 		}
 	}

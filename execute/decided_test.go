@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/execute/hardware"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
@@ -25,7 +26,7 @@ func decided(prog *dag.Program, h how) (*schedule.Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	priced, err := schedule.Price(prog, p, Target{Variant: h.Variant, ThisMachine: true})
+	priced, err := schedule.Price(prog, p, hardware.Target{Variant: h.Variant, ThisMachine: true})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func newOn(prog *dag.Program, h how) (*Runner, error) {
 }
 
 // priced are the costs of a program on a platform.
-func priced(t testing.TB, prog *dag.Program, p *platform.Platform, target Target) *schedule.Priced {
+func priced(t testing.TB, prog *dag.Program, p *platform.Platform, target hardware.Target) *schedule.Priced {
 	t.Helper()
 	return must.Get(schedule.Price(prog, p, target))(t)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"dahl/execute/align"
 	"dahl/execute/driver"
 	"dahl/platform"
 	"dahl/schedule/place"
@@ -236,15 +237,15 @@ func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
 
 // note records the task of the batch with count n.
 func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
-	s := deviceSpan{issued: l.issuedAt[n%inFlight], seen: seen}
+	s := deviceSpan{Span: align.Span{Issued: l.issuedAt[n%inFlight], Seen: seen}}
 	s.task, s.step = l.at(n)
 	var err error
-	if s.start, err = u.clock.timeOf(l.starts[n%inFlight]); err != nil {
+	if s.Start, err = u.clock.timeOf(l.starts[n%inFlight]); err != nil {
 		return err
 	}
-	s.end, err = u.clock.timeOf(l.ends[n%inFlight])
+	s.End, err = u.clock.timeOf(l.ends[n%inFlight])
 	l.spans = append(l.spans, s)
-	l.busy.add(s.step, s.end-s.start)
+	l.busy.add(s.step, s.End-s.Start)
 	return err
 }
 

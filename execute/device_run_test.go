@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute/driver"
+	"dahl/execute/hardware"
 	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
@@ -121,7 +122,7 @@ func TestRunnable(t *testing.T) {
 		t.Errorf("engines %d, want %d; given %d", engines, want, p.Devices[1].CopyEnginesIn)
 	}
 	prog := testProgram(t)
-	d := must.Get(priced(t, prog, p, Target{ThisMachine: true}).Decide(schedule.Choice{Plans: spreadPlans(prog, 3, bySamples(3))}))(t)
+	d := must.Get(priced(t, prog, p, hardware.Target{ThisMachine: true}).Decide(schedule.Choice{Plans: spreadPlans(prog, 3, bySamples(3))}))(t)
 	if r, err := New(d, Options{Hooks: testHooks(nil)}); err == nil {
 		r.Close()
 		t.Error("copies without an engine are executed")

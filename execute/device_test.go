@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
 	"dahl/must"
 	"dahl/platforms/testmachine"
 	"dahl/schedule"
@@ -21,7 +22,7 @@ func spreadPlan(g *dag.Graph, workers int, choose func(task *dag.Task) int) *sch
 	plan := &schedule.Plan{Policy: "test", Order: make([][]dag.TaskID, workers)}
 	for t := range g.Tasks {
 		w := 0
-		if k, ok := operation(g.Tasks[t].Op); !ok || !k.Host {
+		if k, err := kernels.KernelByName(g.Tasks[t].Op); err != nil || !k.Host {
 			w = choose(&g.Tasks[t])
 		}
 		plan.Order[w] = append(plan.Order[w], dag.TaskID(t))

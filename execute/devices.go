@@ -6,9 +6,8 @@ import (
 	"fmt"
 
 	"dahl/dag"
-	"dahl/execute/cuda"
 	"dahl/execute/driver"
-	"dahl/execute/emulated"
+	"dahl/execute/hardware"
 	"dahl/execute/host"
 	"dahl/platform"
 	"dahl/schedule/layout"
@@ -30,43 +29,10 @@ func (r *Runner) layoutsOf(m platform.MemoryID) []*layout.Layout {
 	return layouts
 }
 
-// backends are the drivers of devices, by platform.Kind.Driver.
-var backends = map[string]driver.Backend{
-	platform.CUDADriver:     cuda.Backend,
-	platform.EmulatedDriver: emulated.Backend,
-}
-
-// eachBackend yields the backends in the order of the kinds that they open.
-func eachBackend(yield func(platform.Kind, driver.Backend) bool) {
-	for _, k := range platform.Kinds() {
-		if b, ok := backends[k.Driver]; ok && !yield(k, b) {
-			return
-		}
-	}
-}
-
-// Drivers opens drivers of a platform's devices. The first cores of this machine belong to the workers;
-// drivers may use the others.
-func Drivers(p *platform.Platform, workers int) driver.Opener {
-	cores := host.CPUs()
-	cores = cores[min(workers, len(cores)):]
-	openers := map[string]driver.Opener{}
-	return func(dev *platform.Device, notify func()) (driver.Driver, error) {
-		if k, _ := platform.KindByName(dev.Kind); k.Numbered && dev.Count > 1 {
-			return nil, fmt.Errorf("it has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Count, p.Memories[dev.Memory].Name)
-		}
-		name := dev.Driver()
-		if openers[name] == nil {
-			openers[name] = backends[name].On(p, cores)
-		}
-		return openers[name](dev, notify)
-	}
-}
-
 // openDevices starts a device for every memory with lanes of its own.
 func (r *Runner) openDevices() error {
 	p := r.platform
-	open := Drivers(p, r.cores())
+	open := hardware.Drivers(p, r.cores())
 	for _, w := range p.Workers {
 		dev := &p.Devices[w.Device]
 		m := dev.Memory

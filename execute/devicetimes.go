@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"dahl/execute/align"
 	"dahl/execute/driver"
 )
 
@@ -32,12 +33,12 @@ type deviceTimes struct {
 	based          time.Duration  // when base was issued, on the run's clock
 	replaced       bool           // there was a base before
 	replacing      bool           // next has been issued
-	marks          []clockMark
+	marks          []align.Mark
 }
 
 // begin takes the first base and the first marks. The device's streams are idle.
 func (c *deviceTimes) begin(d *device, j *job) error {
-	*c = deviceTimes{device: d, job: j, base: d.bases[0], next: d.bases[1], marks: make([]clockMark, 0, 2*marksAtOnce)}
+	*c = deviceTimes{device: d, job: j, base: d.bases[0], next: d.bases[1], marks: make([]align.Mark, 0, 2*marksAtOnce)}
 	if err := cmp.Or(d.Driver.Record(d.lanes[0].stream, c.base), d.Await(c.base)); err != nil {
 		return err
 	}
@@ -48,13 +49,13 @@ func (c *deviceTimes) begin(d *device, j *job) error {
 // mark takes some marks. The device's streams are idle.
 func (c *deviceTimes) mark() error {
 	for range marksAtOnce {
-		m := clockMark{before: c.job.now()}
+		m := align.Mark{Before: c.job.now()}
 		if err := c.device.Finish(c.device.lanes[0].stream); err != nil {
 			return err
 		}
-		m.after = c.job.now()
+		m.After = c.job.now()
 		var err error
-		if m.device, err = c.timeOf(c.device.Mark); err != nil {
+		if m.Device, err = c.timeOf(c.device.Mark); err != nil {
 			return err
 		}
 		c.marks = append(c.marks, m)
@@ -106,10 +107,20 @@ func (c *deviceTimes) replace() error {
 }
 
 // align puts the device's clock on the clock of the run, by the notes on its lanes.
-func (c *deviceTimes) align(d *device) *alignedClock {
-	var spans [][]deviceSpan
-	for _, l := range d.lanes {
-		spans = append(spans, l.spans)
-	}
-	return alignClock(c.marks, spans...)
+func (c *deviceTimes) align(d *device) *align.Clock {
+	return align.New(c.marks, func(yield func(*align.Span) bool) {
+		for _, l := range d.lanes {
+			for i := range l.spans {
+				if !yield(&l.spans[i].Span) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// deviceSpan is one task of a step as the device timed it.
+type deviceSpan struct {
+	align.Span
+	task, step int32
 }

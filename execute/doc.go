@@ -54,7 +54,7 @@
 //
 // # Clocks
 //
-// Each device times its tasks by its own clock, with events before and after them. deviceclock.go
+// Each device times its tasks by its own clock, with events before and after them. Package align
 // puts these times on the clock of the run. It also ensures that no effect seems to come before
 // its cause.
 //

@@ -11,6 +11,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute/driver"
+	"dahl/execute/hardware"
 	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/kernels/calls"
@@ -339,7 +340,7 @@ func emulatedPlatform(t testing.TB) *platform.Platform {
 func openDriver(t testing.TB, p *platform.Platform) *driverUnderTest {
 	t.Helper()
 	runtime.LockOSThread() // the thread ends with the test
-	d := must.Get(Drivers(p, 1)(&p.Devices[1], func() {}))(t)
+	d := must.Get(hardware.Drivers(p, 1)(&p.Devices[1], func() {}))(t)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/execute/driver"
 	"dahl/execute/emulated"
+	"dahl/execute/hardware"
 	"dahl/kernels/calls"
 	"dahl/must"
 	"dahl/platform"
@@ -16,7 +17,7 @@ import (
 // Every kind of devices but processors has a driver in the table.
 func TestKindsHaveDrivers(t *testing.T) {
 	for _, k := range platform.Kinds() {
-		if b, ok := backends[k.Driver]; ok == k.Processor || ok && b.On == nil {
+		if b, ok := hardware.Backends[k.Driver]; ok == k.Processor || ok && b.On == nil {
 			t.Errorf("kind %s: driver %q in the table: %v", k.Name, k.Driver, ok)
 		}
 	}
@@ -43,14 +44,14 @@ func changed(of driver.Backend, change func(dev *platform.Device, d capturing) d
 
 // keepBackend restores the backend of a driver after the test.
 func keepBackend(t testing.TB, name string) {
-	own := backends[name]
-	t.Cleanup(func() { backends[name] = own })
+	own := hardware.Backends[name]
+	t.Cleanup(func() { hardware.Backends[name] = own })
 }
 
 // changeEmulated changes emulated devices until the test ends.
 func changeEmulated(t testing.TB, change func(dev *platform.Device, d capturing) driver.Driver) {
 	keepBackend(t, platform.EmulatedDriver)
-	backends[platform.EmulatedDriver] = changed(emulated.Backend, change)
+	hardware.Backends[platform.EmulatedDriver] = changed(emulated.Backend, change)
 }
 
 // standIn has memory, streams and events of an emulated device. It takes variants in CUDA code with
@@ -85,11 +86,11 @@ func TestDriverOfAnotherKind(t *testing.T) {
 	})
 	other.GPUs = func() ([]driver.GPU, error) { return []driver.GPU{{Name: "A"}, {Name: "B"}}, nil }
 	other.Library = func(name string) (string, error) { return "lib" + name, nil }
-	backends[platform.CUDADriver] = other
-	if gpus, err := GPUs(); err != nil || len(gpus) != 2 || gpus[1] != (driver.GPU{Kind: platform.CUDA, Name: "B"}) {
+	hardware.Backends[platform.CUDADriver] = other
+	if gpus, err := hardware.GPUs(); err != nil || len(gpus) != 2 || gpus[1] != (driver.GPU{Kind: platform.CUDA, Name: "B"}) {
 		t.Errorf("GPUs %+v, %v", gpus, err)
 	}
-	if file, err := LibraryFile("x"); file != "libx" || err != nil {
+	if file, err := hardware.LibraryFile("x"); file != "libx" || err != nil {
 		t.Errorf("library %q, %v", file, err)
 	}
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
@@ -42,7 +43,7 @@ func randomPlanOn(g *dag.Graph, p *platform.Platform, rng *rand.Rand) *schedule.
 	plan := &schedule.Plan{Policy: "random", Order: make([][]dag.TaskID, len(p.Workers))}
 	for _, t := range randomPlan(g, 1, rng.Uint64()).Order[0] {
 		w := rng.IntN(len(p.Workers))
-		if k, ok := operation(g.Tasks[t].Op); ok && k.Host {
+		if k, err := kernels.KernelByName(g.Tasks[t].Op); err == nil && k.Host {
 			w = 0
 		}
 		plan.Order[w] = append(plan.Order[w], t)

@@ -29,14 +29,14 @@ func (r *Runner) logs(j *job) (lanes [][]schedule.Span, changes []schedule.Chang
 		clock := d.times.align(d)
 		if st, ok := d.Driver.(driver.Stater); ok {
 			for _, c := range st.Changes() {
-				c.Start, c.End = clock.at(c.Start), clock.at(c.End)
+				c.Start, c.End = clock.At(c.Start), clock.At(c.End)
 				changes = append(changes, c)
 			}
 		}
 		for _, l := range d.lanes {
 			spans := make([]schedule.Span, len(l.spans))
 			for i, s := range l.spans {
-				spans[i] = schedule.Span{Task: dag.TaskID(s.task), Step: s.step, Worker: platform.WorkerID(l.id), Start: clock.at(s.start), End: clock.at(s.end)}
+				spans[i] = schedule.Span{Task: dag.TaskID(s.task), Step: s.step, Worker: platform.WorkerID(l.id), Start: clock.At(s.Start), End: clock.At(s.End)}
 			}
 			lanes = append(lanes, spans)
 		}

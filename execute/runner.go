@@ -119,7 +119,7 @@ func (r *Runner) startWorkers() {
 	} else {
 		r.warnings = append(r.warnings, fmt.Sprintf("%d workers, of processors and devices together, are more than the cores, which are %d: their times say nothing about the platform", busy, parallel))
 	}
-	share := len(r.arenas[layout.ScratchArena]) / n &^ (alignBytes - 1)
+	share := len(r.arenas[layout.ScratchArena]) / n &^ (host.Align - 1)
 	pinned := make(chan error, n)
 	touch := r.arenas.touch
 	if r.opt.Poison {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/execute/hardware"
 	"dahl/execute/host"
 	"dahl/kernels/calls"
 	"dahl/must"
@@ -306,7 +307,7 @@ func TestHighWater(t *testing.T) {
 			if high[a] != planned[a] {
 				t.Errorf("arena %d: highest byte %d, planned %d", a, high[a], planned[a])
 			}
-			if size := r.Layout(0).ArenaBytes[a]; a != layout.StepArena && size-planned[a] >= alignBytes {
+			if size := r.Layout(0).ArenaBytes[a]; a != layout.StepArena && size-planned[a] >= host.Align {
 				t.Errorf("arena %d: %d bytes, of which %d are used", a, size, planned[a])
 			}
 		}
@@ -346,7 +347,7 @@ func TestNewRefuses(t *testing.T) {
 	cuda := machine(t, 2)
 	cuda.Devices[0].Kind = "cuda"
 	abacus := randomPlan(prog.Graphs[0], 2, 0)
-	abacus.Variants = priced(t, prog, machine(t, 2), Target{ThisMachine: true}).Costs(0).Variants(prog.Graphs[0], machine(t, 2))
+	abacus.Variants = priced(t, prog, machine(t, 2), hardware.Target{ThisMachine: true}).Costs(0).Variants(prog.Graphs[0], machine(t, 2))
 	for call := range abacus.Variants["cpu"] {
 		abacus.Variants["cpu"][call] = "abacus"
 	}

@@ -225,7 +225,7 @@ func (m *Model) bringKernels() (err error) {
 
 // Kernels is the table of operations of the model's tasks: the operations of package kernels, and others that layers
 // bring. Nil means that they bring none. What runs the tasks needs it, as
-// execute.Target.Kernels.
+// hardware.Target.Kernels.
 func (m *Model) Kernels() *kernels.Table { return m.kernels }
 
 // state is the parameters and running statistics of the stage.

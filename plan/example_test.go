@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/nn"
 	"dahl/nn/models"
 	"dahl/plan"
@@ -28,7 +28,7 @@ func lenet5(machine string) (*schedule.Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plan.Decide(prog, p, execute.Target{}, schedule.Choice{Policy: policy.HEFT})
+	return plan.Decide(prog, p, hardware.Target{}, schedule.Choice{Policy: policy.HEFT})
 }
 
 func ExamplePredict() {

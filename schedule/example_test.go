@@ -28,7 +28,7 @@ func priced() *schedule.Priced {
 		panic(err)
 	}
 	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
-	// The graph says what its tasks take. A network's kernels are offered by execute.Target.
+	// The graph says what its tasks take. A network's kernels are offered by hardware.Target.
 	c, err := schedule.Price(prog, p, schedule.Unbound)
 	if err != nil {
 		panic(err)

@@ -10,9 +10,9 @@ import (
 
 	"dahl/energy"
 	"dahl/energy/meter"
-	"dahl/execute"
 	"dahl/execute/calibrate"
 	"dahl/execute/driver"
+	"dahl/execute/hardware"
 	"dahl/plan"
 	"dahl/platform"
 )
@@ -82,7 +82,7 @@ func (m *Meters) MeterStates() []meter.MeterState { return m.recorder.MeterState
 // AddGPUs adds the GPUs of this machine with the powers that their meters show. It fails
 // where there is none, and says why.
 func AddGPUs(p *platform.Platform) error {
-	if err := execute.AddGPUs(p); err != nil {
+	if err := hardware.AddGPUs(p); err != nil {
 		return err
 	}
 	meters := OpenGPUs(p)
@@ -117,7 +117,7 @@ func OpenBoards(k platform.Kind) (b Boards, err error) {
 	if b.Meters, err = libraries[k.Meter].Open(); err != nil {
 		return Boards{}, err
 	}
-	shown, err := execute.GPUs()
+	shown, err := hardware.GPUs()
 	b.Shown, b.unnumbered = slices.DeleteFunc(shown, func(g driver.GPU) bool { return g.Kind != k.Name }), err
 	return b, nil
 }

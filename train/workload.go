@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/kernels"
 	"dahl/kernels/calls"
 	"dahl/nn"
@@ -186,7 +187,7 @@ func (w *Workload) CheckVariant() error {
 	if w.Options.OtherMachine || !HasVariant(w.Platform, name) {
 		return nil
 	}
-	return asInput(execute.CheckVariant(name))
+	return asInput(hardware.CheckVariant(name))
 }
 
 // HasVariant reports whether some kernel has a variant for a device of a platform; any has the variant "".
@@ -217,8 +218,8 @@ func (w *Workload) Choose() (err error) {
 }
 
 // Target says by which kernels the workload can run.
-func (w *Workload) Target() execute.Target {
-	t := execute.Target{Variant: w.Options.Variant, ThisMachine: !w.Options.OtherMachine}
+func (w *Workload) Target() hardware.Target {
+	t := hardware.Target{Variant: w.Options.Variant, ThisMachine: !w.Options.OtherMachine}
 	if w.Model != nil {
 		t.Kernels = w.Model.Kernels()
 	}

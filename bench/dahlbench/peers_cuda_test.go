@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/kernels/calls"
 	"dahl/platform"
 	"dahl/train/peer"
@@ -15,7 +15,7 @@ import (
 // dahl's side of `bench peers --device cuda`: the losses of the first step on the GPU, in
 // float32 and in TF32, are those of one core as nearly as the cell demands of PyTorch's.
 func TestOurSideOnCUDA(t *testing.T) {
-	if _, err := execute.GPUs(); err != nil {
+	if _, err := hardware.GPUs(); err != nil {
 		t.Skip(err)
 	}
 	loss := func(u peerUnit) float64 {

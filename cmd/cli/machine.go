@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/platform"
 	"dahl/train"
 )
@@ -13,12 +13,12 @@ func Machine(file, devices string, gpus bool) (*platform.Platform, error) {
 	if file != "" {
 		return LoadPlatform(file)
 	}
-	p, err := execute.Detect()
+	p, err := hardware.Detect()
 	if err != nil {
 		return nil, err
 	}
 	if devices == "" {
-		if _, none := execute.GPUs(); !gpus || none != nil {
+		if _, none := hardware.GPUs(); !gpus || none != nil {
 			return p, nil
 		}
 		return p, train.AddGPUs(p)

@@ -21,6 +21,7 @@ import (
 	"dahl/energy/meter"
 	"dahl/execute"
 	"dahl/execute/calibrate"
+	"dahl/execute/hardware"
 	"dahl/kernels/calls"
 	"dahl/naming"
 	"dahl/nn"
@@ -215,7 +216,7 @@ func (f *calibrateFlags) check(o *flags.Options) error {
 		}
 	}
 	_, realType := cli.RealType(o.DType)
-	return cmp.Or(cli.CheckModels(f.models...), realType, flags.CheckVariant(o.Variant), flags.CheckPrecision(o.Precision), cli.AsInput(execute.CheckVariant(o.Variant)), cli.CheckRegular(f.out), cli.CheckWritable(f.out))
+	return cmp.Or(cli.CheckModels(f.models...), realType, flags.CheckVariant(o.Variant), flags.CheckPrecision(o.Precision), cli.AsInput(hardware.CheckVariant(o.Variant)), cli.CheckRegular(f.out), cli.CheckWritable(f.out))
 }
 
 // startingPoint returns the platform in the output file if it describes this machine, so that its
@@ -265,7 +266,7 @@ func devicesText(p *platform.Platform) string {
 // checkCores refuses to measure more units of processors than this machine has: all of
 // them at once, they would wait for each other.
 func checkCores(p *platform.Platform, units map[string]int) error {
-	here, err := execute.Detect()
+	here, err := hardware.Detect()
 	if err != nil {
 		return err
 	}

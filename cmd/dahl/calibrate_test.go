@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"dahl/cmd/dahl/flags"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/must"
 	"dahl/plan"
 	"dahl/platform"
@@ -46,7 +46,7 @@ func TestStartingPoint(t *testing.T) {
 // the file is closed. Without a period each one is.
 func TestGrowingFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	p := must.Get(execute.Detect())(t)
+	p := must.Get(hardware.Detect())(t)
 	f := growingFile{path: "grow.toml", period: time.Hour}
 	must.Do(t, f.close())
 	if _, err := os.Stat(f.path); !errors.Is(err, fs.ErrNotExist) {

@@ -15,8 +15,8 @@ import (
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/runs"
-	"dahl/execute"
 	"dahl/execute/calibrate"
+	"dahl/execute/hardware"
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/data"
@@ -111,7 +111,7 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 // calibratedWorkload measures this machine for the demo's network, prints the
 // machine's line, and plans.
 func calibratedWorkload(ctx context.Context, stdout io.Writer, o *flags.Options, m *nn.Model, d train.Data) (*workload, error) {
-	p, err := execute.Detect()
+	p, err := hardware.Detect()
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
-	"dahl/execute"
+	"dahl/execute/hardware"
 )
 
 // tinyModel is a network small enough for the test driver, with state of its optimiser.
@@ -31,7 +31,7 @@ momentum = 0.9
 // in its second step. The training goes on with the other, to the weights of one without a fault:
 // whatever runs on a GPU runs the same kernels on either.
 func TestContinueOnCUDALoss(t *testing.T) {
-	gpus, err := execute.GPUs()
+	gpus, err := hardware.GPUs()
 	if err != nil {
 		t.Skip(err)
 	}

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"dahl/cmd/dahl/record"
-	"dahl/execute"
+	"dahl/execute/hardware"
 )
 
 // TestRecordedPartOnCUDA trains on a GPU with two of seven steps and the short one recorded, and with all: the
 // others are issued as captured graphs, and come to the same weights.
 func TestRecordedPartOnCUDA(t *testing.T) {
-	if _, err := execute.GPUs(); err != nil {
+	if _, err := hardware.GPUs(); err != nil {
 		t.Skip(err)
 	}
 	t.Chdir(t.TempDir())

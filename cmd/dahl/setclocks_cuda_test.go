@@ -8,7 +8,7 @@ import (
 
 	"dahl/cmd/dahl/record"
 	"dahl/energy/meter"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/platform"
 )
 
@@ -24,7 +24,7 @@ func TestSetClocksOnCUDA(t *testing.T) {
 		defer meter.NVML().Close()
 		return gpus[0].GPU
 	}
-	if _, err := execute.GPUs(); err != nil {
+	if _, err := hardware.GPUs(); err != nil {
 		t.Skip(err)
 	}
 	if !strings.HasPrefix(shown().Driver, "testnvml") {
@@ -32,9 +32,9 @@ func TestSetClocksOnCUDA(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	newClockTree(t)
-	p, err := execute.Detect()
+	p, err := hardware.Detect()
 	if err == nil {
-		err = execute.AddGPUs(p)
+		err = hardware.AddGPUs(p)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 	"dahl/cmd/dahl/record"
 	"dahl/cmd/dahl/words"
 	"dahl/energy/meter"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/train/setclock"
@@ -78,7 +78,7 @@ func newClockTree(t *testing.T) string {
 func treeCPUs(t *testing.T) []int {
 	t.Helper()
 	p := must.Get(platform.Parse([]byte(clockedCore), "core.toml"))(t)
-	return execute.CPUsOf(p, 0)
+	return hardware.CPUsOf(p, 0)
 }
 
 func cpuFile(dir string, cpu int, file string) string {

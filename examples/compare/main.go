@@ -8,8 +8,8 @@ import (
 	"log"
 	"time"
 
-	"dahl/execute"
 	"dahl/execute/calibrate"
+	"dahl/execute/hardware"
 	"dahl/nn/models"
 	"dahl/plan"
 	"dahl/train"
@@ -19,7 +19,7 @@ func main() {
 	ctx := context.Background()
 	model := must(models.ByName("digits-cnn"))
 	data := must(train.OpenData("digits", 0, 0))
-	machine := must(execute.Detect())
+	machine := must(hardware.Detect())
 	measured := must(train.Calibrate(ctx, model, data, train.Options{}, train.Calibration{
 		Options: calibrate.Options{Platform: machine, MaxTime: 2 * time.Second}}))
 	w := must(train.New(model, data, measured.Platform, train.Options{}))

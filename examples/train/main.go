@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log"
 
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/nn/models"
 	"dahl/train"
 )
@@ -14,7 +14,7 @@ import (
 func main() {
 	model := must(models.ByName("digits-cnn"))
 	data := must(train.OpenData("digits", 0, 0))
-	machine := must(execute.Detect())
+	machine := must(hardware.Detect())
 	w := must(train.New(model, data, machine, train.Options{Epochs: 2, Shuffle: true, Seed: 1}))
 	run := must(w.Train(context.Background()))
 	for _, e := range run.Epochs {

@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/energy/meter"
 	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/kernels/calls"
@@ -20,7 +21,7 @@ import (
 
 // Options says what to measure, and for how long.
 type Options struct {
-	Platform *platform.Platform // this machine, at its first clocks; its numbers are replaced; nil means execute.Detect
+	Platform *platform.Platform // this machine, at its first clocks; its numbers are replaced; nil means hardware.Detect
 	Units    map[string]int     // for each device to measure, the most units; nil means all devices
 	Variants []string           // nil means all variants, except the reference where there is another
 	MaxTime  time.Duration      // about, for all devices together; zero means 10 s
@@ -84,7 +85,7 @@ func Run(ctx context.Context, graphs []*dag.Graph, opt Options) (*Result, error)
 	p := opt.Platform
 	if p == nil {
 		var err error
-		if p, err = execute.Detect(); err != nil {
+		if p, err = hardware.Detect(); err != nil {
 			return nil, err
 		}
 	}
@@ -228,7 +229,7 @@ func pointsOf(specs []*calls.Spec, variants []string, code string, capability in
 
 // installed reports whether a library of kernels can be loaded.
 func installed(library string) bool {
-	_, err := execute.LibraryFile(library)
+	_, err := hardware.LibraryFile(library)
 	return err == nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -17,7 +17,7 @@ import (
 // TestCalibrateCUDA measures a CUDA device, or the driver of the tests, end to end: every
 // number is there, and what the device is takes the place of what the file said.
 func TestCalibrateCUDA(t *testing.T) {
-	if _, err := execute.GPUs(); err != nil {
+	if _, err := hardware.GPUs(); err != nil {
 		t.Skip(err)
 	}
 	p := node(t, 1, 1)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dahl/energy/meter"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/kernels/calls"
 	"dahl/platform"
 )
@@ -44,7 +44,7 @@ type Device struct {
 // measureDevices measures the devices that have memories of their own, one after the other, and
 // finally their copies at the same time.
 func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*calls.Spec) (err error) {
-	open := execute.Drivers(c.platform, 1)
+	open := hardware.Drivers(c.platform, 1)
 	begin := time.Now()
 	now := func() time.Duration { return time.Since(begin) }
 	byMemory := map[platform.MemoryID]*station{}

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/platform"
@@ -45,7 +46,7 @@ func runner(t testing.TB, p *platform.Platform, worker ...int) *execute.Runner {
 	t.Helper()
 	g := layers(t)
 	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
-	priced := must.Get(schedule.Price(prog, must.Get(execute.Runnable(p))(t), execute.Target{Variant: "ref", ThisMachine: true}))(t)
+	priced := must.Get(schedule.Price(prog, must.Get(execute.Runnable(p))(t), hardware.Target{Variant: "ref", ThisMachine: true}))(t)
 	choice := schedule.Choice{Policy: must.Get(policy.ByName("eager"))(t)}
 	for _, w := range worker {
 		plan := &schedule.Plan{Order: make([][]dag.TaskID, len(p.Workers))}

@@ -5,6 +5,8 @@ import "unsafe"
 const (
 	// PageBytes is the size of a small page of memory, or less.
 	PageBytes = 4096
+	// Align is the alignment of arenas and of workspace on which a kernel may rely: a cache line, and the widest vector.
+	Align = 64
 	// GuardBytes follow the bytes of [AlignedBytes], up to their capacity.
 	GuardBytes = 4096
 	// hugePageBytes is the size and alignment of a huge page.

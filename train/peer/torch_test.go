@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/must"
 	"dahl/nn"
 	"dahl/nn/files"
@@ -29,7 +29,7 @@ func pythonForTests() string {
 func workload(t *testing.T, m *nn.Model, data string, limit int, o train.Options) *train.Workload {
 	t.Helper()
 	d := must.Get(train.OpenData(data, limit, 0))(t)
-	p := must.Get(execute.Detect())(t)
+	p := must.Get(hardware.Detect())(t)
 	return must.Get(train.New(m, d, p, o))(t)
 }
 

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/must"
 	"dahl/platform"
 	"dahl/rundir/durable"
@@ -110,7 +110,7 @@ var cpuFiles = map[string]string{"cpuinfo_min_freq": "800000\n", "cpuinfo_max_fr
 func newFake(t *testing.T) (*System, *fakeBoards) {
 	t.Helper()
 	s := fake(t.TempDir())
-	for _, cpu := range execute.CPUsOf(machine(), 0) {
+	for _, cpu := range hardware.CPUsOf(machine(), 0) {
 		must.Do(t, os.MkdirAll(s.cpufreq(cpu, ""), 0o777))
 		for name, text := range cpuFiles {
 			put(t, s, cpu, name, text)
@@ -129,7 +129,7 @@ func wantLimits(t *testing.T, s *System, what string, least, most string) {
 	t.Helper()
 	want := maps.Clone(cpuFiles)
 	want[minFile], want[maxFile] = least+"\n", most+"\n"
-	for _, cpu := range execute.CPUsOf(machine(), 0) {
+	for _, cpu := range hardware.CPUsOf(machine(), 0) {
 		for name, text := range want {
 			if got, err := os.ReadFile(s.cpufreq(cpu, name)); err != nil || string(got) != text {
 				t.Errorf("%s: %s of cpu%d holds %q, want %q (%v)", what, name, cpu, got, text, err)
@@ -172,7 +172,7 @@ func TestSetAndRestore(t *testing.T) {
 
 // What cannot be set is refused in one line with what can be, and before anything is set or saved.
 func TestRefused(t *testing.T) {
-	first := execute.CPUsOf(machine(), 0)[0]
+	first := hardware.CPUsOf(machine(), 0)[0]
 	for _, c := range []struct {
 		change   func(s *System)
 		settings []Setting
@@ -221,13 +221,13 @@ func TestSharedClock(t *testing.T) {
 	p.Devices = append(p.Devices, p.Devices[0])
 	p.Devices[3].Name = "little"
 	must.Do(t, p.Complete())
-	first := execute.CPUsOf(p, 0)[0]
-	at := slices.IndexFunc(execute.CPUsOf(p, 3), func(cpu int) bool { return cpu != first })
+	first := hardware.CPUsOf(p, 0)[0]
+	at := slices.IndexFunc(hardware.CPUsOf(p, 3), func(cpu int) bool { return cpu != first })
 	if at < 0 {
 		t.Skip("needs two CPUs")
 	}
 	s, _ := newFake(t)
-	for _, cpu := range execute.CPUsOf(p, 3) {
+	for _, cpu := range hardware.CPUsOf(p, 3) {
 		if cpu == first {
 			continue
 		}
@@ -331,7 +331,7 @@ func TestCannotRestore(t *testing.T) {
 	p.Devices[0].Clocks[0].FrequencyHz = 3.1e9
 	h := must.Get(s.Begin())(t)
 	must.Do(t, h.Set(p, []Setting{{0, 0}, {1, 1}}))
-	cpus := execute.CPUsOf(p, 0)
+	cpus := hardware.CPUsOf(p, 0)
 	for _, cpu := range cpus { // a directory cannot be read as a number
 		must.Do(t, errors.Join(os.Rename(s.cpufreq(cpu, minFile), s.cpufreq(cpu, "kept")), os.Mkdir(s.cpufreq(cpu, minFile), 0o777)))
 	}

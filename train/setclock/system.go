@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/platform"
 	"dahl/rundir/durable"
 )
@@ -201,7 +201,7 @@ func (h *Held) target(p *platform.Platform, s Setting) (t target, err error) {
 		return t, err
 	}
 	khz := int64(math.Round(hz / 1e3))
-	for _, cpu := range execute.CPUsOf(p, s.Device) {
+	for _, cpu := range hardware.CPUsOf(p, s.Device) {
 		if err := h.system.settable(cpu, khz); err != nil {
 			return t, err
 		}

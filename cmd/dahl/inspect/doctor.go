@@ -15,8 +15,8 @@ import (
 	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/energy/meter"
-	"dahl/execute"
 	"dahl/execute/driver"
+	"dahl/execute/hardware"
 	"dahl/kernels/offload"
 	"dahl/kernels/simd"
 	"dahl/naming"
@@ -49,7 +49,7 @@ each counter of energy until that has moved, and for a second at most, and chang
 		Example: "  dahl doctor\n  dahl doctor --json",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := execute.Detect()
+			p, err := hardware.Detect()
 			if err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ func thisHost(clocks func() (*setclock.System, error)) *examined {
 		virtual:   bytes.Contains(flags, []byte(" hypervisor")),
 		processor: func() (meter.Meter, error) { return meter.OpenRAPL(meter.PowercapRoot) },
 		celsius:   meter.PackageSensor(meter.ThermalRoot),
-		gpus:      execute.GPUs, library: execute.LibraryFile, meters: train.MeterLibraries(), clocks: clocks,
+		gpus:      hardware.GPUs, library: hardware.LibraryFile, meters: train.MeterLibraries(), clocks: clocks,
 	}
 }
 
@@ -243,7 +243,7 @@ func (h *examined) clocksOf(p *platform.Platform) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	least, most, err := here.Range(execute.CPUsOf(p, 0)[0])
+	least, most, err := here.Range(hardware.CPUsOf(p, 0)[0])
 	return fmt.Sprintf("%s to %s GHz by --set-clocks", cli.ThreeDigits(least/1e9), cli.ThreeDigits(most/1e9)), err
 }
 

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"dahl/energy/meter"
-	"dahl/execute"
 	"dahl/execute/driver"
+	"dahl/execute/hardware"
 	"dahl/kernels/offload"
 	"dahl/must"
 	"dahl/train/setclock"
@@ -38,7 +38,7 @@ func meteredBy(open func() ([]meter.GPUMeters, error)) []meter.Library {
 // found is what doctor says of one thing.
 func (h *examined) found(t *testing.T, of string) Finding {
 	t.Helper()
-	p := must.Get(execute.Detect())(t)
+	p := must.Get(hardware.Detect())(t)
 	all := h.examine(p, "").Findings
 	i := slices.IndexFunc(all, func(f Finding) bool { return f.Of == of })
 	if i < 0 {

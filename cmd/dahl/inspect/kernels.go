@@ -14,7 +14,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/kernels"
 	"dahl/naming"
 	"dahl/plan"
@@ -123,7 +123,7 @@ func listLibraries(out io.Writer) {
 			}
 			said[v.Library] = true
 			is := "found"
-			if err := execute.CheckVariant(v.Name); err != nil {
+			if err := hardware.CheckVariant(v.Name); err != nil {
 				is = err.Error()
 			}
 			fmt.Fprintf(out, "library %s: %s\n", v.Library, is)

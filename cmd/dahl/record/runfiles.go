@@ -13,7 +13,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/energy"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/naming"
 	"dahl/plan"
 	"dahl/plots"
@@ -109,7 +109,7 @@ func LoadRun(dir string) (*LoadedRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := rundir.Load(dir, execute.Target{Variant: m.Options.Variant})
+	l, err := rundir.Load(dir, hardware.Target{Variant: m.Options.Variant})
 	return &LoadedRun{l, dir, m, s}, cli.AsInput(err)
 }
 

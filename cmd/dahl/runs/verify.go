@@ -12,7 +12,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/nn/npz"
 	"dahl/rundir"
 	"dahl/train"
@@ -104,7 +104,7 @@ func (v *verification) run(ctx context.Context) {
 	if v.manifest.Lists(record.WeightsFile) {
 		v.check(record.WeightsFile, v.checkWeights())
 	}
-	claims := &rundir.Claims{Head: &m.Head, PlatformSHA256: m.Platform.SHA256, Target: execute.Target{Variant: m.Options.Variant}}
+	claims := &rundir.Claims{Head: &m.Head, PlatformSHA256: m.Platform.SHA256, Target: hardware.Target{Variant: m.Options.Variant}}
 	if len(m.Graphs) > 0 {
 		claims.GraphSHA256 = m.Graphs[0].SHA256
 	}

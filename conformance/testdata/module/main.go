@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/nn/models"
 	"dahl/plan"
 	"dahl/platform"
@@ -43,7 +43,7 @@ func main() {
 		return &random{rand.New(rand.NewPCG(p.Seed, 0)), map[platform.WorkerID][]dag.Instance{}}
 	})
 	for _, policy := range []schedule.Policy{nil, own} { // nil means HEFT
-		w := must(train.New(model, data, must(execute.Detect()), train.Options{Policy: policy, Seed: 7}))
+		w := must(train.New(model, data, must(hardware.Detect()), train.Options{Policy: policy, Seed: 7}))
 		predicted, run := must(w.Predict(ctx)), must(w.Train(ctx))
 		c := must(plan.Compare(ctx, w.Decision, predicted.Main, run.Measured.Main))
 		fmt.Printf("%s: step of %.3g ms predicted, %.3g ms measured; test accuracy %.1f %%; weights %.12s\n",

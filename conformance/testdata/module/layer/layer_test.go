@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/kernels"
 	"dahl/kernels/calls"
 	"dahl/nn/npz"
@@ -97,7 +97,7 @@ func TestCut(t *testing.T) {
 	}
 	var of [2][]npz.Array
 	for i, adapt := range []func(*dag.Lowering, int){whole, cut} {
-		here := must(execute.Detect())
+		here := must(hardware.Detect())
 		l := train.DefaultLowering(network(), here, 32, dag.Float64)
 		adapt(&l, 32)
 		w, err := train.New(network(), data, here, train.Options{Batch: 32, Type: dag.Float64, Seed: 7, Lowering: &l})

@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/kernels"
 	"dahl/kernels/calls"
 	"dahl/nn"
@@ -74,7 +74,7 @@ func cut(l *dag.Lowering, batch int) {
 
 func main() {
 	model, data, ctx := network(), must(train.OpenData("digits", 0, 0)), context.Background()
-	machine := must(execute.Detect())
+	machine := must(hardware.Detect())
 	for _, name := range []string{"heft", "eager", "cut", "planned"} {
 		o := train.Options{Seed: 7, Epochs: 2}
 		switch name {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/execute"
+	"dahl/execute/hardware"
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/train"
@@ -36,7 +36,7 @@ func TestTokens(t *testing.T) {
 	least := (0 + math.Ln2 + h) / 3
 	m := must(nn.New("tagger", []int{4}, embedding{Words: 3, Width: 3}))
 	m.Defaults.Optimizer = nn.SGD{LearningRate: 6}
-	here := must(execute.Detect())
+	here := must(hardware.Detect())
 	var held string
 	for _, o := range []train.Options{{}, {Stream: true}, {Type: dag.Float64}} {
 		o.Epochs, o.Batch, o.Seed = 400, 6, 3

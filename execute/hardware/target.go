@@ -1,11 +1,9 @@
-package execute
+package hardware
 
 import (
-	"cmp"
-	"slices"
-
 	"dahl/dag"
 	"dahl/execute/driver"
+	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/kernels/calls"
 	"dahl/platform"
@@ -32,8 +30,7 @@ type Target struct {
 func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offer {
 	task := &g.Tasks[id]
 	of, _ := platform.KindByName(kind) // one that is not known runs no code
-	table := cmp.Or(t.Kernels, builtin())
-	k, ok := table.Lookup(task.Op)
+	k, ok := t.Kernels.Lookup(task.Op)
 	switch {
 	case !ok || k.Host && of.Processor:
 		return []schedule.Offer{{Host: ok}}
@@ -44,18 +41,18 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 	if standard == nil {
 		return nil
 	}
-	spec, align := specOf(g, id), int64(alignBytes)
+	spec, align := calls.SpecOf(task, func(b dag.BufferID) dag.Buffer { return g.Buffers[b] }), int64(host.Align)
 	if !of.Processor {
 		align = driver.Align
 	}
-	valid := table.Validate(spec) == nil // otherwise New says what is wrong
+	valid := t.Kernels.Validate(spec) == nil // otherwise New says what is wrong
 	if valid && standard.Takes != nil && standard.Takes(spec) != nil {
 		return nil // nor does any other kernel of ours
 	}
 	offer := func(v *calls.Variant) schedule.Offer {
 		o := schedule.Offer{Variant: v.Name}
 		if valid && v.WorkspaceBytes != nil && v.Fits(spec) == nil {
-			o.WorkspaceBytes = roundUpTo(v.WorkspaceBytes(spec), align)
+			o.WorkspaceBytes = (v.WorkspaceBytes(spec) + align - 1) &^ (align - 1)
 		}
 		return o
 	}
@@ -78,21 +75,4 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 		}
 	}
 	return offers
-}
-
-// Runnable is a platform as this program executes it. A device with a memory of its own gets one
-// copy engine in each direction if it does not say how many it has. Runnable refuses a platform
-// unless its workers are cores of one memory and devices with memories of their own.
-func Runnable(p *platform.Platform) (*platform.Platform, error) {
-	if err := CheckWorkers(p); err != nil {
-		return nil, err
-	}
-	q := *p
-	q.Devices = slices.Clone(p.Devices)
-	for d := range q.Devices {
-		if device := &q.Devices[d]; !q.IsHost(device.Memory) {
-			device.CopyEnginesIn, device.CopyEnginesOut = max(1, device.CopyEnginesIn), max(1, device.CopyEnginesOut)
-		}
-	}
-	return &q, q.Complete()
 }

@@ -1,4 +1,4 @@
-package execute
+package hardware
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"dahl/execute/host"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 )
 
 func TestDetect(t *testing.T) {
@@ -27,7 +28,7 @@ func TestDetect(t *testing.T) {
 // A second processor has the CPUs that follow.
 func TestCPUsOf(t *testing.T) {
 	cpus := host.CPUs()
-	p := machine(t, 1)
+	p := testmachine.Shared(t, testmachine.CPU(1, 2, 5))
 	p.Devices = append(p.Devices, platform.Device{Name: "more", Kind: platform.CPU, Count: len(cpus)})
 	must.Do(t, p.Complete())
 	for d, pinned := range [][]int{cpus[:1], append(slices.Clone(cpus[1:]), cpus[0])} {

@@ -1,4 +1,4 @@
-package execute
+package align
 
 import (
 	"math/rand/v2"
@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// deviceRun is a made-up run of tasks on two lanes whose true times are known.
+// deviceRun is a made-up run of tasks whose true times are known.
 type deviceRun struct {
-	marks []clockMark
-	lanes [2][]deviceSpan
+	marks []Mark
+	tasks []Span
 	truth map[time.Duration]time.Duration // host time by device time
 }
 
@@ -26,18 +26,29 @@ func newDeviceRun(rng *rand.Rand, tasks int, clock func(host time.Duration) time
 	}
 	late := func() time.Duration { return time.Duration(rng.Int64N(int64(40 * time.Microsecond))) }
 	mark := func(host time.Duration) {
-		r.marks = append(r.marks, clockMark{read(host), host - 5*time.Microsecond, host + 5*time.Microsecond})
+		r.marks = append(r.marks, Mark{read(host), host - 5*time.Microsecond, host + 5*time.Microsecond})
 	}
 	now := time.Millisecond
 	mark(now)
-	for i := range tasks {
+	for range tasks {
 		start := now + late()
 		end := start + 1 + late()
-		r.lanes[i%2] = append(r.lanes[i%2], deviceSpan{task: int32(i), start: read(start), end: read(end), issued: start - late(), seen: end + late()})
+		r.tasks = append(r.tasks, Span{Start: read(start), End: read(end), Issued: start - late(), Seen: end + late()})
 		now = end
 	}
 	mark(now + time.Millisecond)
 	return r
+}
+
+// align puts the clock of the device on the host's.
+func (r *deviceRun) align() *Clock {
+	return New(r.marks, func(yield func(*Span) bool) {
+		for i := range r.tasks {
+			if !yield(&r.tasks[i]) {
+				return
+			}
+		}
+	})
 }
 
 // TestDeviceClock compares aligned times with the truth, for clocks that differ from the
@@ -61,9 +72,9 @@ func TestDeviceClock(t *testing.T) {
 			r := newDeviceRun(rng, 1000, func(host time.Duration) time.Duration {
 				return c.offset + host + time.Duration(float64(host)*c.drift)
 			})
-			clock := alignClock(r.marks, r.lanes[0], r.lanes[1])
+			clock := r.align()
 			for device, host := range r.truth {
-				if d := clock.at(device) - host; d < -5*time.Microsecond || d > 5*time.Microsecond {
+				if d := clock.At(device) - host; d < -5*time.Microsecond || d > 5*time.Microsecond {
 					t.Fatalf("clock %s, seed %d: %v off at %v", c.name, seed, d, host)
 				}
 			}
@@ -82,22 +93,22 @@ func TestUnevenDeviceClock(t *testing.T) {
 			lost := (slow+1)/2*150*time.Microsecond - slow%2*(300*time.Microsecond-host%(300*time.Microsecond))/2
 			return host - lost + 5*(host/(7*time.Millisecond))*time.Millisecond
 		})
-		mustKeepBounds(t, alignClock(r.marks, r.lanes[0], r.lanes[1]), r)
+		mustKeepBounds(t, r.align(), r)
 	}
 }
 
-func mustKeepBounds(t *testing.T, clock *alignedClock, r *deviceRun) {
+func mustKeepBounds(t *testing.T, clock *Clock, r *deviceRun) {
 	t.Helper()
 	var moments []time.Duration
-	for _, s := range slices.Concat(r.lanes[0], r.lanes[1]) {
-		if start, end := clock.at(s.start), clock.at(s.end); start < s.issued || end > s.seen || end < start {
-			t.Fatalf("task %d from %v to %v; it was issued at %v and seen at %v", s.task, start, end, s.issued, s.seen)
+	for i, s := range r.tasks {
+		if start, end := clock.At(s.Start), clock.At(s.End); start < s.Issued || end > s.Seen || end < start {
+			t.Fatalf("task %d from %v to %v; it was issued at %v and seen at %v", i, start, end, s.Issued, s.Seen)
 		}
-		moments = append(moments, s.start, s.end)
+		moments = append(moments, s.Start, s.End)
 	}
 	slices.Sort(moments)
 	for i := 1; i < len(moments); i++ {
-		if clock.at(moments[i]) < clock.at(moments[i-1]) {
+		if clock.At(moments[i]) < clock.At(moments[i-1]) {
 			t.Fatalf("%v of the device comes before %v", moments[i], moments[i-1])
 		}
 	}
@@ -108,8 +119,8 @@ func mustKeepBounds(t *testing.T, clock *alignedClock, r *deviceRun) {
 // offsets from max(-1, 103 - 100s) to min(1, 105 - 100s): the most room, from -1 to 1, at
 // s = 1.04, and 52 in the middle of the two marks.
 func TestWidestSlope(t *testing.T) {
-	c := alignClock([]clockMark{{0, -1, 1}, {100, 103, 105}})
-	if c.slope < 1.04-1e-9 || c.slope > 1.04+1e-9 || c.at(50) != 52 {
-		t.Errorf("slope %v, host time %d at 50; want 1.04 and 52", c.slope, c.at(50))
+	c := New([]Mark{{0, -1, 1}, {100, 103, 105}}, func(func(*Span) bool) {})
+	if c.slope < 1.04-1e-9 || c.slope > 1.04+1e-9 || c.At(50) != 52 {
+		t.Errorf("slope %v, host time %d at 50; want 1.04 and 52", c.slope, c.At(50))
 	}
 }

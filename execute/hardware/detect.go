@@ -1,4 +1,4 @@
-package execute
+package hardware
 
 import (
 	"cmp"

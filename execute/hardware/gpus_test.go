@@ -1,4 +1,4 @@
-package execute
+package hardware
 
 import (
 	"testing"
@@ -6,10 +6,11 @@ import (
 	"dahl/execute/driver"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/platforms/testmachine"
 )
 
 func TestAddGPUs(t *testing.T) {
-	p := machine(t, 3)
+	p := testmachine.Shared(t, testmachine.CPU(3, 2, 5))
 	gpus := []driver.GPU{{Kind: platform.CUDA, MemoryBytes: 40e9, L2Bytes: 40 << 20, Float32FlopsPerSec: 9e12, Float64FlopsPerSec: 2e12, BytesPerSec: 20e9}, {Kind: platform.CUDA, MemoryBytes: 11e9}}
 	must.Do(t, addGPUs(p, gpus))
 	if len(p.Workers) != 5 || len(p.Devices) != 3 || p.HostMemory() != 0 {

@@ -1,4 +1,4 @@
-package execute
+package hardware
 
 import (
 	"slices"
@@ -28,7 +28,7 @@ func TestOffers(t *testing.T) {
 		Params:   []dag.Param{{Name: "stride", Value: 1}, {Name: "top", Value: 1}, {Name: "left", Value: 1}, {Name: "relu", Value: 0}},
 		Accesses: []dag.Access{y, buffer("x", 2, 7, 11, 3), buffer("w", 3, 3, 3, 5)}})
 	g := must.Get(b.Build())(t)
-	k, _ := operation("conv2d.nhwc")
+	k := must.Get(kernels.KernelByName("conv2d.nhwc"))(t)
 	bytes, greatest := map[string]int64{}, int64(0)
 	for _, o := range (Target{}).Offers(g, 0, "cpu")[1:] {
 		bytes[o.Variant] = o.WorkspaceBytes
@@ -61,17 +61,16 @@ func TestOffers(t *testing.T) {
 
 // TestOffersOfPoints: feed is the caller's, and nothing knows what "fold" is.
 func TestOffersOfPoints(t *testing.T) {
-	prog := testProgram(t)
-	feed := slices.IndexFunc(prog.Graphs[0].Tasks, func(t dag.Task) bool { return t.Op == "feed" })
+	b := dag.NewBuilder("points")
+	feed := b.Task(dag.Task{Name: "a", Op: "feed"})
+	fold := b.Task(dag.Task{Name: "b", Op: "fold"})
+	g := must.Get(b.Build())(t)
 	for kind, want := range map[string]int{"cpu": 1, "emulated": 0, "cuda": 0} {
-		if got := (Target{}).Offers(prog.Graphs[0], dag.TaskID(feed), kind); len(got) != want {
+		if got := (Target{}).Offers(g, feed, kind); len(got) != want {
 			t.Errorf("feed on %s: %v", kind, got)
 		}
 	}
-	b := dag.NewBuilder("unknown")
-	b.Task(dag.Task{Name: "a", Op: "fold"})
-	g := must.Get(b.Build())(t)
-	if got := (Target{Variant: "ref"}).Offers(g, 0, "cuda"); !slices.Equal(got, []schedule.Offer{{}}) {
+	if got := (Target{Variant: "ref"}).Offers(g, fold, "cuda"); !slices.Equal(got, []schedule.Offer{{}}) {
 		t.Errorf("fold: %v", got)
 	}
 }
