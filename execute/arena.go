@@ -99,9 +99,6 @@ func (a *arenas) storage(l *layout.Layout, g *dag.Graph, b dag.BufferID, step in
 	return a[l.Arena[b]][first:end:end]
 }
 
-// roundUpTo rounds n up to a multiple of align, which is a power of two.
-func roundUpTo(n, align int64) int64 { return (n + align - 1) &^ (align - 1) }
-
 // checkShared verifies that buffers of one name in the network and data arenas lie at one place
 // in all graphs.
 func checkShared(prog *dag.Program, layouts []*layout.Layout) error {
