@@ -126,7 +126,7 @@ var table = stated(slices.Concat([]Kernel{
 	rotaryTable, rotary, attention, attentionMerge, attentionAlong, attentionDq, attentionDkv, attentionDrop, attentionDropDq, attentionDropDkv,
 	layerNorm, layerNormDx, layerNormDw,
 	dropoutKeys, dropoutRows, dropout,
-	embedding, embeddingDw, positions, positionsDw, marks,
+	embedding, embeddingDw, positions, positionsDw, shift, marks,
 	softmaxXent, softmaxXentEval,
 	xentSums, xentMerge, xent, xentDx, xentDw,
 	mse, mseEval,
