@@ -200,8 +200,8 @@ func (h hop) exchange(sum dag.Exchange, p int, bytes float64) float64 {
 	return 2 * float64(p-1) * h.message(bytes/float64(p))
 }
 
-// hierarchical is how long it takes to sum bytes around the devices of each node, and then around those with the same slice in all nodes. The latter rings run at once, so that those
-// of one adaptor have a part of it each.
+// hierarchical is how long it takes to sum bytes around the devices of each node, and then around those with the same slice in all nodes. These rings run at once, so that each has
+// a part of an adaptor.
 func (n *Network) hierarchical(s *dag.Stage, bytes float64) float64 {
 	nodes := slices.Collect(slices.Chunk(s.Devices, s.PerNode))
 	between := make([][]string, s.PerNode)
