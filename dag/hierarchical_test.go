@@ -10,16 +10,16 @@ import (
 
 // TestHierarchical runs the sums of nodes with several devices each, with numbers for buffers. Contributor i of n adds 2^i, so that a sum is 2^n - 1 only if it
 // has each contribution once. Each row of the sum crosses from node to node as often as there are nodes less one, whether slices between nodes go by a ring (as many rows
-// as devices) or by a tree (fewer). Devices without a contribution change nothing of that.
+// as devices) or by a tree (fewer), and also of a small sum, which goes in a tree alone. Devices without a contribution change nothing of that.
 func TestHierarchical(t *testing.T) {
 	for _, c := range []struct {
-		nodes, perNode, rows int
-		without              []int
-	}{{2, 3, 7, nil}, {2, 3, 5, nil}, {3, 2, 11, nil}, {5, 3, 4, nil}, {3, 1, 5, nil}, {1, 3, 5, nil}, {3, 3, 13, []int{0, 4}}, {3, 3, 5, []int{0, 4}}, {2, 2, 5, []int{2, 3}}} {
+		nodes, perNode, rows, columns int
+		without                       []int
+	}{{2, 3, 7, 1 << 14, nil}, {2, 3, 5, 1 << 14, nil}, {3, 2, 11, 1 << 14, nil}, {5, 3, 4, 1 << 14, nil}, {3, 1, 5, 1 << 14, nil}, {1, 3, 5, 1 << 14, nil}, {3, 3, 13, 1 << 14, []int{0, 4}}, {3, 3, 5, 1 << 14, []int{0, 4}}, {2, 2, 5, 1 << 14, []int{2, 3}}, {2, 3, 5, 1, nil}, {5, 3, 4, 1, nil}, {3, 3, 5, 1, []int{0, 4}}} {
 		n, words := c.nodes*c.perNode, fmt.Sprint(c)
 		s := &Stage{Sum: Hierarchical, PerNode: c.perNode}
 		b := NewBuilder("hierarchical")
-		g := b.Buffer(Buffer{Name: "g", Shape: []int{c.rows, 1 << 14}, Type: Float32, Role: Gradient})
+		g := b.Buffer(Buffer{Name: "g", Shape: []int{c.rows, c.columns}, Type: Float32, Role: Gradient})
 		all, nodes := 0, map[int]bool{}
 		for i := range n {
 			s.Devices = append(s.Devices, fmt.Sprint(i))

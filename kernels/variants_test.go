@@ -116,7 +116,7 @@ func typesOf(i int) []dag.DType {
 
 // addTermsInTurn are operations whose references add each term to what was there, so that no sum needs a place of its own, or merge it with what was there.
 // TestTilesMakeTheWhole holds them to the bound of such sums.
-var addTermsInTurn = []string{"embedding.dw", "positions.dw", "attention", "attention.drop", "xent.sums"}
+var addTermsInTurn = []string{"embedding.dw", "positions.dw", "attention", "attention.drop", "xent.sums", "moments.total"}
 
 // TestAccumulation checks that ReadWrite is Write plus what was there before. In other
 // references this is one addition, so it is exact; variants are compared with the

@@ -18,7 +18,8 @@ import (
 //	         layers of sequences between pairs of these are shared along samples or positions (pairs.go)
 //	any      all other operations without the dimension are shared along samples, such as the loss
 //
-// A task that has neither, such as the statistics of a batch normalisation over all samples, is placed on the first device.
+// A task that has neither, such as the statistics of a batch normalisation over all samples, is placed on the first device. Of three and more devices each sums the moments of its samples
+// first ([Node.SumsApart]).
 //
 // Devices that share samples or rows have copies of the weights in other layouts, and gradients in these, each for itself. What they have summed of one
 // gradient becomes one sum by an exchange ([dag.Exchange]). If that goes in slices, so do the updates: each device has the optimiser's state of its slice, as in
@@ -85,10 +86,16 @@ func (l *lowerer) sharedAlong(layer string) dag.Dimension {
 	return s.Along
 }
 
-// SharesSamples reports whether several devices have samples of the layer each. Sums over all samples then cost fewer messages if each device first sums over its own.
-func (n *Node) SharesSamples() bool {
-	s := n.l.sharing(n.Name)
-	return n.l.opt.totals || s != nil && (s.Along != dag.AlongOutputs || s.Replicas > 1)
+// SumsApart reports whether each device first sums over its own samples, before a tree sums over the devices. Two devices exchange about as many messages either way, and would have
+// more tasks.
+func (n *Node) SumsApart() bool {
+	devices := 1
+	if s := n.l.sharing(n.Name); s != nil {
+		if devices = len(s.Devices); s.Along == dag.AlongOutputs {
+			devices = s.Replicas
+		}
+	}
+	return n.l.opt.totals || devices > 2
 }
 
 // sharedWeight is the dimension along which copies, gradients and updates of a layer's weight are cut, and its index in the weight and in a copy.

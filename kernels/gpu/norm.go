@@ -143,7 +143,7 @@ func BatchNormDwParams(c *calls.DeviceCall) statsParams {
 	return p
 }
 
-// MomentsTotalParams are the totals of some samples, which change the totals that were there.
+// MomentsTotalParams has the totals as K. Where a call adds, AddDw says so.
 func MomentsTotalParams(c *calls.DeviceCall) statsParams {
 	p := BatchNormTotalParams(c)
 	p.Pixels = c.Params[0]

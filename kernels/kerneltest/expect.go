@@ -143,6 +143,8 @@ func Terms(c *Case) int {
 	switch c.Kernel.Op {
 	case "mean":
 		return c.Spec.Operands[1].Shape[0] + 1 // and the division
+	case "batchnorm.total":
+		return c.Spec.Operands[1].Shape[0] + 2 // and the old contents
 	case "squares":
 		terms := 1
 		for _, e := range c.Spec.Operands[1].Shape {

@@ -70,6 +70,7 @@ func normCases() []HandCase {
 			Want:   [][]float64{{4}, {8}, {4, -2, -8}, nil, nil, nil},
 		},
 	}
+	cases = append(cases, totalCases()...)
 	cases = append(cases, HandCase{
 		// Pixels of one channel with mean 1: y is 2 and 0, so that 3 + 1 and nothing of 4 + 5 passes; 4·(5 - 1) = 16.
 		Name: "what another reader adds", Op: "batchnorm.gate.nhwc",
@@ -111,6 +112,25 @@ func normCases() []HandCase {
 		},
 	)
 	return cases
+}
+
+// totalCases are the cases of totals over samples, with 5 1 and 1 1 as in the case of batchnorm.stats: four values with the sum 8 and the squares 12 around 2.
+func totalCases() []HandCase {
+	return []HandCase{
+		{
+			Name: "two samples", Op: "moments.total", Params: dag.Params{{Name: "pixels", Value: 2}},
+			Shapes: [][]int{{3, 1}, {2, 1}, {2, 1}}, In: [][]float64{nil, {6, 2}, {8, 0}}, Want: [][]float64{{4, 8, 12}, nil, nil},
+		},
+		{
+			// Means 3 and 1 of two values each: one from the common mean each, so that 4 is added to the squares. Four values with mean 2 and one of 7 have mean 3: 4·1² and 1·4² are added.
+			Name: "samples of two and four values", Op: "moments.merge",
+			Shapes: [][]int{{3, 2}, {3, 2}}, In: [][]float64{{2, 4, 6, 8, 8, 12}, {2, 1, 2, 7, 0, 0}}, Want: [][]float64{{4, 5, 8, 15, 12, 32}, nil},
+		},
+		{
+			Name: "two samples", Op: "batchnorm.total",
+			Shapes: [][]int{{2, 1}, {2, 1}, {2, 1}}, In: [][]float64{nil, {3, 5}, {1, 7}}, Want: [][]float64{{8, 8}, nil, nil},
+		},
+	}
 }
 
 // bothChannels is an image of two pixels, a and b of channel 0 and c and d of channel 1.

@@ -54,7 +54,7 @@ func absolute(c, want *Case) [][]float64 {
 				return all
 			}
 		}
-		return nil
+		return totalBounds(c, want)
 	}
 	all := make([][]float64, len(c.Buffers))
 	for i := range c.Buffers {

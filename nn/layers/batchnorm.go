@@ -114,11 +114,11 @@ func (b BatchNorm) statistics(n *nn.Node, scale nn.Operand) {
 	n.Step(".scale", "batchnorm.stats", params, scale, n.Running(0), n.Running(1), n.Running(2), sums, squares, n.Param(0), n.Param(1))
 }
 
-// total is the last two rows of the sums of an operation over all samples, where devices share these. They stand for the sums of one sample with all pixels. Else the sums of single
+// total is the last two rows of the sums of an operation over all samples, where several devices share these ([nn.Node.SumsApart]). They stand for the sums of one sample with all pixels. Else the sums of single
 // samples with their pixels stay.
 func (BatchNorm) total(n *nn.Node, rows int, name, op string, params dag.Params, s, q nn.Operand) (sums, others nn.Operand, pixels int) {
 	pixels = n.Out[1] * n.Out[2]
-	if !n.SharesSamples() {
+	if !n.SumsApart() {
 		return s, q, pixels
 	}
 	total := n.Buffer(dag.Buffer{Name: name, Shape: []int{rows, n.Out[0]}, Type: n.Type()}, nn.NoAxis, dag.AlongOutputs)

@@ -200,8 +200,8 @@ func (h hop) exchange(sum dag.Exchange, p int, bytes float64) float64 {
 	return 2 * float64(p-1) * h.message(bytes/float64(p))
 }
 
-// hierarchical is how long it takes to sum bytes around the devices of each node, and then around those with the same slice in all nodes. Devices of a node
-// share no way to the others in this formula.
+// hierarchical is how long it takes to sum bytes around the devices of each node, and then around those with the same slice in all nodes. These rings run at once, so that each has
+// a part of an adaptor.
 func (n *Network) hierarchical(s *dag.Stage, bytes float64) float64 {
 	nodes := slices.Collect(slices.Chunk(s.Devices, s.PerNode))
 	between := make([][]string, s.PerNode)
@@ -210,7 +210,27 @@ func (n *Network) hierarchical(s *dag.Stage, bytes float64) float64 {
 			between[i] = append(between[i], device)
 		}
 	}
-	return n.slowestHop(nodes).exchange(dag.Ring, s.PerNode, bytes) + n.slowestHop(between).exchange(dag.Ring, len(nodes), bytes/float64(s.PerNode))
+	return n.slowestHop(nodes).exchange(dag.Ring, s.PerNode, bytes) + n.atOnce(between).exchange(dag.Ring, len(nodes), bytes/float64(s.PerNode))
+}
+
+// atOnce is the slowest hop of rings that send at the same time: a link has its bandwidth for all hops that use it.
+func (n *Network) atOnce(rings [][]string) hop {
+	slowest, uses := n.slowestHop(rings), map[platform.LinkUse]int32{}
+	for _, devices := range rings {
+		for i, device := range devices {
+			for _, u := range n.Platform.LinkUses(n.memoryOf(device), n.memoryOf(devices[(i+1)%len(devices)])) {
+				times := u.Times
+				u.Times = 0
+				uses[u] += times
+			}
+		}
+	}
+	for u, times := range uses {
+		if l := &n.Platform.Links[u.Link]; l.Sharing != platform.Fatpipe {
+			slowest.bytesPerSec = min(slowest.bytesPerSec, l.BandwidthBytesPerSec/float64(times))
+		}
+	}
+	return slowest
 }
 
 // slowestHop is the greatest latency and the least bandwidth from each device of some rings to the next one.
