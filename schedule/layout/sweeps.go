@@ -64,7 +64,7 @@ func (l *lifetimes) findEnds(storages []int) []ends {
 }
 
 // mostSwept is the number of steps of the sweeps that look for what the graph implies already.
-const mostSwept = 1 << 28
+const mostSwept = 1 << 23
 
 // connect puts the last users of the first storage of each pair before the first users of the second, where the graph does not do
 // so already: in the same step, or with next into the next step. Where that takes too many steps to find out, it puts all.
