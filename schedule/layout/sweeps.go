@@ -63,7 +63,7 @@ func (l *lifetimes) findEnds(storages []int) []ends {
 	return found
 }
 
-// mostSwept is the number of steps of the sweeps that look for what the graph implies already.
+// mostSwept bounds the steps of sweeps. These find the orders that the graph implies already.
 const mostSwept = 1 << 23
 
 // connect puts the last users of the first storage of each pair before the first users of the second, where the graph does not do
