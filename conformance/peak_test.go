@@ -127,8 +127,8 @@ func (tr *training) layout(graph int) *layout.Layout {
 func (tr *training) plannedHighWater() (end [layout.NumArenas]int64) {
 	for i, g := range tr.prog.Graphs {
 		l := tr.layout(i)
-		for b := range g.Buffers {
-			end[l.Arena[b]] = max(end[l.Arena[b]], l.Offset[b]+g.Buffers[b].Bytes())
+		for b := range dag.BufferID(len(g.Buffers)) {
+			end[l.Arena(b)] = max(end[l.Arena(b)], l.Offset(b)+g.Buffers[b].Bytes())
 		}
 		end[layout.ScratchArena] = max(end[layout.ScratchArena], l.ArenaBytes[layout.ScratchArena])
 	}
@@ -176,8 +176,8 @@ func checkLive(t *testing.T, r run, l *layout.Layout) {
 	g, lives := r.problem.Graph, stepLives(r)
 	for _, x := range lives {
 		for _, y := range lives {
-			sharesBytes := x.storage != y.storage && l.Arena[x.storage] == layout.StepArena && l.Arena[y.storage] == layout.StepArena &&
-				l.Offset[x.storage] < l.Offset[y.storage]+g.Buffers[y.storage].Bytes() && l.Offset[y.storage] < l.Offset[x.storage]+g.Buffers[x.storage].Bytes()
+			sharesBytes := x.storage != y.storage && l.Arena(x.storage) == layout.StepArena && l.Arena(y.storage) == layout.StepArena &&
+				l.Offset(x.storage) < l.Offset(y.storage)+g.Buffers[y.storage].Bytes() && l.Offset(y.storage) < l.Offset(x.storage)+g.Buffers[x.storage].Bytes()
 			if sharesBytes && x.from < y.to && y.from < x.to {
 				t.Errorf("graph %q: %q of step %d and %q of step %d share bytes and are both live from %v to %v",
 					g.Name, g.Buffers[x.storage].Name, x.step, g.Buffers[y.storage].Name, y.step, max(x.from, y.from), min(x.to, y.to))
@@ -185,7 +185,7 @@ func checkLive(t *testing.T, r run, l *layout.Layout) {
 		}
 	}
 	for a := range layout.ScratchArena {
-		if peak := peakOf(g, lives, func(b dag.BufferID) bool { return l.Arena[b] == a }); peak > l.ArenaBytes[a] || peak == 0 {
+		if peak := peakOf(g, lives, func(b dag.BufferID) bool { return l.Arena(b) == a }); peak > l.ArenaBytes[a] || peak == 0 {
 			t.Errorf("graph %q: %d bytes live in arena %v of %d", g.Name, peak, a, l.ArenaBytes[a])
 		}
 	}

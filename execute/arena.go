@@ -89,14 +89,14 @@ func written(b []byte) int64 {
 
 // offsetOf is where the copy of a buffer lies in its arena that a step uses.
 func offsetOf(l *layout.Layout, g *dag.Graph, b dag.BufferID, step int32) int64 {
-	return l.Offset[b] + int64(step%g.Versions(b))*layout.Align(g.Buffers[b].Bytes())
+	return l.Offset(b) + int64(step%g.Versions(b))*layout.Align(g.Buffers[b].Bytes())
 }
 
 // storage is the bytes of a buffer in a step.
 func (a *arenas) storage(l *layout.Layout, g *dag.Graph, b dag.BufferID, step int32) []byte {
 	first := offsetOf(l, g, b, step)
 	end := first + g.Buffers[b].Bytes()
-	return a[l.Arena[b]][first:end:end]
+	return a[l.Arena(b)][first:end:end]
 }
 
 // checkShared verifies that buffers of one name in the network and data arenas lie at one place
@@ -111,12 +111,12 @@ func checkShared(prog *dag.Program, layouts []*layout.Layout) error {
 	seen := map[string]place{}
 	for i, g := range prog.Graphs {
 		l := layouts[i]
-		for b := range g.Buffers {
-			if l.Arena[b] >= layout.StepArena || l.Offset[b] < 0 { // negative in another memory
+		for b := range dag.BufferID(len(g.Buffers)) {
+			if l.Arena(b) >= layout.StepArena || l.Offset(b) < 0 { // negative in another memory
 				continue
 			}
 			buf := &g.Buffers[b]
-			here := place{g.Name, l.Arena[b], l.Offset[b], buf.Bytes()}
+			here := place{g.Name, l.Arena(b), l.Offset(b), buf.Bytes()}
 			there, ok := seen[buf.Name]
 			if !ok {
 				seen[buf.Name] = here

@@ -217,7 +217,7 @@ func (b *deviceBinder) bindCall(t dag.TaskID, lane, step int32) (driver.LaunchID
 // address is where a buffer of the device's memory lies in a step.
 func (d *device) address(c *compiledGraph, b dag.BufferID, step int32) driver.Address {
 	l := c.layouts[d.memory]
-	return d.arenas[l.Arena[b]].at + driver.Address(offsetOf(l, c.graph, b, step))
+	return d.arenas[l.Arena(b)].at + driver.Address(offsetOf(l, c.graph, b, step))
 }
 
 // workspace is a lane's share of the scratch arena.

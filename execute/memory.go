@@ -19,7 +19,7 @@ import (
 // again.
 func (r *Runner) Bytes(name string) []byte {
 	for _, c := range r.graphs {
-		if b, ok := c.graph.BufferByName(place.ReplicaName(r.platform, name, r.part.host)); ok && c.layout.Arena[b] < layout.StepArena && c.layout.Offset[b] >= 0 {
+		if b, ok := c.graph.BufferByName(place.ReplicaName(r.platform, name, r.part.host)); ok && c.layout.Arena(b) < layout.StepArena && c.layout.Offset(b) >= 0 {
 			r.forgetMoves(name)
 			return r.arenas.storage(c.layout, c.graph, b, 0)
 		}

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
@@ -22,9 +23,9 @@ func (r *Runner) Problem(graph, steps int) *schedule.Problem {
 func (r *Runner) PlannedHighWater(memory platform.MemoryID) (end [layout.NumArenas]int64) {
 	for i, c := range r.graphs {
 		l := r.layoutsOf(memory)[i]
-		for b := range c.graph.Buffers {
-			if l.Offset[b] >= 0 {
-				end[l.Arena[b]] = max(end[l.Arena[b]], l.Offset[b]+c.graph.Buffers[b].Bytes())
+		for b := range dag.BufferID(len(c.graph.Buffers)) {
+			if l.Offset(b) >= 0 {
+				end[l.Arena(b)] = max(end[l.Arena(b)], l.Offset(b)+c.graph.Buffers[b].Bytes())
 			}
 		}
 		end[layout.ScratchArena] = max(end[layout.ScratchArena], l.ArenaBytes[layout.ScratchArena])

@@ -151,7 +151,7 @@ func (r *Runner) bindStates(c *compiledGraph) error {
 				continue
 			}
 			replica, ok := c.graph.BufferByName(place.ReplicaName(r.platform, b.Name, host))
-			if !ok || l.Offset[replica] < 0 || l.Arena[replica] >= layout.StepArena {
+			if !ok || l.Offset(replica) < 0 || l.Arena(replica) >= layout.StepArena {
 				continue
 			}
 			w := &wiredMove{peer: rank, sends: true}

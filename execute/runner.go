@@ -92,9 +92,9 @@ func New(d *schedule.Decision, opt Options) (*Runner, error) {
 // clearStates sets optimiser state to zero in poisoned memory, since that is where it starts.
 func (r *Runner) clearStates() {
 	for _, c := range r.graphs {
-		for i := range c.graph.Buffers {
-			if c.graph.Buffers[i].Role == dag.State && c.layout.Offset[i] >= 0 {
-				clear(r.arenas.storage(c.layout, c.graph, dag.BufferID(i), 0))
+		for i := range dag.BufferID(len(c.graph.Buffers)) {
+			if c.graph.Buffers[i].Role == dag.State && c.layout.Offset(i) >= 0 {
+				clear(r.arenas.storage(c.layout, c.graph, i, 0))
 			}
 		}
 	}

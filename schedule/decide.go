@@ -225,9 +225,7 @@ func layOutHost(d *Decision, _ *Choice) error {
 	}
 	for i := range d.Graphs {
 		decided := &d.Graphs[i]
-		buffers := len(decided.Problem.Graph.Buffers)
-		empty := &layout.Layout{Arena: make([]layout.Arena, buffers), Offset: slices.Repeat([]int64{layout.Elsewhere}, buffers)}
-		decided.atHost = slices.Repeat([]*layout.Layout{empty}, len(d.Priced.Platform.Memories))
+		decided.atHost = slices.Repeat([]*layout.Layout{{}}, len(d.Priced.Platform.Memories))
 		decided.atHost[d.Priced.Platform.HostMemory()] = home[i]
 		decided.Problem.Reuse, decided.Problem.ReuseNext = home[i].Reuse, home[i].ReuseNext
 	}

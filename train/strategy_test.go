@@ -89,8 +89,8 @@ func plannedHighWater(t *testing.T, d *schedule.Decision, memory platform.Memory
 			g = must.Get(placed.Graph())(t)
 		}
 		use := func(b dag.BufferID, bytes int64) {
-			if l.Offset[b] >= 0 {
-				end[l.Arena[b]] = max(end[l.Arena[b]], l.Offset[b]+bytes)
+			if l.Offset(b) >= 0 {
+				end[l.Arena(b)] = max(end[l.Arena(b)], l.Offset(b)+bytes)
 			}
 		}
 		for b := range g.Buffers {

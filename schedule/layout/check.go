@@ -14,7 +14,7 @@ import (
 // from step to step or exist several times, share nothing. It walks two steps from every task, so it is
 // for tests and small graphs.
 func (l *Layout) Check(g *dag.Graph) error {
-	if len(l.Arena) != len(g.Buffers) || len(l.Offset) != len(g.Buffers) {
+	if len(l.Arenas) != len(g.Buffers) || len(l.Offsets) != len(g.Buffers) {
 		return errors.New("the layout is for another number of buffers")
 	}
 	reach := reachTwoSteps(g, l)
@@ -26,31 +26,31 @@ func (l *Layout) Check(g *dag.Graph) error {
 		}
 	}
 	written := g.WrittenStorages()
-	end := func(b int) int64 { // of the last version
+	end := func(b dag.BufferID) int64 { // of the last version
 		bytes := g.Buffers[b].Bytes()
-		return l.Offset[b] + int64(g.Versions(dag.BufferID(b))-1)*((bytes+Alignment-1)/Alignment*Alignment) + bytes
+		return l.Offset(b) + int64(g.Versions(b)-1)*((bytes+Alignment-1)/Alignment*Alignment) + bytes
 	}
-	for x := range g.Buffers {
+	for x := range dag.BufferID(len(g.Buffers)) {
 		bx := &g.Buffers[x]
-		if l.Offset[x] == Elsewhere {
+		if l.Offset(x) == Elsewhere {
 			continue
 		}
-		if l.Offset[x] < 0 || l.Offset[x]%Alignment != 0 || end(x) > l.ArenaBytes[l.Arena[x]] {
-			return fmt.Errorf("buffer %q at %d does not lie in its arena of %d bytes", bx.Name, l.Offset[x], l.ArenaBytes[l.Arena[x]])
+		if l.Offset(x) < 0 || l.Offset(x)%Alignment != 0 || end(x) > l.ArenaBytes[l.Arena(x)] {
+			return fmt.Errorf("buffer %q at %d does not lie in its arena of %d bytes", bx.Name, l.Offset(x), l.ArenaBytes[l.Arena(x)])
 		}
-		if owner := g.Storage(dag.BufferID(x)); l.Offset[x] != l.Offset[owner] || l.Arena[x] != l.Arena[owner] {
+		if owner := g.Storage(x); l.Offset(x) != l.Offset(owner) || l.Arena(x) != l.Arena(owner) {
 			return fmt.Errorf("view %q lies apart from its storage", bx.Name)
 		}
 		for y := range x {
 			by := &g.Buffers[y]
-			if bx.ViewOf != dag.None || by.ViewOf != dag.None || l.Arena[x] != l.Arena[y] || l.Offset[y] == Elsewhere ||
-				l.Offset[x] >= end(y) || l.Offset[y] >= end(x) {
+			if bx.ViewOf != dag.None || by.ViewOf != dag.None || l.Arena(x) != l.Arena(y) || l.Offset(y) == Elsewhere ||
+				l.Offset(x) >= end(y) || l.Offset(y) >= end(x) {
 				continue
 			}
-			keep := func(b int) bool {
-				return g.Carried(dag.BufferID(b)) || !written[b] && len(users[b]) > 0 || g.Versions(dag.BufferID(b)) > 1
+			keep := func(b dag.BufferID) bool {
+				return g.Carried(b) || !written[b] && len(users[b]) > 0 || g.Versions(b) > 1
 			}
-			if l.Arena[x] != StepArena || keep(x) || keep(y) {
+			if l.Arena(x) != StepArena || keep(x) || keep(y) {
 				return fmt.Errorf("buffers %q and %q share bytes, and one of them keeps its contents", bx.Name, by.Name)
 			}
 			if !separated(reach, users[x], users[y], len(g.Tasks)) && !separated(reach, users[y], users[x], len(g.Tasks)) {

@@ -2,7 +2,6 @@ package layout
 
 import (
 	"fmt"
-	"slices"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -44,8 +43,8 @@ const Elsewhere int64 = -1
 
 // Layout is where every storage of one graph lies in the arenas of a memory.
 type Layout struct {
-	Arena  []Arena // by buffer; views repeat their owner's
-	Offset []int64 // by buffer, within its arena; the first of several versions
+	*Places
+	In platform.MemoryID
 	// ArenaBytes is the size of each arena, and so the peak in the memory.
 	ArenaBytes [NumArenas]int64
 	// Reuse and ReuseNext make the sharing of bytes safe, within a step and from one step to the
@@ -55,6 +54,32 @@ type Layout struct {
 
 	orders func() (reuse, next []dag.Edge)
 }
+
+// Places are where the buffers of a graph lie, each in its memory. All layouts of the graph have them in common.
+type Places struct {
+	Memory  []platform.MemoryID // by buffer
+	Arenas  []Arena             // by buffer; views repeat their owner's
+	Offsets []int64             // by buffer, within its arena; the first of several versions
+}
+
+// Arena is the arena of a buffer in the memory.
+func (l *Layout) Arena(b dag.BufferID) Arena {
+	if l.Places == nil || l.Memory[b] != l.In {
+		return NetworkArena
+	}
+	return l.Arenas[b]
+}
+
+// Offset is where a buffer lies in its arena, or [Elsewhere].
+func (l *Layout) Offset(b dag.BufferID) int64 {
+	if l.Places == nil || l.Memory[b] != l.In {
+		return Elsewhere
+	}
+	return l.Offsets[b]
+}
+
+// put puts a buffer of the memory somewhere.
+func (l *Layout) put(b dag.BufferID, a Arena, offset int64) { l.Arenas[b], l.Offsets[b] = a, offset }
 
 // FindOrders finds Reuse and ReuseNext of a layout by [Memories], for whoever means to use it.
 func (l *Layout) FindOrders() {
@@ -89,20 +114,17 @@ type Graph struct {
 	ScratchBytes []int64             // by memory; nil means none
 	Listed       []*Listed           // by memory; a nil entry means that a plan lists no places
 
-	nowhere *Layout // of memories without any of the buffers, which have its arenas and offsets in common
+	in     [][]dag.BufferID // by memory: the buffers there
+	places *Places
 }
 
-// empty is a layout to fill for a memory.
-func (g *Graph) empty(m platform.MemoryID) *Layout {
-	here := slices.Contains(g.Memory, m)
-	if !here && g.nowhere != nil {
-		return &Layout{Arena: g.nowhere.Arena, Offset: g.nowhere.Offset}
+// findBuffers finds the buffers in each memory.
+func (g *Graph) findBuffers(memories int) {
+	g.in = make([][]dag.BufferID, memories)
+	g.places = &Places{Memory: g.Memory, Arenas: make([]Arena, len(g.Buffers)), Offsets: make([]int64, len(g.Buffers))}
+	for b, m := range g.Memory {
+		g.in[m] = append(g.in[m], dag.BufferID(b))
 	}
-	l := &Layout{Arena: make([]Arena, len(g.Buffers)), Offset: make([]int64, len(g.Buffers))}
-	if !here {
-		g.nowhere = l
-	}
-	return l
 }
 
 // inOneMemory is a graph with all buffers in memory 0.
@@ -130,6 +152,9 @@ func Program(prog *dag.Program, scratchBytes []int64) ([]*Layout, error) {
 			graphs[i].ScratchBytes = scratchBytes[i : i+1]
 		}
 	}
+	for _, g := range graphs {
+		g.findBuffers(1)
+	}
 	orders, err := ordersOf(graphs)
 	if err != nil {
 		return nil, err
@@ -145,6 +170,9 @@ func Program(prog *dag.Program, scratchBytes []int64) ([]*Layout, error) {
 // Program does. The result is by graph and memory. With an order of a plan, storages also share bytes where only the
 // plan keeps their uses apart; Layout.Reuse then holds orders within a step. [Layout.FindOrders] finds them, and those for the next step.
 func Memories(program string, graphs []*Graph, memories []platform.Memory) ([][]*Layout, error) {
+	for _, g := range graphs {
+		g.findBuffers(len(memories))
+	}
 	orders, err := ordersOf(graphs)
 	if err != nil {
 		return nil, err
@@ -170,7 +198,7 @@ func inMemory(m platform.MemoryID, program string, graphs []*Graph, orders []*or
 	}
 	layouts := make([]*Layout, len(graphs))
 	for i, g := range graphs {
-		l := g.empty(m)
+		l := &Layout{Places: g.places, In: m}
 		l.ArenaBytes[NetworkArena], l.ArenaBytes[DataArena] = shared.bytes[NetworkArena], shared.bytes[DataArena]
 		if g.ScratchBytes != nil {
 			l.ArenaBytes[ScratchArena] = Align(g.ScratchBytes[m])
@@ -186,29 +214,23 @@ func inMemory(m platform.MemoryID, program string, graphs []*Graph, orders []*or
 // place fills the layout of one graph.
 func (l *Layout) place(m platform.MemoryID, g *Graph, shared *sharedStorages, o *orders) error {
 	var step []dag.BufferID
-	for i := range g.Buffers {
-		id := dag.BufferID(i)
-		if g.Memory[i] != m {
-			l.Offset[i] = Elsewhere
-			continue
-		}
+	for _, id := range g.in[m] {
 		if g.storage(id) != id {
 			continue
 		}
-		if p, ok := shared.place[g.Buffers[i].Name]; ok {
-			l.Arena[i], l.Offset[i] = p.arena, p.offset
+		if p, ok := shared.place[g.Buffers[id].Name]; ok {
+			l.put(id, p.arena, p.offset)
 			continue
 		}
-		l.Arena[i] = StepArena
 		step = append(step, id)
 	}
 	lives := newLifetimes(o, step, func(b dag.BufferID) bool { return g.Keeps != nil && g.Keeps[b] })
 	if err := l.placeStep(g, step, lives, g.Listed[m]); err != nil {
 		return err
 	}
-	for i := range g.Buffers {
-		owner := g.storage(dag.BufferID(i))
-		l.Arena[i], l.Offset[i] = l.Arena[owner], l.Offset[owner]
+	for _, id := range g.in[m] {
+		owner := g.storage(id)
+		l.put(id, l.Arenas[owner], l.Offsets[owner])
 	}
 	return g.Listed[m].reserve(l)
 }

@@ -50,8 +50,8 @@ func TestLayoutChain(t *testing.T) {
 	l := ls[0]
 	want := map[string]int64{"w": 0, "data": 0, "x0": 0, "x1": 192, "x2": 0, "x3": 192}
 	for i, b := range g.Buffers {
-		if l.Offset[i] != want[b.Name] {
-			t.Errorf("%s at %d, want %d", b.Name, l.Offset[i], want[b.Name])
+		if l.Offset(dag.BufferID(i)) != want[b.Name] {
+			t.Errorf("%s at %d, want %d", b.Name, l.Offset(dag.BufferID(i)), want[b.Name])
 		}
 	}
 	// 100 and 10 bytes rounded up to 64; 70 bytes of scratch to 128.
@@ -80,8 +80,8 @@ func TestLayoutNextStep(t *testing.T) {
 	g := must.Get(b.Build())(t)
 	ls := must.Get(Program(&dag.Program{Graphs: []*dag.Graph{g}}, nil))(t)
 	l := ls[0]
-	if l.Offset[x] != l.Offset[y] || l.SavedBytes != 64 {
-		t.Errorf("x at %d, y at %d, saved %d; they can share", l.Offset[x], l.Offset[y], l.SavedBytes)
+	if l.Offset(x) != l.Offset(y) || l.SavedBytes != 64 {
+		t.Errorf("x at %d, y at %d, saved %d; they can share", l.Offset(x), l.Offset(y), l.SavedBytes)
 	}
 	// d is the last user of y, a the first of x.
 	if want := (dag.Edge{From: 3, To: 0}); len(l.Reuse) != 0 || len(l.ReuseNext) != 1 || l.ReuseNext[0] != want {
@@ -184,8 +184,8 @@ func TestLayoutShared(t *testing.T) {
 	eval := must.Get(b.Build())(t)
 	ls := must.Get(Program(&dag.Program{Graphs: []*dag.Graph{full, eval}}, nil))(t)
 	// Data: "data" before "test", 64 bytes each.
-	if ls[0].Offset[1] != 0 || ls[1].Offset[data] != 64 || ls[1].Offset[w] != ls[0].Offset[0] {
-		t.Errorf("data %d, test %d, w %d and %d", ls[0].Offset[1], ls[1].Offset[data], ls[0].Offset[0], ls[1].Offset[w])
+	if ls[0].Offset(1) != 0 || ls[1].Offset(data) != 64 || ls[1].Offset(w) != ls[0].Offset(0) {
+		t.Errorf("data %d, test %d, w %d and %d", ls[0].Offset(1), ls[1].Offset(data), ls[0].Offset(0), ls[1].Offset(w))
 	}
 	for i, l := range ls {
 		if l.ArenaBytes[NetworkArena] != 128 || l.ArenaBytes[DataArena] != 128 {

@@ -20,8 +20,8 @@ func placedLives(t *testing.T, g *dag.Graph, order [][]dag.TaskID) (*lifetimes, 
 	var ids []dag.BufferID
 	var extents []extent
 	for i := range g.Buffers {
-		if b := dag.BufferID(i); l.Arena[b] == StepArena && in.storage(b) == b {
-			ids, extents = append(ids, b), append(extents, extent{l.Offset[b], in.bytes(b)})
+		if b := dag.BufferID(i); l.Arena(b) == StepArena && in.storage(b) == b {
+			ids, extents = append(ids, b), append(extents, extent{l.Offset(b), in.bytes(b)})
 		}
 	}
 	return newLifetimes(o[0], ids, func(dag.BufferID) bool { return false }), extents

@@ -23,30 +23,30 @@ type sharedPlace struct {
 
 func placeShared(m platform.MemoryID, graphs []*Graph) (*sharedStorages, error) {
 	s := &sharedStorages{place: map[string]sharedPlace{}}
-	if !slices.ContainsFunc(graphs, func(g *Graph) bool { return slices.Contains(g.Memory, m) }) {
+	if !slices.ContainsFunc(graphs, func(g *Graph) bool { return len(g.in[m]) > 0 }) {
 		return s, nil
 	}
 	written := map[string]bool{} // by input: a task of some graph writes it
 	for _, g := range graphs {
-		for i := range g.Buffers {
-			if b := &g.Buffers[i]; b.Role == dag.Input {
+		for _, id := range g.in[m] {
+			if b := &g.Buffers[id]; b.Role == dag.Input {
 				written[b.Name] = false
 			}
 		}
 	}
 	for _, g := range graphs {
-		for b, w := range g.Written {
-			if _, input := written[g.Buffers[b].Name]; w && input {
-				written[g.Buffers[b].Name] = true
+		for _, id := range g.in[m] {
+			if _, input := written[g.Buffers[id].Name]; input && g.Written[id] {
+				written[g.Buffers[id].Name] = true
 			}
 		}
 	}
 	for _, g := range graphs {
-		for i := range g.Buffers {
-			b := &g.Buffers[i]
+		for _, id := range g.in[m] {
+			b := &g.Buffers[id]
 			p := sharedPlace{bytes: b.Bytes()}
 			switch {
-			case b.ViewOf != dag.None || g.Memory[i] != m:
+			case b.ViewOf != dag.None:
 				continue
 			case b.Role == dag.Parameter || b.Role == dag.State:
 				p.arena = NetworkArena

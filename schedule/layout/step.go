@@ -66,14 +66,16 @@ type stepPlacing struct {
 
 // append puts a storage behind all others.
 func (s *stepPlacing) append(k int) {
-	s.l.Offset[s.storages[k]], s.extents[k].offset = s.end, s.end
+	s.l.put(s.storages[k], StepArena, s.end)
+	s.extents[k].offset = s.end
 	s.total += s.extents[k].bytes
 	s.end += s.extents[k].bytes
 }
 
 // put gives a storage its offset.
 func (s *stepPlacing) put(k int, offset int64) {
-	s.l.Offset[s.storages[k]], s.extents[k].offset = offset, offset
+	s.l.put(s.storages[k], StepArena, offset)
+	s.extents[k].offset = offset
 	e := s.extents[k]
 	s.total += e.bytes
 	s.end = max(s.end, e.end())

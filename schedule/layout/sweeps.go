@@ -63,8 +63,11 @@ func (l *lifetimes) findEnds(storages []int) []ends {
 	return found
 }
 
+// mostSwept bounds the steps of sweeps. These find the orders that the graph implies already.
+const mostSwept = 1 << 23
+
 // connect puts the last users of the first storage of each pair before the first users of the second, where the graph does not do
-// so already: in the same step, or with next into the next step.
+// so already: in the same step, or with next into the next step. Where that takes too many steps to find out, it puts all.
 func (l *lifetimes) connect(pairs []pair, found []ends, next bool) []dag.Edge {
 	var edges []dag.Edge
 	for _, p := range pairs {
@@ -75,7 +78,10 @@ func (l *lifetimes) connect(pairs []pair, found []ends, next bool) []dag.Edge {
 		}
 	}
 	slices.SortFunc(edges, func(a, b dag.Edge) int { return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From)) })
-	return dag.SortEdges(l.missing(slices.Compact(edges), next))
+	if edges = slices.Compact(edges); len(edges)/64*l.Links.NumTasks() <= mostSwept {
+		edges = l.missing(edges, next)
+	}
+	return dag.SortEdges(edges)
 }
 
 // missing are the edges that the graph does not imply. They are sorted by their ends, of which a sweep over the tasks

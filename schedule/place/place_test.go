@@ -157,7 +157,7 @@ func (r *placedRun) at(b dag.BufferID, element int) *uint32 {
 	m := r.pg.MemoryOf(b)
 	l := r.layouts[m]
 	copies, bytes := int(r.g.Versions(b)), layout.Align(r.g.Buffers[b].Bytes())
-	return &r.arenas[m][l.Arena[b]][(l.Offset[b]+int64(r.step%copies)*bytes)/4+int64(element)]
+	return &r.arenas[m][l.Arena(b)][(l.Offset(b)+int64(r.step%copies)*bytes)/4+int64(element)]
 }
 
 // atHome visits the replicas that hold the contents of storages between runs.

@@ -75,7 +75,7 @@ func TestPlaceProgram(t *testing.T) {
 			t.Errorf("graph %d: arenas of the gpu %d", i, l.ArenaBytes)
 		}
 		w, ok := graphOf(t, pg).BufferByName("w@gpu.mem")
-		if !ok || placed.Layouts()[i][1].Offset[w] != 128 || placed.Layouts()[i][0].Offset[w] != layout.Elsewhere {
+		if !ok || placed.Layouts()[i][1].Offset(w) != 128 || placed.Layouts()[i][0].Offset(w) != layout.Elsewhere {
 			t.Errorf("graph %d: w is not at 128 in the gpu", i)
 		}
 	}

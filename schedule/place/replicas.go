@@ -17,7 +17,7 @@ type replicas struct {
 	first   []dag.BufferID      // by buffer of the origin: its first replica
 	several map[location]int32  // how many a storage has in a memory, where there is more than one
 	of      []dag.BufferID      // by replica: its buffer
-	shift   []int32             // by replica of a storage: what its atoms have more than those of the origin; see numberAtoms
+	shift   []int32             // by replica of a storage: the number of an atom less its number in the origin; see numberAtoms
 	atoms   int32               // of all
 }
 

@@ -64,7 +64,7 @@ type rowsIn struct {
 	dag.Range
 }
 
-// find is the place of a memory among those of a storage.
+// find is the place of a memory in the list of a storage.
 func (rows usedRows) find(at location) (i int, known bool) {
 	list := rows[at.storage]
 	if n := len(list); n == 0 || list[n-1].memory < at.memory { // mostly so while it grows

@@ -197,7 +197,7 @@ func writtenPlaces(p *platform.Platform, w *writtenOut, layouts []*layout.Layout
 	for b := range w.list {
 		if w.list[b].ViewOf == dag.None {
 			l := layouts[w.memory[b]]
-			places = append(places, PlannedPlace{p.Memories[w.memory[b]].Name, w.list[b].Name, l.Arena[b].String(), l.Offset[b]})
+			places = append(places, PlannedPlace{p.Memories[w.memory[b]].Name, w.list[b].Name, l.Arena(dag.BufferID(b)).String(), l.Offset(dag.BufferID(b))})
 		}
 	}
 	for m, l := range layouts {

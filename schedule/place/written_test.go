@@ -205,16 +205,18 @@ func TestPlanPlacesMustNotMeet(t *testing.T) {
 		l := *r.placed.Layouts()[0][r.placed.Platform.HostMemory()]
 		memory := r.placed.Platform.Memories[r.placed.Platform.HostMemory()].Name
 		g := graphOf(t, r.placed.Graphs[0])
-		l.Offset = slices.Clone(l.Offset)
+		places := *l.Places
+		places.Offsets = slices.Clone(places.Offsets)
+		l.Places = &places
 		l.Reuse, l.ReuseNext = r.placed.Graphs[0].Reuse, r.placed.Graphs[0].Orders()[1]
 		for i := range r.plan.Places {
 			if p := &r.plan.Places[i]; p.Arena == layout.StepArena.String() && p.Memory == memory {
 				p.Offset = 0
 			}
 		}
-		for b := range l.Offset {
-			if l.Arena[b] == layout.StepArena && l.Offset[b] != layout.Elsewhere {
-				l.Offset[b] = 0
+		for b := range dag.BufferID(len(places.Offsets)) {
+			if l.Arena(b) == layout.StepArena && l.Offset(b) != layout.Elsewhere {
+				places.Offsets[b] = 0
 			}
 		}
 		again, err := r.place(r.plan)
@@ -298,7 +300,7 @@ func TestPlanOfAGraphAlone(t *testing.T) {
 		t.Errorf("in the program the plan is\n%+v\nalone it is\n%+v", got, recorded)
 	}
 	w, ok := graphOf(t, all.Graphs[1]).BufferByName("w@gpu.mem")
-	if l := all.Layouts()[1][1]; !ok || l.Arena[w] != layout.NetworkArena || l.Offset[w] != 0 {
+	if l := all.Layouts()[1][1]; !ok || l.Arena(w) != layout.NetworkArena || l.Offset(w) != 0 {
 		t.Errorf("the evaluation has w elsewhere than the plan of the training step")
 	}
 }
