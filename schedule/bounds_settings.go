@@ -77,8 +77,9 @@ func modelsOf(p *platform.Platform, task *dag.Task, device *platform.Device) (fo
 	if len(task.Costs) > 0 {
 		return nil
 	}
+	name, kind := p.ModelNames(device)
 	for i := range p.Models {
-		if m := &p.Models[i]; m.Op == task.Op && m.Type == task.Type.String() && (m.Device == device.Name || m.Device == device.Kind) {
+		if m := &p.Models[i]; m.Op == task.Op && m.Type == task.Type.String() && (m.Device == name || m.Device == kind) {
 			found = append(found, *m)
 		}
 	}
