@@ -233,3 +233,40 @@ func TestNoClusterBeatsTheBound(t *testing.T) {
 		t.Errorf("cuts decided %d bounds: the test tests little", cuts)
 	}
 }
+
+// A node of a host of 30 W has two cores of 1 W idle and 11 W busy: with one busy 42 W, with both 52 W. Two tasks of a second take two where its cap lets
+// only one run, and one on two nodes, each with its cap. No task can start below 42 W.
+func TestCapsOfNodes(t *testing.T) {
+	const box = `name = "box"
+host_power = "30 W"
+memory = [{ name = "ram" }]
+device = [{ name = "cpu", kind = "cpu", count = 2, memory = "ram", power = { idle = "1 W", busy = "11 W" } }]
+`
+	for _, c := range []struct {
+		watts, first, second string
+		want                 time.Duration // 0: refused
+	}{
+		{"52 W", "n0.cpu.0", "n0.cpu.1", time.Second},
+		{"51 W", "n0.cpu.0", "n0.cpu.1", 2 * time.Second},
+		{"51 W", "n0.cpu.0", "n1.cpu.0", time.Second},
+		{"42 W", "n0.cpu.0", "n1.cpu.0", time.Second},
+		{"41 W", "n0.cpu.0", "n1.cpu.0", 0},
+	} {
+		text := fmt.Sprintf("node = [{ name = \"n\", platform = \"box\", count = 2, power_cap = %q }]\nlink = [{ name = \"net\", from = \"n0\", to = \"n1\", bandwidth = \"1 GB/s\" }]\n", c.watts)
+		p := must.Get(platform.ParseWith([]byte(text), "two.toml", func(string) ([]byte, error) { return []byte(box), nil }))(t)
+		b := dag.NewBuilder("two")
+		for _, at := range []string{c.first, c.second} {
+			device, _, _ := strings.Cut(at, ".cpu.")
+			b.Task(dag.Task{Name: at, Op: "op", Costs: []dag.Cost{{Key: device + ".cpu", Ns: int64(time.Second)}}, Placement: &dag.Placement{Device: at}})
+		}
+		g := must.Get(b.Build())(t)
+		priced := must.Get(schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
+		s, err := Run(t.Context(), must.Get(priced.Decide(schedule.Choice{Policy: policy.HEFT}))(t), 0, 1, Options{})
+		switch {
+		case c.want == 0 && (err == nil || !strings.Contains(err.Error(), "cap")):
+			t.Errorf("%s: %v", c.watts, err)
+		case c.want > 0 && (err != nil || s.Makespan != c.want):
+			t.Errorf("%s on %s and %s: %v, %v, want %v", c.watts, c.first, c.second, s, err, c.want)
+		}
+	}
+}
