@@ -8,7 +8,7 @@ import "math"
 // Theory. Whatever moves from a memory outside a part to one inside crosses some set of links that cuts the part off, and no more crosses
 // them than their bandwidths together. Any such set gives a limit that holds. Taken here are one link of each given route with one end
 // inside, and the wires between the part, together with the switches that are counted to it, and all else. Which switches are counted decides how small
-// the limit is, and not whether it holds: tried are none, and those of switchParts. Wires that end at one switch carry no more than the switch.
+// the limit is, and not whether it holds. No switches are tried, and the switches that switchParts finds. Wires that end at one switch carry no more than the switch.
 func (p *Platform) CutRates(part []int32, parts int) (in, out, both []float64) {
 	none := make([]int32, len(p.Links))
 	for l := range none {
@@ -24,8 +24,8 @@ func (p *Platform) CutRates(part []int32, parts int) (in, out, both []float64) {
 	return in, out, both
 }
 
-// switchParts counts switches to parts, by link. A switch is of the part to which more than half of the bandwidth leads that its wires have to
-// memories and to switches that are counted already. -1 means that it is of none. It returns nil where no switch is of any.
+// switchParts counts switches to parts, by link. Of the wires of a switch, only wires to memories and to switches with a part have a say. Their bandwidth leads to
+// parts, and the switch gets the part of more than half of it. -1 means no part. It returns nil where no switch gets a part.
 func (p *Platform) switchParts(part []int32) []int32 {
 	type lead struct {
 		to   LinkID

@@ -65,7 +65,7 @@ func (p *Platform) RouteTime(from, to MemoryID, bytes int64) time.Duration {
 	return min(way.latency+roundUpNs(float64(secs*1e9)), Unreachable)
 }
 
-// FlowTime is how many seconds so many bytes take over a route if they cross one link after the other, each alone.
+// FlowTime is how many seconds some bytes take over a route if they cross one link after the other, each alone.
 func (p *Platform) FlowTime(from, to MemoryID, bytes int64) (seconds float64) {
 	way := p.path(from, to)
 	seconds = way.latency.Seconds()

@@ -25,7 +25,7 @@ type Model struct {
 	Versions []Version
 	// FloorWatts are drawn all the time, whatever runs: the host, idle units and links.
 	FloorWatts float64
-	// CrossingNanos is how long it takes at least to move what has to get from one memory or node to another.
+	// CrossingNanos is a time for the moves between memories or nodes that every plan has to make.
 	CrossingNanos int64
 	// Conditions restrict the plans of the model; none: of all.
 	Conditions []Condition

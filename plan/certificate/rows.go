@@ -48,7 +48,7 @@ const (
 	// Spread: all tasks, or in a steady step one and the tasks between it and itself in the next step, take as long as spread.go finds,
 	// at any memories between which data take time. T ≥ nanoseconds.
 	Spread Family = "spread"
-	// Cross: what tasks that are bound to some place get from elsewhere crosses the links around it. T ≥ nanoseconds, see
+	// Cross: tasks that are bound to some place get their operands over the links around it. T ≥ nanoseconds, see
 	// schedule.Priced.CrossingTime.
 	Cross Family = "cross"
 	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote of a storage.
