@@ -6,7 +6,7 @@ import (
 	"dahl/schedule"
 )
 
-// Nodes says what each node of a cluster did in a schedule, and what the network between them drew. Sums are per step.
+// Nodes is the work of each node of a cluster in a schedule, and the energy of the network between the nodes. Sums are per step.
 type Nodes struct {
 	Nodes   []NodeUse    `json:"nodes"`   // in the order of the platform
 	Network []NetworkUse `json:"network"` // switches, and links that are no node's
@@ -18,7 +18,7 @@ type NodeUse struct {
 	Workers  int          `json:"workers"` // that run tasks
 	Of       int          `json:"of_workers"`
 	Tasks    float64      `json:"tasks"`
-	Busy     float64      `json:"busy"`      // share of the time in which the workers that run tasks do so
+	Busy     float64      `json:"busy"`      // share of a step, in the mean of these workers
 	InBytes  float64      `json:"in_bytes"`  // from other nodes
 	OutBytes float64      `json:"out_bytes"` // to other nodes
 	Joules   float64      `json:"joules"`    // of its host, its devices and its links

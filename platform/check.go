@@ -173,6 +173,9 @@ func (p *Platform) checkLinks() *fault {
 		if l.Latency < 0 || l.Latency > maxWhole {
 			return &fault{at("link", i, "latency"), who, fmt.Sprintf("latency of %d ns is out of range", l.Latency)}
 		}
+		if p.BySize && p.ShareBytes == 0 && l.Latency == 0 && !l.Switch {
+			return &fault{at("link", i, "latency"), who, "flows share by latency, and this link has none; write share_size with more than 0 B, or a latency"}
+		}
 		if l.Sharing > Fatpipe {
 			return &fault{at("link", i, "sharing"), who, fmt.Sprintf("sharing %d is none of shared, duplex, fatpipe", l.Sharing)}
 		}

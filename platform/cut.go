@@ -7,8 +7,8 @@ import "math"
 //
 // Theory. Whatever moves from a memory outside a part to one inside crosses some set of links that cuts the part off, and no more crosses
 // them than their bandwidths together. Any such set gives a limit that holds. Taken here are one link of each given route with one end
-// inside, and the wires between the part, together with the switches that are counted to it, and all else. A switch is counted to the part to which most of the
-// bandwidth of its wires leads, and also to none: the smaller limit counts. Wires that end at one switch carry no more than the switch.
+// inside, and the wires between the part, together with the switches that are counted to it, and all else. Which switches are counted decides how small
+// the limit is, and not whether it holds. No switches are tried, and the switches that switchParts finds. Wires that end at one switch carry no more than the switch.
 func (p *Platform) CutRates(part []int32, parts int) (in, out, both []float64) {
 	none := make([]int32, len(p.Links))
 	for l := range none {
@@ -24,8 +24,8 @@ func (p *Platform) CutRates(part []int32, parts int) (in, out, both []float64) {
 	return in, out, both
 }
 
-// switchParts counts switches to parts, by link: to the one to which more than half of the bandwidth of the switch's wires leads. Switches
-// that are counted already count others. It returns nil where no switch is counted to any.
+// switchParts counts switches to parts, by link. Of the wires of a switch, only wires to memories and to switches with a part have a say. Their bandwidth leads to
+// parts, and the switch gets the part of more than half of it. -1 means no part. It returns nil where no switch gets a part.
 func (p *Platform) switchParts(part []int32) []int32 {
 	type lead struct {
 		to   LinkID
@@ -44,9 +44,9 @@ func (p *Platform) switchParts(part []int32) []int32 {
 			rate := p.Links[w.Link].BandwidthBytesPerSec
 			for e, end := range w.Ends {
 				if l, ok := end.switchLink(); ok {
-					all[l] += rate
 					if to := p.partOf(w.Ends[1-e], part, owned); to >= 0 {
 						leads[lead{l, to}] += rate
+						all[l] += rate
 					}
 				}
 			}

@@ -32,6 +32,11 @@ func (p *Platform) keys(f *form, open opener) (modelFiles []string) {
 		})
 	}
 	f.above0().quantity("power_cap", &wattsScale, &p.CapWatts)
+	f.key("share_size", !p.BySize, func() {
+		if _, p.BySize = f.in.Keys["share_size"]; p.BySize {
+			p.ShareBytes = int64(f.read("share_size", &bytesScale))
+		}
+	}, func() string { return quote(bytesScale.format(float64(p.ShareBytes))) })
 	f.key("left_off", len(p.LeftOff) == 0, func() { p.LeftOff = f.in.Texts("left_off") }, func() string { return quoteList(p.LeftOff) })
 	f.key("left_asleep", len(p.LeftAsleep) == 0, func() { p.LeftAsleep = f.in.Texts("left_asleep") }, func() string { return quoteList(p.LeftAsleep) })
 	f.key("models", true, func() { modelFiles = f.in.Texts("models") }, nil)

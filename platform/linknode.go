@@ -4,7 +4,7 @@ package platform
 const NoNode NodeID = -1
 
 // NodesOfLinks are the nodes of all links. A link of routes within one node is that node's, and so is a wire between a
-// memory and a switch, as an adaptor is. All others are of the network.
+// memory and a switch, as an adaptor is. All others belong to the network.
 func (p *Platform) NodesOfLinks() []NodeID {
 	const unknown = NoNode - 1
 	of := make([]NodeID, len(p.Links))

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -97,6 +98,28 @@ func TestNetworkRoutes(t *testing.T) {
 			}
 		}
 		checkRoundTrip(t, p)
+	}
+}
+
+// Shares of links by latency need latencies, and are written again.
+func TestShareSize(t *testing.T) {
+	for size, want := range map[string]int64{"0 B": 0, "20537 B": 20537} {
+		p := must.Get(clusterOf(t, "share_size = \""+size+"\"\n"+boxes("2")+oneSwitch))(t)
+		if !p.BySize || p.ShareBytes != want {
+			t.Errorf("%s: %v, %d", size, p.BySize, p.ShareBytes)
+		}
+		checkRoundTrip(t, p)
+	}
+	_, err := clusterOf(t, "share_size = \"0 B\"\n"+boxes("2")+strings.Replace(oneSwitch, "latency = \"2 us\"\n", "", 1))
+	if err == nil || !strings.HasSuffix(err.Error(), `link "n0.nic": flows share by latency, and this link has none; write share_size with more than 0 B, or a latency`) {
+		t.Errorf("got %v", err)
+	}
+	// 3 + 2 + 1 + 2 + 3 us, and 8 kB: 1 us over each link of 8 GB/s, 1.6 us over each of 5 GB/s, and 0.8 us over a switch with two ports of 5 GB/s.
+	p := must.Get(clusterOf(t, boxes("2")+oneSwitch))(t)
+	from, _ := p.MemoryByName("n0.hbm1")
+	to, _ := p.MemoryByName("n1.hbm0")
+	if got := p.FlowTime(from, to, 8000); math.Abs(got-17e-6) > 1e-15 {
+		t.Errorf("the time of 8 kB is %g s", got)
 	}
 }
 

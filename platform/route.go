@@ -65,6 +65,16 @@ func (p *Platform) RouteTime(from, to MemoryID, bytes int64) time.Duration {
 	return min(way.latency+roundUpNs(float64(secs*1e9)), Unreachable)
 }
 
+// FlowTime is how many seconds some bytes take over a route if they cross one link after the other, each alone.
+func (p *Platform) FlowTime(from, to MemoryID, bytes int64) (seconds float64) {
+	way := p.path(from, to)
+	seconds = way.latency.Seconds()
+	for _, use := range way.uses {
+		seconds += float64(use.Times) * float64(bytes) / p.Links[use.Link].BandwidthBytesPerSec
+	}
+	return seconds
+}
+
 // ways finds the way between two memories when it is first asked for, and keeps it.
 type ways struct {
 	p      *Platform

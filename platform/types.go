@@ -15,6 +15,9 @@ type Platform struct {
 	Name      string
 	HostPower Quantity // watts drawn all the time, without the devices and the nodes of a cluster; see HostWatts
 	CapWatts  float64  // of all of it at every instant, the host included; zero means none
+	// BySize: flows share links in inverse proportion to FlowTime of ShareBytes on their routes, and not equally.
+	BySize     bool
+	ShareBytes int64
 	// LeftOff names the devices left out by Select that are off; their OffWatts are the host's.
 	LeftOff []string
 	// LeftAsleep names the devices with sleeping units left out by Select; their watts are the host's.

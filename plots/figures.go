@@ -29,7 +29,7 @@ type Run struct {
 	Power []energy.PowerTrace
 	// Grounds says how the joules of Power were found, as energy.Report.Grounds does.
 	Grounds string
-	// NodeTexts is what the heading of each node of a cluster says behind its name; nil means nothing.
+	// NodeTexts are for the headings of the nodes of a cluster, behind their names; nil means nothing.
 	NodeTexts []string
 	// ReservedBytes is how much the plan reserves, by memory; 0 or missing: no line.
 	ReservedBytes []int64

@@ -34,7 +34,7 @@ type View struct {
 // ViewRow is a row of the Gantt chart.
 type ViewRow struct {
 	Node  string // of a cluster, whose name is not in the label; empty: none
-	Head  string // above it: the node that begins here, and what it did
+	Head  string // above it: the name of the node that begins here, and its work
 	Label string
 	Lanes int
 	Alone bool // it is not one of the units of a device that has several

@@ -10,13 +10,13 @@ import (
 	"dahl/schedule/place"
 )
 
-// Theory. A task that can only run in some part of the memories, as in one node, has to get what it reads there. What a task elsewhere has written
-// crosses the edge of the part at least once, however it goes, whoever passes it on, and for however many readers. So bytes over the
+// Theory. A task that can only run in some part of the memories, as in one node, has to get its operands there. Contents from a task elsewhere
+// cross the edge of the part at least once, however they go, whoever passes them on, and for however many readers. So bytes over the
 // bandwidth at the edge ([platform.Platform.CutRates]) are a bound, and the largest one over many parts counts: each memory, each node,
 // and blocks of nodes in a row, whose edges are uplinks of switches, or a bisection.
 // Contents that nobody has written in the steps count nothing: the host of each node may have them.
 
-// cutTimes are nanoseconds below which no schedule moves what has to cross an edge: in each step, and from each step to the next.
+// cutTimes are nanoseconds below which nothing gets over an edge: in each step, and from each step to the next.
 type cutTimes struct{ inStep, toNext float64 }
 
 // over is the bound for some steps.
@@ -24,7 +24,7 @@ func (c cutTimes) over(steps float64) float64 {
 	return float64(c.inStep*steps) + float64(c.toNext*max(0, steps-1))
 }
 
-// CrossingTime is a time below which no steady step of a graph, or no step alone, moves what its tasks have to get from other memories.
+// CrossingTime is a time that no steady step of a graph, or no step alone, goes below, for the moves between memories.
 func (c *Priced) CrossingTime(graph int, steady bool) (least time.Duration) {
 	for _, cut := range c.bounds[graph]().cuts {
 		ns := cut.inStep
@@ -36,7 +36,7 @@ func (c *Priced) CrossingTime(graph int, steady bool) (least time.Duration) {
 	return least
 }
 
-// reading is contents of an atom, by the task that has written it and the class of a task that reads it.
+// reading is the contents of an atom after a task has written it, for a class of readers.
 type reading struct {
 	atom, writer, class int32
 	next                bool // in the step after the writer's

@@ -77,8 +77,9 @@ func modelsOf(p *platform.Platform, task *dag.Task, device *platform.Device) (fo
 	if len(task.Costs) > 0 {
 		return nil
 	}
+	name, kind := p.ModelNames(device)
 	for i := range p.Models {
-		if m := &p.Models[i]; m.Op == task.Op && m.Type == task.Type.String() && (m.Device == device.Name || m.Device == device.Kind) {
+		if m := &p.Models[i]; m.Op == task.Op && m.Type == task.Type.String() && (m.Device == name || m.Device == kind) {
 			found = append(found, *m)
 		}
 	}
@@ -153,6 +154,10 @@ func (c *Priced) leasts(graph int, settings [][][]setting) leasts {
 	}
 	g, classes := c.Program.Graphs[graph], c.Costs(graph).Class
 	l := leasts{&Costs{Class: classes, ByClass: make([][]Cost, len(settings))}, make([][]float64, len(settings))}
+	inWhole := make([]platform.DeviceID, len(c.Platform.Devices))
+	for d := range inWhole {
+		inWhole[d], _ = whole.DeviceByName(c.Platform.Devices[d].Name)
+	}
 	for t, class := range classes {
 		if l.shareNs[class] != nil {
 			continue
@@ -161,11 +166,10 @@ func (c *Priced) leasts(graph int, settings [][][]setting) leasts {
 		for d := range c.Platform.Devices {
 			device, takes, shareNs := &c.Platform.Devices[d], &l.costs.ByClass[class][d].Duration, &l.shareNs[class][d]
 			*takes, *shareNs = -1, math.Inf(1)
-			id, _ := whole.DeviceByName(device.Name)
 			if !mayRunOn(g.Tasks[t].Placement, c.Platform, platform.DeviceID(d)) {
 				continue
 			}
-			for _, s := range settings[class][id] {
+			for _, s := range settings[class][inWhole[d]] {
 				if s.from > device.Count {
 					continue
 				}

@@ -286,9 +286,9 @@ func mayRunOn(pl *dag.Placement, p *platform.Platform, d platform.DeviceID) bool
 	return placedOnDevice(pl.Device, p, d)
 }
 
-// placedOnDevice reports whether a placement allows some worker of a device.
+// placedOnDevice reports whether a placement allows some worker of a device. Names of workers begin with the name of their device.
 func placedOnDevice(name string, p *platform.Platform, d platform.DeviceID) bool {
-	return name == p.Devices[d].Name || name == p.Devices[d].Kind ||
+	return name == p.Devices[d].Name || name == p.Devices[d].Kind || strings.HasPrefix(name, p.Devices[d].Name) &&
 		slices.ContainsFunc(p.Workers, func(w platform.Worker) bool { return w.Device == d && w.Name == name })
 }
 

@@ -20,7 +20,11 @@ import (
 // until a resource is full or a flow reaches its cap; flows stopped by this keep their rate; go
 // on with the others.
 //
-// Bertsekas and Gallager, Data Networks, second edition 1992, section 6.5.2.
+// Where the platform says so (BySize), flows have weights: the rates over the weights rise together. A weight is one over the
+// time of some bytes on the route, as in SimGrid's models CM02 and LV08.
+//
+// Bertsekas and Gallager, Data Networks, second edition 1992, section 6.5.2. Velho, Schnorr, Casanova, Legrand, On the validity of flow-level TCP network
+// models for grid and cloud simulations, ACM TOMACS 23(4), 2013, for the weights.
 //
 // A worked system. Links a, b, c of 1, 2 and 2 B/s. Flow 1 crosses a, b and c,
 // flow 2 crosses a, flow 3 crosses b, flow 4 crosses c, and flow 5 crosses c.
@@ -56,13 +60,14 @@ type resource struct {
 	classes  []*class // that cross it and have flows
 	solution int32    // the last one that reached it
 	room     float64  // while filling: capacity that no stopped flow uses
-	users    float64  // while filling: crossings by flows that still rise
+	users    float64  // while filling: weights of crossings by flows that still rise
 }
 
 // class is the flows over the same links.
 type class struct {
 	crosses  []crossing
 	cap      float64       // bytes per second that a flow can have on fatpipes
+	weight   float64       // of each flow
 	since    time.Duration // when the rate was found
 	rate     float64       // of each flow
 	served   float64       // bytes per flow since the class was last empty, until since
@@ -89,7 +94,7 @@ type flowEnd struct {
 	id    int32
 }
 
-// fill is the rate of a full resource, or the cap of a class.
+// fill is the rate of a flow of weight 1 where a resource is full, or a class at its cap.
 type fill struct {
 	rate     float64
 	resource int32 // -1: a class
@@ -127,7 +132,10 @@ func (n *network) join(at time.Duration, from, to platform.MemoryID, bytes int64
 
 // classOf is the class of the flows over the links of a route.
 func (n *network) classOf(from, to platform.MemoryID) *class {
-	c := &class{cap: math.Inf(1), place: -1, number: int32(len(n.classes))}
+	c := &class{cap: math.Inf(1), weight: 1, place: -1, number: int32(len(n.classes))}
+	if n.p.BySize {
+		c.weight = 1 / n.p.FlowTime(from, to, n.p.ShareBytes)
+	}
 	for _, use := range n.p.LinkUses(from, to) {
 		if l := &n.p.Links[use.Link]; l.Sharing == platform.Fatpipe {
 			c.cap = min(c.cap, l.BandwidthBytesPerSec)
@@ -135,7 +143,7 @@ func (n *network) classOf(from, to platform.MemoryID) *class {
 		}
 		c.crosses = append(c.crosses, crossing{resource: 2*int32(use.Link) + use.Direction, times: float64(use.Times)})
 	}
-	key := binary.AppendUvarint(nil, math.Float64bits(c.cap))
+	key := binary.AppendUvarint(binary.AppendUvarint(nil, math.Float64bits(c.cap)), math.Float64bits(c.weight))
 	for _, x := range c.crosses {
 		key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(x.resource)), uint64(x.times))
 	}
@@ -260,7 +268,7 @@ func (n *network) reach(from *class) {
 					add(other)
 				}
 			}
-			r.users += float64(x.times * float64(len(c.flows)))
+			r.users += c.users(x)
 		}
 	}
 }
@@ -275,7 +283,7 @@ func (n *network) fill() {
 	}
 	for _, c := range n.reached {
 		if c.rises && (len(c.crosses) == 0 || !math.IsInf(c.cap, 1)) {
-			n.filling.Push(fill{c.cap, -1, c.number})
+			n.filling.Push(fill{c.cap / c.weight, -1, c.number})
 		}
 	}
 	level := 0.0
@@ -305,15 +313,21 @@ func (n *network) fill() {
 	}
 }
 
-// stop gives a class its rate.
-func (n *network) stop(c *class, rate float64) {
+// users are the weights of a crossing by all flows of the class.
+func (c *class) users(x crossing) float64 {
+	return float64(x.times*float64(len(c.flows))) * c.weight
+}
+
+// stop gives a class its rate, for a rate of flows of weight 1.
+func (n *network) stop(c *class, level float64) {
 	c.rises = false
 	for _, x := range c.crosses {
 		r := &n.links[x.resource]
-		users := float64(x.times * float64(len(c.flows)))
-		r.room -= float64(rate * users)
+		users := c.users(x)
+		r.room -= float64(level * users)
 		r.users -= users
 	}
+	rate := float64(level * c.weight)
 	if rate == c.rate && !c.changed {
 		return
 	}

@@ -106,6 +106,50 @@ func TestWorkedSystem(t *testing.T) {
 	}
 }
 
+// TestWeights: flows of two links, from m0 to m1 and on to m2, share the first link by one over the time of so many bytes on their routes. The
+// latencies are 1 s and 2 s, and the ends are those of flows that begin to move at 0.
+func TestWeights(t *testing.T) {
+	for _, c := range []struct {
+		words      string
+		shareBytes int64
+		sharing    platform.Sharing // of the second link
+		bytes      [2]int64
+		ends       [2]time.Duration
+	}{
+		{"latencies of 1 s and 3 s: 9 and 3 B/s of 12; after 1 s the second is alone with 3 bytes left", 0, platform.Shared, [2]int64{9, 6}, [2]time.Duration{second, 5 * second / 4}},
+		{"24 B take 1 + 24/12 = 3 s and 3 + 2·24/12 = 7 s: 8.4 and 3.6 B/s", 24, platform.Shared, [2]int64{84, 36}, [2]time.Duration{10 * second, 10 * second}},
+		{"a fatpipe of 2 B/s holds the second, and the first has 10 B/s", 0, platform.Fatpipe, [2]int64{10, 2}, [2]time.Duration{second, second}},
+	} {
+		p := line(t, platform.Shared, 12, 12)
+		p.BySize, p.ShareBytes = true, c.shareBytes
+		p.Links[0].Latency, p.Links[1].Latency = second, 2*second
+		if p.Links[1].Sharing = c.sharing; c.sharing == platform.Fatpipe {
+			p.Links[1].BandwidthBytesPerSec = 2
+		}
+		must.Do(t, p.Complete())
+		if got := endsOf(p, []testFlow{{0, 0, 1, c.bytes[0]}, {0, 0, 2, c.bytes[1]}}); !slices.Equal(got, c.ends[:]) {
+			t.Errorf("%s: the flows end at %v, want %v", c.words, got, c.ends)
+		}
+	}
+}
+
+// TestWeightsOfSimGrid: 90 and 60 MB over the same links of 12 MB/s each, with latencies of 1 ms and 2 ms, as SimGrid 3.32 has them with --cfg=network/model:CM02,
+// network/weight-S as here, network/TCP-gamma:0 and network/crosstraffic:0.
+func TestWeightsOfSimGrid(t *testing.T) {
+	for shareBytes, want := range map[int64][2]float64{0: {10.000333333, 12.501}, 20537: {10.666301217, 12.501}, 24000: {10.714428571, 12.501}} {
+		p := line(t, platform.Shared, 12e6, 12e6)
+		p.BySize, p.ShareBytes = true, shareBytes
+		p.Links[0].Latency, p.Links[1].Latency = time.Millisecond, 2*time.Millisecond
+		must.Do(t, p.Complete())
+		ends := endsOf(p, []testFlow{{time.Millisecond, 0, 1, 90e6}, {3 * time.Millisecond, 0, 2, 60e6}})
+		for i, end := range ends {
+			if math.Abs(end.Seconds()-want[i]) > 2e-9 {
+				t.Errorf("%d bytes: flow %d ends at %v, want %g s", shareBytes, i, end, want[i])
+			}
+		}
+	}
+}
+
 // TestMaxMin verifies the definition on random flows: no link carries more than
 // it can, and every flow crosses a link that is full and on which no flow is
 // faster, or is held by the bandwidth of a fatpipe.

@@ -13,6 +13,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/audit"
+	"dahl/schedule/policy"
 )
 
 // cluster is nodes of one core and two GPUs each, by an adaptor of 6 B/s at one of so many leaf switches, and with more of its text.
@@ -131,4 +132,141 @@ func randomPlan(r *rand.Rand, p *schedule.Problem) *schedule.Plan {
 		plan.Order[w] = append(plan.Order[w], dag.TaskID(t))
 	}
 	return plan
+}
+
+// Bounds of what crosses the network, derived by hand for placed tasks of which each writes 12 bytes, over wires of 6 B/s. The schedule of HEFT takes no less.
+func TestBoundsOfNetworks(t *testing.T) {
+	const uplink = "[[switch]]\nname = \"s\"\n[[link]]\nname = \"up\"\nfrom = \"leaf\"\nto = \"s\"\njoins = \"each\"\nbandwidth = \"6 B/s\"\nsharing = \"duplex\"\n"
+	for _, c := range []struct {
+		words string
+		p     *platform.Platform
+		moves string // from the node of one that writes to the node of one that reads
+		want  time.Duration
+	}{
+		{"three nodes send to a fourth: 36 B over its adaptor", cluster(t, 4, 1, ""), "1>0 2>0 3>0", 6 * time.Second},
+		{"one sends the same to three: 12 B out, and into each", cluster(t, 4, 1, ""), "0>1,2,3", 2 * time.Second},
+		{"a ring: each adaptor has 12 B in and 12 B out", cluster(t, 4, 1, ""), "0>1 1>2 2>3 3>0", 2 * time.Second},
+		{"three nodes below one uplink: 36 B over it", cluster(t, 6, 2, uplink), "0>3 1>4 2>5", 6 * time.Second},
+		{"the same within leaves: no uplink", cluster(t, 6, 2, uplink), "0>1 1>2 3>4 4>5", 2 * time.Second},
+	} {
+		b := dag.NewBuilder("moves")
+		for i, move := range strings.Fields(c.moves) {
+			from, readers, _ := strings.Cut(move, ">")
+			x := b.Buffer(dag.Buffer{Name: fmt.Sprint("x", i), Shape: []int{3}, Type: dag.Float32, Role: dag.Activation})
+			task := func(name, node string, mode dag.Mode) {
+				device := "n" + node + ".cpu"
+				b.Task(dag.Task{Name: fmt.Sprint(name, i), Op: "op", Costs: []dag.Cost{{Key: device, Ns: 1}}, Placement: &dag.Placement{Device: device},
+					Accesses: []dag.Access{{Region: dag.Region{Buffer: x}, Mode: mode}}})
+			}
+			task("w", from, dag.Write)
+			for to := range strings.SplitSeq(readers, ",") {
+				task("r"+to+".", to, dag.Read)
+			}
+		}
+		g := must.Get(b.Build())(t)
+		priced := must.Get(schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, c.p, schedule.Unbound))(t)
+		s := must.Get(Run(t.Context(), must.Get(priced.Decide(schedule.Choice{Policy: policy.HEFT}))(t), 0, 1, Options{}))(t)
+		if got := priced.LowerBound(0, 1); got.Round(time.Microsecond) != c.want || s.Makespan < got {
+			t.Errorf("%s: the bound is %v, want %v; the schedule takes %v", c.words, got, c.want, s.Makespan)
+		}
+	}
+}
+
+// The models of a node are those of its class in bounds, too: 3 ns as measured, where the speed says 70.
+func TestBoundByModelsOfNodes(t *testing.T) {
+	const box = `name = "box"
+memory = [{ name = "ram" }]
+device = [{ name = "cpu", kind = "cpu", memory = "ram", speed = { float32 = "1 GF/s" } }]
+model = [{ op = "relu", type = "float32", device = "cpu", shape = "7", median = "3 ns", count = 5 }]
+`
+	const two = "node = [{ name = \"n\", platform = \"box\", count = 2 }]\nlink = [{ name = \"net\", from = \"n0\", to = \"n1\", bandwidth = \"1 GB/s\" }]\n"
+	p := must.Get(platform.ParseWith([]byte(two), "two.toml", func(string) ([]byte, error) { return []byte(box), nil }))(t)
+	b := dag.NewBuilder("one")
+	b.Task(dag.Task{Name: "t", Op: "relu", Shape: "7", Type: dag.Float32, Flops: 70})
+	g := must.Get(b.Build())(t)
+	priced := must.Get(schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
+	if got := priced.LowerBound(0, 1); got != 3 {
+		t.Errorf("the bound is %d, want 3", got)
+	}
+}
+
+// Random graphs with each task bound to a random device of a cluster take no less than the bound. Slow wires let cuts decide most bounds.
+func TestNoClusterBeatsTheBound(t *testing.T) {
+	cuts := 0
+	const cases = 60
+	for seed := range uint64(cases) {
+		r := rand.New(rand.NewPCG(seed, 363))
+		p := cluster(t, 2+r.IntN(5), 1, "")
+		for i := range p.Devices {
+			p.Devices[i].PowerSource = platform.Guess
+		}
+		for i := range p.Links {
+			l := &p.Links[i]
+			if l.BandwidthBytesPerSec, l.PowerSource = float64(1+r.IntN(9))*1e8, platform.Guess; !l.Switch || r.IntN(2) == 0 {
+				l.Sharing = platform.Sharing(r.IntN(3))
+			}
+		}
+		must.Do(t, p.Complete())
+		tasks := randomGraph(r, p)
+		for i := range tasks.tasks {
+			task := &tasks.tasks[i]
+			task.Placement = &dag.Placement{Device: task.Costs[r.IntN(len(task.Costs))].Key}
+		}
+		g := tasks.build(t, inOrder(len(tasks.tasks)))
+		priced := must.Get(schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
+		steps := 1 + r.IntN(4)
+		bound := priced.LowerBound(0, steps)
+		if steps == 1 && bound == priced.CrossingTime(0, false) && bound > 0 {
+			cuts++
+		}
+		for _, by := range policy.All() {
+			d, err := priced.Decide(schedule.Choice{Policy: by})
+			if err != nil {
+				continue
+			}
+			if s := must.Get(Run(t.Context(), d, 0, steps, Options{}))(t); s.Makespan < bound {
+				t.Fatalf("seed %d, %s: %d steps take %d, the bound is %d", seed, s.Policy, steps, s.Makespan, bound)
+			}
+		}
+	}
+	if cuts < cases/20 {
+		t.Errorf("cuts decided %d bounds: the test tests little", cuts)
+	}
+}
+
+// A node of a host of 30 W has two cores of 1 W idle and 11 W busy: with one busy 42 W, with both 52 W. Two tasks of a second take two where its cap lets
+// only one run, and one on two nodes, each with its cap. No task can start below 42 W.
+func TestCapsOfNodes(t *testing.T) {
+	const box = `name = "box"
+host_power = "30 W"
+memory = [{ name = "ram" }]
+device = [{ name = "cpu", kind = "cpu", count = 2, memory = "ram", power = { idle = "1 W", busy = "11 W" } }]
+`
+	for _, c := range []struct {
+		watts, first, second string
+		want                 time.Duration // 0: refused
+	}{
+		{"52 W", "n0.cpu.0", "n0.cpu.1", time.Second},
+		{"51 W", "n0.cpu.0", "n0.cpu.1", 2 * time.Second},
+		{"51 W", "n0.cpu.0", "n1.cpu.0", time.Second},
+		{"42 W", "n0.cpu.0", "n1.cpu.0", time.Second},
+		{"41 W", "n0.cpu.0", "n1.cpu.0", 0},
+	} {
+		text := fmt.Sprintf("node = [{ name = \"n\", platform = \"box\", count = 2, power_cap = %q }]\nlink = [{ name = \"net\", from = \"n0\", to = \"n1\", bandwidth = \"1 GB/s\" }]\n", c.watts)
+		p := must.Get(platform.ParseWith([]byte(text), "two.toml", func(string) ([]byte, error) { return []byte(box), nil }))(t)
+		b := dag.NewBuilder("two")
+		for _, at := range []string{c.first, c.second} {
+			device, _, _ := strings.Cut(at, ".cpu.")
+			b.Task(dag.Task{Name: at, Op: "op", Costs: []dag.Cost{{Key: device + ".cpu", Ns: int64(time.Second)}}, Placement: &dag.Placement{Device: at}})
+		}
+		g := must.Get(b.Build())(t)
+		priced := must.Get(schedule.Price(&dag.Program{Name: "p", Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(t)
+		s, err := Run(t.Context(), must.Get(priced.Decide(schedule.Choice{Policy: policy.HEFT}))(t), 0, 1, Options{})
+		switch {
+		case c.want == 0 && (err == nil || !strings.Contains(err.Error(), "cap")):
+			t.Errorf("%s: %v", c.watts, err)
+		case c.want > 0 && (err != nil || s.Makespan != c.want):
+			t.Errorf("%s on %s and %s: %v, %v, want %v", c.watts, c.first, c.second, s, err, c.want)
+		}
+	}
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"dahl/cmd/cli"
+	"dahl/must"
 )
 
 // A node of one core: 30 W of the host, and 11 W of the core while it is busy.
@@ -26,5 +28,15 @@ func TestWhatIf(t *testing.T) {
 	if want := "what-if   on two a step takes 1 s, 0.5 times the 2 s on one, and 82 J, 1 times the 82 J\n"; !strings.Contains(text, want) {
 		t.Errorf("%s lacks %s", text, want)
 	}
+	mustRun(t, "verify", "p-what-if")
+	mustRun(t, "rerun", "p")
+	mustRun(t, "rerun", "p-what-if")
+	if text := mustRun(t, append(args, "two.toml", "--json")...); !strings.Contains(text, `"what_if": {`) || !strings.Contains(text, `"times": 0.5`) {
+		t.Errorf("%s does not compare", text)
+	}
+	must.Do(t, os.RemoveAll("p"))
 	wantEnd(t, cli.ExitBadInput, strings.Join(append(args, "three.toml"), " "), `--what-if: platform "three.toml": no such file`)
+	if _, err := os.Stat("p"); err == nil {
+		t.Error("a plan was written before the other platform was read")
+	}
 }

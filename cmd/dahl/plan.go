@@ -107,8 +107,9 @@ the best ones. front.csv then has clocks from the shortest step to the least jou
 
 With --epochs the last lines are of a whole training by the plan, as in simulate; the file is of its main step.
 
-With --what-if it also plans for another platform, with the same options, and says what a step takes there in
-time and joules: whether a ninth node is worth it, for instance.
+With --what-if it also plans for another platform, with the same options and the same budget again, and says what a step takes
+there in time and joules: whether a ninth node is worth it, for instance. That plan is a run of its own, in the
+directory of --out with -what-if at its end.
 
 --deadline excludes plans with a longer step; --power-cap lets tasks wait while the
 machine would draw more. front.csv and front.svg show all simulated plans by time
@@ -149,90 +150,144 @@ func newPlan(args []string) *cobra.Command {
 	return cmd
 }
 
-// runPlan plans a run, and writes its directory. What a search has found is written also when ctx ends.
+// runPlan plans a run, and writes its directory. What a search has found is written also when ctx ends. With --what-if another one follows.
 func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags.Output) error {
-	w, err := undecidedWorkload(ctx, o)
+	other := *o
+	if other.Platform, other.WhatIf = o.WhatIf, ""; o.WhatIf != "" {
+		if _, _, err := other.Machine(); err != nil { // before the search
+			return fmt.Errorf("--what-if: %w", err)
+		}
+	}
+	p, err := planFor(ctx, o)
 	if err != nil {
 		return err
 	}
-	var cuts []plan.CutCost
+	if out.Dump != "" {
+		return p.w.dump(stdout, out.Dump)
+	}
+	interrupted, err := p.write(ctx, out.Dir)
+	if err != nil {
+		return err
+	}
+	if !out.JSON {
+		p.print(stdout, out)
+	}
+	said := struct {
+		*record.Summary
+		WhatIf *whatIf `json:"what_if,omitempty"`
+	}{p.summary, nil}
+	if o.WhatIf != "" && interrupted == nil {
+		if said.WhatIf, err = p.whatIf(ctx, other, out.Dir+"-what-if"); err != nil {
+			return fmt.Errorf("--what-if: %w", err)
+		}
+	}
+	if out.JSON {
+		return cmp.Or(cli.PrintJSON(stdout, said), interrupted)
+	}
+	if said.WhatIf != nil {
+		said.WhatIf.print(stdout, p)
+	}
+	p.printEnd(stdout, p.path)
+	return interrupted
+}
+
+// planned is a plan with its prediction.
+type planned struct {
+	*prediction
+	found *best.Result // by a search; nil means that there was none
+	cuts  []plan.CutCost
+	path  string // of its directory, once it is written
+}
+
+// planFor plans a run.
+func planFor(ctx context.Context, o *flags.Options) (*planned, error) {
+	w, err := undecidedWorkload(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	p := &planned{}
 	if o.Cuts {
-		if cuts, err = w.CutCosts(ctx); err != nil {
-			return cli.AsInput(err)
+		if p.cuts, err = w.CutCosts(ctx); err != nil {
+			return nil, cli.AsInput(err)
 		}
 	}
 	if o.Objective != "" {
 		defer cli.Saving(ctx, "the search ends, and the best plan so far is written")()
 	}
-	found, err := w.choosePlan(ctx)
-	if err != nil {
-		return err
+	if p.found, err = w.choosePlan(ctx); err != nil {
+		return nil, err
 	}
 	whole := ctx
-	if found != nil {
+	if p.found != nil {
 		whole = context.WithoutCancel(ctx)
 	}
-	r, err := w.predicted(whole, ctx)
-	if err != nil {
-		return err
+	if p.prediction, err = w.predicted(whole, ctx); err != nil {
+		return nil, err
 	}
-	if out.Dump != "" {
-		return w.dump(stdout, out.Dump)
-	}
-	r.summary.Cuts = cuts
-	if err := addObjective(ctx, r.summary, o, found); err != nil {
-		return err
-	}
-	m := w.newManifest("plan")
-	var interrupted error
-	if m.Interrupted = found != nil && ctx.Err() != nil; m.Interrupted {
-		interrupted = fmt.Errorf("the plan in %s is the best so far: %w", out.Dir, ctx.Err())
-	}
-	path, err := r.write(m, out.Dir, func(dir *rundir.Dir) error { return w.writePlan(dir, r.summary, found, cuts) })
-	if err != nil {
-		return err
-	}
-	if out.JSON {
-		return cmp.Or(cli.PrintJSON(stdout, r.summary), interrupted)
-	}
-	r.print(stdout, out)
-	words.PrintCuts(stdout, cuts)
-	w.printAssignment(stdout, w.Decision.PlanOf(0, r.result.Main), r.result)
-	if found != nil {
-		w.printFound(stdout, r.summary, found)
-	}
-	if o.WhatIf != "" && interrupted == nil {
-		if err := w.printWhatIf(ctx, stdout, w.figures(r.result)); err != nil {
-			return err
-		}
-	}
-	r.printEnd(stdout, path)
-	return interrupted
+	p.summary.Cuts = p.cuts
+	return p, addObjective(ctx, p.summary, o, p.found)
 }
 
-// printWhatIf plans with the same options for another platform, and compares its time and joules with the figures of this one.
-func (w *workload) printWhatIf(ctx context.Context, stdout io.Writer, here plan.StepFigures) error {
-	o := *w.opts
-	o.Platform, o.WhatIf = o.WhatIf, ""
-	other, err := undecidedWorkload(ctx, &o)
+// write writes the directory of the plan. interrupted is why it is only the best so far.
+func (p *planned) write(ctx context.Context, dir string) (interrupted, err error) {
+	m := p.w.newManifest("plan")
+	m.Args, m.Options.WhatIf = record.ArgsWithout(m.Args, "what-if"), "" // another run
+	if m.Interrupted = p.found != nil && ctx.Err() != nil; m.Interrupted {
+		interrupted = fmt.Errorf("the plan in %s is the best so far: %w", dir, ctx.Err())
+	}
+	p.path, err = p.prediction.write(m, dir, func(d *rundir.Dir) error { return p.w.writePlan(d, p.summary, p.found, p.cuts) })
+	return interrupted, err
+}
+
+// print prints the plan and what it rests on.
+func (p *planned) print(stdout io.Writer, out *flags.Output) {
+	p.prediction.print(stdout, out)
+	words.PrintCuts(stdout, p.cuts)
+	p.w.printAssignment(stdout, p.w.Decision.PlanOf(0, p.result.Main), p.result)
+	if p.found != nil {
+		p.w.printFound(stdout, p.summary, p.found)
+	}
+}
+
+// whatIf is a plan of the same for another platform, and its step relative to the one here.
+type whatIf struct {
+	Platform  string   `json:"platform"`
+	Directory string   `json:"directory"`
+	StepS     float64  `json:"step_s"`
+	Times     float64  `json:"times"`
+	StepJ     *float64 `json:"step_j,omitempty"`
+	TimesJ    *float64 `json:"times_j,omitempty"`
+}
+
+// whatIf plans with options for another platform, as long as for this one, and writes that run into a directory of its own.
+func (p *planned) whatIf(ctx context.Context, o flags.Options, dir string) (*whatIf, error) {
+	o.Begun = time.Now()
+	o.Args = append(record.ArgsWithout(o.Args, "platform", "what-if"), "--platform", o.Platform)
+	other, err := planFor(ctx, &o)
 	if err != nil {
-		return fmt.Errorf("--what-if: %w", err)
+		return nil, err
 	}
-	if _, err := other.choosePlan(ctx); err != nil {
-		return fmt.Errorf("--what-if: %w", err)
+	interrupted, err := other.write(ctx, dir)
+	if err := cmp.Or(err, interrupted); err != nil {
+		return nil, err
 	}
-	r, err := other.predicted(ctx, ctx)
-	if err != nil {
-		return fmt.Errorf("--what-if: %w", err)
-	}
-	there := other.figures(r.result)
-	seconds := func(s float64) string { return cli.ShortTime(time.Duration(s * 1e9)) }
-	fmt.Fprintf(stdout, "what-if   on %s a step takes %s, %s times the %s on %s", other.Platform.Name, seconds(there.StepS), cli.ThreeDigits(there.StepS/here.StepS), seconds(here.StepS), w.Platform.Name)
+	here, there := p.w.figures(p.result), other.w.figures(other.result)
+	is := &whatIf{Platform: other.w.Platform.Name, Directory: other.path, StepS: there.StepS, Times: there.StepS / here.StepS}
 	if here.JoulesPerStep > 0 && there.JoulesPerStep > 0 {
-		fmt.Fprintf(stdout, ", and %s, %s times the %s", cli.ShortJoules(there.JoulesPerStep), cli.ThreeDigits(there.JoulesPerStep/here.JoulesPerStep), cli.ShortJoules(here.JoulesPerStep))
+		times := there.JoulesPerStep / here.JoulesPerStep
+		is.StepJ, is.TimesJ = &there.JoulesPerStep, &times
 	}
-	fmt.Fprintln(stdout)
-	return nil
+	return is, nil
+}
+
+// print says how the step compares with the one of a plan.
+func (is *whatIf) print(stdout io.Writer, than *planned) {
+	here := than.w.figures(than.result)
+	fmt.Fprintf(stdout, "what-if   on %s a step takes %s, %s times the %s on %s", is.Platform, cli.ShowTime(is.StepS), cli.ThreeDigits(is.Times), cli.ShowTime(here.StepS), than.w.Platform.Name)
+	if is.StepJ != nil {
+		fmt.Fprintf(stdout, ", and %s, %s times the %s", cli.ShortJoules(*is.StepJ), cli.ThreeDigits(*is.TimesJ), cli.ShortJoules(here.JoulesPerStep))
+	}
+	fmt.Fprintf(stdout, "\n          its plan is in %s\n", is.Directory)
 }
 
 // printFound prints what a search has found, and why.

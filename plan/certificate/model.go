@@ -25,6 +25,8 @@ type Model struct {
 	Versions []Version
 	// FloorWatts are drawn all the time, whatever runs: the host, idle units and links.
 	FloorWatts float64
+	// CrossingNanos is a time for the moves between memories or nodes that every plan has to make.
+	CrossingNanos int64
 	// Conditions restrict the plans of the model; none: of all.
 	Conditions []Condition
 	// LeastSpan is a known lower bound of T: it is no less.
@@ -122,7 +124,7 @@ func (m *Model) On(c *schedule.Priced) (*Model, error) {
 // newDevices is a model without what tasks read of each other.
 func newDevices(c *schedule.Priced, o problem.Objective, steady bool) (*Model, error) {
 	p := c.Platform
-	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostWatts().Value}
+	m := &Model{Objective: o, Steady: steady, FloorWatts: p.HostWatts().Value, CrossingNanos: int64(c.CrossingTime(0, steady))}
 	for i := range p.Devices {
 		if err := m.addDevice(&p.Devices[i]); err != nil {
 			return nil, err

@@ -48,6 +48,9 @@ const (
 	// Spread: all tasks, or in a steady step one and the tasks between it and itself in the next step, take as long as spread.go finds,
 	// at any memories between which data take time. T ≥ nanoseconds.
 	Spread Family = "spread"
+	// Cross: tasks that are bound to some place get their operands over the links around it. T ≥ nanoseconds, see
+	// schedule.Priced.CrossingTime.
+	Cross Family = "cross"
 	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote of a storage.
 	// engines·T − Σ nanos·z ≥ 0.
 	Engine Family = "engine"
@@ -205,6 +208,9 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	case Spread:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(m.spreadLeast(m.around(r)))
+	case Cross:
+		f.add(m.ColumnSpan(), 1)
+		f.Least = float64(m.CrossingNanos)
 	case Given:
 		m.addCondition(&f, &m.Conditions[r.Where])
 	case Copy, Engine:
@@ -292,6 +298,8 @@ func (m *Model) has(r *Row) error {
 		ok = m.Steady && !slices.ContainsFunc(around, func(t int32) bool { return !task(t) }) && m.refutes(around, r.Nanos)
 	case Engine:
 		ok = memory && m.Memories[r.Where].Engines > 0
+	case Cross:
+		ok = m.CrossingNanos > 0
 	case Given:
 		ok = r.Where >= 0 && r.Where < len(m.Conditions) && len(m.Conditions[r.Where].Tasks) > 0
 	}

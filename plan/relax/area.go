@@ -22,6 +22,7 @@ func byWork(ctx context.Context, m *certificate.Model, value float64, pools bool
 	q := newQuotient(m, byOptions(m), m.Horizon(value))
 	q.addWork()
 	if pools {
+		q.addCrossing()
 		q.addPools()
 		q.addPeriod(period)
 	}

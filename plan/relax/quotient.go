@@ -113,6 +113,7 @@ func (q *quotient) add(key string, rows []certificate.Row) {
 // addFixed adds the rows that do not depend on a solution.
 func (q *quotient) addFixed() {
 	q.addWork()
+	q.addCrossing()
 	q.addPools()
 	q.addOrders()
 }
@@ -169,6 +170,13 @@ func (q *quotient) addOrders() {
 	}
 	for _, g := range groups {
 		q.add(g.key, g.rows)
+	}
+}
+
+// addCrossing adds the row of what has to cross links, if anything has.
+func (q *quotient) addCrossing() {
+	if q.m.CrossingNanos > 0 {
+		q.add(string(certificate.Cross), []certificate.Row{{Family: certificate.Cross}})
 	}
 }
 

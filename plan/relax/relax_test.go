@@ -244,3 +244,28 @@ func TestBoundEndsEarly(t *testing.T) {
 		t.Error("no bound needs orders")
 	}
 }
+
+// Five tasks on the cores and five on the device, each of which reads 16 bytes of one of the former. They move over one link of 1 B/ns, so that no
+// plan takes less than 80 ns. Nothing else takes as long: a task takes 7 ns at most, and a copy alone 16 and 3 of latency.
+func TestBoundByCrossing(t *testing.T) {
+	p := machine(t, 5)
+	p.Links[0].BandwidthBytesPerSec, p.Links[0].Sharing = 1e9, platform.Shared
+	must.Do(t, p.Complete())
+	b := dag.NewBuilder("pairs")
+	for i := range 5 {
+		x := b.Buffer(dag.Buffer{Name: fmt.Sprint("x", i), Shape: []int{16}, Type: dag.Uint8, ViewOf: dag.None})
+		for _, at := range []struct {
+			device string
+			mode   dag.Mode
+		}{{"cpu", dag.Write}, {"gpu", dag.Read}} {
+			b.Task(dag.Task{Name: fmt.Sprint(at.device, i), Op: "op", Costs: []dag.Cost{{Key: at.device, Ns: 7}}, Placement: &dag.Placement{Device: at.device},
+				Accesses: []dag.Access{{Region: dag.Region{Buffer: x}, Mode: at.mode}}})
+		}
+	}
+	m := modelOf(t, b, p, problem.Time, false)
+	proof := must.Get(Bound(t.Context(), m, 1000))(t)
+	bound := must.Get(proof.Bound(m))(t)
+	if !slices.ContainsFunc(proof.Rows, func(r certificate.Multiplied) bool { return r.Row.Family == certificate.Cross }) || bound < 80 {
+		t.Errorf("the bound is %g, by %v", bound, proof.Rows)
+	}
+}

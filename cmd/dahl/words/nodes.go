@@ -12,10 +12,10 @@ import (
 	"dahl/plan"
 )
 
-// maxNodeRows bounds the rows of nodes that are printed, and those of the network; the summary has all.
+// maxNodeRows bounds the printed rows of nodes, and the printed rows of the network. The summary has all.
 const maxNodeRows = 16
 
-// PrintNodes prints what each node did, and what the network between nodes drew. Neighbours with equal numbers share a row,
+// PrintNodes prints the work of each node, and the joules of the network between nodes. Neighbours with equal numbers share a row,
 // such as n0…n7. It prints nothing for one machine.
 func PrintNodes(out io.Writer, n *plan.Nodes) {
 	if n == nil {
@@ -36,7 +36,7 @@ func PrintNodes(out io.Writer, n *plan.Nodes) {
 	}
 }
 
-// printRows prints n rows of a name and what is beside it. Neighbours with equal cells share a row.
+// printRows prints n rows of a name and its cells. Neighbours with equal cells share a row.
 func printRows(out io.Writer, n int, row func(i int) (name, cells string)) {
 	for i, printed := 0, 0; i < n; printed++ {
 		if printed == maxNodeRows {
