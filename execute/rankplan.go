@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"dahl/dag"
@@ -119,7 +120,9 @@ func (r *Runner) addWires() error {
 	}
 	for lane := range r.lanes {
 		r.mine = append(r.mine, r.waiter(lane) == r.part.rank || r.owner(lane) == r.part.rank)
+		r.remote = append(r.remote, lane >= len(r.lanes)-len(r.part.wires) || r.owner(lane) != r.part.rank)
 	}
+	r.post.wants = make([]atomic.Int64, len(r.lanes)+1)
 	return nil
 }
 
@@ -200,9 +203,9 @@ type watched struct {
 // watcher is a rank that waits for counts of a lane.
 type watcher struct {
 	rank int
-	// last is the largest number until then for which the rank waits, by the number of ended tasks of a period. 0
-	// means none of this period.
-	last []int64
+	// last is the largest number until then for which the rank waits, by the number of ended tasks of a period, and
+	// next the smallest one beyond. 0 means none of this period.
+	last, next []int64
 }
 
 // findWatched finds for which counts of this rank's lanes the others wait.
@@ -230,13 +233,7 @@ func (r *Runner) findWatched(c *replay) (all []watched) {
 		at := watched{lane: lane}
 		for rank := range r.opt.Ranks.Size {
 			if need := needs[[2]int{lane, rank}]; need != nil {
-				last := make([]int64, len(need))
-				for i := 1; i < len(need); i++ {
-					if last[i] = last[i-1]; need[i] {
-						last[i] = int64(i)
-					}
-				}
-				at.peers = append(at.peers, watcher{rank, last})
+				at.peers = append(at.peers, newWatcher(rank, need))
 			}
 		}
 		if at.peers != nil {
@@ -244,6 +241,33 @@ func (r *Runner) findWatched(c *replay) (all []watched) {
 		}
 	}
 	return all
+}
+
+// newWatcher is a rank that waits for some numbers of ended tasks of a period.
+func newWatcher(rank int, need []bool) watcher {
+	n := len(need)
+	w := watcher{rank, make([]int64, n), make([]int64, n)}
+	for i := 1; i < n; i++ {
+		if w.last[i] = w.last[i-1]; need[i] {
+			w.last[i] = int64(i)
+		}
+		if back := n - 1 - i; need[back+1] {
+			w.next[back] = int64(back + 1)
+		} else {
+			w.next[back] = w.next[back+1]
+		}
+	}
+	return w
+}
+
+// after is the smallest count, beyond the one given, for which the rank waits.
+func (w *watcher) after(count int64) int64 {
+	length := int64(len(w.last) - 1)
+	period, within := count/length, count%length
+	if at := w.next[within]; at > 0 {
+		return period*length + at
+	}
+	return (period+1)*length + w.next[0]
 }
 
 // latest is the largest count, up to the one given, for which the rank waits. Counts of earlier periods are among them.

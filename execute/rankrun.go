@@ -117,15 +117,98 @@ func (x *rankedRun) whyStopped() error {
 	return fmt.Errorf("the run was ended")
 }
 
-// restInRun lets other threads have the core where there is nothing to do.
+// How often messages are looked for: while a lane waits for them, while transfers are under way, and while all lanes work. A lane wakes the
+// goroutine when it begins to wait.
+const (
+	hungryPeriod = 20 * time.Microsecond
+	flightPeriod = 50 * time.Microsecond
+	lanesPeriod  = 200 * time.Microsecond
+)
+
+// restInRun lets the lanes have the cores where there is nothing to do. A lane that waits for messages leaves its core to them for a while.
 func (x *rankedRun) restInRun(busy bool) {
 	now := time.Now()
 	if busy {
 		x.idle = now
 	}
-	if team := x.job.team; team.spin == 0 || now.Sub(x.idle) > team.spin {
-		team.idle(&x.post, pollPeriod, func() bool { return false })
+	t, period := x.job.team, lanesPeriod
+	starves := t.starves()
+	if (starves || t.spin > 0) && now.Sub(x.idle) <= spinLimit {
+		return
 	}
+	if x.underWay() {
+		period = flightPeriod
+	}
+	if starves {
+		period = hungryPeriod
+	}
+	x.want()
+	t.idle(&x.post, period, func() bool {
+		busy, err := x.turn() // counts may have come before they were wanted
+		if err != nil {
+			x.fail(err)
+		}
+		return busy || x.due()
+	})
+}
+
+// underWay reports whether transfers are.
+func (x *rankedRun) underWay() bool {
+	for _, s := range x.sends {
+		if s.done < s.begun {
+			return true
+		}
+	}
+	for _, a := range x.arrives {
+		if a.done < a.begun {
+			return true
+		}
+	}
+	return false
+}
+
+// want notes which counts of lanes are something to send, or the end of this rank's part.
+func (x *rankedRun) want() {
+	j, wants := x.job, x.post.wants
+	for lane := range wants {
+		wants[lane].Store(math.MaxInt64)
+	}
+	lower := func(lane int, count int64) {
+		if count > j.team.members[lane].count.Load() {
+			wants[lane].Store(min(wants[lane].Load(), count))
+		}
+	}
+	periods := int64(j.gate.steps(j.steps) + int(j.replay.maxLag))
+	for lane, list := range j.replay.lists {
+		if n := int64(len(list)); n > 0 && x.mine[lane] {
+			if lower(lane, n*periods); x.Rank == 0 && x.given < int64(j.steps) {
+				lower(lane, n*(x.given-1))
+			}
+		}
+	}
+	for i := range x.watched {
+		for k, told := range x.counts[i] {
+			lower(x.watched[i].lane, x.watched[i].peers[k].after(told))
+		}
+	}
+	for _, s := range x.sends {
+		if s.begun < s.total && s.begun-s.done < wireDepth {
+			it, period := &s.list[s.begun%int64(len(s.list))], s.begun/int64(len(s.list))
+			for _, w := range j.replay.waits[it.firstWait:it.endWait] {
+				lower(int(w.worker), w.need+period*w.length)
+			}
+		}
+	}
+}
+
+// due reports whether a count is one that want has noted.
+func (x *rankedRun) due() bool {
+	for lane := range x.post.wants {
+		if x.job.team.members[lane].count.Load() >= x.post.wants[lane].Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // turn does once what can be done.

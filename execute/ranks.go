@@ -69,6 +69,7 @@ func Join(place mpi.Launch, open func(mpi.Launch) (mpi.Port, error)) (*Ranks, er
 // main is the goroutine that makes all calls.
 func (n *Ranks) main(open func(mpi.Launch) (mpi.Port, error), opened chan<- error) {
 	runtime.LockOSThread()
+	host.WakeInTime()
 	defer close(n.ended)
 	var err error
 	if n.port, err = open(n.place); err == nil {

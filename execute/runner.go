@@ -60,6 +60,7 @@ type Runner struct {
 	spread  bool
 	part    nodePart
 	mine    []bool // by lane: it is this process's
+	remote  []bool // by lane: messages bring its counts
 	lanes   []place.Lane
 	devices []*device // by memory; nil for one without lanes of its own
 	post    poller    // the goroutine of the ranks
@@ -252,7 +253,9 @@ func (r *Runner) newTeam() *team {
 	if r.opt.Ranks == nil {
 		return newTeam(len(r.lanes), r.spin, pollers...)
 	}
-	return newTeam(len(r.lanes)+1, r.spin, append(pollers, &r.post)...) // the last one counts granted steps
+	t := newTeam(len(r.lanes)+1, r.spin, append(pollers, &r.post)...) // the last one counts granted steps
+	t.post, t.remote = &r.post, append(r.remote, true)
+	return t
 }
 
 // work hands a job to all workers and devices and waits until they rest.

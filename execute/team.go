@@ -23,6 +23,10 @@ type team struct {
 	spin    time.Duration
 	parked  atomic.Int32 // members and pollers that are parked or about to be
 	stopped atomic.Bool
+
+	// Of several ranks: the goroutine of the messages, and by lane whether it publishes the counts.
+	post   *poller
+	remote []bool
 }
 
 // member is a worker's part of the team. Its count only grows. It has two cache lines of its own,
@@ -38,10 +42,11 @@ type member struct {
 	_        [88]byte
 }
 
-// poller is a device's part of the team. It waits for several counts and its device at once.
+// poller is the part of a device in the team, or of the goroutine of messages. It waits at once for several counts and for a device or messages.
 type poller struct {
 	asleep atomic.Bool // it is parked or about to be
 	parker *host.Parker
+	wants  []atomic.Int64 // by lane: the count that wakes it; nil means any
 }
 
 func newTeam(lanes int, spin time.Duration, pollers ...*poller) *team {
@@ -61,10 +66,21 @@ func (t *team) publish(worker int, count int64) {
 		}
 	}
 	for _, p := range t.pollers {
-		if p.asleep.Load() {
+		if p.asleep.Load() && (p.wants == nil || count >= p.wants[worker].Load()) {
 			p.parker.Wake()
 		}
 	}
+}
+
+// starves reports whether a lane waits for a count that comes from another rank.
+func (t *team) starves() bool {
+	for i := range t.members {
+		m := &t.members[i]
+		if of := m.waitsFor.Load(); of > 0 && t.remote[of-1] && t.members[of-1].count.Load() < m.target.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // idle parks a poller until a count changes, its device reports something or a limit passes. It
@@ -90,6 +106,9 @@ func (t *team) await(self, other int, target int64) bool {
 	m.target.Store(target)
 	m.waitsFor.Store(int32(other) + 1)
 	t.parked.Add(1)
+	if t.remote != nil && t.remote[other] && t.post.asleep.Load() {
+		t.post.parker.Wake()
+	}
 	for count.Load() < target && !t.stopped.Load() {
 		m.parker.Park()
 	}

@@ -13,6 +13,9 @@ func allowedCPUs() []int { return countedCPUs() }
 // Pin does nothing: this system does not bind threads to CPUs.
 func Pin(int) error { return nil }
 
+// WakeInTime does nothing: this system says nothing about the timers of a thread.
+func WakeInTime() {}
+
 // adviseHugePages does nothing: the system decides.
 func adviseHugePages([]byte) {}
 

@@ -33,6 +33,9 @@ func Pin(cpu int) error {
 	return unix.SchedSetaffinity(0, &set)
 }
 
+// WakeInTime lets sleeps of this thread end when their time has passed. Otherwise Linux lets them last up to 50 us longer.
+func WakeInTime() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
+
 // adviseHugePages asks the system to back memory, which begins on a page, with huge pages when it
 // is first touched. If the system refuses, small pages work the same, only slower.
 func adviseHugePages(b []byte) { _ = unix.Madvise(b, unix.MADV_HUGEPAGE) }
