@@ -21,6 +21,7 @@ type File = recording.File
 func ReadFiles(files []File, format string, o Options) (*Imported, error) {
 	var of Format
 	for i := range files {
+		files[i].Again, files[i].Pages = readAgain(files[i])
 		in, err := uncompressed(files[i])
 		if err != nil {
 			return nil, err
@@ -97,6 +98,33 @@ func uncompressed(f File) (*bufio.Reader, error) {
 		return nil, readError(f.Name, err)
 	}
 	return bufio.NewReaderSize(z, RecogniseBytes), nil
+}
+
+// readAgain finds out how a file can be read anew and at any place. One that is compressed can be read in its order only.
+func readAgain(f File) (again func() (io.Reader, error), pages *io.SectionReader) {
+	in, ok := f.In.(io.ReadSeeker)
+	if !ok {
+		return nil, nil
+	}
+	again = func() (io.Reader, error) {
+		if _, err := in.Seek(0, io.SeekStart); err != nil {
+			return nil, readError(f.Name, err)
+		}
+		return uncompressed(File{Name: f.Name, In: in})
+	}
+	at, ok := f.In.(io.ReaderAt)
+	mark := make([]byte, 2)
+	if !ok {
+		return again, nil
+	}
+	if _, err := at.ReadAt(mark, 0); err != nil || IsCompressed(mark) {
+		return again, nil
+	}
+	size, err := in.Seek(0, io.SeekEnd)
+	if _, back := in.Seek(0, io.SeekStart); err != nil || back != nil {
+		return again, nil // whoever reads on sees the error
+	}
+	return again, io.NewSectionReader(at, 0, size)
 }
 
 // IsCompressed recognises files of gzip by their beginning.

@@ -159,7 +159,7 @@ func (r *simgridReader) host(e xml.StartElement) error {
 	return nil
 }
 
-// dropIdle leaves out states in which a host computes nothing, such as those in which it boots.
+// dropIdle leaves out states in which a host computes nothing, as while it boots.
 func (r *simgridReader) dropIdle(d *platform.Device) {
 	at := d.Clocks[d.AtClock].Name
 	all := len(d.Clocks)

@@ -297,7 +297,7 @@ func (m *starpuMachine) implementation(s *starpuScanner, symbol, device string, 
 	if linear := s.next(); len(linear) > 6 && linear[6] != "0" {
 		m.leave("regressions", 1)
 	}
-	multiple := s.next() // the coefficients of a power law, and behind or before them the number of those of a regression over several parameters
+	multiple := s.next() // a power law has three numbers in a line; a regression over several parameters has their count, before that line or behind it
 	if power := s.next(); len(power) == 1 {
 		multiple = power
 	}
