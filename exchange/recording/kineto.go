@@ -79,7 +79,7 @@ type kinetoReader struct {
 	streamAt map[string]int32
 	names    map[string]string    // one copy of each
 	operands map[string]*operands // likewise
-	flows    map[string]int       // begun and not yet ended, by id
+	flows    map[string]int       // begun and not yet ended, by category and id
 }
 
 // newRecording is one without events.
@@ -218,10 +218,10 @@ func (r *kinetoReader) events() error {
 func (r *kinetoReader) event(e *kinetoEvent) error {
 	switch e.Phase {
 	case "s":
-		r.flow(string(e.ID), 1)
+		r.flow(e, 1)
 		return nil
 	case "f":
-		r.flow(string(e.ID), -1)
+		r.flow(e, -1)
 		return nil
 	case "X":
 	case "i", "M", "I":
@@ -261,8 +261,14 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 	return nil
 }
 
-// flow notes that an arrow begins or ends.
-func (r *kinetoReader) flow(id string, by int) {
+// flow notes that an arrow begins or ends within what is kept. One that begins there may end later.
+func (r *kinetoReader) flow(e *kinetoEvent, by int) {
+	id := e.Category + string(e.ID)
+	at, err := nanoseconds(e.Start)
+	within := err == nil && at >= r.part.start && at < r.part.end
+	if r.part.survey || !within && r.flows[id] == 0 {
+		return
+	}
 	if r.flows[id] += by; r.flows[id] == 0 {
 		delete(r.flows, id)
 	}
