@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dahl/dag"
@@ -20,6 +21,9 @@ const (
 	chakraCollective = 7
 )
 
+// chakraString is the number of the field of an attribute that is a text.
+const chakraString = 29
+
 // nsPerUs is the unit of this format's times.
 const nsPerUs = 1e3
 
@@ -30,7 +34,9 @@ type chakraNode struct {
 	control, data      []int64 // nodes before it
 	onHost             bool
 	numOps, tensorSize uint64
-	commSize           uint64
+	commSize, commType uint64
+	from, to           uint64 // ranks of a message
+	group, tag         string
 	tensorBytes        int64 // of its operands, where it lists them
 	attributes         []string
 }
@@ -41,6 +47,9 @@ type chakraReader struct {
 	nodes []chakraNode
 	byID  map[int64]int
 }
+
+// chakraKinds are the collectives of Chakra's schema, in PyTorch's words.
+var chakraKinds = []string{"allreduce", "reduce", "allgather", "gather", "scatter", "broadcast", "alltoall", "reducescatter", "reducescatter", "barrier"}
 
 // isChakra recognises a trace by its name and its first message, which has metadata alone.
 func isChakra(name string, beginning []byte) bool {
@@ -106,13 +115,15 @@ func (r *chakraReader) node(message []byte) error {
 
 // attribute reads a setting of a node. It has one value, in the field of its type.
 func (n *chakraNode) attribute(message []byte) error {
-	var name string
+	var name, text string
 	var value uint64
 	err := wire.Fields(message, func(v wire.Field) error {
 		if v.ID == 1 {
 			name = string(v.Bytes)
 		} else if !v.Packed {
 			value = v.Number
+		} else if v.ID == chakraString {
+			text = string(v.Bytes)
 		}
 		return nil
 	})
@@ -125,6 +136,16 @@ func (n *chakraNode) attribute(message []byte) error {
 		n.tensorSize = value
 	case "comm_size":
 		n.commSize = value
+	case "comm_type":
+		n.commType = value
+	case "pg_name":
+		n.group = text
+	case "comm_tag":
+		n.tag = strconv.FormatUint(value, 10)
+	case "comm_src":
+		n.from = value
+	case "comm_dst":
+		n.to = value
 	case "": // left out by nobody
 	default:
 		n.attributes = append(n.attributes, name)
@@ -167,6 +188,7 @@ func (r *chakraReader) build() error {
 		if err := r.weigh(v, task); err != nil {
 			return err
 		}
+		r.exchanges = append(r.exchanges, v.exchange())
 		for _, a := range v.attributes {
 			r.leave(a+" of nodes", 1)
 		}

@@ -1,7 +1,10 @@
 package exchange
 
 import (
+	"strings"
 	"testing"
+
+	"dahl/dag"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -66,4 +69,71 @@ func TestChakraBytes(t *testing.T) {
 	}
 }
 
+// chakraOfRank is the trace of a rank: an all-reduce of 8 bytes by all in a group, a message of 5 bytes from rank 0 to rank 1, and an operator behind both.
+func chakraOfRank(message3, kind int) string {
+	return trace(
+		message(1, 1, 2, "sum", 3, 7, 10, onDevice, 10, message(1, "comm_type", 9, 0), 10, message(1, "comm_size", 9, 8), 10, message(1, "pg_name", 29, "g")),
+		message(1, 2, 2, "message", 3, kind, 5, []int{1}, 10, onDevice, 10, message(1, "comm_size", 9, 5), 10, message(1, "comm_src", 5, 0), 10, message(1, "comm_dst", 5, 1)),
+		message(1, 3, 2, "gemm", 3, 4, 5, []int{2}, 7, message3, 10, onDevice))
+}
+
+// readRanks reads files of ranks that are named x.0.et and so on, in the order given.
+func readRanks(t *testing.T, texts map[string]string, names ...string) (*Imported, error) {
+	t.Helper()
+	var files []File
+	for _, name := range names {
+		files = append(files, File{Name: name, In: strings.NewReader(texts[name])})
+	}
+	return ReadFiles(files, "chakra", Options{})
+}
+
+// TestChakraRanks: each rank reads half of the other one's input and sum, 4 bytes each, and rank 1 reads the message. Files may come in any order.
+func TestChakraRanks(t *testing.T) {
+	texts := map[string]string{"x.0.et": chakraOfRank(3, chakraSend), "x.1.et": chakraOfRank(7, chakraReceive), "x.2.et": ""}
+	in, err := readRanks(t, texts, "x.1.et", "x.0.et")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkGraph(t, in.Graph)
+	g, moved, home := in.Graph, map[string]int64{}, map[dag.BufferID]string{}
+	for i := range g.Tasks {
+		k := &g.Tasks[i]
+		for _, a := range k.Accesses {
+			switch n := g.Buffers[a.Buffer].Bytes(); {
+			case a.Mode == dag.Write:
+				home[a.Buffer] = k.Placement.Device
+			case home[a.Buffer] != k.Placement.Device:
+				if a.Box != nil {
+					n = a.Box.Elems()
+				}
+				moved[home[a.Buffer]+" "+k.Placement.Device] += n
+			}
+		}
+	}
+	if len(moved) != 2 || moved["gpu0 gpu1"] != 4+4+5 || moved["gpu1 gpu0"] != 4+4 {
+		t.Errorf("moved %v, want 13 bytes from gpu0 and 8 back", moved)
+	}
+	last := g.Tasks[len(g.Tasks)-1]
+	if g.Name != "x" || last.Op != "gemm" || last.Costs[0].Ns != 7000 || len(last.After) != 1 {
+		t.Errorf("%s ends in %+v", g.Name, last)
+	}
+	if _, err := readRanks(t, texts, "x.0.et", "x.2.et"); err == nil || !strings.Contains(err.Error(), "rank 1") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("without rank 1: %v", err)
+	}
+}
+
 func FuzzChakra(f *testing.F) { fuzz(f, "chakra") }
+
+// FuzzChakraRanks: two ranks of any contents are a sound graph, or one line.
+func FuzzChakraRanks(f *testing.F) {
+	f.Add(chakraOfRank(3, chakraSend), chakraOfRank(7, chakraReceive))
+	f.Fuzz(func(t *testing.T, a, b string) {
+		in, err := readRanks(t, map[string]string{"a": a, "b": b}, "a", "b")
+		switch {
+		case err == nil:
+			checkGraph(t, in.Graph)
+		case strings.Contains(err.Error(), "\n"):
+			t.Errorf("more than one line: %v", err)
+		}
+	})
+}

@@ -35,7 +35,7 @@
 //
 // All else, such as labels, DAGGEN's alpha (the serial share of Amdahl's law) and the weight by which
 // Graphviz lays out the edges between nodes of a size, is left out. Defaults ("node [weight=1]") hold for
-// what follows them. Subgraphs, undirected edges and ports are refused.
+// what follows them. Nodes of subgraphs are nodes of the graph. Undirected edges, edges of whole subgraphs and ports are refused.
 //
 // # Placement
 //
@@ -84,10 +84,11 @@
 //
 // # Chakra
 //
-// The trace of one rank: et_def.proto of MLCommons' Chakra, messages in a row. A node that took a time takes it again, on a processor if
+// Traces of ranks: et_def.proto of MLCommons' Chakra, messages in a row. A node that took a time takes it again, on a processor if
 // is_cpu_op says so and else on a CUDA device. A node without a time has the work num_ops. Its operands and the sizes of
 // communication are bytes that it moves within its time. Dependences by data count. Those by control count where data do not lead the other
-// way. Each file is a rank by itself: a collective waits for no other rank.
+// way. One file is a rank by itself, whose collectives wait for no other rank. The files of all ranks are joined by package [dahl/exchange/ranks], and
+// the GPU of rank n is gpun.
 //
 // # Kineto
 //
@@ -110,7 +111,7 @@
 // A platform in XML, of version 3 on: hosts, links, routes between hosts, and flat clusters. Each host is a processor with a memory of its own. A
 // route with several links takes all of them, whose latencies add. SimGrid's default model of networks has factors for TCP, which a machine here has not. A link with two
 // directions is two links. Performance states are clocks, and their watts idle, above no load and with all cores are the watts of the device. Courses over
-// time, disks and settings are left out. Other elements, and zones whose routes are computed, are refused. In a
+// time, disks, routers and settings are left out, and so are states in which a host computes nothing. Other elements, and zones whose routes are computed, are refused. In a
 // file that StarPU wrote, the hosts CPU0, CPU1 and so on are cores at the memory RAM.
 //
 // # Zeus and Perseus

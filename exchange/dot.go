@@ -26,6 +26,8 @@ type dotReader struct {
 	links     []dotLink
 
 	nodeDefaults, edgeDefaults dotAttrs
+
+	depth int // of the subgraph in which it reads
 }
 
 type dotLink struct {
@@ -66,7 +68,7 @@ func (r *dotReader) statement() {
 	case r.now.kind == ';':
 		r.advance()
 	case r.now.kind == '{' || r.isWord("subgraph"):
-		r.fail("subgraphs cannot be imported; write their nodes and edges into the graph itself")
+		r.subgraph()
 	case r.isWord("graph"):
 		r.advance()
 		r.attrs(dotAttrs{})
@@ -78,6 +80,30 @@ func (r *dotReader) statement() {
 		r.edgeDefaults = r.attrs(r.edgeDefaults)
 	default:
 		r.chain()
+	}
+}
+
+// subgraph reads the statements of a subgraph as those of the graph. Its defaults end with it.
+func (r *dotReader) subgraph() {
+	if r.isWord("subgraph") {
+		r.advance()
+		if r.now.kind == dotName {
+			r.advance()
+		}
+	}
+	if r.depth++; r.depth > maxZones {
+		r.fail("more than %d subgraphs within each other", maxZones)
+	}
+	nodes, edges := r.nodeDefaults, r.edgeDefaults
+	r.expect('{')
+	for r.err == nil && r.now.kind != '}' && r.now.kind != dotEnd {
+		r.statement()
+	}
+	r.expect('}')
+	r.nodeDefaults, r.edgeDefaults = nodes, edges
+	r.depth--
+	if r.now.kind == dotArrow {
+		r.fail("an edge from all nodes of a subgraph cannot be imported; write an edge from each")
 	}
 }
 
@@ -197,11 +223,12 @@ func (r *dotReader) isStarpu() bool {
 // codelets makes tasks of operations, whose times the platform's models know.
 func (r *dotReader) codelets() error {
 	r.took = "labels as operations, whose times the models of a platform have"
+	r.leave("footprints, which the file lacks: of calls of several sizes in a model, nothing says which", len(r.nodes))
 	for i, a := range r.nodeAttrs {
 		task := &r.nodes[i].task
-		if task.Op, task.Type = a.label.text, dag.Float32; task.Op == "" {
+		if task.Op, task.Type = a.label.text, dag.Float32; task.Op == "" || strings.HasPrefix(task.Op, "_starpu_") {
 			task.Costs = everywhere(0)
-			r.leave("tasks without a label, which take no time", 1)
+			r.leave("tasks without a label or of StarPU's own, which take no time", 1)
 		}
 	}
 	given := map[[2]int]bool{}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"dahl/dag"
+	"dahl/exchange/ranks"
 	"dahl/platform"
 )
 
@@ -31,6 +32,8 @@ type file struct {
 	tasks   []recTask     // of StarPU
 
 	profiled []profiled // of Zeus
+
+	exchanges []*ranks.Exchange // of Chakra's nodes with other ranks; nil where there is none
 
 	machine *platform.Platform // nil where the file describes none
 }

@@ -36,6 +36,9 @@ type Format struct {
 	read      func(*file, []byte) error       // fills the file
 	graph     func(*file) (*dag.Graph, error) // from the contents; nil means a task for each node
 
+	// joins makes one graph of the files of several ranks. Without it, a file is read by itself.
+	joins func(ranks []*file) (*dag.Graph, error)
+
 	// files reads a recording, which may be several files. It stands instead of read and graph.
 	files func(files []File, name string, o recording.Options) (*recording.Result, error)
 }
@@ -117,9 +120,9 @@ var formats = []Format{
 		Source: "https://github.com/wfcommons/WfFormat", Extensions: []string{".json"}, recognise: isWfCommons, read: (*file).readWfCommons,
 	},
 	{
-		Name: "chakra", Doc: "an execution trace of one rank in Chakra's schema, from PyTorch or made by hand for ASTRA-sim",
-		Takes:  "durations as times on processors or on CUDA devices by is_cpu_op, num_ops as flop and tensor_size as bytes where there is no duration, both kinds of dependences, sizes of tensors as bytes read and written",
-		Source: "https://github.com/mlcommons/chakra", Extensions: []string{".et"}, recognise: isChakra, binary: true, read: (*file).readChakra,
+		Name: "chakra", Doc: "execution traces of ranks in Chakra's schema, from PyTorch or made by hand for ASTRA-sim",
+		Takes:  "durations as times on processors or on CUDA devices by is_cpu_op, num_ops as flop and tensor_size as bytes where there is no duration, both kinds of dependences, sizes of tensors as bytes read and written, collectives and messages between several files as copies between GPUs",
+		Source: "https://github.com/mlcommons/chakra", Extensions: []string{".et"}, recognise: isChakra, binary: true, read: (*file).readChakra, graph: (*file).chakraGraph, joins: joinChakra,
 	},
 	{
 		Name: "starpu-machine", Doc: "what StarPU measured of a host: sampling/bus/HOST.config, with HOST.bandwidth and HOST.latency beside it and codelets/45/*.HOST",
@@ -198,6 +201,26 @@ func (of Format) Read(src []byte, name string, o Options) (*Imported, error) {
 	if of.files != nil {
 		return of.readFiles([]File{{Name: name, In: bytes.NewReader(src)}}, o)
 	}
+	f, err := of.parse(src, name, o)
+	if err != nil {
+		return nil, err
+	}
+	build := of.graph
+	if build == nil {
+		build = (*file).graph
+	}
+	in := &Imported{Format: of.Name, Platform: f.machine}
+	if f.machine == nil || of.graph != nil { // a machine needs no tasks
+		if in.Graph, err = build(f); err != nil {
+			return nil, err
+		}
+	}
+	in.Took, in.Left = f.took, f.left
+	return in, nil
+}
+
+// parse reads the nodes of a file.
+func (of Format) parse(src []byte, name string, o Options) (*file, error) {
 	f := &file{name: name, Options: o, took: of.Takes}
 	if !of.Steps && (o.Minibatches > 1 || o.Stash) {
 		return nil, fmt.Errorf("%s: a graph of format %s has one mini-batch per step and no weights to stash", name, of.Name)
@@ -209,20 +232,5 @@ func (of Format) Read(src []byte, name string, o Options) (*Imported, error) {
 			return nil, f.errorf(1+bytes.Count(src[:len(src)-len(valid)], []byte{'\n'}), "not UTF-8 text")
 		}
 	}
-	if err := of.read(f, src); err != nil {
-		return nil, err
-	}
-	build := of.graph
-	if build == nil {
-		build = (*file).graph
-	}
-	in := &Imported{Format: of.Name, Platform: f.machine}
-	if f.machine == nil || of.graph != nil { // a machine needs no tasks
-		var err error
-		if in.Graph, err = build(f); err != nil {
-			return nil, err
-		}
-	}
-	in.Took, in.Left = f.took, f.left
-	return in, nil
+	return f, of.read(f, src)
 }

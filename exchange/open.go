@@ -16,11 +16,12 @@ import (
 // File is a file that is read once, from its beginning. It may be compressed by gzip.
 type File = recording.File
 
-// ReadFiles reads files that belong together. An empty format is recognised. Only recordings are several files; one of another format
-// is held in memory as it is.
+// ReadFiles reads files that belong together. An empty format is recognised. Recordings and traces of the ranks of one training are several files. A
+// file of another format than a recording is held in memory as it is.
 func ReadFiles(files []File, format string, o Options) (*Imported, error) {
 	var of Format
 	for i := range files {
+		files[i].Again, files[i].Pages = readAgain(files[i])
 		in, err := uncompressed(files[i])
 		if err != nil {
 			return nil, err
@@ -34,7 +35,7 @@ func ReadFiles(files []File, format string, o Options) (*Imported, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 && (f.files == nil || of.files == nil) {
+		if i > 0 && (f.files == nil || of.files == nil) && (of.joins == nil || of.Name != f.Name) {
 			return nil, fmt.Errorf("%s is of format %s and %s of format %s; several files at once are recordings of one training", files[0].Name, of.Name, files[i].Name, f.Name)
 		}
 		of = f
@@ -42,11 +43,40 @@ func ReadFiles(files []File, format string, o Options) (*Imported, error) {
 	if of.files != nil {
 		return of.readFiles(files, o)
 	}
+	if len(files) > 1 {
+		return of.readRanks(files, o)
+	}
 	src, err := io.ReadAll(files[0].In)
 	if err != nil {
 		return nil, readError(files[0].Name, err)
 	}
 	return of.Read(src, files[0].Name, o)
+}
+
+// readRanks reads a file for each rank, and joins them.
+func (of Format) readRanks(files []File, o Options) (*Imported, error) {
+	all := make([]*file, len(files))
+	for i := range files {
+		src, err := io.ReadAll(files[i].In)
+		if err != nil {
+			return nil, readError(files[i].Name, err)
+		}
+		if all[i], err = of.parse(src, files[i].Name, o); err != nil {
+			return nil, err
+		}
+	}
+	in := &Imported{Format: of.Name, Took: of.Takes}
+	var err error
+	if in.Graph, err = of.joins(all); err != nil {
+		return nil, err
+	}
+	for _, f := range all[1:] {
+		for _, l := range f.left {
+			all[0].leave(l.What, l.Count)
+		}
+	}
+	in.Left = all[0].left
+	return in, nil
 }
 
 // named finds a format by its name, or recognises it.
@@ -68,6 +98,33 @@ func uncompressed(f File) (*bufio.Reader, error) {
 		return nil, readError(f.Name, err)
 	}
 	return bufio.NewReaderSize(z, RecogniseBytes), nil
+}
+
+// readAgain finds out how a file can be read anew and at any place. One that is compressed can be read in its order only.
+func readAgain(f File) (again func() (io.Reader, error), pages *io.SectionReader) {
+	in, ok := f.In.(io.ReadSeeker)
+	if !ok {
+		return nil, nil
+	}
+	again = func() (io.Reader, error) {
+		if _, err := in.Seek(0, io.SeekStart); err != nil {
+			return nil, readError(f.Name, err)
+		}
+		return uncompressed(File{Name: f.Name, In: in})
+	}
+	at, ok := f.In.(io.ReaderAt)
+	mark := make([]byte, 2)
+	if !ok {
+		return again, nil
+	}
+	if _, err := at.ReadAt(mark, 0); err != nil || IsCompressed(mark) {
+		return again, nil
+	}
+	size, err := in.Seek(0, io.SeekEnd)
+	if _, back := in.Seek(0, io.SeekStart); err != nil || back != nil {
+		return again, nil // whoever reads on sees the error
+	}
+	return again, io.NewSectionReader(at, 0, size)
 }
 
 // IsCompressed recognises files of gzip by their beginning.

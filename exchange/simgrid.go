@@ -21,6 +21,8 @@ type simgridReader struct {
 	names  []string                 // of links, in the order of the file
 	routes []simgridRoute
 	zones  int // around what is read
+
+	routers map[string]bool
 }
 
 // maxHosts bounds the hosts of a cluster and the stages of a pipeline.
@@ -46,7 +48,7 @@ func (f *file) readSimGrid(src []byte) error {
 	if err := f.noUnit("seconds"); err != nil {
 		return err
 	}
-	r := simgridReader{xmlReader: newXMLReader(f, src), links: map[string]platform.Link{}}
+	r := simgridReader{xmlReader: newXMLReader(f, src), links: map[string]platform.Link{}, routers: map[string]bool{}}
 	if err := r.root("platform", r.element); err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func (f *file) readSimGrid(src []byte) error {
 }
 
 // simgridNotes are elements without an effect on a machine here. Elements beyond them are read or refused.
-var simgridNotes = []string{"config", "prop", "router", "disk"}
+var simgridNotes = []string{"config", "prop", "disk", "trace", "trace_connect"}
 
 // element reads a part of a platform or of a zone.
 func (r *simgridReader) element(e xml.StartElement) error {
@@ -73,6 +75,9 @@ func (r *simgridReader) element(e xml.StartElement) error {
 		return r.host(e)
 	case name == "link":
 		return r.link(e)
+	case name == "router":
+		r.routers[attribute(e, "id")] = true
+		return r.skip()
 	case name == "route":
 		return r.route(e)
 	case name == "cluster":
@@ -146,8 +151,21 @@ func (r *simgridReader) host(e xml.StartElement) error {
 	if err := r.inside(func(e xml.StartElement) error { return r.property(&h, e) }); err != nil {
 		return err
 	}
+	if h.device.Clocks[h.device.AtClock].Scale == 0 {
+		return r.errorf(r.line, "host %q has the speed 0 in its pstate; write one in which it computes", h.id)
+	}
+	r.dropIdle(&h.device)
 	r.hosts = append(r.hosts, h)
 	return nil
+}
+
+// dropIdle leaves out states in which a host computes nothing, as while it boots.
+func (r *simgridReader) dropIdle(d *platform.Device) {
+	at := d.Clocks[d.AtClock].Name
+	all := len(d.Clocks)
+	d.Clocks = slices.DeleteFunc(d.Clocks, func(c platform.Clock) bool { return c.Scale == 0 })
+	d.AtClock = platform.ClockID(slices.IndexFunc(d.Clocks, func(c platform.Clock) bool { return c.Name == at }))
+	r.leave("states in which a host computes nothing", all-len(d.Clocks))
 }
 
 // newHost makes a host with a clock for each of its performance states.
@@ -161,7 +179,7 @@ func (r *simgridReader) newHost(id, speed, core string) (h simgridHost, err erro
 	first := 0.0
 	for i, text := range strings.Split(speed, ",") {
 		v, err := r.quantity("the speed of host "+id, strings.TrimSpace(text), simgridSpeeds)
-		if err == nil && v == 0 {
+		if err == nil && v == 0 && i == 0 {
 			err = r.errorf(r.line, "host %q has the speed 0", id)
 		}
 		if err != nil {
@@ -423,6 +441,9 @@ func (r *simgridReader) finish() error {
 		from, okFrom := memory[way.from]
 		to, okTo := memory[way.to]
 		switch {
+		case r.routers[way.from] || r.routers[way.to]: // with all routes in the file, hosts have their own
+			r.leave("routes of routers", 1)
+			continue
 		case !okFrom || !okTo:
 			return r.errorf(way.line, "a route from %q to %q, and one of them is no host", way.from, way.to)
 		case from == none || to == none:
@@ -444,11 +465,30 @@ func (r *simgridReader) finish() error {
 			p.Routes = append(p.Routes, route)
 		}
 	}
-	if err := p.Complete(); err != nil {
+	if err := r.complete(p); err != nil {
 		return fmt.Errorf("%s: %w", r.name, err)
 	}
 	r.machine = p
 	return nil
+}
+
+// complete checks the machine. It marks and counts hosts that no route joins with the memory where data begin.
+func (r *simgridReader) complete(p *platform.Platform) error {
+	for d := range p.Devices {
+		p.Devices[d].Unreachable = true
+	}
+	if err := p.Complete(); err != nil {
+		return err
+	}
+	begin := p.HostMemory()
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		d.Unreachable = max(p.RouteTime(begin, d.Memory, 0), p.RouteTime(d.Memory, begin, 0)) == platform.Unreachable
+		if d.Unreachable {
+			r.leave("hosts without a route to and from "+p.Memories[begin].Name+", which no data reach", 1)
+		}
+	}
+	return p.Complete()
 }
 
 // place gives each host a device and a memory, and finds the memory by the host. None is the memory of a host that is left out.

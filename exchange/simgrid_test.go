@@ -132,8 +132,24 @@ func TestSimGridStarpu(t *testing.T) {
 	}
 }
 
+// simgridLoose has a host that no route reaches, a router, a course over time, and a state in which a host boots.
+const simgridLoose = `<platform version="4.1"><trace id="t" periodicity="1">0 1</trace><zone id="z" routing="Full"><router id="r"/>
+<host id="a" speed="3Gf,0f,1Gf" pstate="2"><prop id="wattage_per_state" value="1:2:3,7:7:7,4:5:6"/></host><host id="b" speed="1Gf"/><host id="alone" speed="1Gf"/>
+<link id="l" bandwidth="1kBps"/><route src="a" dst="b"><link_ctn id="l"/></route><route src="a" dst="r"><link_ctn id="l"/></route></zone></platform>`
+
+func TestSimGridLoose(t *testing.T) {
+	p, left := readMachine(t, "l.xml", simgridLoose)
+	if left != "1 trace elements, 1 states in which a host computes nothing, 1 routes of routers, 1 hosts without a route to and from a.mem, which no data reach" {
+		t.Errorf("left out %s", left)
+	}
+	a := p.Devices[0]
+	if len(a.Clocks) != 2 || a.AtClock != 1 || a.Clocks[1].Idle != 4 || !p.Devices[2].Unreachable || p.Devices[1].Unreachable {
+		t.Errorf("devices %+v", p.Devices)
+	}
+}
+
 func FuzzSimGrid(f *testing.F) {
-	for _, text := range []string{simgridText, simgridCluster, simgridStarpu} {
+	for _, text := range []string{simgridText, simgridCluster, simgridStarpu, simgridLoose} {
 		f.Add([]byte(text))
 	}
 	fuzz(f, "simgrid")

@@ -297,8 +297,11 @@ func (m *starpuMachine) implementation(s *starpuScanner, symbol, device string, 
 	if linear := s.next(); len(linear) > 6 && linear[6] != "0" {
 		m.leave("regressions", 1)
 	}
-	s.next() // the coefficients of a power law
-	if multiple := s.next(); len(multiple) != 1 || multiple[0] != "0" {
+	multiple := s.next() // a power law has three numbers in a line; a regression over several parameters has their count, before that line or behind it
+	if power := s.next(); len(power) == 1 {
+		multiple = power
+	}
+	if len(multiple) != 1 || multiple[0] != "0" {
 		return s.errorf(s.line, "a multiple regression; measure the codelet with a history instead")
 	}
 	for range entries {

@@ -102,6 +102,15 @@ func TestStarpuMachine(t *testing.T) {
 	}
 }
 
+// TestStarpuOtherOrder: some of StarPU's published models have the coefficients of a power law behind the number of those of a regression.
+func TestStarpuOtherOrder(t *testing.T) {
+	other := strings.ReplaceAll(starpuGemm, "nan            	nan            	nan\n# not multiple-regression-base\n0\n", "# not multiple-regression-base\n0\nnan            	nan            	nan\n")
+	in := must.Get(must.Get(FormatOf("potrf.m", []byte(other)))(t).Read([]byte(other), "potrf.m", Options{}))(t)
+	if other == starpuGemm || len(in.Platform.Models) != 2 {
+		t.Errorf("%d models, want 2", len(in.Platform.Models))
+	}
+}
+
 // TestStarpuModel: a performance model by itself is a machine of its devices without links.
 func TestStarpuModel(t *testing.T) {
 	in := must.Get(must.Get(FormatOf("dir/potrf.m", []byte(starpuGemm)))(t).Read([]byte(starpuGemm), "dir/potrf.m", Options{}))(t)

@@ -54,7 +54,7 @@ func TestLeftOut(t *testing.T) {
 		{"instance.json", instance, "1 notes on the instance, 1 notes on the run, 2 avgCPU of tasks, 1 machines of tasks, 1 machines, 1 tasks without a runtime, which take no time, 1 files that a task writes and reads itself"},
 		{"old.json", instanceOld, "1 notes on the run, 2 type of tasks, 1 sizes of a file that differ from its first, 1 outputs that another task writes, too, which are files of their own here"},
 		{"w.dax", daxText, "1 file elements, 1 argument elements of jobs, 1 programs that jobs use, 1 sizes of a file that differ from its first, 1 tasks without a runtime, which take no time"},
-		{"c.et", chakraText, "1 rf_id of nodes, 1 dependences by control against those by data, 1 dependences on nodes that the file lacks"},
+		{"c.et", chakraText, "1 rf_id of nodes, 1 dependences by control against those by data, 1 dependences on nodes that the file lacks, 1 exchanges with other ranks, which wait for none; give the traces of all ranks"},
 		{"t.rec", starpuTasks, "1 records of WontUse, 1 Parameters of tasks, 1 WorkerId of tasks, 1 handles without bytes or contents, 1 dependences on tasks that the file lacks before them"},
 	} {
 		in := must.Get(must.Get(FormatOf(c.file, []byte(c.text)))(t).Read([]byte(c.text), c.file, Options{}))(t)

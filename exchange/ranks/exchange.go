@@ -167,7 +167,7 @@ func (j *Job) takeAll(p *part, givers []*part, results bool) {
 	j.Add(p.number, p.task, task)
 }
 
-// Shifted is the exchange of another rank that does what the recorded rank did, in a training of some ranks: its group has as many ranks, as far apart. The
+// Shifted gives the exchange to another rank of a training of some ranks, for which the recorded rank stands: its group has as many ranks, as far apart. The
 // group of all recorded ranks becomes the one of all. It is nil for messages between two ranks, since a rank that stands for all receives from none.
 func (x *Exchange) Shifted(rank, ranks, recorded int) *Exchange {
 	if x == nil || x.Between() {

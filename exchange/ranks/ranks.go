@@ -9,7 +9,7 @@ import (
 	"dahl/dag"
 )
 
-// Rank is what a recording or a trace has of one rank. Tasks are numbers from 0 on.
+// Rank has the tasks of one rank. Tasks are numbers from 0 on.
 type Rank interface {
 	File() string // for messages
 	// Order lists the tasks to join, each behind those that it follows.

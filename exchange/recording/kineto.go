@@ -79,29 +79,33 @@ type kinetoReader struct {
 	streamAt map[string]int32
 	names    map[string]string    // one copy of each
 	operands map[string]*operands // likewise
-	flows    map[string]int       // begun and not yet ended, by id
+	flows    map[string]int       // begun and not yet ended, by category and id
 }
 
-// readKineto reads a file of PyTorch's profiler. It holds one entry of the file at a time.
-func readKineto(in io.Reader, name string) (*recording, error) {
+// newRecording is one without events.
+func newRecording(file string, p *part) *recording {
+	return &recording{file: file, rank: -1, left: counts{}, span: span{math.MaxInt64, math.MinInt64}, part: p}
+}
+
+// readKineto reads a part of a file of PyTorch's profiler. It holds one entry of the file at a time, and what the part keeps.
+func readKineto(f File, p *part) (*recording, error) {
 	r := &kinetoReader{
-		recording: &recording{file: name, rank: -1, left: counts{}, span: span{math.MaxInt64, math.MinInt64}},
-		dec:       json.NewDecoder(in),
+		recording: newRecording(f.Name, p),
+		dec:       json.NewDecoder(f.In),
 		threadAt:  map[string]int32{}, streamAt: map[string]int32{}, names: map[string]string{}, operands: map[string]*operands{}, flows: map[string]int{},
 	}
 	if err := r.document(); err != nil {
-		return nil, streamError(name, r.dec, err)
+		return nil, streamError(f.Name, r.dec, err)
 	}
-	if len(r.threads) == 0 && len(r.streams) == 0 {
-		return nil, fmt.Errorf("%s: no operator, no call of a GPU's runtime and no work of a GPU is in it; record with torch.profiler", name)
+	if r.start > r.end {
+		return nil, fmt.Errorf("%s: no operator, no call of a GPU's runtime and no work of a GPU is in it; record with torch.profiler", f.Name)
 	}
 	for _, open := range r.flows {
 		if open > 0 {
 			r.left["arrows without an end"]++
 		}
 	}
-	r.orderEvents()
-	r.findSteps()
+	r.settle()
 	return r.recording, nil
 }
 
@@ -172,7 +176,7 @@ func (r *kinetoReader) member(key string) error {
 			return err
 		}
 		return r.events()
-	case "deviceProperties":
+	case "deviceProperties", "computeProperties": // the latter before version 1.9 of PyTorch
 		return notType(r.dec.Decode(&r.gpus))
 	case "distributedInfo":
 		info := struct {
@@ -214,10 +218,10 @@ func (r *kinetoReader) events() error {
 func (r *kinetoReader) event(e *kinetoEvent) error {
 	switch e.Phase {
 	case "s":
-		r.flows[string(e.ID)]++
+		r.flow(e, 1)
 		return nil
 	case "f":
-		r.flows[string(e.ID)]--
+		r.flow(e, -1)
 		return nil
 	case "X":
 	case "i", "M", "I":
@@ -247,17 +251,35 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 	}
 	at := span{start, start + took}
 	if word == "python_function" {
-		t := r.thread(e)
-		t.python = append(t.python, at)
+		if !r.part.survey && at.start < r.part.end && at.end > r.part.start {
+			t := r.thread(e)
+			t.python = append(t.python, at)
+		}
 		return nil
 	}
-	r.take(e, event{span: at, cat: cat, name: r.one(e.Name), link: whole(e.Args.Correlation), external: whole(e.Args.External), record: whole(e.Args.Record), bytes: whole(e.Args.Bytes)})
+	r.take(e, event{span: at, cat: cat, name: e.Name, link: whole(e.Args.Correlation), external: whole(e.Args.External), record: whole(e.Args.Record), bytes: whole(e.Args.Bytes)})
 	return nil
+}
+
+// flow notes that an arrow begins or ends within what is kept. One that begins there may end later.
+func (r *kinetoReader) flow(e *kinetoEvent, by int) {
+	id := e.Category + string(e.ID)
+	at, err := nanoseconds(e.Start)
+	within := err == nil && at >= r.part.start && at < r.part.end
+	if r.part.survey || !within && r.flows[id] == 0 {
+		return
+	}
+	if r.flows[id] += by; r.flows[id] == 0 {
+		delete(r.flows, id)
+	}
 }
 
 // take adds an event to its thread or stream.
 func (r *kinetoReader) take(e *kinetoEvent, ev event) {
-	r.start, r.end = min(r.start, ev.start), max(r.end, ev.end)
+	if !r.wants(&ev) {
+		return
+	}
+	ev.name = r.one(ev.name)
 	if e.Args.Collective != nil {
 		ev.exchange = e.Args.exchange()
 	}

@@ -25,6 +25,7 @@ const (
 type nsightReader struct {
 	*recording
 	db       *sqlite.Database
+	worked   bool // whether the file has work of a GPU
 	texts    map[int64]string
 	threadAt map[int64]int
 	streamAt map[[2]int64]int
@@ -35,25 +36,30 @@ func IsNsight(_ string, beginning []byte) bool {
 	return bytes.HasPrefix(beginning, []byte(sqlite.Mark))
 }
 
-// readNsight reads what Nsight Systems recorded, as "nsys export --type sqlite" writes it. It holds the file and its events.
-func readNsight(in io.Reader, name string) (*recording, error) {
-	data, err := io.ReadAll(in)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+// readNsight reads a part of what Nsight Systems recorded, as "nsys export --type sqlite" writes it. It holds a page of the file at a time, all texts, and
+// what the part keeps. A file that can be read in its order only is held as a whole.
+func readNsight(f File, p *part) (*recording, error) {
+	pages := f.Pages
+	if pages == nil {
+		data, err := io.ReadAll(f.In)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		pages = io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))
 	}
-	r, err := nsightOf(data, name)
+	r, err := nsightOf(pages, f.Name, p)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
 	return r, nil
 }
 
-func nsightOf(data []byte, name string) (*recording, error) {
-	db, err := sqlite.Open(data)
+func nsightOf(pages *io.SectionReader, name string, p *part) (*recording, error) {
+	db, err := sqlite.Open(pages, pages.Size())
 	if err != nil {
 		return nil, err
 	}
-	r := &nsightReader{recording: &recording{file: name, rank: -1, left: counts{}, span: span{math.MaxInt64, math.MinInt64}}, db: db, texts: map[int64]string{}, threadAt: map[int64]int{}, streamAt: map[[2]int64]int{}}
+	r := &nsightReader{recording: newRecording(name, p), db: db, texts: map[int64]string{}, threadAt: map[int64]int{}, streamAt: map[[2]int64]int{}}
 	err = r.rows(nsightStrings, []string{"id", "value"}, func(v []sqlite.Value) error {
 		r.texts[v[0].Int] = v[1].Text
 		return nil
@@ -66,11 +72,10 @@ func nsightOf(data []byte, name string) (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(r.streams) == 0 {
+	if !r.worked {
 		return nil, errors.New("no work of a GPU is in it; record with nsys profile --trace cuda")
 	}
-	r.orderEvents()
-	r.findSteps()
+	r.settle()
 	return r.recording, nil
 }
 
@@ -161,7 +166,6 @@ func (r *nsightReader) timed(v []sqlite.Value, e *event) error {
 	if e.start < 0 || e.end < e.start || e.end > math.MaxInt64>>4 {
 		return fmt.Errorf("%q lasts from %d to %d ns; a clock ran backwards, or the file is damaged", e.name, e.start, e.end)
 	}
-	r.start, r.end = min(r.start, e.start), max(r.end, e.end)
 	return nil
 }
 
@@ -170,7 +174,10 @@ func (r *nsightReader) work(v []sqlite.Value, e event) error {
 	if err := r.timed(v, &e); err != nil {
 		return err
 	}
-	e.link = v[4].Int
+	e.link, r.worked = v[4].Int, true
+	if !r.wants(&e) {
+		return nil
+	}
 	key := [2]int64{v[2].Int, v[3].Int}
 	at, ok := r.streamAt[key]
 	if !ok {
@@ -186,6 +193,9 @@ func (r *nsightReader) work(v []sqlite.Value, e event) error {
 func (r *nsightReader) onThread(v []sqlite.Value, e event) error {
 	if err := r.timed(v, &e); err != nil {
 		return err
+	}
+	if !r.wants(&e) {
+		return nil
 	}
 	const bits = 24
 	at, ok := r.threadAt[v[2].Int]

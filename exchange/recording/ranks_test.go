@@ -26,7 +26,7 @@ func read(t *testing.T, o Options, sources ...string) *Result {
 	t.Helper()
 	var files []File
 	for _, s := range sources {
-		files = append(files, File{"x.json", strings.NewReader(s)})
+		files = append(files, File{Name: "x.json", In: strings.NewReader(s)})
 	}
 	r, err := Read(files, "x", o)
 	if err != nil {
@@ -110,7 +110,7 @@ func TestMissingRank(t *testing.T) {
 	rank := func(n string) string {
 		return strings.Replace(file(`cpu_op 1 aten::mm 100 30`), `"schemaVersion":1`, `"schemaVersion":1,"distributedInfo":{"rank":`+n+`,"world_size":3}`, 1)
 	}
-	_, err := Read([]File{{"a.json", strings.NewReader(rank("0"))}, {"c.json", strings.NewReader(rank("2"))}}, "x", Options{})
+	_, err := Read([]File{{Name: "a.json", In: strings.NewReader(rank("0"))}, {Name: "c.json", In: strings.NewReader(rank("2"))}}, "x", Options{})
 	if err == nil || !strings.Contains(err.Error(), "of 3") || strings.Contains(err.Error(), "\n") {
 		t.Error(err)
 	}

@@ -15,10 +15,12 @@ import (
 	"dahl/platform"
 )
 
-// File is a file that is read once, from its beginning, without compression.
+// File is a file without compression.
 type File struct {
-	Name string
-	In   io.Reader
+	Name  string
+	In    io.Reader                 // from its beginning
+	Again func() (io.Reader, error) // begins anew; nil where the file can be read once only
+	Pages *io.SectionReader         // reads it at any place; nil where it can be read in its order only
 }
 
 // Options say which part of a recording becomes a graph.
@@ -45,7 +47,7 @@ type LeftOut struct {
 
 // Read reads a recording. The graph and the machine get a name. Errors are one line.
 func Read(files []File, name string, o Options) (*Result, error) {
-	recordings, err := readAll(files)
+	recordings, err := readAll(files, o.Step)
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +94,9 @@ func Read(files []File, name string, o Options) (*Result, error) {
 	return out, nil
 }
 
-// readAll reads recordings, one for each rank. Execution traces give their operands to the recording with the same place among
+// readAll reads recordings of a step, one for each rank. Execution traces give their operands to the recording with the same place among
 // its kind. Without any recording they become recordings without times of their own.
-func readAll(files []File) (recordings []*recording, err error) {
+func readAll(files []File, step string) (recordings []*recording, err error) {
 	var traced []*execution
 	for _, f := range files {
 		in := bufio.NewReaderSize(f.In, peekBytes)
@@ -107,11 +109,12 @@ func readAll(files []File) (recordings []*recording, err error) {
 			traced = append(traced, x)
 			continue
 		}
+		f.In = in
 		read := readKineto
 		if IsNsight("", beginning) {
 			read = readNsight
 		}
-		r, err := read(in, f.Name)
+		r, err := readStep(f, read, step)
 		if err != nil {
 			return nil, err
 		}
@@ -140,18 +143,18 @@ func IsExecution(_ string, beginning []byte) bool {
 }
 
 // stepNamed finds a step by its name, or by what stands behind "step ".
-func (t *timeline) stepNamed(name string) (int, error) {
+func (r *recording) stepNamed(name string) (int, error) {
 	if name == "" {
 		return everyStep, nil
 	}
-	names := make([]string, len(t.steps))
-	for i, s := range t.steps {
+	names := make([]string, len(r.steps))
+	for i, s := range r.steps {
 		names[i] = strings.TrimPrefix(s.name, stepWord)
 		if name == names[i] || name == s.name {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("%s: %w", t.file, naming.Unknown("step", name, names))
+	return 0, fmt.Errorf("%s: %w", r.file, naming.Unknown("step", name, names))
 }
 
 // stepNotes says how long steps took, with their unexplained time.

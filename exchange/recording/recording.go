@@ -80,6 +80,7 @@ type recording struct {
 	steps       []step // in the order of time, without gaps between them
 	span               // of all steps
 	left        counts // out
+	part        *part  // of the file that is kept
 	byRoofline  bool   // no time was recorded: operators take their time by the roofline
 }
 

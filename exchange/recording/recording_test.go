@@ -42,7 +42,7 @@ func ends(g *dag.Graph) []int64 {
 
 // TestReplaysRecording: each task of a real recording ends when it did, which the file says.
 func TestReplaysRecording(t *testing.T) {
-	r, err := readKineto(open(t, resnet), "resnet")
+	r, err := readKineto(File{Name: "resnet", In: open(t, resnet)}, all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestTimes(t *testing.T) {
 		`kernel 7 other 190 5 {"correlation":2,"device":3,"stream":7}`,
 		`cuda_runtime 1 cudaDeviceSynchronize 150 47 {"correlation":3}`,
 	)
-	r, err := Read([]File{{"x.json", strings.NewReader(src)}}, "x", Options{})
+	r, err := Read([]File{{Name: "x.json", In: strings.NewReader(src)}}, "x", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,12 +183,12 @@ func TestMistakes(t *testing.T) {
 		"no work":         {`{"traceEvents":[]}`, "record with torch.profiler"},
 		"no list":         {`{"traceEvents":3}`, "want a list"},
 	} {
-		_, err := Read([]File{{"x.json", strings.NewReader(c.src)}}, "x", Options{})
+		_, err := Read([]File{{Name: "x.json", In: strings.NewReader(c.src)}}, "x", Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v; want one line with %q", name, err, c.want)
 		}
 	}
-	if _, err := Read([]File{{"x.json", strings.NewReader(good)}}, "x", Options{Step: "9"}); err == nil || !strings.Contains(err.Error(), "step") {
+	if _, err := Read([]File{{Name: "x.json", In: strings.NewReader(good)}}, "x", Options{Step: "9"}); err == nil || !strings.Contains(err.Error(), "step") {
 		t.Errorf("step 9: %v", err)
 	}
 }
@@ -199,7 +199,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(file(`cuda_runtime 1 cudaMemcpyAsync 1 8 {"correlation":1}`, `gpu_memcpy 7 Memcpy 2 3 {"correlation":1,"device":3,"stream":7}`, `cuda_runtime 1 cudaStreamSynchronize 9 1`, `user_annotation 1 ProfilerStep#1 0 5`))
 	f.Add(`[{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":2}]`)
 	f.Fuzz(func(t *testing.T, src string) {
-		r, err := Read([]File{{"x.json", strings.NewReader(src)}}, "x", Options{})
+		r, err := Read([]File{{Name: "x.json", In: strings.NewReader(src)}}, "x", Options{})
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("several lines: %q", err)

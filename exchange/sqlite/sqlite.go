@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -27,7 +28,8 @@ type Value struct {
 
 // Database is an open file.
 type Database struct {
-	data   []byte
+	in     io.ReaderAt
+	size   int64
 	page   int // bytes
 	usable int // of a page
 	tables map[string]table
@@ -40,19 +42,23 @@ type table struct {
 	rowID   int      // the column that is the number of the row; -1: none
 }
 
-// Open reads the list of tables.
-func Open(data []byte) (*Database, error) {
-	if len(data) < 100 || !strings.HasPrefix(string(data[:16]), Mark) {
+// Open reads the list of tables of a file with as many bytes.
+func Open(in io.ReaderAt, size int64) (*Database, error) {
+	head := make([]byte, 100)
+	if n, err := in.ReadAt(head, 0); n < len(head) && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if !strings.HasPrefix(string(head), Mark) {
 		return nil, errors.New("not a SQLite file")
 	}
-	d := &Database{data: data, page: int(binary.BigEndian.Uint16(data[16:])), tables: map[string]table{}}
+	d := &Database{in: in, size: size, page: int(binary.BigEndian.Uint16(head[16:])), tables: map[string]table{}}
 	if d.page == 1 {
 		d.page = 1 << 16
 	}
-	if d.usable = d.page - int(data[20]); d.page < 512 || d.usable < 480 {
+	if d.usable = d.page - int(head[20]); d.page < 512 || d.usable < 480 {
 		return nil, errDamaged
 	}
-	if text := binary.BigEndian.Uint32(data[56:]); text > 1 {
+	if text := binary.BigEndian.Uint32(head[56:]); text > 1 {
 		return nil, errors.New("its texts are in UTF-16; export it with UTF-8")
 	}
 	schema := table{root: 1, columns: []string{"type", "name", "tbl_name", "rootpage", "sql"}, rowID: -1}
@@ -140,16 +146,24 @@ func (d *Database) rows(t table, columns []string, visit func(row []Value) error
 
 // bytes are the bytes of a page.
 func (d *Database) bytes(page int64) ([]byte, error) {
-	if page < 1 || page > int64(len(d.data)/d.page) {
+	if page < 1 || page > d.size/int64(d.page) {
 		return nil, errDamaged
 	}
-	return d.data[int(page-1)*d.page : int(page)*d.page], nil
+	p := make([]byte, d.page)
+	_, err := d.in.ReadAt(p, (page-1)*int64(d.page))
+	if errors.Is(err, io.EOF) {
+		err = nil // at the end of the file
+	}
+	return p, err
 }
 
 // tree visits the records of a table below a page. A page that comes again is a circle.
 func (d *Database) tree(page int64, seen map[int64]bool, visit func(rowID int64, record []byte) error) error {
 	p, err := d.bytes(page)
-	if err != nil || seen[page] {
+	if err != nil {
+		return err
+	}
+	if seen[page] {
 		return errDamaged
 	}
 	seen[page] = true
@@ -188,7 +202,7 @@ func (d *Database) tree(page int64, seen map[int64]bool, visit func(rowID int64,
 func (d *Database) leaf(cell []byte, visit func(rowID int64, record []byte) error) error {
 	size, n := varint(cell)
 	rowID, m := varint(cell[n:])
-	if n == 0 || m == 0 || size < 0 || size > int64(len(d.data)) {
+	if n == 0 || m == 0 || size < 0 || size > d.size {
 		return errDamaged
 	}
 	cell = cell[n+m:]

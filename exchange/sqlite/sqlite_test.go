@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"os"
 	"slices"
 	"strings"
@@ -11,7 +12,8 @@ import (
 
 // TestRows reads a file that SQLite wrote (testdata/make.py), with tables of several pages and a text that goes on over further pages.
 func TestRows(t *testing.T) {
-	d := must.Get(Open(must.Get(os.ReadFile("testdata/nsight.sqlite"))(t)))(t)
+	data := must.Get(os.ReadFile("testdata/nsight.sqlite"))(t)
+	d := must.Get(Open(bytes.NewReader(data), int64(len(data))))(t)
 	want := []string{"StringIds", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "NVTX_EVENTS", "TARGET_INFO_GPU"}
 	if got := d.Tables(); !slices.Equal(got, want) {
 		t.Errorf("tables %v", got)
@@ -46,7 +48,7 @@ func TestRows(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	f.Add(must.Get(os.ReadFile("testdata/nsight.sqlite"))(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d, err := Open(data)
+		d, err := Open(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			return
 		}
