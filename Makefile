@@ -21,11 +21,12 @@ bin/dahl: FORCE
 bin/dahl-mpi: FORCE
 	$(GO_BUILD) -tags mpi -o $@ ./cmd/dahl
 
-# Tests over ranks that mpirun starts: Open MPI's has to be here. RANK_KILLS is how often a rank is killed at a random moment.
+# Tests over ranks that MPIRUN starts. For MPICH it is "mpirun.mpich -bind-to none". RANK_KILLS is how often a rank is killed at a random moment.
 RANK_KILLS := 5
+MPIRUN := mpirun --oversubscribe --bind-to none
 
 mpi-test: bin/dahl bin/dahl-mpi
-	DAHL_MPI_TEST=$(CURDIR)/bin/dahl DAHL_MPI_KILLS=$(RANK_KILLS) go test -vet=off -count=1 -timeout 100m -run MPI -v ./cmd/dahl
+	DAHL_MPI_TEST=$(CURDIR)/bin/dahl DAHL_MPI_RUN="$(MPIRUN)" DAHL_MPI_KILLS=$(RANK_KILLS) go test -vet=off -count=1 -timeout 100m -run MPI -v ./cmd/dahl
 	CGO_ENABLED=0 go vet -tags mpi ./execute/mpi
 
 # What measures dahl itself.

@@ -29,7 +29,8 @@ func ChainGaps(ctx context.Context, p *platform.Platform, body func(*calls.Call)
 	if err != nil {
 		return nil, 0, err
 	}
-	r, err := runPlan(g, p, plan)
+	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}
+	r, err := runPlans(prog, p, schedule.Choice{Plans: []*schedule.Plan{plan}}, Options{})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -53,19 +54,19 @@ func ChainGaps(ctx context.Context, p *platform.Platform, body func(*calls.Call)
 	return gaps, r.spin, nil
 }
 
-// runPlan makes the runner of a graph that follows a plan.
-func runPlan(g *dag.Graph, p *platform.Platform, plan *schedule.Plan) (*Runner, error) {
+// runPlans makes the runner of a program that follows plans.
+func runPlans(prog *dag.Program, p *platform.Platform, choice schedule.Choice, opt Options) (*Runner, error) {
 	p, err := Runnable(p)
 	if err != nil {
 		return nil, err
 	}
-	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}, p, Target{ThisMachine: true})
+	priced, err := schedule.Price(prog, p, Target{ThisMachine: true})
 	if err != nil {
 		return nil, err
 	}
-	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+	d, err := priced.Decide(choice)
 	if err != nil {
 		return nil, err
 	}
-	return New(d, Options{})
+	return New(d, opt)
 }

@@ -122,7 +122,7 @@ var table = stated(slices.Concat([]Kernel{
 	avgpool, avgpoolDx,
 	globalavgpool, globalavgpoolDx,
 	moments, batchNorm, batchNormSums, batchNormGate, batchNormDx,
-	batchNormStats, batchNormRunning, batchNormFold, batchNormDw,
+	momentsTotal, momentsMerge, batchNormStats, batchNormRunning, batchNormFold, batchNormTotal, batchNormDw,
 	rotaryTable, rotary, attention, attentionMerge, attentionAlong, attentionDx, attentionDq, attentionDkv, attentionDrop, attentionDropDx, attentionDropDq, attentionDropDkv,
 	layerNorm, layerNormDx, layerNormDw,
 	dropoutKeys, dropoutRows, dropout,

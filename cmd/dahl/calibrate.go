@@ -84,7 +84,12 @@ all tilings: samples per task times powers of two, with several GPUs also parts 
 layers along each dimension. Single layers that are cut otherwise are not, so that dahl plan
 takes for them only calls that occur in these. Where RAPL may be read, the power of a processor
 is measured idle, and with a matrix product on one core and on all, each three times;
-otherwise it is a guess unless the file is edited.`
+otherwise it is a guess unless the file is edited.
+
+Under mpirun (or Slurm's srun), with a rank for each node of the cluster in --platform, it measures messages of 4 B to 4 MiB from each
+node to the next and back, in the executor and with its waits, and nothing else. The file that it
+writes is the cluster with the latencies and bandwidths of the measured links. The machines of
+the cluster are measured before, each by itself, and are files of its nodes.`
 
 func newCalibrate([]string) *cobra.Command {
 	o := flags.Options{Epochs: 1}
@@ -96,9 +101,17 @@ func newCalibrate([]string) *cobra.Command {
 		Example: `  dahl calibrate --out here.toml --model lenet5 --model mlp --batch 32 --batch 64
   dahl calibrate --out here.toml --model lenet5 --batch 64 --lowering best
   dahl calibrate --out here.toml --sweep
-  dahl calibrate --platform emulated --devices cpu:1,gpu --out here.toml --model lenet5`,
+  dahl calibrate --platform emulated --devices cpu:1,gpu --out here.toml --model lenet5
+  mpirun -n 2 dahl calibrate --platform cluster.toml --out measured.toml`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			n, err := joinRanks()
+			if err != nil {
+				return err
+			}
+			if n != nil {
+				return f.measureMessages(cmd, n, o.Platform)
+			}
 			f.stderr, f.file = cmd.ErrOrStderr(), &growingFile{path: f.out, period: savePeriod}
 			return f.run(cmd.Context(), cmd.OutOrStdout(), &o)
 		},
@@ -214,6 +227,9 @@ func (f *calibrateFlags) startingPoint(o *flags.Options) (*platform.Platform, er
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(here.Nodes) > 0 {
+		return nil, cli.InputErrorf("%s is a cluster; measure a machine of it by itself, and its network by mpirun -n %d dahl calibrate --platform %s --out FILE", o.Platform, len(execute.WorkingNodes(here)), o.Platform)
 	}
 	if clocks := here.ClocksInForce(); clocks != nil { // models without a clock would be taken for the first one's
 		return nil, cli.InputErrorf("%s: calibrate measures devices at their first clocks; take clock_in_force (%s) out", o.Platform, strings.Join(clocks, ", "))

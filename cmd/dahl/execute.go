@@ -99,8 +99,9 @@ from 0 to 1, or the numbers of tokens) and whose output is the logits. Transform
 layer that ONNX files of dahl lack is refused before it trains.
 
 Under mpirun (or Slurm's srun) it starts as a rank for each node of a platform of several. Rank 0 writes the files. A rank
-with another program, platform, graph, plan or data is refused before the first step. If a rank dies, the others end within
-10 s, and --resume goes on from the last checkpoint, with as many nodes or fewer.
+with another program, platform, graph, plan or data is refused before the first step. If a rank dies or stands still, the others
+end within 10 s, and --resume goes on from the last checkpoint, with as many nodes or fewer. --continue-on-loss is for
+one process.
 
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on
@@ -376,7 +377,9 @@ func (t *trainer) printMeasured(out io.Writer) {
 	fmt.Fprintln(out)
 	words.PrintMeters(out, t.MeterStates, t.Readings)
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
-	words.PrintStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))
+	problem := t.w.mainProblem(m.Main.Steps)
+	words.PrintStates(out, plan.StatesOf(problem, m.Main, m.Report))
+	words.PrintNodes(out, plan.NodesOf(problem, m.Main, m.Report))
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", words.Metered(metered))
 	}

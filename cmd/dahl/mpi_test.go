@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,10 +18,12 @@ import (
 	"dahl/must"
 )
 
-// programVariable names the program for tests with mpirun, and killsVariable how often a rank is killed. See make mpi-test.
+// programVariable names the program for tests over ranks, launcherVariable has the command that starts its ranks but their
+// number, and killsVariable says how often a rank is killed. See make mpi-test.
 const (
-	programVariable = "DAHL_MPI_TEST"
-	killsVariable   = "DAHL_MPI_KILLS"
+	programVariable  = "DAHL_MPI_TEST"
+	launcherVariable = "DAHL_MPI_RUN"
+	killsVariable    = "DAHL_MPI_KILLS"
 )
 
 // clusterFile is a cluster of a machine that a test has written beside it.
@@ -49,16 +53,20 @@ func machineFile(processors int) string {
 type mpiRun struct {
 	t            *testing.T
 	dir, program string
+	launcher     []string
 }
 
 func newMPI(t *testing.T) *mpiRun {
 	t.Helper()
-	m := &mpiRun{t: t, dir: t.TempDir(), program: os.Getenv(programVariable)}
+	m := &mpiRun{t: t, dir: t.TempDir(), program: os.Getenv(programVariable), launcher: strings.Fields(os.Getenv(launcherVariable))}
 	if m.program == "" {
 		t.Skipf("%s does not name a program; make mpi-test does", programVariable)
 	}
-	if _, err := exec.LookPath("mpirun"); err != nil {
-		t.Skip("there is no mpirun")
+	if len(m.launcher) == 0 {
+		t.Fatalf("%s does not say what starts ranks", launcherVariable)
+	}
+	if _, err := exec.LookPath(m.launcher[0]); err != nil {
+		t.Skipf("there is no %s", m.launcher[0])
 	}
 	for name, text := range map[string]string{"one.toml": machineFile(1), "flat.toml": machineFile(2), "two.toml": clusterFile} {
 		must.Do(t, os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o644))
@@ -66,11 +74,11 @@ func newMPI(t *testing.T) *mpiRun {
 	return m
 }
 
-// command is a command line of so many ranks; one starts without mpirun.
+// command is a command line of so many ranks; one starts without a launcher.
 func (m *mpiRun) command(ranks int, args ...string) *exec.Cmd {
 	args = append([]string{m.program}, args...)
 	if ranks > 1 {
-		args = append([]string{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", strconv.Itoa(ranks)}, args...)
+		args = slices.Concat(m.launcher, []string{"-n", strconv.Itoa(ranks)}, args)
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Env = m.dir, append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
@@ -85,11 +93,15 @@ func (m *mpiRun) run(ranks int, args ...string) (output string, err error) {
 // train trains into a directory and returns the hash of the weights.
 func (m *mpiRun) train(ranks int, platform, policy, out string, more ...string) string {
 	m.t.Helper()
-	args := append([]string{"execute", "--platform", platform, "--model", "lenet5", "--policy", policy, "--epochs", "2", "--out", out}, more...)
-	if text, err := m.run(ranks, args...); err != nil {
+	if text, err := m.run(ranks, m.line(platform, policy, out, more...)...); err != nil {
 		m.t.Fatalf("%v: %s", err, text)
 	}
 	return m.weights(out)
+}
+
+// line is the command line of a training of two epochs; its directory comes last.
+func (m *mpiRun) line(platform, policy, out string, more ...string) []string {
+	return slices.Concat([]string{"execute", "--platform", platform, "--model", "lenet5", "--policy", policy, "--epochs", "2"}, more, []string{"--out", out})
 }
 
 func (m *mpiRun) weights(out string) string {
@@ -123,11 +135,12 @@ func TestMPIRefusals(t *testing.T) {
 	}{
 		{"three ranks", 3, line("two.toml"), "platform \"two\" has 2 nodes"},
 		{"no launcher", 1, line("two.toml"), "platform \"two\" has 2 nodes"},
+		{"a loss", 2, append(line("two.toml"), "--continue-on-loss"), "--continue-on-loss goes on in one process only"},
 		{"another platform", 2, append(line("two.toml"), second...), "has another platform than rank 0"},
 	} {
 		cmd := m.command(c.ranks, c.args...)
 		if c.what == "another platform" { // one rank of each program
-			cmd.Args[5] = "1"
+			cmd.Args[slices.Index(cmd.Args, "-n")+1] = "1"
 		}
 		out, err := cmd.CombinedOutput()
 		if lines := strings.Count(string(out), "dahl: "); err == nil || lines != 1 || !strings.Contains(string(out), c.want) {
@@ -136,10 +149,53 @@ func TestMPIRefusals(t *testing.T) {
 	}
 }
 
+// rankLimit is twice the timeout of execute.Ranks, on a busy machine.
+const rankLimit = 20 * time.Second
+
+// TestMPIHang: a rank that stands still ends the others, which say so in one line. No launcher sees that it does. The last
+// checkpoint is whole, and the training goes on from it.
+func TestMPIHang(t *testing.T) {
+	for rank := range 2 {
+		t.Run(fmt.Sprint("rank ", rank), func(t *testing.T) {
+			t.Parallel()
+			m := newMPI(t)
+			want := m.train(2, "two.toml", "data-parallel:2", "whole")
+			out := fmt.Sprint("hung", rank)
+			var said bytes.Buffer
+			cmd := m.command(2, m.line("two.toml", "data-parallel:2", out, "--checkpoint", "every=10steps")...)
+			cmd.Stdout, cmd.Stderr = &said, &said
+			must.Do(t, cmd.Start())
+			kept := filepath.Join(m.dir, out, ".staging", "checkpoints", "[1-9]*")
+			for files := []string(nil); files == nil; files, _ = filepath.Glob(kept) {
+				time.Sleep(time.Millisecond)
+			}
+			if !signalRank(out, rank, syscall.SIGSTOP) {
+				t.Fatal("the training has ended")
+			}
+			at := time.Now()
+			if err := cmd.Wait(); err == nil {
+				t.Error("a training without one of its ranks succeeds")
+			}
+			if lasted := time.Since(at); lasted > rankLimit {
+				t.Errorf("the other rank ended after %v", lasted)
+			}
+			if why := fmt.Sprintf("rank %d has not been heard of for 10s", rank); strings.Count(said.String(), "dahl: ") != 1 || !strings.Contains(said.String(), why) {
+				t.Errorf("want one line with %q: %s", why, &said)
+			}
+			if text, err := m.run(2, "execute", "--resume", out); err != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			if m.weights(out) != want {
+				t.Error("the weights after --resume differ")
+			}
+		})
+	}
+}
+
 // TestMPIKills: whatever rank is killed at whatever moment, the others end within the timeout of execute.Ranks, and the training goes
 // on from its last checkpoint to the weights of an undisturbed one.
 func TestMPIKills(t *testing.T) {
-	const limit = 20 * time.Second // twice that timeout, on a busy machine
+	t.Parallel()
 	m := newMPI(t)
 	begun := time.Now()
 	want := m.train(2, "two.toml", "data-parallel:2", "whole", "--epochs", "3")
@@ -152,13 +208,13 @@ func TestMPIKills(t *testing.T) {
 	resumed := 0
 	for i := range kills {
 		out := fmt.Sprint("killed", i)
-		cmd := m.command(2, "execute", "--platform", "two.toml", "--model", "lenet5", "--policy", "data-parallel:2", "--epochs", "3", "--checkpoint", "every=10steps", "--out", out)
+		cmd := m.command(2, m.line("two.toml", "data-parallel:2", out, "--epochs", "3", "--checkpoint", "every=10steps")...)
 		must.Do(t, cmd.Start())
 		time.Sleep(time.Duration(rng.Float64() * float64(took)))
-		killed := killRank(out, rng.IntN(2))
+		killed := signalRank(out, rng.IntN(2), syscall.SIGKILL)
 		at := time.Now()
 		cmd.Wait() // fails by the kill
-		if lasted := time.Since(at); killed && lasted > limit {
+		if lasted := time.Since(at); killed && lasted > rankLimit {
 			t.Errorf("kill %d: the other rank ended after %v", i, lasted)
 		}
 		if m.weightsIf(out) != want {
@@ -188,15 +244,15 @@ func (m *mpiRun) weightsIf(out string) string {
 	return manifest.WeightsHash
 }
 
-// killRank kills the process of a rank of a training, where it lives.
-func killRank(out string, rank int) bool {
+// signalRank sends a signal to the process of a rank of a training, where it lives.
+func signalRank(out string, rank int, signal syscall.Signal) bool {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range processes {
 		line, _ := os.ReadFile(p + "/cmdline")
 		env, _ := os.ReadFile(p + "/environ")
-		of := strings.Contains(string(env), fmt.Sprintf("OMPI_COMM_WORLD_RANK=%d\x00", rank))
+		of := strings.Contains(string(env), fmt.Sprintf("OMPI_COMM_WORLD_RANK=%d\x00", rank)) || strings.Contains(string(env), fmt.Sprintf("PMI_RANK=%d\x00", rank))
 		if pid, err := strconv.Atoi(filepath.Base(p)); err == nil && of && strings.HasSuffix(string(line), "--out\x00"+out+"\x00") {
-			return syscall.Kill(pid, syscall.SIGKILL) == nil
+			return syscall.Kill(pid, signal) == nil
 		}
 	}
 	return false

@@ -75,11 +75,13 @@ func shareOptions(n *execute.Ranks, o *flags.Options, failed error) error {
 	return err
 }
 
-// checkRanks refuses another number of ranks than the platform has nodes.
+// checkRanks refuses another number of ranks than the platform has nodes, and what ranks cannot do.
 func (w *workload) checkRanks() error {
 	size := 1
 	if n := w.Options.Ranks; n != nil {
-		size = n.Size
+		if size = n.Size; w.Options.KeepEvery > 0 {
+			return cli.InputErrorf("--continue-on-loss goes on in one process only; over ranks leave it out, and go on with --resume after a loss, with the nodes that are left in a platform file")
+		}
 	}
 	return cli.AsInput(execute.CheckRanks(w.Platform, size))
 }
@@ -103,12 +105,18 @@ func (w *workload) agree(ctx context.Context, r *execute.Runner) error {
 	return cli.AsInput(n.Agree(facts, err))
 }
 
-func (w *workload) facts(ctx context.Context, r *execute.Runner) ([]execute.Fact, error) {
+// programFact is the program that this process runs.
+func programFact() (execute.Fact, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return execute.Fact{}, err
 	}
-	binary, err := cli.HashFile(self)
+	hash, err := cli.HashFile(self)
+	return execute.Fact{What: "program", Hash: hash}, err
+}
+
+func (w *workload) facts(ctx context.Context, r *execute.Runner) ([]execute.Fact, error) {
+	program, err := programFact()
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +124,8 @@ func (w *workload) facts(ctx context.Context, r *execute.Runner) ([]execute.Fact
 	if err != nil {
 		return nil, err
 	}
-	var facts []execute.Fact
+	facts := []execute.Fact{program}
 	add := func(what, hash string) { facts = append(facts, execute.Fact{What: what, Hash: hash}) }
-	add("program", binary)
 	add("platform", m.Platform.SHA256)
 	recipe := m.Recipe()
 	add("network", recipe.Graphs)

@@ -3,7 +3,7 @@
 //
 // Read first: [Run] measures every variant of every call by itself, to choose among variants. [InSitu] measures the calls of
 // a runner inside real steps, to predict these steps. [Timing] measures the time that a record adds to a step, and [Clocks]
-// the powers of processors at their further clocks. station.go has a device during its measurements.
+// the powers of processors at their further clocks. [Messages] measures the network of a cluster. station.go has a device during its measurements.
 //
 // # Invariants
 //

@@ -122,7 +122,7 @@ func attentionGradientCases() []HandCase {
 			Want: [][]float64{{2, 4, 0, 0, 4, 8, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0}, nil, nil, nil, nil, nil, nil},
 		},
 		{
-			// dq as above by keys, dk by queries: those of 0 make the scores 0. da = 5 - 3 and 7 - 3 with queries of 0, so that dk is 0.
+			// Queries of 0 make scores of 0 and dk = 0. dq is as above, and both keys have a weight of 1 in dv.
 			Name: "all gradients", Op: "attention.dx", Params: AttentionParams(2, 0),
 			Shapes: [][]int{key[1], key[0], key[0], key[1], key[1], key[0], key[0], key[2], key[2]},
 			In: [][]float64{nil, nil, nil, {1, 0, 0, 0}, {0, 0, 0, 0}, {1, 2, 0, 0, 3, 0, 1, 0},

@@ -58,12 +58,14 @@ func PrintDevice(out io.Writer, p *platform.Platform, d *calibrate.Device, meter
 	printPower(out, &p.Devices[id], d, meters)
 }
 
+// FitText is the line through the times of copies, with its errors.
+func FitText(f *platform.TransferFit) string {
+	return fmt.Sprintf("%s + bytes/%sB/s (±%.0f %%, at most %.0f %%)", cli.ShortTime(f.Latency), cli.ShortCount(f.BytesPerSec), 100*f.RelError, 100*f.MaxError)
+}
+
 func printCopies(out io.Writer, d *calibrate.Device) {
 	c := &d.Copies
-	line := func(f *platform.TransferFit) string {
-		return fmt.Sprintf("%s + bytes/%sB/s (±%.0f %%, at most %.0f %%)", cli.ShortTime(f.Latency), cli.ShortCount(f.BytesPerSec), 100*f.RelError, 100*f.MaxError)
-	}
-	fmt.Fprintf(out, "  copies     %s to %s: in %s, out %s, both %s\n", cli.ShortBytes(c.Sizes[0]), cli.ShortBytes(c.Sizes[len(c.Sizes)-1]), line(&c.InFit), line(&c.OutFit), line(&c.Fit))
+	fmt.Fprintf(out, "  copies     %s to %s: in %s, out %s, both %s\n", cli.ShortBytes(c.Sizes[0]), cli.ShortBytes(c.Sizes[len(c.Sizes)-1]), FitText(&c.InFit), FitText(&c.OutFit), FitText(&c.Fit))
 	parts := []string{fmt.Sprintf("both directions at once take %.2f times as long: %s", c.BothWays, c.Sharing())}
 	if c.Strided > 0 {
 		parts = append(parts, fmt.Sprintf("rows of 4 KiB %.2f times", c.Strided))
