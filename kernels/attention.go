@@ -30,10 +30,11 @@ import (
 //	da[t,s] = p[t,s]·(dy[t]·v[s] - r[t])
 //	dq[t] = Σ_s da[t,s]·k[s] / √D    dk[s] = Σ_t da[t,s]·q[t] / √D    dv[s] = Σ_t p[t,s]·dy[t]
 //
-// One operation has tiles of queries and writes dq, another one has tiles of keys. So whole tiles add to no result of another one, and
-// sums follow the order of the positions.
+// attention.dx writes all of them by five products for each query and key. Its tiles have all positions. Two other operations compute scores
+// twice, seven products in all: attention.dq has tiles of queries, and attention.dkv has tiles of keys. So whole tiles add to no result of another
+// one. Sums follow the order of the positions, and both ways give the same bits.
 //
-// With dropout (operations attention.drop, attention.drop.dq and attention.drop.dkv) a weight p[t,s] counts δ[t,s] times in y, and l is as without. δ is 0 with probability
+// With dropout (operations attention.drop, attention.drop.dx, attention.drop.dq and attention.drop.dkv) a weight p[t,s] counts δ[t,s] times in y, and l is as without. δ is 0 with probability
 // p, or else 1/(1-p): word i mod 4 of Philox(key: rows[h,t]; counter: i/4, 0, 0, 0) says which, see dropout.go, where i = s-t+past is the place of the key in the
 // window of the query. Nothing of the size T×T is kept, and no cut changes a draw. Then r is the same, and
 //
@@ -89,6 +90,7 @@ func dropping(k Kernel, op string, queries int, onCUDA []calls.Variant) Kernel {
 
 var (
 	attentionDrop    = dropping(attention, "attention.drop", 2, gpu.AttentionDrop)
+	attentionDropDx  = dropping(attentionDx, "attention.drop.dx", 4, gpu.AttentionDropDx)
 	attentionDropDq  = dropping(attentionDq, "attention.drop.dq", 2, gpu.AttentionDropDq)
 	attentionDropDkv = dropping(attentionDkv, "attention.drop.dkv", 3, gpu.AttentionDropDkv)
 )
@@ -110,6 +112,20 @@ var attention = attentionWith(Kernel{
 	Variants: withRef("query by query, in float64", attentionRef[float32], attentionRef[float64],
 		atLevels(attentionDoc, cpu.AttentionAt[float32], cpu.AttentionAt[float64], cpu.AttentionWorkspace(3, 1)),
 		gpu.Attention),
+})
+
+var attentionDx = attentionWith(Kernel{
+	Op: "attention.dx", Doc: "dq, dk and dv of attention",
+	Operands: []Operand{
+		writes("dq", Real, ofQueries), writes("dk", Real, ofKeys), writes("dv", Real, ofKeys),
+		reads("dy", Real, ofQueries), reads("q", Real, ofQueries), reads("k", Real, ofKeys), reads("v", Real, ofKeys),
+		reads("l", Real, byQuery), reads("r", Real, byQuery), masked(),
+	},
+	Check: func(s *calls.Spec) error { return checkHeads(s, 4, 5) },
+	Flops: attentionFlops(4, 5, 5),
+	Variants: withRef("query by query, then key by key, in float64", attentionDxRef[float32], attentionDxRef[float64],
+		atLevels(attentionDoc, cpu.AttentionDxAt[float32], cpu.AttentionDxAt[float64], cpu.AttentionWorkspace(5, 2)),
+		gpu.AttentionDx),
 })
 
 var attentionDq = attentionWith(Kernel{
@@ -262,19 +278,29 @@ func attentionRef[T calls.Float](c *calls.Call) {
 	})
 }
 
-func attentionDqRef[T calls.Float](c *calls.Call) {
-	a := cpu.AttentionOf(c, 2, 7)
+// attentionDxRef is the references of both parts.
+func attentionDxRef[T calls.Float](c *calls.Call) {
+	gradientOfQueries[T](c, 3)
+	gradientsOfKeys[T](c, 1)
+}
+
+func attentionDqRef[T calls.Float](c *calls.Call)  { gradientOfQueries[T](c, 1) }
+func attentionDkvRef[T calls.Float](c *calls.Call) { gradientsOfKeys[T](c, 0) }
+
+// gradientOfQueries writes dq, operand 0. dy is the number of dy, behind which the others lie in their order.
+func gradientOfQueries[T calls.Float](c *calls.Call, dy int) {
+	a := cpu.AttentionOf(c, dy+1, dy+6)
 	sums, _ := calls.Scratch[float64](c.Work, a.Width)
 	a.EachHead(func(n, h int) {
-		l, r := cpu.OfHead[T](&c.Args[5], n, h), cpu.OfHead[T](&c.Args[6], n, h)
+		l, r := cpu.OfHead[T](&c.Args[dy+4], n, h), cpu.OfHead[T](&c.Args[dy+5], n, h)
 		for t := range a.Queries {
 			of := func(arg int) []T { return cpu.Features[T](&c.Args[arg], n, t, h, a.Width) }
-			dy, q := of(1), of(2)
+			gradient, q := of(dy), of(dy+1)
 			clear(sums)
 			for s := range a.Seen(n, t) {
-				k := cpu.Features[T](&c.Args[3], n, s, h/a.Group, a.Width)
+				k := cpu.Features[T](&c.Args[dy+2], n, s, h/a.Group, a.Width)
 				p := math.Exp(float64(a.Scale*product(q, k)) - float64(l[t]))
-				along := float64(a.Times(n, h, t, s) * product(dy, cpu.Features[T](&c.Args[4], n, s, h/a.Group, a.Width)))
+				along := float64(a.Times(n, h, t, s) * product(gradient, cpu.Features[T](&c.Args[dy+3], n, s, h/a.Group, a.Width)))
 				mix(sums, p*(along-float64(r[t])), k)
 			}
 			put(of(0), c.Args[0].Accumulates(), a.Scale, sums)
@@ -282,14 +308,15 @@ func attentionDqRef[T calls.Float](c *calls.Call) {
 	})
 }
 
-func attentionDkvRef[T calls.Float](c *calls.Call) {
-	a := cpu.AttentionOf(c, 3, 8)
+// gradientsOfKeys writes dk and dv. dk is the number of dk, behind which the others lie in their order.
+func gradientsOfKeys[T calls.Float](c *calls.Call, dk int) {
+	a := cpu.AttentionOf(c, dk+3, dk+8)
 	keys, rest := calls.Scratch[float64](c.Work, a.Width)
 	values, _ := calls.Scratch[float64](rest, a.Width)
 	for n := range a.Samples {
 		for h := range a.Heads {
 			for s := range a.Keys {
-				of := func(arg int) []T { return cpu.Features[T](&c.Args[arg], n, s, h, a.Width) }
+				of := func(arg int) []T { return cpu.Features[T](&c.Args[dk+arg], n, s, h, a.Width) }
 				k, v := of(4), of(5)
 				clear(keys)
 				clear(values)
@@ -298,17 +325,17 @@ func attentionDkvRef[T calls.Float](c *calls.Call) {
 					hi = lo
 				}
 				for g := h * a.Group; g < (h+1)*a.Group; g++ {
-					l, r := cpu.OfHead[T](&c.Args[6], n, g), cpu.OfHead[T](&c.Args[7], n, g)
+					l, r := cpu.OfHead[T](&c.Args[dk+6], n, g), cpu.OfHead[T](&c.Args[dk+7], n, g)
 					for t := lo; t < hi; t++ {
-						dy, q := cpu.Features[T](&c.Args[2], n, t, g, a.Width), cpu.Features[T](&c.Args[3], n, t, g, a.Width)
+						dy, q := cpu.Features[T](&c.Args[dk+2], n, t, g, a.Width), cpu.Features[T](&c.Args[dk+3], n, t, g, a.Width)
 						p := math.Exp(float64(a.Scale*product(q, k)) - float64(l[t]))
 						times := a.Times(n, g, t, s)
 						mix(keys, p*(float64(times*product(dy, v))-float64(r[t])), q)
 						mix(values, times*p, dy)
 					}
 				}
-				put(of(0), c.Args[0].Accumulates(), a.Scale, keys)
-				put(of(1), c.Args[1].Accumulates(), 1, values)
+				put(of(0), c.Args[dk].Accumulates(), a.Scale, keys)
+				put(of(1), c.Args[dk+1].Accumulates(), 1, values)
 			}
 		}
 	}

@@ -55,6 +55,7 @@ var benchCases = []struct {
 	{"softmax_xent", [][]int{{64, 10}, {64}, {64}, {64, 10}, {64}}, kerneltest.LossParams(64, 0)},
 	// Of a step of gpt-char: two samples of 256 positions with 6 heads of 64, and 512 positions of 384 features.
 	{"attention", [][]int{{2, 256, 384}, {2, 6, 256}, {2, 256, 384}, {2, 256, 384}, {2, 256, 384}}, kerneltest.HeadParams(6, 1, 256, 255)},
+	{"attention.dx", [][]int{{2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 6, 256}, {2, 6, 256}}, kerneltest.HeadParams(6, 1, 256, 255)},
 	{"attention.dq", [][]int{{2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 6, 256}, {2, 6, 256}}, kerneltest.HeadParams(6, 1, 256, 255)},
 	{"attention.dkv", [][]int{{2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 6, 256}, {2, 6, 256}}, kerneltest.HeadParams(6, 1, 256, 255)},
 	{"attention.drop", [][]int{{2, 256, 384}, {2, 6, 256}, {2, 256, 384}, {2, 256, 384}, {2, 256, 384}, {2, 6, 256}}, dropParams(6, 1, 256, 255)},

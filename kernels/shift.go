@@ -9,8 +9,8 @@ import (
 //
 //	y[n,t] = x[n,t-before] where x has that position, else c
 //
-// With one position before them a class token begins the sequences. The gradient of one position of a
-// sequence becomes that of the sequence, which is 0 elsewhere.
+// With one position before x, a class token begins the sequences. From the gradient of one position comes the
+// gradient of its sequence, 0 at the other positions.
 var shift = Kernel{
 	Op: "shift", Doc: "y[n,t] = x[n,t-before], c or 0 where x has no such position",
 	Operands: []Operand{writes("y", Real, "n t d"), reads("x", Real, "n t-before d"), optional(reads("c", Real, "1 d"))},

@@ -123,7 +123,7 @@ var table = stated(slices.Concat([]Kernel{
 	globalavgpool, globalavgpoolDx,
 	moments, batchNorm, batchNormSums, batchNormGate, batchNormDx,
 	momentsTotal, momentsMerge, batchNormStats, batchNormRunning, batchNormFold, batchNormTotal, batchNormDw,
-	rotaryTable, rotary, attention, attentionMerge, attentionAlong, attentionDq, attentionDkv, attentionDrop, attentionDropDq, attentionDropDkv,
+	rotaryTable, rotary, attention, attentionMerge, attentionAlong, attentionDx, attentionDq, attentionDkv, attentionDrop, attentionDropDx, attentionDropDq, attentionDropDkv,
 	layerNorm, layerNormDx, layerNormDw,
 	dropoutKeys, dropoutRows, dropout,
 	embedding, embeddingDw, positions, positionsDw, shift, marks,

@@ -81,6 +81,7 @@ func TestBlocks(t *testing.T) {
 		// Two tiles of keys and some of queries: causal, to both sides, and a window that a tile of queries leaves behind.
 		{"attention", [][]int{{2, 263, 34}, {2, 2, 263}, {2, 263, 34}, {2, 263, 17}, {2, 263, 17}}, kerneltest.HeadParams(1, 2, 263, 262)},
 		{"attention", [][]int{{1, 67, 10}, {1, 2, 67}, {1, 67, 10}, {1, 523, 10}, {1, 523, 10}}, kerneltest.HeadParams(2, 1, 600, 40)},
+		{"attention.dx", [][]int{{2, 263, 34}, {2, 263, 17}, {2, 263, 17}, {2, 263, 34}, {2, 263, 34}, {2, 263, 17}, {2, 263, 17}, {2, 2, 263}, {2, 2, 263}}, kerneltest.HeadParams(1, 2, 263, 262)},
 		{"attention.dq", [][]int{{1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 263, 14}, {1, 2, 263}, {1, 2, 263}}, kerneltest.HeadParams(2, 1, 23, 22)},
 		{"attention.dkv", [][]int{{2, 263, 17}, {2, 263, 17}, {2, 263, 34}, {2, 263, 34}, {2, 263, 17}, {2, 263, 17}, {2, 2, 263}, {2, 2, 263}}, kerneltest.HeadParams(1, 2, 263, 262)},
 		{"attention.drop", [][]int{{2, 263, 34}, {2, 2, 263}, {2, 263, 34}, {2, 263, 17}, {2, 263, 17}, {2, 2, 263}}, dropParams(1, 2, 263, 262)},

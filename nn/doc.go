@@ -161,6 +161,7 @@
 //	batchnorm + add + relu    of a sum of two, where the other one comes earlier
 //	conv2d + batchnorm + relu in evaluations: filters and biases that normalise, the ReLU if there is one
 //	softmax + cross-entropy   the loss
+//	gradients of an attention of queries, keys and values, where its tasks have all positions of their samples
 //	weight gradient + update  by stochastic gradient descent
 //
 // So a residual block of two convolutions has, in addition to the convolutions, 3 passes over activations forward instead

@@ -101,3 +101,17 @@ func (l *lowerer) normalisesLater(n *Node) bool {
 	to := l.nodeOf[n.last().readers[0].stage]
 	return to.Traits.Takes.Has(calls.Norm) && to.pool == nil
 }
+
+// MeetsAll reports whether each task of the input gradient has all positions of its samples, as queries and as keys. One operation may
+// then compute what else is one of queries and one of keys.
+func (n *Node) MeetsAll() bool {
+	if n.l.opt.Unfused || n.l.opt.apart || n.l.sharing(n.Name) != nil && n.l.sharedAlong(n.Name) == dag.AlongRows {
+		return false
+	}
+	return n.meetsAll(n.tiles)
+}
+
+func (n *Node) meetsAll(tiles dag.LayerLowering) bool {
+	g, positions := tiles.InputGradient, n.Out[0]
+	return clip(g.Rows, positions) == positions && clip(g.Columns, positions) == positions
+}

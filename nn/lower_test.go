@@ -41,6 +41,10 @@ func TestModels(t *testing.T) {
 		// Hugging Face's count of BertModel, 109,482,240, without its pooler of a dense layer, and with the head: a dense layer, a
 		// normalisation and a bias for each token.
 		"bert-base": 109_482_240 - (768*768 + 768) + (768*768 + 768) + 2*768 + 30522,
+		// With the pooler, and two classes of it.
+		"bert-base-classifier": 109_482_240 + 2*768 + 2,
+		// torchvision's count of vit_b_16.
+		"vit-b16": 86_567_656,
 		// Patches of 4×4 colour pixels, 64 positions, 12 layers as of a GPT, and a normalisation and a dense layer of 10 classes.
 		"vit-tiny": (192*3*4*4 + 192) + 64*192 + 12*(12*192*192+13*192) + 2*192 + (10*192 + 10),
 	}
@@ -130,7 +134,7 @@ func TestModelsLower(t *testing.T) {
 
 // isLarge reports whether a model has tens of thousands of tasks, of the layers that smaller models or fixtures have.
 func isLarge(m *nn.Model) bool {
-	return strings.HasPrefix(m.Name, "gpt2") || strings.HasPrefix(m.Name, "llama") || m.Name == "bert-base"
+	return strings.HasPrefix(m.Name, "gpt2") || strings.HasPrefix(m.Name, "llama") || strings.HasPrefix(m.Name, "bert-base") || m.Name == "vit-b16"
 }
 
 // usedShare is the share of a convolution's outputs that the pooling fused with it

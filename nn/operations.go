@@ -159,8 +159,12 @@ func (m *Model) fuse(o, together *dag.Operations, notes []*noted) error {
 // applies reports of a fused operation whether it takes the place of others where its layer is lowered so.
 func (o *noted) applies(phase string) func(dag.LayerLowering) bool {
 	return func(of dag.LayerLowering) bool {
-		if of = o.tiles(of); phase == phaseForward {
+		of = o.tiles(of)
+		switch {
+		case phase == phaseForward:
 			return o.n.forwardWhole(of)
+		case o.passOf(dag.AlongSamples) == dag.InputGradientPass:
+			return o.n.meetsAll(of)
 		}
 		return o.n.gradientWhole(of)
 	}

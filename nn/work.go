@@ -149,6 +149,9 @@ func (m *Model) partings(batch int) (all []dag.Lowering) {
 					}
 					if cut&2 != 0 {
 						ll.Forward.Rows, ll.Forward.Columns = max(1, of[1]-1), max(1, of[2]-1)
+						if len(s.Out) == 2 { // what an attention computes together
+							ll.InputGradient.Rows = ll.Forward.Rows
+						}
 						if ll.Forward.Samples = max(1, batch-1); batch == 1 {
 							ll.Forward.Outputs = max(1, Channels(s.Out)-1)
 						}

@@ -39,8 +39,8 @@ def products(op):
 
 
 def attention(ops, moving):
-    """The data count all T×T scores, also those that a causal attention does not make: two products forward and five backward. dahl has two calls for
-    the backward pass, of three and of four products, and one before them that moves bytes. They share the measured time so."""
+    """The data count all T×T scores, also those that a causal attention does not make: two products forward and five backward. dahl has one call for
+    the backward pass, and one before it that moves bytes. Where positions are cut it has two calls of three and of four products, which share the measured time so."""
     for name, forward in ops["sdp_fwd"]["accurate_efficient_factor"].items():
         backward = ops["sdp_bwd"]["accurate_efficient_factor"].get(name)
         f = dict(part.split("=") for part in name.split(", "))
@@ -58,6 +58,7 @@ def attention(ops, moving):
         back = 5 * product / (peak * backward) - along
         yield line("attention", f"{q};{l};{q};{k};{k}{options}", 2 * product / (peak * forward), product, 2 * bytes_q + 2 * bytes_k)
         yield line("attention.along", f"{l};{q};{q}{groups}", along, 2 * t * heads * d, rows)
+        yield line("attention.dx", f"{q};{k};{k};{q};{q};{k};{k};{l};{l}{options}", back, product * 5 / 2, 3 * bytes_q + 4 * bytes_k)
         yield line("attention.dq", f"{q};{q};{q};{k};{k};{l};{l}{options}", back * 3 / 7, product * 3 / 2, 3 * bytes_q + 2 * bytes_k)
         yield line("attention.dkv", f"{k};{k};{q};{q};{k};{k};{l};{l}{options}", back * 4 / 7, product * 2, 2 * bytes_q + 4 * bytes_k)
 

@@ -45,6 +45,7 @@ def attention(products, moving):
         scores = samples * heads * T * T
         for op, shape, count, passes in (
             ("attention", f"{x};{per_query};{x};{x};{x}", 2, FORWARD),
+            ("attention.dx", f"{x};{x};{x};{x};{x};{x};{x};{per_query};{per_query}", 4, QUERIES + KEYS),
             ("attention.dq", f"{x};{x};{x};{x};{x};{per_query};{per_query}", 2, QUERIES),
             ("attention.dkv", f"{x};{x};{x};{x};{x};{x};{per_query};{per_query}", 2, KEYS),
         ):

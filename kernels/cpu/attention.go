@@ -289,24 +289,39 @@ func (a *attentionCall[T]) gradient(n, head int, t attentionTile, dy int, logs, 
 	}
 }
 
-// AttentionDkvAt is the variant of attention.dkv. A tile of keys meets the queries in their order.
-func AttentionDkvAt[T calls.Float](l simd.Level, c *calls.Call) {
-	a := newAttentionCall[T](l, c, 3, 8, 2)
+// AttentionDkvAt is the variant of attention.dkv.
+func AttentionDkvAt[T calls.Float](l simd.Level, c *calls.Call) { attentionByKeys[T](l, c, 0) }
+
+// AttentionDxAt is the variant of attention.dx, whose tiles of scores also give their part of dq.
+func AttentionDxAt[T calls.Float](l simd.Level, c *calls.Call) { attentionByKeys[T](l, c, 1) }
+
+// attentionByKeys visits the tiles of a head of keys. Keys meet the queries in their order, and queries the keys. dk is the number of the operand dk,
+// and with 1 operand 0 is dq.
+func attentionByKeys[T calls.Float](l simd.Level, c *calls.Call, dk int) {
+	a := newAttentionCall[T](l, c, dk+3, dk+8, 2)
+	dv, dy := dk+1, dk+2
 	for n := range a.Samples {
 		for head := range a.Heads {
 			a.turn(0, n, head)
 			a.turn(1, n, head)
 			for s := range a.Keys {
-				begin(&c.Args[0], Features[T](&c.Args[0], n, s, head, a.Width))
-				begin(&c.Args[1], Features[T](&c.Args[1], n, s, head, a.Width))
+				begin(&c.Args[dk], Features[T](&c.Args[dk], n, s, head, a.Width))
+				begin(&c.Args[dv], Features[T](&c.Args[dv], n, s, head, a.Width))
 			}
 			for g := head * a.Group; g < (head+1)*a.Group; g++ {
-				logs, along := OfHead[T](&c.Args[6], n, g), OfHead[T](&c.Args[7], n, g)
+				logs, along := OfHead[T](&c.Args[dk+6], n, g), OfHead[T](&c.Args[dk+7], n, g)
 				for first := 0; first < a.Queries; first += attentionQueries {
-					a.eachTile(first, min(attentionQueries, a.Queries-first), func(t attentionTile) {
-						a.gradient(n, g, t, 2, logs[first:], along[first:])
-						a.mixBack(1, 0, 3, n, g, t, true)
-						a.mixBack(0, 1, 2, n, g, t, true)
+					rows := min(attentionQueries, a.Queries-first)
+					for i := range rows * dk {
+						clear(Features[T](&c.Args[0], n, first+i, g, a.Width))
+					}
+					a.eachTile(first, rows, func(t attentionTile) {
+						a.gradient(n, g, t, dy, logs[first:], along[first:])
+						if dk > 0 {
+							a.mix(1, 0, a.k, n, g, t, true)
+						}
+						a.mixBack(1, dk, a.q, n, g, t, true)
+						a.mixBack(0, dv, dy, n, g, t, true)
 					})
 				}
 			}

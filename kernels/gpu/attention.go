@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"math"
+	"slices"
 
 	"dahl/kernels/calls"
 	"dahl/kernels/offload"
@@ -51,6 +52,9 @@ var (
 	AttentionDkv     = attentionOnCUDA("attention.dkv", 3, true, dkvOperands...)
 	AttentionDropDkv = attentionOnCUDA("attention.dkv", 3, true, append(dkvOperands, (*attentionParams).rows)...)
 
+	AttentionDx     = bothGradients(AttentionDq, AttentionDkv)
+	AttentionDropDx = bothGradients(AttentionDropDq, AttentionDropDkv)
+
 	forwardOperands = []operandOf{(*attentionParams).y, (*attentionParams).l, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v}
 	dqOperands      = []operandOf{(*attentionParams).dk, (*attentionParams).dy, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l, (*attentionParams).r}
 	dkvOperands     = []operandOf{(*attentionParams).dk, (*attentionParams).dv, (*attentionParams).dy, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l, (*attentionParams).r}
@@ -91,6 +95,20 @@ func attentionOnCUDA(symbol string, q int, byKey bool, operands ...operandOf) []
 		}
 		return p, int(p.Heads*p.Group) * int(p.Queries)
 	})
+}
+
+// bothGradients are the launches of attention.dq and then of attention.dkv for a call with the results of both.
+func bothGradients(dq, dkv []calls.Variant) []calls.Variant {
+	all := OnCUDA("a warp per query, then one per key", func(c *calls.DeviceCall) []offload.Launch {
+		without := func(from, to int) *calls.DeviceCall {
+			part := *c
+			part.Args = slices.Delete(slices.Clone(c.Args), from, to)
+			return &part
+		}
+		return append(dq[0].Launches(without(1, 3)), dkv[0].Launches(without(0, 1))...)
+	})
+	all[0].Blocks = true
+	return all
 }
 
 // rowsOfHeadsOnCUDA is the variant with a warp for each query of a head. Operand r has a number of each, and operand 2 has features.

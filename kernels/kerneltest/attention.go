@@ -20,7 +20,6 @@ func HeadParams(heads, group, window, past float64) dag.Params {
 
 // attentionCases have scores of 0, so that the weights of keys are equal, or 1 where l is 0. Logarithms are not exact.
 func attentionCases() []HandCase {
-	key := [][]int{{1, 2, 4}, {1, 1, 4}, {1, 1, 1}}
 	return []HandCase{
 		{
 			// The first query sees 2, the second one the mean of 2 and 6.
@@ -62,14 +61,6 @@ func attentionCases() []HandCase {
 			Want:   [][]float64{{1 + 8, 2 - 4}, nil, nil},
 		},
 		{
-			// da = 5 - 3 and 7 - 3: half of 2·(1 2 0 0) + 4·(3 0 1 0).
-			Name: "two keys", Op: "attention.dq", Params: AttentionParams(2, 0),
-			Shapes: [][]int{key[1], key[1], key[1], key[0], key[0], key[2], key[2]},
-			In: [][]float64{nil, {1, 0, 0, 0}, {0, 0, 0, 0}, {1, 2, 0, 0, 3, 0, 1, 0},
-				{5, 0, 0, 0, 7, 0, 0, 0}, {0}, {3}},
-			Want: [][]float64{{7, 2, 2, 0}, nil, nil, nil, nil, nil, nil},
-		},
-		{
 			Name: "two heads", Op: "attention.along", Params: dag.Params{{Name: "heads", Value: 2}},
 			Shapes: [][]int{{1, 2, 1}, {1, 1, 4}, {1, 1, 4}},
 			In:     [][]float64{nil, {1, 2, 3, 4}, {5, 7, 11, 13}},
@@ -90,9 +81,25 @@ func attentionCases() []HandCase {
 			In:     [][]float64{nil, nil, {0}, {5, 7, 1, 2}, {2, 6, 10, 14}, {0}},
 			Want:   [][]float64{{15}, nil, nil, nil, nil, nil},
 		},
+	}
+}
+
+// attentionGradientCases are gradients by scores of 0.
+func attentionGradientCases() []HandCase {
+	key := [][]int{{1, 2, 4}, {1, 1, 4}, {1, 1, 1}}
+	dropped := append(AttentionParams(2, 0), dag.Param{Name: "p", Value: 0.5})
+	return []HandCase{
+		{
+			// da = 5 - 3 and 7 - 3: half of 2·(1 2 0 0) + 4·(3 0 1 0).
+			Name: "two keys", Op: "attention.dq", Params: AttentionParams(2, 0),
+			Shapes: [][]int{key[1], key[1], key[1], key[0], key[0], key[2], key[2]},
+			In: [][]float64{nil, {1, 0, 0, 0}, {0, 0, 0, 0}, {1, 2, 0, 0, 3, 0, 1, 0},
+				{5, 0, 0, 0, 7, 0, 0, 0}, {0}, {3}},
+			Want: [][]float64{{7, 2, 2, 0}, nil, nil, nil, nil, nil, nil},
+		},
 		{
 			// da = 0 - 3 and 2·7 - 3: half of -3·(1 2 0 0) + 11·(3 0 1 0).
-			Name: "a weight that is dropped", Op: "attention.drop.dq", Params: append(AttentionParams(2, 0), dag.Param{Name: "p", Value: 0.5}),
+			Name: "a weight that is dropped", Op: "attention.drop.dq", Params: dropped,
 			Shapes: [][]int{key[1], key[1], key[1], key[0], key[0], key[2], key[2], key[2]},
 			In: [][]float64{nil, {1, 0, 0, 0}, {0, 0, 0, 0}, {1, 2, 0, 0, 3, 0, 1, 0},
 				{5, 0, 0, 0, 7, 0, 0, 0}, {0}, {3}, {0}},
@@ -100,7 +107,7 @@ func attentionCases() []HandCase {
 		},
 		{
 			// The same with keys of 0: half of -3·(2 4 0 0) and of 11·(2 4 0 0). Values get none of dy, or two times dy.
-			Name: "a weight that is dropped", Op: "attention.drop.dkv", Params: append(AttentionParams(2, 0), dag.Param{Name: "p", Value: 0.5}),
+			Name: "a weight that is dropped", Op: "attention.drop.dkv", Params: dropped,
 			Shapes: [][]int{key[0], key[0], key[1], key[1], key[0], key[0], key[2], key[2], key[2]},
 			In: [][]float64{nil, nil, {1, 0, 0, 0}, {2, 4, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0},
 				{5, 0, 0, 0, 7, 0, 0, 0}, {0}, {3}, {0}},
@@ -113,6 +120,22 @@ func attentionCases() []HandCase {
 			In: [][]float64{nil, nil, {1, 0, 0, 0}, {2, 4, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0},
 				{5, 0, 0, 0, 7, 0, 0, 0}, {0}, {3}},
 			Want: [][]float64{{2, 4, 0, 0, 4, 8, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0}, nil, nil, nil, nil, nil, nil},
+		},
+		{
+			// Queries of 0 make scores of 0 and dk = 0. dq is as above, and both keys have a weight of 1 in dv.
+			Name: "all gradients", Op: "attention.dx", Params: AttentionParams(2, 0),
+			Shapes: [][]int{key[1], key[0], key[0], key[1], key[1], key[0], key[0], key[2], key[2]},
+			In: [][]float64{nil, nil, nil, {1, 0, 0, 0}, {0, 0, 0, 0}, {1, 2, 0, 0, 3, 0, 1, 0},
+				{5, 0, 0, 0, 7, 0, 0, 0}, {0}, {3}},
+			Want: [][]float64{{7, 2, 2, 0}, {0, 0, 0, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0}, nil, nil, nil, nil, nil, nil},
+		},
+		{
+			// The same with a draw, and keys of 0: dq is 0, and dk half of -3·(2 4 0 0) and of 11·(2 4 0 0).
+			Name: "all gradients of a weight that is dropped", Op: "attention.drop.dx", Params: dropped,
+			Shapes: [][]int{key[1], key[0], key[0], key[1], key[1], key[0], key[0], key[2], key[2], key[2]},
+			In: [][]float64{nil, nil, nil, {1, 0, 0, 0}, {2, 4, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0},
+				{5, 0, 0, 0, 7, 0, 0, 0}, {0}, {3}, {0}},
+			Want: [][]float64{{0, 0, 0, 0}, {-3, -6, 0, 0, 11, 22, 0, 0}, {0, 0, 0, 0, 2, 0, 0, 0}, nil, nil, nil, nil, nil, nil, nil},
 		},
 	}
 }
@@ -130,7 +153,7 @@ func attentionCases() []HandCase {
 // With dropout p counts δ times in y and in dv, and dy·v in da. Each product with δ, and δ itself, errs by u.
 func attentionBounds(c *Case) [][]float64 {
 	op := strings.Replace(c.Kernel.Op, ".drop", "", 1)
-	q, k := map[string]int{"attention": 2, "attention.dq": 2, "attention.dkv": 3}[op], 0
+	q, k := map[string]int{"attention": 2, "attention.dx": 4, "attention.dq": 2, "attention.dkv": 3}[op], 0
 	if q == 0 {
 		return nil
 	}
@@ -162,9 +185,11 @@ func attentionBounds(c *Case) [][]float64 {
 				case op == "attention":
 					b.forward(all, n, h, t)
 				case op == "attention.dq":
-					b.backward(all, n, h, t, c.Values(1), c.Values(5), c.Values(6), true)
+					b.backward(n, h, t, c.Values(1), c.Values(5), c.Values(6), all[0], nil, nil)
+				case op == "attention.dkv":
+					b.backward(n, h, t, c.Values(2), c.Values(6), c.Values(7), nil, all[0], all[1])
 				default:
-					b.backward(all, n, h, t, c.Values(2), c.Values(6), c.Values(7), false)
+					b.backward(n, h, t, c.Values(3), c.Values(7), c.Values(8), all[0], all[1], all[2])
 				}
 			}
 		}
@@ -312,7 +337,8 @@ func (b *attentionBound) forward(all [][]float64, n, h, t int) {
 	}
 }
 
-func (b *attentionBound) backward(all [][]float64, n, h, t int, dy, l, r []float64, ofQuery bool) {
+// backward adds to the bounds of the gradients that an operation has.
+func (b *attentionBound) backward(n, h, t int, dy, l, r, dq, dk, dv []float64) {
 	from, at := b.ofQuery(n, h, t), b.stat(n, h, t)
 	root := math.Sqrt(float64(b.width))
 	for s := range b.keys {
@@ -330,12 +356,14 @@ func (b *attentionBound) backward(all [][]float64, n, h, t int, dy, l, r []float
 		wrong := p * (float64(b.width+6)*b.u*dpSize + relative*math.Abs(dp)) / root
 		terms := float64(b.keys+b.queries*b.group+6) * b.u
 		for d := range b.width {
-			if ofQuery {
-				all[0][from+d] += 2 * math.Abs(b.k[of+d]) * (wrong + terms*p*math.Abs(dp)/root)
+			if dq != nil {
+				dq[from+d] += 2 * math.Abs(b.k[of+d]) * (wrong + terms*p*math.Abs(dp)/root)
+			}
+			if dk == nil {
 				continue
 			}
-			all[0][of+d] += 2 * math.Abs(b.q[from+d]) * (wrong + terms*p*math.Abs(dp)/root)
-			all[1][of+d] += 2 * math.Abs(dy[from+d]) * times * p * (relative + terms + 2*b.u)
+			dk[of+d] += 2 * math.Abs(b.q[from+d]) * (wrong + terms*p*math.Abs(dp)/root)
+			dv[of+d] += 2 * math.Abs(dy[from+d]) * times * p * (relative + terms + 2*b.u)
 		}
 	}
 }

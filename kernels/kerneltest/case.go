@@ -108,14 +108,23 @@ func (c *Case) WithoutBias() *Case {
 	if err != nil {
 		panic(err)
 	}
+	var of []int
+	for i, o := range c.Kernel.Operands[:len(c.Data)] {
+		if o.Name != "b" && o.Name != "vb" {
+			of = append(of, i)
+		}
+	}
+	return c.Part(k, of)
+}
+
+// Part is a call of another operation with some of the operands, from equal data.
+func (c *Case) Part(k *kernels.Kernel, operands []int) *Case {
 	all := c.Clone()
 	d := &Case{Spec: c.Spec, Kernel: k}
 	d.Spec.Op, d.Spec.Operands = k.Op, nil
-	for i := range all.Data {
-		if name := c.Kernel.Operands[i].Name; name != "b" && name != "vb" {
-			d.Spec.Operands = append(d.Spec.Operands, c.Spec.Operands[i])
-			d.Boxes, d.Buffers, d.Data = append(d.Boxes, c.Boxes[i]), append(d.Buffers, c.Buffers[i]), append(d.Data, all.Data[i])
-		}
+	for _, i := range operands {
+		d.Spec.Operands = append(d.Spec.Operands, c.Spec.Operands[i])
+		d.Boxes, d.Buffers, d.Data = append(d.Boxes, c.Boxes[i]), append(d.Buffers, c.Buffers[i]), append(d.Data, all.Data[i])
 	}
 	return d
 }

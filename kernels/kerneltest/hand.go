@@ -52,7 +52,7 @@ var nan, inf = math.NaN(), math.Inf(1)
 // HandCases has one at least for every operation that computes, and for each of its attributes. All numbers are exact in
 // float32.
 func HandCases() []HandCase {
-	return slices.Concat(handCases, normCases(), dropCases(), rowCases(), attentionCases(), xentCases())
+	return slices.Concat(handCases, normCases(), dropCases(), rowCases(), attentionCases(), attentionGradientCases(), xentCases())
 }
 
 var depthwise = dag.Params{{Name: "dilation", Value: 2}, {Name: "groups", Value: 2}}

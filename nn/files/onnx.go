@@ -258,7 +258,7 @@ func (r *onnxReader) layerBehind(o *onnxNode, layer nn.Layer, from []*onnxValue)
 		return nil, err
 	}
 	v := r.add(of, in)
-	if out := r.shapes[v.layer]; len(out) == 2 && len(in) > 0 && len(in[0]) == 2 {
+	if out := r.shapes[v.layer]; len(out) == 2 && len(in) > 0 && len(in[0]) == 2 && in[0][0] == out[0] {
 		v.dims = append(slices.Clone(from[0].lead()), dimension(factor{featureAxis, out[1], 1}))
 	}
 	return v, nil

@@ -40,75 +40,14 @@ var onnxComparisons = map[string]func(a, b float64) bool{
 	"Or":             func(a, b float64) bool { return a != 0 || b != 0 },
 }
 
-// constantOperators computes operators on constants. A nil result means that dahl does not compute it.
-func constantOperators() map[string]func(n *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
-	all := map[string]func(n *onnxNode, in []*onnx.Tensor) *onnx.Tensor{
-		"Shape": func(n *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
-			t := in[0]
-			if n.reader.values[n.Inputs[0]] == nil { // else the shape is here already
-				t = wholeNumbers(t.Shape)
-			}
-			lo, hi := between(len(t.Ints), n.useAttribute("start", onnx.Attribute{}).Int, n.useAttribute("end", onnx.Attribute{Int: int64(len(t.Ints))}).Int)
-			return &onnx.Tensor{Type: "int64", Shape: []int{hi - lo}, Ints: t.Ints[lo:hi]}
-		},
-		"Gather": gatherConstant,
-		"Concat": concatConstants,
-		"Cast": func(n *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
-			types := map[int64]string{1: "float32", 6: "int32", 7: "int64", 9: "bool", 10: "float32", 11: "float64", 16: "float32"}
-			to := &onnx.Tensor{Name: in[0].Name, Type: types[n.useAttribute("to", onnx.Attribute{}).Int]}
-			if to.Type == "float32" || to.Type == "float64" {
-				to.Floats = []float64{}
-			}
-			elements := slices.Clone(numbersOf(in[0]))
-			for i, v := range elements {
-				if to.Type == "bool" && v != 0 {
-					elements[i] = 1
-				}
-			}
-			n.useAttribute("saturate", onnx.Attribute{})
-			return tensorLike(to, in[0].Shape, elements)
-		},
-		"Range": func(_ *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
-			var limits [3]float64
-			for i, t := range in {
-				if len(in) != 3 || nn.Elems(t.Shape) != 1 {
-					return nil
-				}
-				limits[i] = numbersOf(t)[0]
-			}
-			count := math.Ceil((limits[1] - limits[0]) / limits[2])
-			if !(count >= 0 && count <= maxComputed) {
-				return nil
-			}
-			elements := make([]float64, int(count))
-			for i := range elements {
-				elements[i] = limits[0] + float64(i)*limits[2]
-			}
-			return tensorLike(&onnx.Tensor{Type: in[0].Type, Floats: in[0].Floats}, []int{len(elements)}, elements)
-		},
-		"Where": func(_ *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
-			if len(in) != 3 {
-				return nil
-			}
-			shape := broadcast(in[0].Shape, broadcast(in[1].Shape, in[2].Shape))
-			var parts [3][]float64
-			for i, t := range in {
-				s := spread(t, shape)
-				if shape == nil || s == nil {
-					return nil
-				}
-				parts[i] = numbersOf(s)
-			}
-			elements := parts[2]
-			for i, v := range parts[0] {
-				if v != 0 {
-					elements[i] = parts[1][i]
-				}
-			}
-			return tensorLike(in[1], shape, elements)
-		},
-		"Trilu":           trilu,
-		"ConstantOfShape": constantOfShape,
+// onnxComputation computes an operator on constants. A nil result means that dahl does not compute it.
+type onnxComputation = func(n *onnxNode, in []*onnx.Tensor) *onnx.Tensor
+
+// constantOperators is the table of operators on constants.
+func constantOperators() map[string]onnxComputation {
+	all := map[string]onnxComputation{
+		"Shape": shapeConstant, "Gather": gatherConstant, "Concat": concatConstants, "Cast": castConstant, "Range": rangeConstant,
+		"Where": chosenConstants, "Expand": expandConstant, "Trilu": trilu, "ConstantOfShape": constantOfShape,
 		"Not": func(_ *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
 			return computed(in[:1], "bool", func(a, _ float64) float64 { return 1 - a })
 		},
@@ -132,16 +71,105 @@ func constantOperators() map[string]func(n *onnxNode, in []*onnx.Tensor) *onnx.T
 		}
 	}
 	for op, move := range onnxMoves() {
-		if all[op] != nil {
-			continue
+		if all[op] == nil {
+			all[op] = func(n *onnxNode, in []*onnx.Tensor) *onnx.Tensor { return n.moved(in[0], move) }
 		}
-		all[op] = func(n *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
-			v, ok := move(n, viewOfConstant(in[0]))
-			if !ok {
-				return nil
-			}
-			return picked(in[0], v.shape(), func(index []int) int { return v.element(index)[elementAxis] })
+	}
+	return all
+}
+
+// moved is a tensor with other indices.
+func (n *onnxNode) moved(t *onnx.Tensor, move func(*onnxNode, view) (view, bool)) *onnx.Tensor {
+	v, ok := move(n, viewOfConstant(t))
+	if !ok {
+		return nil
+	}
+	return picked(t, v.shape(), func(index []int) int { return v.element(index)[elementAxis] })
+}
+
+func shapeConstant(n *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
+	t := in[0]
+	if n.reader.values[n.Inputs[0]] == nil { // else the shape is here already
+		t = wholeNumbers(t.Shape)
+	}
+	lo, hi := between(len(t.Ints), n.useAttribute("start", onnx.Attribute{}).Int, n.useAttribute("end", onnx.Attribute{Int: int64(len(t.Ints))}).Int)
+	return &onnx.Tensor{Type: "int64", Shape: []int{hi - lo}, Ints: t.Ints[lo:hi]}
+}
+
+func castConstant(n *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
+	types := map[int64]string{1: "float32", 6: "int32", 7: "int64", 9: "bool", 10: "float32", 11: "float64", 16: "float32"}
+	to := &onnx.Tensor{Name: in[0].Name, Type: types[n.useAttribute("to", onnx.Attribute{}).Int]}
+	if to.Type == "float32" || to.Type == "float64" {
+		to.Floats = []float64{}
+	}
+	elements := slices.Clone(numbersOf(in[0]))
+	for i, v := range elements {
+		if to.Type == "bool" && v != 0 {
+			elements[i] = 1
 		}
+	}
+	n.useAttribute("saturate", onnx.Attribute{})
+	return tensorLike(to, in[0].Shape, elements)
+}
+
+func rangeConstant(_ *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
+	var limits [3]float64
+	for i, t := range in {
+		if len(in) != 3 || nn.Elems(t.Shape) != 1 {
+			return nil
+		}
+		limits[i] = numbersOf(t)[0]
+	}
+	count := math.Ceil((limits[1] - limits[0]) / limits[2])
+	if !(count >= 0 && count <= maxComputed) {
+		return nil
+	}
+	elements := make([]float64, int(count))
+	for i := range elements {
+		elements[i] = limits[0] + float64(i)*limits[2]
+	}
+	return tensorLike(&onnx.Tensor{Type: in[0].Type, Floats: in[0].Floats}, []int{len(elements)}, elements)
+}
+
+// chosenConstants are elements of the second operand where the first one is true, and else of the third.
+func chosenConstants(_ *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
+	if len(in) != 3 {
+		return nil
+	}
+	shape := broadcast(in[0].Shape, broadcast(in[1].Shape, in[2].Shape))
+	var parts [3][]float64
+	for i, t := range in {
+		s := spread(t, shape)
+		if shape == nil || s == nil {
+			return nil
+		}
+		parts[i] = numbersOf(s)
+	}
+	elements := parts[2]
+	for i, v := range parts[0] {
+		if v != 0 {
+			elements[i] = parts[1][i]
+		}
+	}
+	return tensorLike(in[1], shape, elements)
+}
+
+// expandConstant repeats elements. What it repeats for each sample alone, as a class token, stays a constant of one sample.
+func expandConstant(n *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
+	to, ok := n.reader.vector(n.Inputs[len(n.Inputs)-1])
+	shape := in[0].Shape
+	if len(shape) == len(to) && len(shape) > 1 && shape[0] == 1 {
+		shape = shape[1:]
+	}
+	if ok && len(in) == 2 && len(to) == len(shape)+1 && to[0] == int64(n.reader.batchSize()) && slices.Equal(broadcast(shape, intsOf(to[1:])), shape) {
+		return in[0]
+	}
+	return n.moved(in[0], (*onnxNode).expanded)
+}
+
+func intsOf(values []int64) (all []int) {
+	for _, v := range values {
+		all = append(all, int(v))
 	}
 	return all
 }

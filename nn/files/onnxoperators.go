@@ -49,10 +49,7 @@ func onnxOperators() map[string]func(*onnxNode) nn.Layer {
 		"Add":                (*onnxNode).sum,
 		"Mul":                func(*onnxNode) nn.Layer { return layers.Multiply{} },
 		"Sum":                func(*onnxNode) nn.Layer { return layers.Add{} },
-		"Concat": func(n *onnxNode) nn.Layer {
-			n.channels(0)
-			return layers.Concat{}
-		},
+		"Concat":             (*onnxNode).concat,
 	}
 }
 
@@ -238,6 +235,37 @@ func (n *onnxNode) layerNorm() nn.Layer {
 		n.param(n.Inputs[2], "bias", 1)
 	}
 	return layers.LayerNorm{Eps: eps, NoBias: noBias}
+}
+
+// concat puts channels behind each other, or a constant before the positions of a sequence.
+func (n *onnxNode) concat() nn.Layer {
+	t := n.reader.graph.Tensors[n.Inputs[0]]
+	if len(n.Inputs) != 2 || t == nil {
+		n.channels(0)
+		return layers.Concat{}
+	}
+	n.operands = n.Inputs[1:]
+	if _, _, err := n.reader.layerOf(n.Inputs[1]); err != nil { // images become sequences
+		n.err = err
+		return layers.ClassToken{}
+	}
+	v := n.reader.values[n.Inputs[1]]
+	axis := n.useAttribute("axis", onnx.Attribute{}).Int
+	sample := n.reader.shapes[v.layer]
+	if axis < 0 {
+		axis += int64(len(v.dims))
+	}
+	if sample == nil {
+		return layers.ClassToken{} // New says what is wrong before it
+	}
+	if len(sample) != 2 || axis != 1 || !sameDims(v.dims, n.reader.samplesOf(sample).dims) || len(t.Shape) == 0 || len(t.Floats) != sample[1] || t.Shape[len(t.Shape)-1] != sample[1] {
+		n.fail("constant %q of shape %v is put before samples of %v along axis %d; dahl puts one position before the positions of a sequence, a class token", t.Name, t.Shape, v.shape(), axis)
+		return layers.ClassToken{}
+	}
+	if n.param(n.Inputs[0], "weight", len(t.Shape)); n.err == nil {
+		n.params[0].name, n.params[0].t = t.Name, &onnx.Tensor{Name: t.Name, Type: t.Type, Shape: []int{1, sample[1]}, Floats: t.Floats}
+	}
+	return layers.ClassToken{}
 }
 
 // sum is a sum of layers, or adds a constant to each position.

@@ -81,6 +81,10 @@ func (r *onnxReader) layerOf(operand string) (name string, lead [][]factor, err 
 	if lead, ok := r.lead(v); ok {
 		return v.layer, lead, nil
 	}
+	if r.selects(v) {
+		*v = *r.selected(v)
+		return r.layerOf(operand)
+	}
 	if r.turnsPixels(v) {
 		*v = *r.add(nn.Named{Layer: layers.Pixels{}, Inputs: []string{v.layer}}, [][]int{sample})
 		return r.layerOf(operand)
@@ -121,11 +125,31 @@ func (r *onnxReader) move(n *onnx.Node) (done bool, err error) {
 	}
 	for i, output := range n.Outputs {
 		r.values[output] = &onnxValue{layer: v.layer, view: w[i], function: v.function}
-		if r.flattens(r.values[output]) {
+		if r.flattens(r.values[output], n.Op) {
 			return true, r.flatten(r.values[output])
 		}
 	}
 	return true, nil
+}
+
+// selects reports whether a value is one position of a sequence, as a sequence of one or as features.
+func (r *onnxReader) selects(v *onnxValue) bool {
+	sample := r.shapes[v.layer]
+	if len(sample) != 2 {
+		return false
+	}
+	all := r.samplesOf(sample)
+	at := [axes]int{positionAxis: v.first[positionAxis]}
+	return v.first == at && (sameDims(v.dims, [][]factor{all.dims[0], all.dims[2]}) || sameDims(v.dims, [][]factor{all.dims[0], nil, all.dims[2]}))
+}
+
+// selected makes the layers of such a value.
+func (r *onnxReader) selected(v *onnxValue) *onnxValue {
+	made := r.add(nn.Named{Layer: layers.Select{Position: v.first[positionAxis]}, Inputs: []string{v.layer}}, [][]int{r.shapes[v.layer]})
+	if len(v.dims) == 2 {
+		made = r.add(nn.Named{Layer: layers.Flatten{}, Inputs: []string{made.layer}}, [][]int{r.shapes[made.layer]})
+	}
+	return made
 }
 
 // turnsPixels reports whether a value is an image with its pixels as positions, or a sequence with its positions as the pixels of one column.
@@ -141,10 +165,13 @@ func (r *onnxReader) turnsPixels(v *onnxValue) bool {
 	return len(sample) == 2 && len(v.dims) == 4 && slices.Equal(v.dims[1], all.dims[2]) && slices.Equal(v.dims[2], all.dims[1]) && len(v.dims[3]) == 0
 }
 
-// flattens reports whether a value is an image with its channels, rows and columns as features.
-func (r *onnxReader) flattens(v *onnxValue) bool {
+// flattens reports whether a value is an image with its channels, rows and columns as features, or by a Flatten a sequence of one position.
+func (r *onnxReader) flattens(v *onnxValue, op string) bool {
 	sample := r.shapes[v.layer]
 	all := r.samplesOf(sample)
+	if op == "Flatten" && len(sample) == 2 && sample[0] == 1 {
+		return v.first == [axes]int{} && sameDims(v.dims, [][]factor{all.dims[0], all.dims[2]})
+	}
 	return len(sample) == 3 && len(v.dims) == 2 && v.first == [axes]int{} &&
 		slices.Equal(factors(v.dims[:1]), factors(all.dims[:1])) && slices.Equal(factors(v.dims[1:]), factors(all.dims[1:]))
 }

@@ -76,8 +76,8 @@ func newONNXWriter(m *nn.Model, t dag.DType) (*onnxWriter, error) {
 			n.Inputs = append(n.Inputs, w.parameter(&p))
 		}
 		for _, shape := range append(slices.Clone(s.In), s.Out) {
-			if _, flattens := s.Layer.(layers.Flatten); len(shape) > 3 || len(shape) == 2 && flattens {
-				w.fail("samples of %s; dahl writes ONNX files for images C×H×W, for sequences T×C without a flatten, and for features", naming.ShapeText(shape))
+			if _, flattens := s.Layer.(layers.Flatten); len(shape) > 3 || len(shape) == 2 && shape[0] > 1 && flattens {
+				w.fail("samples of %s; dahl writes ONNX files for images C×H×W, for sequences T×C without a flatten of several positions, and for features", naming.ShapeText(shape))
 			}
 		}
 		n.Op, n.Attributes = w.operator(s, &n)
@@ -104,15 +104,22 @@ var onnxFunctions = map[string]string{"tanh": "Tanh", "sigmoid": "Sigmoid", "gel
 
 // operator is the operator of a layer with its attributes. It adds operands of the file behind the inputs and parameters.
 func (w *onnxWriter) operator(s *nn.Stage, n *onnx.Node) (op string, attributes map[string]onnx.Attribute) {
+	for _, of := range []func(*nn.Stage, *onnx.Node) (string, map[string]onnx.Attribute){w.imageOperator, w.sequenceOperator, w.plainOperator} {
+		if op, attributes = of(s, n); op != "" {
+			return op, attributes
+		}
+	}
+	w.fail("dahl writes no ONNX operator for it; save the weights as an .npz file")
+	return "", nil
+}
+
+// imageOperator is the operator of a layer of images. An empty name means that it is none.
+func (w *onnxWriter) imageOperator(s *nn.Stage, n *onnx.Node) (op string, attributes map[string]onnx.Attribute) {
 	switch l := s.Layer.(type) {
 	case layers.Conv2D:
 		attributes = windowAttributes(l.Windows())
 		attributes["group"] = onnx.Attribute{Int: int64(max(1, l.Groups))}
 		return "Conv", attributes
-	case layers.Dense:
-		return "Gemm", map[string]onnx.Attribute{"transB": {Int: 1}}
-	case layers.ReLU:
-		return "Relu", nil
 	case layers.BatchNorm:
 		for _, p := range s.Running[:2] {
 			n.Inputs = append(n.Inputs, w.parameter(&p))
@@ -127,31 +134,27 @@ func (w *onnxWriter) operator(s *nn.Stage, n *onnx.Node) (op string, attributes 
 		return "AveragePool", attributes
 	case layers.GlobalAvgPool:
 		return "GlobalAveragePool", nil
-	case layers.Dropout:
-		n.Inputs = append(n.Inputs, w.ratio(s.Name, l.P))
-		return "Dropout", nil
 	case layers.Flatten:
 		return "Flatten", map[string]onnx.Attribute{"axis": {Int: 1}}
-	case layers.Add:
-		if len(n.Inputs) > 2 {
-			return "Sum", nil
-		}
-		return "Add", nil
-	case layers.Concat:
-		axis := int64(1)
-		if len(s.Out) == 2 {
-			axis = 2
-		}
-		return "Concat", map[string]onnx.Attribute{"axis": {Int: axis}}
-	case layers.Multiply:
-		return "Mul", nil
+	case layers.Pixels:
+		return "Reshape", nil // with a Transpose
+	}
+	return "", nil
+}
+
+// sequenceOperator is the same for sequences.
+func (w *onnxWriter) sequenceOperator(s *nn.Stage, n *onnx.Node) (op string, attributes map[string]onnx.Attribute) {
+	switch l := s.Layer.(type) {
 	case layers.Embedding:
 		slices.Reverse(n.Inputs)
 		return "Gather", map[string]onnx.Attribute{"axis": {}}
 	case layers.Positions:
 		return "Add", nil
-	case layers.Pixels:
-		return "Reshape", nil // with a Transpose
+	case layers.ClassToken:
+		return "Concat", map[string]onnx.Attribute{"axis": {Int: 1}}
+	case layers.Select:
+		n.Inputs = append(n.Inputs, w.integers(s.Name+"/position", l.Position))
+		return "Gather", map[string]onnx.Attribute{"axis": {Int: 1}}
 	case layers.LayerNorm:
 		return "LayerNormalization", w.normAttributes(l.Eps)
 	case layers.RMSNorm:
@@ -168,6 +171,33 @@ func (w *onnxWriter) operator(s *nn.Stage, n *onnx.Node) (op string, attributes 
 		return "Attention", map[string]onnx.Attribute{
 			"q_num_heads": {Int: int64(l.Heads)}, "kv_num_heads": {Int: int64(cmp.Or(l.KeyHeads, l.Heads))}, "is_causal": {Int: map[bool]int64{true: 1}[l.Causal]},
 		}
+	}
+	return "", nil
+}
+
+// plainOperator is the same for layers of any samples.
+func (w *onnxWriter) plainOperator(s *nn.Stage, n *onnx.Node) (op string, attributes map[string]onnx.Attribute) {
+	switch l := s.Layer.(type) {
+	case layers.Dense:
+		return "Gemm", map[string]onnx.Attribute{"transB": {Int: 1}}
+	case layers.ReLU:
+		return "Relu", nil
+	case layers.Dropout:
+		n.Inputs = append(n.Inputs, w.ratio(s.Name, l.P))
+		return "Dropout", nil
+	case layers.Add:
+		if len(n.Inputs) > 2 {
+			return "Sum", nil
+		}
+		return "Add", nil
+	case layers.Concat:
+		axis := int64(1)
+		if len(s.Out) == 2 {
+			axis = 2
+		}
+		return "Concat", map[string]onnx.Attribute{"axis": {Int: axis}}
+	case layers.Multiply:
+		return "Mul", nil
 	case layers.Activation:
 		switch op = onnxFunctions[l.Function]; l.Function {
 		case "gelu_tanh":
@@ -178,13 +208,10 @@ func (w *onnxWriter) operator(s *nn.Stage, n *onnx.Node) (op string, attributes 
 			attributes = map[string]onnx.Attribute{"alpha": w.number("slope", l.Setting)}
 		}
 	}
-	if op == "" {
-		w.fail("dahl writes no ONNX operator for it; save the weights as an .npz file")
-	}
 	return op, attributes
 }
 
-// operators are the operators of a layer, around its main one: a Gemm has no sequences, Attention has three operands, and there is none for SiLU.
+// operators are the operators of a layer, around its main one: a Gemm has no sequences, a class token is to be repeated, Attention has three operands, and there is none for SiLU.
 func (w *onnxWriter) operators(s *nn.Stage, n onnx.Node) []onnx.Node {
 	own := func(part string) string { return s.Name + "/" + part }
 	switch l := s.Layer.(type) {
@@ -205,6 +232,12 @@ func (w *onnxWriter) operators(s *nn.Stage, n onnx.Node) []onnx.Node {
 		back := onnx.Node{Name: own("out"), Op: "Reshape", Inputs: []string{own("product"), w.integers(own("shape"), -1, s.Out[0], s.Out[1])}, Outputs: n.Outputs}
 		n.Inputs[0], n.Outputs = own("in"), []string{own("product")}
 		return []onnx.Node{rows, n, back}
+	case layers.ClassToken: // as often as there are samples
+		samples := onnx.Node{Name: own("samples"), Op: "Shape", Inputs: n.Inputs[:1], Outputs: []string{own("samples")}, Attributes: map[string]onnx.Attribute{"start": {}, "end": {Int: 1}}}
+		shape := onnx.Node{Name: own("shape"), Op: "Concat", Inputs: []string{own("samples"), w.integers(own("sample"), 1, s.Out[1])}, Outputs: []string{own("shape")}, Attributes: map[string]onnx.Attribute{"axis": {}}}
+		token := onnx.Node{Name: own("token"), Op: "Expand", Inputs: []string{n.Inputs[1], own("shape")}, Outputs: []string{own("token")}}
+		n.Inputs = []string{own("token"), n.Inputs[0]}
+		return []onnx.Node{samples, shape, token, n}
 	case layers.Attention:
 		width := s.Out[1] / l.Heads * cmp.Or(l.KeyHeads, l.Heads)
 		parts := []string{own("queries"), own("keys"), own("values")}

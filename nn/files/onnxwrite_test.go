@@ -50,6 +50,8 @@ func writtenNetworks(t *testing.T) (all []*nn.Model) {
 		layers.Dense{Outputs: 18}, layers.Attention{Heads: 3}, layers.LayerNorm{NoBias: true}, nn.Named{Name: "last", Layer: layers.Dense{Outputs: 11, NoBias: true}, Shares: []string{"embed1.weight"}})
 	add("patches", []int{3, 10, 14}, layers.Conv2D{Filters: 6, Kernel: 2, Stride: 2}, layers.Pixels{}, layers.Positions{}, layers.LayerNorm{}, layers.Dense{Outputs: 18}, layers.Attention{Heads: 3},
 		layers.Pixels{}, layers.GlobalAvgPool{}, layers.Flatten{}, layers.Dense{Outputs: 5})
+	add("class token", []int{3, 10, 14}, layers.Conv2D{Filters: 6, Kernel: 2, Stride: 2}, layers.Pixels{}, layers.ClassToken{}, layers.Positions{}, layers.Dense{Outputs: 18},
+		layers.Attention{Heads: 3}, layers.Select{Position: 2}, layers.Flatten{}, layers.Dense{Outputs: 5})
 	for _, path := range []string{"../examples/residual.toml", "../examples/depthwise.toml"} {
 		all = append(all, must.Get(files.LoadModel(path))(t))
 	}

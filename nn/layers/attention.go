@@ -148,6 +148,10 @@ func (a Attention) Backward(n *nn.Node) {
 	x, dx := a.parts(n, n.Input(0)), a.parts(n, n.InputGrad(0))
 	log, along := a.byQuery(n, n.Name+".log", n.Type()), a.byQuery(n, "grad."+n.Name+".along", n.Type())
 	n.Step(".along", "attention.along", a.heads(), along, n.OutputGrad(), n.Output())
+	if n.MeetsAll() {
+		a.step(n, ".queries", ".dx", []nn.Operand{dx[0], dx[1], dx[2], n.OutputGrad(), x[0], x[1], x[2], log, along})
+		return
+	}
 	a.step(n, ".queries", ".dq", []nn.Operand{dx[0], n.OutputGrad(), x[0], x[1], x[2], log, along})
 	a.step(n, ".keys", ".dkv", []nn.Operand{dx[1], dx[2], n.OutputGrad(), x[0], x[1], x[2], log, along})
 }

@@ -9,10 +9,11 @@ import (
 	"dahl/nn/npz"
 )
 
-// joined are dense layers of dahl, each with the layers of Hugging Face's models whose rows it has, one behind the other: of BERT and of Llama.
+// joined are dense layers of dahl, each with the layers of Hugging Face's models whose rows it has, one behind the other: of BERT, of Llama and of ViT.
 var joined = map[string][3]string{
-	".attention.self.qkv.": {".attention.self.query.", ".attention.self.key.", ".attention.self.value."},
-	".self_attn.qkv_proj.": {".self_attn.q_proj.", ".self_attn.k_proj.", ".self_attn.v_proj."},
+	".attention.self.qkv.":      {".attention.self.query.", ".attention.self.key.", ".attention.self.value."},
+	".attention.attention.qkv.": {".attention.attention.query.", ".attention.attention.key.", ".attention.attention.value."},
+	".self_attn.qkv_proj.":      {".self_attn.q_proj.", ".self_attn.k_proj.", ".self_attn.v_proj."},
 }
 
 // Joins lists the parameters of a network that a file has in parts, with the names of these. Both have shapes by name. The shapes of the parts are added to the network's.

@@ -13,22 +13,28 @@ type Spelling struct {
 	Prefix  string // in front of the file's names
 	Strip   string // that the file's names begin with
 	ByInput bool   // weights of dense layers in blocks have a row for each input, as in the Conv1D of Hugging Face's GPT-2
+
+	words *strings.Replacer // of the file's names; nil means that they stay
 }
 
 // compiledPrefix begins all names of a compiled model, see torch.compile.
 const compiledPrefix = "_orig_mod."
 
 // barePrefixes are beginnings of names that the files of Hugging Face's models without a head lack.
-var barePrefixes = []string{gptPrefix, "model.", "bert."}
+var barePrefixes = []string{gptPrefix, "model.", "bert.", "vit."}
 
 const gptPrefix = "transformer."
 
 // renamed are names of Hugging Face's, each with the name that dahl has instead.
-var renamed = map[string]string{"cls.predictions.bias": "cls.predictions.decoder.bias"}
+var renamed = map[string]string{
+	"cls.predictions.bias":               "cls.predictions.decoder.bias",
+	"vit.embeddings.cls_token":           tokenOfViT,
+	"vit.embeddings.position_embeddings": "vit.embeddings.position_embeddings.weight",
+}
 
 // leftOut are parts of names of arrays that no network of dahl has: masks, numbers that follow from the positions, and heads of other tasks. A name that begins or ends with
 // one is skipped if the network does not know it.
-var leftOut = []string{".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq", "embeddings.position_ids", "bert.pooler.", "cls.seq_relationship."}
+var leftOut = []string{".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq", "embeddings.position_ids", "bert.pooler.", "vit.pooler.", "cls.seq_relationship."}
 
 // denseInBlocks are the ends of names of the weights that Hugging Face's GPT-2 has by input.
 var denseInBlocks = []string{".attn.c_attn.weight", ".attn.c_proj.weight", ".mlp.c_fc.weight", ".mlp.c_proj.weight"}
@@ -45,6 +51,9 @@ func SpellingOf(file, network map[string][]int) (s Spelling) {
 			}
 		}
 	}
+	if file[torchvisionToken] != nil && network[tokenOfViT] != nil {
+		s.words = torchvisionWords
+	}
 	for name, shape := range file {
 		want := network[s.name(name)]
 		if strings.HasSuffix(name, denseInBlocks[0]) && len(shape) == 2 && len(want) == 2 && shape[0] == want[1] && shape[1] == want[0] {
@@ -56,17 +65,23 @@ func SpellingOf(file, network map[string][]int) (s Spelling) {
 
 func (s *Spelling) name(name string) string {
 	name = s.Prefix + strings.TrimPrefix(name, s.Strip)
+	if s.words != nil {
+		name = s.words.Replace(name)
+	}
 	if other, ok := renamed[name]; ok {
 		return other
 	}
 	return name
 }
 
-// Respell gives an array without its numbers its name and shape in a network. It leaves out what is no parameter, and reports whether
+// Respell gives an array without its numbers its name and shape in a network, where it may lack a first extent of 1. It leaves out what is no parameter, and reports whether
 // the numbers are to be turned by [Transpose].
 func (s *Spelling) Respell(a *npz.Array, network map[string][]int) (turned bool, err error) {
 	a.Name = s.name(a.Name)
-	_, known := network[a.Name]
+	want, known := network[a.Name]
+	if len(a.Shape) == len(want)+1 && a.Shape[0] == 1 && known {
+		a.Shape = a.Shape[1:]
+	}
 	if !known && slices.ContainsFunc(leftOut, func(part string) bool { return strings.HasSuffix(a.Name, part) || strings.HasPrefix(a.Name, part) }) {
 		return false, npz.ErrSkip
 	}

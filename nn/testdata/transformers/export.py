@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """Writes networks of sequences as PyTorch exports them, and what onnxruntime says of some tokens: NAME.onnx and outputs.json.
 
-    cd nn/testdata/transformers && python3 export.py
+    cd nn/testdata/transformers && python3 export.py [NAME...]
 
-It needs PyTorch, onnxscript and onnxruntime. Files "script" are by the exporter of TorchScript, and others by that of torch.export. Extents are
+It needs PyTorch, torchvision, onnxscript and onnxruntime. With names it writes these files alone. Files "script" are by the exporter of TorchScript, and others by that of torch.export. Extents are
 different primes: 7 positions, 17 tokens, 3 heads of 5 features, 13 or 11 features between; weights are random.
 """
 import json
+import sys
 import warnings
 
 import numpy as np
@@ -14,6 +15,7 @@ import onnxruntime
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torchvision.models.vision_transformer import VisionTransformer
 
 T, TOKENS, HEADS, WIDTH, BETWEEN = 7, 17, 3, 15, 13
 
@@ -95,6 +97,26 @@ class ViT(nn.Module):
         return self.head(self.norm(self.encoder(x)).mean(1))
 
 
+class Torchvision(VisionTransformer):
+    """torchvision's vision transformer with a class token, of two channels."""
+
+    def __init__(self):
+        super().__init__(14, 2, 1, HEADS, WIDTH, BETWEEN, num_classes=11)
+        self.conv_proj = nn.Conv2d(2, WIDTH, 2, 2)
+
+
+class Pooled(nn.Module):
+    """PyTorch's encoder, and a pooler of its first position as of a BERT."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.pooler, self.head = nn.Embedding(TOKENS, WIDTH), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, 11)
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDTH, HEADS, BETWEEN, batch_first=True), 1, enable_nested_tensor=False)
+
+    def forward(self, tokens):
+        return self.head(torch.tanh(self.pooler(self.encoder(self.embed(tokens))[:, 0])))
+
+
 NETWORKS = {
     "gpt-script": (GPT(False), True, 17),
     "gpt-flash-script": (GPT(True), True, 16),
@@ -106,18 +128,27 @@ NETWORKS = {
     "grouped-20": (Grouped(), False, 20),
     "vit-script": (ViT(), True, 17),
     "vit": (ViT(), False, 23),
+    "torchvision-script": (Torchvision(), True, 17),
+    "torchvision": (Torchvision(), False, 20),
+    "pooled-script": (Pooled(), True, 17),
+    "pooled": (Pooled(), False, 23),
 }
 
 
-def main():
+def main(names):
     torch.manual_seed(1)
-    outputs, tokens, images = {}, torch.randint(0, TOKENS, (2, T)), torch.randint(0, 256, (2, 2, 10, 14))
-    for name, (net, script, opset) in NETWORKS.items():
+    tokens, images = torch.randint(0, TOKENS, (2, T)), torch.randint(0, 256, (2, 2, 10, 14))
+    outputs, squares = {}, torch.randint(0, 256, (2, 2, 14, 14), generator=torch.Generator().manual_seed(2))
+    if names:
+        with open("outputs.json") as f:
+            outputs = json.load(f)["outputs"]
+    for name in names or NETWORKS:
+        net, script, opset = NETWORKS[name]
         net.eval()
         with torch.no_grad():
             for p in net.parameters():
                 p.copy_(torch.randn(p.shape) / 4)
-        file, x = name + ".onnx", images / 255 if isinstance(net, ViT) else tokens
+        file, x = name + ".onnx", images / 255 if isinstance(net, ViT) else squares / 255 if isinstance(net, Torchvision) else tokens
         if script:
             torch.onnx.export(net, (x,), file, dynamo=False, opset_version=opset, input_names=["x"], dynamic_axes={"x": {0: "n"}})
         else:
@@ -129,7 +160,7 @@ def main():
             assert np.abs(said - net(x).numpy()).max() < 1e-5 * np.abs(said).max(), name
         outputs[name] = said.flatten().tolist()
     with open("outputs.json", "w") as f:
-        json.dump({"tokens": tokens.flatten().tolist(), "images": images.flatten().tolist(), "outputs": outputs}, f)
+        json.dump({"tokens": tokens.flatten().tolist(), "images": images.flatten().tolist(), "squares": squares.flatten().tolist(), "outputs": outputs}, f)
         f.write("\n")
 
 
@@ -148,4 +179,4 @@ def strip(file):
 
 
 warnings.filterwarnings("ignore")
-main()
+main(sys.argv[1:])

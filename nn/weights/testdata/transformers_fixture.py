@@ -1,21 +1,30 @@
 #!/usr/bin/python3
-"""Writes bert.safetensors and llama.safetensors, a BERT and a Llama of two layers as Hugging Face saves them, and what they say: bert_outputs.safetensors
-and llama_outputs.safetensors. For TestHuggingFace of package train, with packages torch, transformers and safetensors. Extents are pairwise different primes where they can be.
+"""Writes a BERT, one with its pooler, a Llama and a ViT of two layers as Hugging Face saves them, and a ViT as torchvision does: NAME.safetensors, and what
+they say as NAME_outputs.safetensors. For TestHuggingFace of package train, with packages torch, torchvision, transformers and safetensors. Extents are pairwise different primes where they can be.
 """
+import shutil
+import tempfile
+
 import torch
 from safetensors.torch import save_file
 from torch.nn import functional as F
-from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM
+from torchvision.models.vision_transformer import VisionTransformer
+from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification, LlamaConfig, LlamaForCausalLM, ViTConfig, ViTForImageClassification
 from transformers.models.llama import modeling_llama
 
 POSITIONS, TOKENS, SEPARATOR = 13, 17, 2
 
 
-def write(name, model, shared, tokens, **inputs):
+def scatter(model):
+    """Biases and norms are constant at first, and class tokens."""
     with torch.no_grad():
-        for p in model.parameters():  # biases and norms are constant at first
-            if p.dim() == 1:
+        for name, p in model.named_parameters():
+            if p.dim() == 1 or name.endswith("_token"):
                 p += 0.25 * torch.randn_like(p)
+
+
+def write(name, model, shared, tokens, **inputs):
+    scatter(model)
     state = {k: v.clone().contiguous() for k, v in model.state_dict().items() if k not in shared}  # which save_pretrained leaves out
     save_file(state, name + ".safetensors", metadata={"format": "pt"})
     with torch.no_grad():
@@ -47,3 +56,39 @@ llama = LlamaForCausalLM(LlamaConfig(
     initializer_range=0.5, rms_norm_eps=1e-5, rope_theta=10000.0))
 llama.model.rotary_emb = Rotary()
 write("llama", llama, [], torch.randint(0, TOKENS, [POSITIONS]))
+
+torch.manual_seed(11)
+pooled = BertForSequenceClassification(BertConfig(
+    num_hidden_layers=1, num_attention_heads=3, hidden_size=3 * 7, intermediate_size=11, max_position_embeddings=POSITIONS, vocab_size=TOKENS, initializer_range=0.5,
+    hidden_dropout_prob=0, attention_probs_dropout_prob=0, attn_implementation="eager", num_labels=5))
+write("bert-classifier", pooled, [], tokens, attention_mask=(tokens != 0).long()[None], token_type_ids=kinds[None])
+
+
+def write_vision(name, model, save):
+    """A network of images of 2×14×14 in patches of 7×7, and what it says of one."""
+    scatter(model)
+    save()
+    image = torch.randint(0, 256, [1, 2, 14, 14])
+    with torch.no_grad():
+        logits = model.eval().to(torch.float64)(image.to(torch.float64) / 255)
+    logits = getattr(logits, "logits", logits)[0]
+    save_file({"pixels": image.flatten(), "logits": logits.contiguous()}, name + "_outputs.safetensors")
+
+
+vit = ViTForImageClassification(ViTConfig(
+    num_hidden_layers=2, num_attention_heads=3, hidden_size=3 * 5, intermediate_size=11, image_size=14, patch_size=7, num_channels=2, num_labels=13,
+    initializer_range=0.5, attn_implementation="sdpa"))
+
+
+def save_vit():
+    """By Hugging Face, whose files have other names than the state_dict."""
+    with tempfile.TemporaryDirectory() as folder:
+        vit.save_pretrained(folder)
+        shutil.copy(folder + "/model.safetensors", "vit.safetensors")
+
+
+write_vision("vit", vit, save_vit)
+vision = VisionTransformer(14, 7, 2, 3, 3 * 5, 11, num_classes=13)
+vision.conv_proj = torch.nn.Conv2d(2, 3 * 5, 7, 7)  # of two channels
+torch.nn.init.normal_(vision.heads.head.weight)
+write_vision("vit-torchvision", vision, lambda: save_file(vision.state_dict(), "vit-torchvision.safetensors", metadata={"format": "pt"}))
