@@ -11,6 +11,8 @@
 // its idle power all the time, and more in proportion to the used share of its bandwidth
 // (links.go). The host draws its baseline all the time.
 //
+// A node of a cluster has the joules of its host, its devices and its links (nodes.go).
+//
 // Each joule has one cause:
 //
 //   - idle: a unit that waits, or the idle power of a link

@@ -38,7 +38,7 @@
 // # Limits
 //
 // A plan is lists that the units go through, step by step: plans with lags, whose periods mix steps, have no certificate. A run keeps all orders of the graph, as
-// simulated ones do. A model does not ask how many copies of a buffer there are: a step waits for the one before
+// simulated ones do. Bytes that cross the edge of a node count for tasks with a place alone (Cross). A model does not ask how many copies of a buffer there are: a step waits for the one before
 // by what it reads of it alone. Sleep and power caps only take away from what a plan may do or are counted as the least power of a state. Of
 // more than a few thousand tasks nothing is proved by counting whole ones.
 package certificate
