@@ -184,7 +184,7 @@ func trainRank(t *testing.T, prog *dag.Program, opt how, n *Ranks, steps int, re
 	defer r.Close()
 	initialise(r)
 	if n.Rank > 0 {
-		return r.Serve()
+		return r.Serve(nil)
 	}
 	for _, run := range [][2]int{{0, steps}, {1, 2}, {0, 2}} {
 		s, err := r.Run(context.Background(), run[0], run[1], record)

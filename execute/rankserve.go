@@ -3,6 +3,7 @@ package execute
 import (
 	"bytes"
 	"encoding/gob"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -42,8 +43,8 @@ func (n *Ranks) command(j *job) error {
 	})
 }
 
-// Serve does this rank's part of rank 0's runs, until rank 0 leaves or something fails.
-func (r *Runner) Serve() error {
+// Serve does this rank's part of rank 0's runs, until rank 0 leaves or something fails. Rank 0 gets the values of report from [Ranks.Reports].
+func (r *Runner) Serve(report func() any) error {
 	n := r.opt.Ranks
 	for {
 		var e received
@@ -59,11 +60,46 @@ func (r *Runner) Serve() error {
 		if err != nil || e.from == nil {
 			return err
 		}
-		if err := r.follow(e); err != nil {
+		if e.Kind == entryReport {
+			err = n.report(report())
+		} else {
+			err = r.follow(e)
+		}
+		if err != nil {
 			n.do(func() error { n.fail(err); return nil })
 			return err
 		}
 	}
+}
+
+// report sends rank 0 a value.
+func (n *Ranks) report(value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return n.do(func() error {
+		n.peers[0].sendText(entryText, string(text))
+		return nil
+	})
+}
+
+// Reports gives rank 0 what the other ranks report, in their order, as JSON. They serve meanwhile.
+func (n *Ranks) Reports() (all [][]byte, err error) {
+	err = n.do(func() error {
+		for p := range n.others {
+			p.send(entry{Kind: entryReport})
+		}
+		for p := range n.others {
+			text, err := n.take(p)
+			if err != nil {
+				return err
+			}
+			all = append(all, text)
+		}
+		return nil
+	})
+	return all, err
 }
 
 // follow does this rank's part of one run.

@@ -26,6 +26,7 @@ type trainer struct {
 	w       *workload // of the leg that runs; after run of the first one
 	load    *record.LoadSummary
 	gpus    []train.DeviceState // as they were when the run began
+	nodes   []plan.NodeMeasured // of several ranks
 	devices *plan.SetComparison // nil means that there is only one kind of devices
 
 	resumedAfter int // step; 0 means that it began
