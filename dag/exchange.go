@@ -219,8 +219,13 @@ func (m *merging) exchange() {
 	if owner := &m.e.from.Buffers[m.e.from.Storage(m.to.Buffer)]; all != nil && row >= 0 && m.stage.sumsChannels() && len(owner.Shape) == 3 && len(buf.Shape) == 2 {
 		dimension, all = 0, m.stage.positions(owner.Shape, row)
 	}
-	if all == nil || m.with != nil {
-		m.tree(len(m.r.groups), func(i int) (accumulator, device int) { return m.r.groups[i].first, m.r.groups[i].device })
+	if all == nil || m.op != "add" {
+		var firsts []group // of the nodes
+		for _, node := range m.ofNodes() {
+			m.treeOf(node)
+			firsts = append(firsts, node[0])
+		}
+		m.treeOf(firsts)
 		return
 	}
 	if region == nil {
@@ -261,10 +266,16 @@ func around(groups []group, k int, begin bool) []group {
 	return slices.Concat(groups[first:], groups[:first])
 }
 
+// treeOf adds the sums of some groups in pairs.
+func (m *merging) treeOf(groups []group) {
+	m.tree(len(groups), func(i int) (accumulator, device int) { return groups[i].first, groups[i].device })
+}
+
 // ofNodes cuts the groups by node.
 func (m *merging) ofNodes() (nodes [][]group) {
+	each := cmp.Or(m.stage.PerNode, len(m.stage.Devices))
 	for i, g := range m.r.groups {
-		if i == 0 || g.device/m.stage.PerNode != m.r.groups[i-1].device/m.stage.PerNode {
+		if i == 0 || g.device/each != m.r.groups[i-1].device/each {
 			nodes = append(nodes, nil)
 		}
 		nodes[len(nodes)-1] = append(nodes[len(nodes)-1], g)

@@ -36,7 +36,8 @@ type Report struct {
 	Causes   Causes  `json:"causes"`
 	ByDevice []Entry `json:"by_device"` // in the order of the platform
 	ByLink   []Entry `json:"by_link"`
-	ByPhase  []Entry `json:"by_phase"` // in the order of the graph; tasks and transfers, without waiting
+	ByNode   []Entry `json:"by_node,omitempty"` // of a cluster: its host, its devices, its links
+	ByPhase  []Entry `json:"by_phase"`          // in the order of the graph; tasks and transfers, without waiting
 	ByLayer  []Entry `json:"by_layer"`
 
 	Sources []PowerSource `json:"sources"`            // where each power comes from
@@ -69,13 +70,14 @@ type Causes struct {
 	Switching float64 `json:"switching_joules,omitempty"`
 }
 
-// Entry is the energy of one device, link, phase or layer.
+// Entry is the energy of one device, link, node, phase or layer.
 type Entry struct {
 	Name           string  `json:"name"`
 	Joules         float64 `json:"joules"`
 	IdleJoules     float64 `json:"idle_joules,omitempty"`
 	BusyJoules     float64 `json:"busy_joules,omitempty"`
 	TransferJoules float64 `json:"transfer_joules,omitempty"`
+	HostJoules     float64 `json:"host_joules,omitempty"` // of a node
 	// SleepJoules are drawn asleep or off, SwitchingJoules by changes of its clock and of sleep, above idle power.
 	SleepJoules     float64 `json:"sleep_joules,omitempty"`
 	SwitchingJoules float64 `json:"switching_joules,omitempty"`
@@ -105,6 +107,7 @@ func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error)
 	}
 	r.addSources(a)
 	r.addConsumers(a)
+	r.addNodes(a)
 	r.addLabels(a)
 	r.Caps = a.caps()
 	r.LeftOff, r.LeftAsleep = prob.Platform.LeftOff, prob.Platform.LeftAsleep

@@ -119,6 +119,7 @@ var mistakes = []struct{ format, text, want string }{
 	{"starpu-model", "44\n", `f:1: a performance model of version 44`},
 	{"starpu-model", "45\n-1\n", `f:2: the number of combinations is "-1"`},
 	{"starpu-model", starpuModel(starpuCombination(0, 0, 1, "aa 1 2 3 4 5 6")), `an entry of 7 words`},
+	{"starpu-model", starpuModel(starpuCombination(0, 0, 1, "no 1 2 3 4 5 6 7")), `the hash of an entry is "no"; write a number of hexadecimal digits`},
 	{"starpu-model", starpuModel(starpuCombination(0, 0, 1, "aa 1 2 x 4 5 6 7")), `"x" is no number`},
 	{"starpu-model", starpuModel(), `f: no model of a processor or a CUDA device`},
 	{"starpu-tasks", "JobId 3\n", `f:1: "JobId 3" stands where "Key: value" has to`},

@@ -306,6 +306,9 @@ func (m *starpuMachine) implementation(s *starpuScanner, symbol, device string, 
 		if len(fields) != 8 {
 			return s.errorf(s.line, "an entry of %d words; write hash, size, flops, mean, dev, sum, sum2 and n", len(fields))
 		}
+		if _, err := strconv.ParseUint(fields[0], 16, 64); err != nil {
+			return s.errorf(s.line, "the hash of an entry is %q; write a number of hexadecimal digits", fields[0])
+		}
 		var values [7]float64
 		for i := range values {
 			if values[i], err = strconv.ParseFloat(fields[i+1], 64); err != nil {

@@ -152,11 +152,7 @@ var batchNormDw = Kernel{
 		sums("dw", "c"), sums("db", "c"), writes("kd", Real, "3 c"),
 		reads("s", Real, "n c"), reads("q", Real, "n c"), reads("k", Real, "4 c"),
 	},
-	Params: []string{"pixels"}, Whole: "n",
-	Check: func(s *calls.Spec) error {
-		_, err := intParam(s, "pixels", 1, maxGeometry)
-		return err
-	},
+	Params: []string{"pixels"}, Whole: "n", Check: checkPixels,
 	Flops: perElement(2, 3),
 	Variants: withRef("in float64, sample by sample", batchNormDwRef[float32], batchNormDwRef[float64],
 		gpu.StatsOnCUDA("batchnorm.dw", gpu.BatchNormDwParams)),
@@ -170,10 +166,15 @@ func checkFlag(name string) func(*calls.Spec) error {
 	}
 }
 
+func checkPixels(s *calls.Spec) error {
+	_, err := intParam(s, "pixels", 1, maxGeometry)
+	return err
+}
+
 // checkNormal checks the parameters of statistics, as far as there are.
 func checkNormal(s *calls.Spec) error {
 	if _, has := s.Params.Get("pixels"); has {
-		if _, err := intParam(s, "pixels", 1, maxGeometry); err != nil {
+		if err := checkPixels(s); err != nil {
 			return err
 		}
 	}
@@ -275,8 +276,7 @@ func batchNormStatsRef[T calls.Float](call *calls.Call) {
 	for c := range k.Mean {
 		mu, squares := sumOfColumn[T](s, c)/count, 0.0
 		for n := range s.Shape[0] {
-			d := float64(cpu.Row[T](s, n)[c])/pixels - mu
-			squares += float64(cpu.Row[T](q, n)[c]) + float64(pixels*float64(d*d))
+			squares += squaresAround[T](s, q, n, c, pixels, mu)
 		}
 		k.Put(c, mu, 1/math.Sqrt(squares/count+eps), weight[c], bias[c])
 		running(&mean[c], mu)

@@ -22,7 +22,7 @@ type Param struct {
 
 var params = []Param{
 	{Name: "stride", Typical: 1, Values: steps(1, 1, 3)}, {Name: "step", Typical: 2, Values: steps(1, 1, 3)},
-	{Name: "height", Typical: 2}, {Name: "width", Typical: 2}, {Name: "size", Typical: 2},
+	{Name: "height", Typical: 2}, {Name: "width", Typical: 2}, {Name: "size", Typical: 2}, {Name: "before", Typical: 1},
 	{Name: "heads", Typical: 4, Values: steps(1, 1, 3)}, {Name: "group", Typical: 1, Values: steps(1, 1, 3)}, {Name: "window"}, {Name: "past"}, {Name: "first", Values: steps(0, 1, 3)},
 	{Name: "base", Typical: 10000, Values: []float64{10, 10000}}, {Name: "back", Values: steps(0, 1, 2)},
 	{Name: "center", Typical: 1, Values: steps(0, 1, 2)}, {Name: "token", Values: steps(0, 1, 3)}, {Name: "behind", Values: steps(0, 1, 2)},

@@ -10,21 +10,21 @@ import (
 // in `policy "hfet" is not one of eager, heft; did you mean heft`. Of many numbered names in a row it lists the first and the last one,
 // as in "cpu.0 … cpu.35".
 func Unknown(what, name string, known []string) error {
-	return fmt.Errorf("%s %q is not one of %s%s", what, name, strings.Join(folded(known), ", "), DidYouMean(name, known))
+	return fmt.Errorf("%s %q is not one of %s%s", what, name, strings.Join(Folded(known, fewNumbered, " … "), ", "), DidYouMean(name, known))
 }
 
 // fewNumbered is how many names that differ by their numbers are listed one by one.
 const fewNumbered = 4
 
-// folded replaces names in a row that end in consecutive numbers by the first and the last one.
-func folded(names []string) (some []string) {
+// Folded replaces names in a row that end in consecutive numbers by the first and the last one, if there are more of them than a few.
+func Folded(names []string, few int, between string) (some []string) {
 	for len(names) > 0 {
 		stem, n := strings.TrimRight(names[0], "0123456789"), 1
 		for first, err := strconv.Atoi(names[0][len(stem):]); err == nil && n < len(names) && names[n] == stem+strconv.Itoa(first+n); {
 			n++
 		}
-		if n > fewNumbered {
-			some = append(some, names[0]+" … "+names[n-1])
+		if n > few {
+			some = append(some, names[0]+between+names[n-1])
 		} else {
 			some = append(some, names[:n]...)
 		}

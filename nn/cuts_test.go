@@ -69,6 +69,8 @@ func cutCases() []cutCase {
 		{"embedding", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}}, []string{"embed1"}},
 		{"dropout of positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.Dropout{P: 0.25}}, []string{"drop1"}},
 		{"positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.Positions{}}, []string{"positions1"}},
+		{"a class token before the positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.ClassToken{}}, []string{"class_token1"}},
+		{"the third position", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.Select{Position: 2}}, []string{"select1"}},
 		{"normalised positions", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 5}, layers.LayerNorm{}, layers.RMSNorm{}}, []string{"ln1", "rms1"}},
 		{"attention", 3, []int{7}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 30}, layers.Attention{Heads: 6, KeyHeads: 2, Causal: true}}, []string{"attn1"}},
 		{"attention to both sides", 2, []int{5}, []nn.Layer{layers.Embedding{Tokens: 11, Width: 27}, layers.Rotary{Heads: 4, Width: 6}, layers.Attention{Heads: 3, Window: 2}}, []string{"rotary1", "attn1"}},

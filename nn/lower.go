@@ -70,6 +70,7 @@ type LowerOptions struct {
 	extents map[string]dag.LayerLowering // where [Model.Extents] takes them down; else nil
 	noted   *[]noted                     // where [Model.Operations] does; else nil
 	dry     bool                         // tasks are noted, and none is added
+	totals  bool                         // sums over samples are taken as where devices share these
 	apart   bool                         // gradients and updates are operations of their own, and so are copies of weights
 }
 

@@ -153,7 +153,7 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 			as(layers.ReLU{})
 			curves[s.Name] = &magnitudeCurve{Function: &kernels.Function{Steepest: 1 / (1 - p.P)}}
 			k += 2 * 2
-		case layers.Flatten, layers.Concat, layers.Pixels:
+		case layers.Flatten, layers.Concat, layers.Pixels, layers.Select:
 		case layers.Add:
 			k += float64(2 * len(s.In))
 		case layers.Multiply: // the errors of both factors add up; of k, half is of the forward pass
@@ -176,6 +176,8 @@ func absoluteModel(t testing.TB, m *nn.Model, batch int) (abs *nn.Model, curves 
 			k += 2*float64(nn.Channels(s.In[0])+1) + outputs + 1 + float64(batch*nn.Elems(s.Out)/nn.Channels(s.Out))
 		case layers.Embedding:
 			k += float64(batch * s.Out[0])
+		case layers.ClassToken: // a sum over samples in the backward pass alone
+			k += float64(batch)
 		case layers.Positions:
 			k += 2 + float64(batch)
 		default:

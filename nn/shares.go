@@ -85,6 +85,12 @@ func (l *lowerer) sharedAlong(layer string) dag.Dimension {
 	return s.Along
 }
 
+// SharesSamples reports whether several devices have samples of the layer each. Sums over all samples then cost fewer messages if each device first sums over its own.
+func (n *Node) SharesSamples() bool {
+	s := n.l.sharing(n.Name)
+	return n.l.opt.totals || s != nil && (s.Along != dag.AlongOutputs || s.Replicas > 1)
+}
+
 // sharedWeight is the dimension along which copies, gradients and updates of a layer's weight are cut, and its index in the weight and in a copy.
 func (l *lowerer) sharedWeight(n *Node, f Form) (along dag.Dimension, of, copied int) {
 	if f.Inputs != f.Outputs && l.sharing(n.Name) != nil && l.sharedAlong(n.Name) == dag.AlongInputs {

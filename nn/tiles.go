@@ -32,6 +32,21 @@ func (n *Node) Part(o Operand, r dag.Range) Operand {
 	return o
 }
 
+// Row is one row of an operand of two dimensions.
+func (n *Node) Row(o Operand, row int) Operand {
+	o.Box = dag.Box{{Lo: row, Hi: row + 1}, {Hi: n.l.shapeOf(o)[1]}}
+	return o
+}
+
+// Positions is some positions of the sequences that an operand has.
+func (n *Node) Positions(o Operand, r dag.Range) Operand {
+	if o.Box = slices.Clone(o.Box); o.Box == nil {
+		o.Box = dag.Whole(n.l.shapeOf(o))
+	}
+	o.Box[1] = r
+	return o
+}
+
 // NoAxis stands for a dimension of an operand along which no layer is cut.
 const NoAxis = dag.NumDimensions
 

@@ -41,6 +41,13 @@ func (m *Model) Work(ctx context.Context, opt LowerOptions) (*dag.Step, error) {
 		}
 		w.steps = append(w.steps, s)
 	}
+	if opt.totals = opt.Train; opt.totals {
+		s, err := w.lower(opt, partings[0])
+		if err != nil {
+			return nil, fmt.Errorf("work of model %q: %w", m.Name, err)
+		}
+		w.steps = append(w.steps, s)
+	}
 	all, number := w.works()
 	return &dag.Step{Work: all, Chains: w.chains(all, number)}, nil
 }

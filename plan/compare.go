@@ -65,6 +65,9 @@ type Comparison struct {
 	PredictedStates *States `json:"predicted_states,omitempty"`
 	MeasuredStates  *States `json:"measured_states,omitempty"`
 
+	PredictedNodes *Nodes `json:"predicted_nodes,omitempty"`
+	MeasuredNodes  *Nodes `json:"measured_nodes,omitempty"`
+
 	MovedTasks int `json:"moved_tasks"` // measured on another worker than predicted
 
 	Predicted *schedule.Schedule `json:"-"` // of these steps
@@ -138,17 +141,19 @@ func CompareUnsplit(ctx context.Context, d *schedule.Decision, predicted, measur
 	var joules [2]float64
 	var waits [2]*Waits
 	var states [2]*States
+	var nodes [2]*Nodes
 	for i, s := range []*schedule.Schedule{predicted, measured} {
 		report, err := energy.FromSchedule(s, p)
 		if err != nil {
 			return nil, err
 		}
 		joules[i], c.Grounds, waits[i] = report.TotalJoules/float64(s.Steps), report.Grounds(), WaitsOf(p, s)
-		states[i] = StatesOf(p, s, report)
+		states[i], nodes[i] = StatesOf(p, s, report), NodesOf(p, s, report)
 	}
 	c.StepJoules = NewPair(joules[0], joules[1])
 	c.PredictedWaits, c.MeasuredWaits = waits[0], waits[1]
 	c.PredictedStates, c.MeasuredStates = states[0], states[1]
+	c.PredictedNodes, c.MeasuredNodes = nodes[0], nodes[1]
 	c.compareWorkers(p, predicted, measured)
 	c.Kernels = Kernels(p, predicted, measured)
 	c.compareWays(p, predicted, measured)

@@ -74,8 +74,9 @@ func (s *MemorySets) Only(i int32, m MemoryID) {
 
 // Everywhere lets a set have all memories, whichever these are.
 func (s *MemorySets) Everywhere(i int32) {
-	for w := range s.Of(i) {
-		s.Of(i)[w] = ^uint64(0)
+	set := s.Of(i)
+	for w := range set {
+		set[w] = ^uint64(0)
 	}
 }
 

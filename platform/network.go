@@ -3,6 +3,7 @@ package platform
 import (
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Port is an end of a wire: a memory, or a switch.
@@ -32,21 +33,27 @@ type Wire struct {
 // dimensions have ascending orders this is routing by dimension order.
 type network struct {
 	p     *Platform
-	wires [][]int32 // by vertex: the wires there
-	ports map[Port]int32
+	wires [][]int32      // by vertex: the wires there
+	port  []Port         // by vertex
+	ends  [][2]int32     // by wire: its vertices
+	ports map[Port]int32 // the vertices
+	far   []func() []int32
 }
 
 func newNetwork(p *Platform) *network {
-	n := &network{p: p, ports: map[Port]int32{}}
+	n := &network{p: p, ends: make([][2]int32, len(p.Wires)), ports: map[Port]int32{}}
 	for i := range p.Wires {
-		for _, end := range p.Wires[i].Ends {
+		for side, end := range p.Wires[i].Ends {
 			v, known := n.ports[end]
 			if !known {
 				v = int32(len(n.wires))
-				n.ports[end], n.wires = v, append(n.wires, nil)
+				n.ports[end], n.wires, n.port = v, append(n.wires, nil), append(n.port, end)
 			}
-			n.wires[v] = append(n.wires[v], int32(i))
+			n.wires[v], n.ends[i][side] = append(n.wires[v], int32(i)), v
 		}
+	}
+	for v := range n.wires {
+		n.far = append(n.far, sync.OnceValue(func() []int32 { return n.distances(int32(v)) }))
 	}
 	return n
 }
@@ -59,20 +66,18 @@ func (n *network) has(m MemoryID) bool {
 
 // other is the vertex at the other end of a wire.
 func (n *network) other(wire, at int32) int32 {
-	ends := &n.p.Wires[wire].Ends
-	if a := n.ports[ends[0]]; a != at {
+	if a := n.ends[wire][0]; a != at {
 		return a
 	}
-	return n.ports[ends[1]]
+	return n.ends[wire][1]
 }
 
-// distances are the numbers of wires from every vertex to a memory: -1 where no way leads. Ways
+// distances are the numbers of wires from every vertex to one of a memory: -1 where no way leads. Ways
 // lead through switches, and through no other memory.
-func (n *network) distances(to MemoryID) []int32 {
+func (n *network) distances(to int32) []int32 {
 	far := slices.Repeat([]int32{-1}, len(n.wires))
-	first := n.ports[Port(to)]
-	far[first] = 0
-	for queue := []int32{first}; len(queue) > 0; queue = queue[1:] {
+	far[to] = 0
+	for queue := []int32{to}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		for _, wire := range n.wires[at] {
 			next := n.other(wire, at)
@@ -80,7 +85,7 @@ func (n *network) distances(to MemoryID) []int32 {
 				continue
 			}
 			far[next] = far[at] + 1
-			if n.isSwitch(next) {
+			if n.port[next] < 0 { // a switch
 				queue = append(queue, next)
 			}
 		}
@@ -88,19 +93,10 @@ func (n *network) distances(to MemoryID) []int32 {
 	return far
 }
 
-func (n *network) isSwitch(v int32) bool {
-	end := n.p.Wires[n.wires[v][0]].Ends
-	at := end[0]
-	if n.ports[at] != v {
-		at = end[1]
-	}
-	return at < 0
-}
-
 // along returns the links between two memories, each wire with its direction and the switch behind it; nil without a way.
 func (n *network) along(from, to MemoryID) (links []LinkID, directions []int32) {
-	far := n.distances(to)
 	at, last := n.ports[Port(from)], n.ports[Port(to)]
+	far := n.far[last]()
 	if far[at] < 0 {
 		return nil, nil
 	}
@@ -108,7 +104,7 @@ func (n *network) along(from, to MemoryID) (links []LinkID, directions []int32) 
 		wire := n.next(at, far, n.p.NodeOf(to))
 		w := &n.p.Wires[wire]
 		direction := int32(0)
-		if n.ports[w.Ends[0]] != at {
+		if n.ends[wire][0] != at {
 			direction = 1
 		}
 		links, directions = append(links, w.Link), append(directions, direction)

@@ -182,22 +182,35 @@ func (w *ways) within(legs []leg, from, to MemoryID) (all []leg, ok bool) {
 	return legs, true
 }
 
+// hopsBetween counts the legs between two memories of a node.
+func (w *ways) hopsBetween(from, to MemoryID) (n int, ok bool) {
+	hops, first := w.from[from].hops(), w.first[w.p.NodeOf(from)]
+	for at := to; at != from; at = hops[at-first].from {
+		if hops[at-first].route < 0 {
+			return 0, false
+		}
+		n++
+	}
+	return n, true
+}
+
 // between returns the legs between memories of two nodes: within the first, one between the nodes, and within the second. As few as
 // possible; nil without a way.
 func (w *ways) between(from, to MemoryID) (legs []leg) {
-	type pair struct{ out, in MemoryID }
+	type pair struct {
+		out, in MemoryID
+		legs    int // within the two nodes
+	}
 	var pairs []pair
-	length := map[pair]int{}
 	for _, out := range w.exits[w.p.NodeOf(from)] {
-		before, ok := w.within(nil, from, out)
+		before, ok := w.hopsBetween(from, out)
 		for _, in := range w.exits[w.p.NodeOf(to)] {
-			if after, reached := w.within(nil, in, to); ok && reached {
-				pairs = append(pairs, pair{out, in})
-				length[pairs[len(pairs)-1]] = len(before) + len(after)
+			if after, reached := w.hopsBetween(in, to); ok && reached {
+				pairs = append(pairs, pair{out, in, before + after})
 			}
 		}
 	}
-	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(length[a], length[b]) })
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(a.legs, b.legs) })
 	for _, p := range pairs {
 		if cross, ok := w.cross(p.out, p.in); ok {
 			legs, _ = w.within(nil, from, p.out)

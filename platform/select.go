@@ -311,6 +311,12 @@ func (p *Platform) turnNodesOff(keep []int) {
 			n.Off, n.HostPower = true, Quantity{n.OffWatts, n.HostPower.Source}
 		}
 	}
+	p.Links = slices.Clone(p.Links)
+	for l, n := range p.NodesOfLinks() {
+		if n != NoNode && int(n) < len(p.Nodes) && p.Nodes[n].Off {
+			p.Links[l].IdleWatts, p.Links[l].Sleeps = 0, nil
+		}
+	}
 }
 
 // unusedWatts are the watts of a unit after a long time without work. sleeps says that it sleeps then.

@@ -32,6 +32,9 @@ func newBusy(c *chart) *busy {
 		return nil
 	}
 	for _, at := range slices.Compact(slices.Clone(c.rowOfWorker)) {
+		if at < 0 {
+			continue
+		}
 		for _, lane := range c.rows[at].lanes {
 			for _, p := range lane {
 				if p.category < len(c.colours.names) {

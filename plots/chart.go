@@ -27,22 +27,26 @@ type chart struct {
 	hops     []hop
 
 	// Where the spans and transfers of the run are.
-	rowOfWorker []int
+	rowOfWorker []int // -1: not shown
 	firstLane   []int // by worker: its first lane within its row
 	lane        []int // by span, from the first lane of its worker
 	rowOfRoute  map[route]int
 	rowOfLink   map[int]int
 
 	transferOrder, transferLane []int // the transfers as transferLanes lists them
+
+	nodesInRow int // of a cluster with many workers: how many nodes share a row; 0 means that workers have rows
 }
 
 // row is one worker, a group of like workers, the transfers between two memories, or the states of
 // a link.
 type row struct {
 	label  string
-	unit   bool      // it is one of several rows of one device
-	opens  bool      // it is the first row of a device
-	top    vg.Length // below the upper edge of the chart, as setHeights makes it
+	node   platform.NodeID // the last one for all that is no node's
+	head   string          // above the first row of a node
+	unit   bool            // it is one of several rows of one device
+	opens  bool            // it is the first row of a device
+	top    vg.Length       // below the upper edge of the chart, as setHeights makes it
 	tall   vg.Length
 	lanes  [][]piece
 	clocks [][]piece // by lane: tasks at another clock than the first
@@ -69,6 +73,7 @@ func newChart(r *Run, colours *colouring) *chart {
 	c.addSpans()
 	c.addTransfers()
 	c.addRests()
+	c.groupNodes()
 	c.addPath()
 	for i := range c.rows {
 		for _, lane := range c.rows[i].lanes {
@@ -90,6 +95,11 @@ func (c *chart) addWorkerRows() {
 	c.rowOfWorker, c.firstLane = make([]int, len(p.Workers)), make([]int, len(p.Workers))
 	var laneCount map[platform.WorkerID]int
 	c.lane, laneCount = spanLanes(s)
+	c.foldNodes(laneCount)
+	if c.nodesInRow > 0 {
+		c.addNodeRows(laneCount)
+		return
+	}
 	group := (len(laneCount) + maxWorkerRows - 1) / maxWorkerRows
 	inRow, device, unused := 0, platform.DeviceID(-1), false
 	rows := &c.rows
@@ -98,7 +108,8 @@ func (c *chart) addWorkerRows() {
 		share := p.Workers[w].Device == device && unused == (count == 0) && (unused || inRow < group)
 		if !share {
 			opens := p.Workers[w].Device != device
-			*rows = append(*rows, row{label: p.Workers[w].Name, opens: opens, unit: !opens})
+			node := p.NodeOf(p.Devices[p.Workers[w].Device].Memory)
+			*rows = append(*rows, row{label: c.inNode(p.Workers[w].Name, node), node: node, opens: opens, unit: !opens})
 			if n := len(*rows); !opens {
 				(*rows)[n-2].unit = true
 			}
@@ -131,21 +142,29 @@ func (c *chart) addSpans() {
 
 // addTransfers makes one row, below the workers, for each pair of memories that exchange data.
 func (c *chart) addTransfers() {
-	s, memories := c.run.Schedule, c.run.Problem.Platform.Memories
+	s, p := c.run.Schedule, c.run.Problem.Platform
 	byRoute := func(t *schedule.Transfer) route { return route{t.From, t.To} }
 	order, lane, count := transferLanes(s, byRoute)
 	if len(count) > maxRouteRows {
 		byRoute = func(t *schedule.Transfer) route { return route{anyMemory, t.To} }
 		order, lane, count = transferLanes(s, byRoute)
 	}
+	if c.nodesInRow > 0 {
+		byRoute = func(t *schedule.Transfer) route { return route{anyMemory, c.firstInRow(t.To)} }
+		order, lane, count = transferLanes(s, byRoute)
+	}
 	c.rowOfRoute, c.transferOrder, c.transferLane = map[route]int{}, order, lane
 	for _, key := range slices.SortedFunc(maps.Keys(count), compareRoutes) {
-		label := "to " + memories[key.to].Name
-		if key.from != anyMemory {
-			label = memories[key.from].Name + " to " + memories[key.to].Name
+		node := p.NodeOf(key.to)
+		label := "to " + c.inNode(p.Memories[key.to].Name, node)
+		switch {
+		case c.nodesInRow > 0:
+			label = "to " + c.nodeRowName(node)
+		case key.from != anyMemory:
+			label = c.inNode(p.Memories[key.from].Name, node) + " " + label
 		}
 		c.rowOfRoute[key] = len(c.rows)
-		c.rows = append(c.rows, row{label: label, lanes: make([][]piece, count[key])})
+		c.rows = append(c.rows, row{label: label, node: node, lanes: make([][]piece, count[key])})
 	}
 	for i, k := range order {
 		t := &s.Transfers[k]

@@ -29,6 +29,8 @@ type Run struct {
 	Power []energy.PowerTrace
 	// Grounds says how the joules of Power were found, as energy.Report.Grounds does.
 	Grounds string
+	// NodeTexts is what the heading of each node of a cluster says behind its name; nil means nothing.
+	NodeTexts []string
 	// ReservedBytes is how much the plan reserves, by memory; 0 or missing: no line.
 	ReservedBytes []int64
 

@@ -15,16 +15,18 @@ const (
 	nameHeight     = 10 // of a row's name, with what is free below it
 	aloneHeight    = 22 // of a device that is one unit, and of copies
 	manyRowHeight  = 12 // of the same, where there are many of them
+	headHeight     = 12 // of the name of a node above its rows
 )
 
 // setHeights gives the rows of charts their places on a page, given the height of all else there, and returns how tall the
 // charts are. Where the page has a height of its own they fill it, else they are at best of a target.
 func setHeights(l *layout, target, beside vg.Length, charts ...*chart) (talls []vg.Length, err error) {
-	rows := 0
+	rows, heads := 0, vg.Length(0)
 	for _, c := range charts {
 		rows += len(c.rows)
+		heads += c.headsHeight()
 	}
-	all, err := l.fill(beside, 0, vg.Length(leastRowHeight*vg.Length(rows)))
+	all, err := l.fill(beside+heads, 0, vg.Length(leastRowHeight*vg.Length(rows)))
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +60,9 @@ func (c *chart) setHeights(target, least, most vg.Length) vg.Length {
 	top := vg.Length(0)
 	for i := range c.rows {
 		r := &c.rows[i]
+		if r.head != "" {
+			top += headHeight
+		}
 		r.top, r.tall = top, single
 		if r.unit {
 			r.tall = unit
@@ -105,6 +110,22 @@ func (c *chart) labelWidth(l *layout) vg.Length {
 	return vg.Length(widest*1.05) + 8 // SVG viewers without the font draw wider ones
 }
 
+// drawHeads writes the headings of nodes from the left edge of the page, each below a line.
+func (c *chart) drawHeads(f *frame) {
+	style := f.face.style(tickSize, ink, text.XLeft, text.YCenter)
+	left, right := f.c.Min.X+pageMargin, f.box.Max.X
+	for i := range c.rows {
+		r := &c.rows[i]
+		if r.head == "" {
+			continue
+		}
+		top := f.box.Max.Y - r.top + headHeight
+		fillRect(f.c, vg.Rectangle{Min: vg.Point{X: left, Y: top - headHeight}, Max: vg.Point{X: right, Y: top}}, white)
+		line(f.c, faintInk, 0.4, vg.Point{X: left, Y: top}, vg.Point{X: right, Y: top})
+		f.c.FillText(style, vg.Point{X: left, Y: top - headHeight/2}, clip(style, r.head, right-left))
+	}
+}
+
 // drawLabels names the rows.
 func (c *chart) drawLabels(f *frame) {
 	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
@@ -112,4 +133,5 @@ func (c *chart) drawLabels(f *frame) {
 		f.c.FillText(style, vg.Point{X: f.box.Min.X - 6, Y: f.box.Max.Y - n.at}, clip(style, n.text, f.box.Min.X-6-f.c.Min.X))
 	}
 	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y})
+	c.drawHeads(f)
 }

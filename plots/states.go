@@ -76,13 +76,16 @@ func (r *Run) rests(c *colouring) (workers, links []rest) {
 func (c *chart) addRests() {
 	workers, links := c.run.rests(c.colours)
 	for _, x := range workers {
+		if c.rowOfWorker[x.of] < 0 {
+			continue
+		}
 		l := &c.rows[c.rowOfWorker[x.of]].lanes[c.firstLane[x.of]]
 		*l = append(*l, piece{x.from, x.to, x.category, x.text})
 	}
 	c.rowOfLink = map[int]int{}
 	for _, link := range c.run.changedLinks() {
 		c.rowOfLink[link] = len(c.rows)
-		c.rows = append(c.rows, row{label: c.run.Problem.Platform.Links[link].Name, lanes: make([][]piece, 1)})
+		c.rows = append(c.rows, row{label: c.run.Problem.Platform.Links[link].Name, node: c.noNode(), lanes: make([][]piece, 1)})
 	}
 	for _, x := range links {
 		l := &c.rows[c.rowOfLink[x.of]].lanes[0]

@@ -33,6 +33,8 @@ type View struct {
 
 // ViewRow is a row of the Gantt chart.
 type ViewRow struct {
+	Node  string // of a cluster, whose name is not in the label; empty: none
+	Head  string // above it: the node that begins here, and what it did
 	Label string
 	Lanes int
 	Alone bool // it is not one of the units of a device that has several
@@ -151,11 +153,17 @@ func NewView(r *Run, like *View) (*View, error) {
 func (v *View) addRows(c *chart) {
 	oneOfSeveral := make([]bool, len(c.rows))
 	for w, at := range c.rowOfWorker {
+		if at < 0 {
+			continue
+		}
 		p := c.run.Problem.Platform
-		oneOfSeveral[at] = p.Devices[p.Workers[w].Device].Count > 1
+		oneOfSeveral[at] = c.nodesInRow == 0 && p.Devices[p.Workers[w].Device].Count > 1
 	}
 	for i := range c.rows {
-		row, pieces := ViewRow{Label: c.rows[i].label, Lanes: len(c.rows[i].lanes), Alone: !oneOfSeveral[i]}, piecesOf(c.rows[i].lanes)
+		row, pieces := ViewRow{Head: c.rows[i].head, Label: c.rows[i].label, Lanes: len(c.rows[i].lanes), Alone: !oneOfSeveral[i]}, piecesOf(c.rows[i].lanes)
+		if node := int(c.rows[i].node); node < len(c.run.Problem.Platform.Nodes) && c.nodesInRow == 0 {
+			row.Node = c.run.Problem.Platform.Nodes[node].Name
+		}
 		for n := coarseColumns; n <= mostColumns && pieces > piecesPerRun*n; n *= coarserBy {
 			row.Coarse = append(row.Coarse, Columns{n, diffuse(c.rows[i].lanes, c.end, n, c.colours.categories())})
 		}
@@ -204,12 +212,18 @@ func (c *chart) rowOfTransfer(t *schedule.Transfer) int {
 	if at, ok := c.rowOfRoute[route{t.From, t.To}]; ok {
 		return at
 	}
+	if c.nodesInRow > 0 {
+		return c.rowOfRoute[route{anyMemory, c.firstInRow(t.To)}]
+	}
 	return c.rowOfRoute[route{anyMemory, t.To}]
 }
 
 func (v *View) addRests(c *chart) {
 	workers, links := c.run.rests(c.colours)
 	for _, x := range workers {
+		if c.rowOfWorker[x.of] < 0 {
+			continue
+		}
 		v.Rests = append(v.Rests, Rest{Mark{Row: c.rowOfWorker[x.of], Lane: c.firstLane[x.of], Category: x.category}, x.from, x.to, x.text})
 	}
 	for _, x := range links {

@@ -18,7 +18,7 @@ import (
 // The bound for a part of the machine ([Priced.On]) counts the devices of the part. It is no less than the bound for
 // the whole machine.
 //
-// Theory. Two bounds hold, and the larger counts. For both a task takes the least that it takes
+// Theory. Three bounds hold, and the largest counts. For the first two a task takes the least that it takes
 // in any [setting], and nothing takes time to move.
 //
 // Path: a task starts after the writers of its operands, in its step or in the one before, and after the tasks that
@@ -29,12 +29,17 @@ import (
 //
 // Area: the devices have to do the work of all tasks ([stepWork.areaNs]). One worker has to do the tasks without
 // another worker, and all tasks of a colocation group.
+//
+// Cuts: what tasks have to get from other memories or nodes crosses links (bounds_cuts.go).
 func (c *Priced) LowerBound(graph, steps int) time.Duration {
 	b := c.bounds[graph]()
 	if len(b.least) == 0 || steps < 1 || float64(b.serialNs*float64(steps)) > float64(LongestRun) {
 		return 0
 	}
 	bound := max(b.path(steps), b.oneWorker*time.Duration(steps), surely(float64(b.areaNs*float64(steps))))
+	for _, cut := range b.cuts {
+		bound = max(bound, surely(cut.over(float64(steps))))
+	}
 	if c.whole != nil { // rounded otherwise, its area may be larger
 		bound = max(bound, c.whole.LowerBound(graph, steps))
 	}
@@ -56,6 +61,7 @@ type bound struct {
 	serialNs  float64         // the sum of least
 	oneWorker time.Duration   // of a step: the most that some worker has to run
 	areaNs    float64         // of a step
+	cuts      []cutTimes
 }
 
 // newBounds are the bounds by graph, each found when it is first asked for.
@@ -92,6 +98,7 @@ func (c *Priced) newBound(graph int) *bound {
 		b.serialNs += float64(b.least[t])
 	}
 	b.oneWorker, b.areaNs = work.oneWorker(), work.areaNs()
+	b.cuts = crossings(g, c.Platform, fit)
 	return b
 }
 

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -10,8 +11,9 @@ import (
 
 // footprint is the bytes of a task's operands in one memory, each counted once, except inputs that are everywhere.
 type footprint struct {
-	p     *Problem
-	bytes []int64 // by task; nil where every memory can hold everything
+	p      *Problem
+	bytes  []int64 // by task; nil where every memory can hold everything
+	limits []int64 // capacities of memories, ascending, each once
 }
 
 func newFootprint(p *Problem) *footprint {
@@ -26,6 +28,11 @@ func newFootprint(p *Problem) *footprint {
 		return f
 	}
 	f.bytes = make([]int64, len(g.Tasks))
+	for m := range p.Platform.Memories {
+		f.limits = append(f.limits, p.Platform.Memories[m].CapacityBytes)
+	}
+	slices.Sort(f.limits)
+	f.limits = slices.Compact(f.limits)
 	if p.whole {
 		f.countWhole(counts)
 		return f
@@ -92,9 +99,9 @@ func (f *footprint) tooSmall(t dag.TaskID) (most int64) {
 	if f.bytes == nil {
 		return 0
 	}
-	for m := range f.p.Platform.Memories {
-		if limit := f.p.Platform.Memories[m].CapacityBytes; f.bytes[t] > limit {
-			most = max(most, limit)
+	for _, limit := range f.limits {
+		if f.bytes[t] > limit {
+			most = limit
 		}
 	}
 	return most

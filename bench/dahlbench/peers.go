@@ -61,7 +61,9 @@ setting that does not run here is left out and said.
 
 dahl gathers its samples in the shuffled order of training, converts them from bytes
 and fetches its loss in every step; the others get ready float32 tensors, or tokens. A repetition in which other processes needed the cores is
-done again, within limits; each row says how many cores others kept busy.`,
+done again, within limits; each row says how many cores others kept busy.
+
+GODEBUG=cpu.avx512f=off in front keeps all of them to AVX2, as on a processor without AVX-512.`,
 		Example: "  dahl-bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

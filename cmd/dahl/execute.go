@@ -384,7 +384,9 @@ func (t *trainer) printMeasured(out io.Writer) {
 	words.PrintMeters(out, t.MeterStates, t.Readings)
 	words.PrintNodes(out, t.nodes)
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
-	words.PrintStates(out, plan.StatesOf(t.w.mainProblem(m.Main.Steps), m.Main, m.Report))
+	problem := t.w.mainProblem(m.Main.Steps)
+	words.PrintStates(out, plan.StatesOf(problem, m.Main, m.Report))
+	words.PrintNodes(out, plan.NodesOf(problem, m.Main, m.Report))
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", words.Metered(metered))
 	}

@@ -264,8 +264,11 @@ func (w *workload) writePlan(dir *rundir.Dir, s *record.Summary, found *best.Res
 	return dir.Write(words.CutsFile, func(out io.Writer) error { return words.WriteCuts(out, cuts) })
 }
 
-// printAssignment prints the tasks that a plan gives to each worker.
+// printAssignment prints the tasks that a plan gives to each worker. A cluster has a table of its nodes instead.
 func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *plan.Totals) {
+	if len(w.Platform.Nodes) > 0 {
+		return
+	}
 	busy, unused := plan.BusyPerStep(o.Main, len(w.Platform.Workers)), 0
 	fmt.Fprintf(out, "\n%-12s %7s %12s %7s  %s\n", "worker", "tasks", "busy/step", "share", "operations")
 	for i := range w.Platform.Workers {

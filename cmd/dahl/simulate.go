@@ -128,6 +128,7 @@ func (r *prediction) print(stdout io.Writer, out *flags.Output) {
 	r.w.printRun(stdout, r.summary)
 	r.w.chosenDevices.Print(stdout)
 	words.PrintStates(stdout, r.summary.States)
+	words.PrintNodes(stdout, r.summary.Nodes)
 	if out.Verbose {
 		r.w.printDetails(stdout, r.result, r.summary)
 	}
@@ -288,7 +289,7 @@ func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.
 		Steps: o.Steps, MakespanS: o.Run.Seconds(), Counted: record.CountedSummary{Steps: o.Counted.Steps, Samples: o.Counted.Samples, Seconds: o.Counted.Time.Seconds(), Joules: o.Counted.Joules},
 		EnergyJ: record.EnergySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: record.Recording(o),
-		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
+		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), Nodes: plan.NodesOf(problem, o.Main, o.Report), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
 		States: plan.StatesOf(problem, o.Main, o.Report),
 	}
 	s.Work = record.NewStepWork(problem, o.Main, s.Waits)

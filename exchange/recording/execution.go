@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"dahl/exchange/ranks"
 )
 
 // executionNode is an operator of an execution trace. What holds it is its parent.
@@ -35,6 +37,9 @@ type executed struct {
 	id, parent int64
 	thread     int64
 }
+
+// maxRanks bounds the ranks of a group.
+const maxRanks = 1 << 16
 
 // execution is an execution trace: operators in the order in which they began, without times.
 type execution struct {
@@ -91,7 +96,7 @@ func (x *execution) nodes(dec *json.Decoder) error {
 // add takes a node. Nodes that stand for threads and processes have no number of an operator.
 func (x *execution) add(n *executionNode) {
 	op := executed{event: event{name: n.Name, cat: operator}, id: n.ID, parent: n.Parent}
-	group := collective{}
+	group, element, first, stride := ranks.Exchange{}, int64(1), 0, 0
 	for _, a := range n.Attrs {
 		switch a.Name {
 		case "rf_id":
@@ -99,24 +104,29 @@ func (x *execution) add(n *executionNode) {
 		case "tid":
 			op.thread = whole(a.Value)
 		case "collective_name":
-			group.kind = text(a.Value)
+			group.Kind = text(a.Value)
 		case "dtype":
-			group.element = elementBytes(text(a.Value))
+			element = elementBytes(text(a.Value))
 		case "in_msg_nelems":
-			group.bytes = whole(a.Value)
-		case "out_msg_nelems":
-			group.outBytes = whole(a.Value)
+			group.Bytes = whole(a.Value)
 		case "pg_name":
-			group.group = text(a.Value)
+			group.Group = text(a.Value)
 		case "pg_size":
-			group.ranks = int(whole(a.Value))
+			group.Ranks = int(whole(a.Value))
+		case "global_rank_start":
+			first = int(whole(a.Value))
+		case "global_rank_stride":
+			stride = int(whole(a.Value))
 		}
 	}
 	if op.record == 0 {
 		return
 	}
-	if group.kind != "" && group.bytes > 0 {
-		group.bytes, group.outBytes = group.bytes*group.element, group.outBytes*group.element
+	if group.Kind != "" && group.Bytes > 0 {
+		group.Bytes *= element
+		for i := 0; stride > 0 && i < min(group.Ranks, maxRanks); i++ {
+			group.Members = append(group.Members, first+i*stride)
+		}
 		op.exchange = &group
 	}
 	op.args = &operands{inputs: n.Inputs.operands(), outputs: n.Outputs.operands()}

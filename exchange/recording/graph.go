@@ -5,7 +5,6 @@ import (
 	"container/heap"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dahl/dag"
@@ -81,14 +80,6 @@ func (t *timeline) breakCircle(missing []int, done []bool, next *ahead) {
 
 // everyStep stands for all steps of a recording.
 const everyStep = -1
-
-// namer gives tasks of one operation numbers.
-type namer map[string]int
-
-func (n namer) next(op string) string {
-	n[op]++
-	return op + "#" + strconv.Itoa(n[op])
-}
 
 // earlier is the operation of tasks that stand for steps before.
 const earlier = "steps before"

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dahl/exchange/ranks"
 )
 
 // kinetoEvent is an entry of traceEvents. Numbers stay as they were written, since versions of PyTorch write some as texts.
@@ -40,6 +42,17 @@ type kinetoArgs struct {
 	ElementType json.RawMessage `json:"dtype"`
 	Group       json.RawMessage `json:"Process Group Name"`
 	GroupSize   json.RawMessage `json:"Group size"`
+	Members     json.RawMessage `json:"Process Group Ranks"`
+	From        json.RawMessage `json:"Src Rank"`
+	To          json.RawMessage `json:"Dst Rank"`
+}
+
+// exchange reads what an operator or a kernel says of an exchange with other ranks.
+func (a *kinetoArgs) exchange() *ranks.Exchange {
+	x := &ranks.Exchange{Kind: text(a.Collective), Group: text(a.Group), Ranks: int(whole(a.GroupSize)), Bytes: whole(a.In) * elementBytes(text(a.ElementType))}
+	_ = json.Unmarshal([]byte(text(a.Members)), &x.Members) // a long list is cut short, and names nobody then
+	x.Peer = int(max(whole(a.From), whole(a.To)))           // of a message, one of them is given
+	return x
 }
 
 // categories are the categories of events to take, in the words of new and old versions of PyTorch.
@@ -246,9 +259,7 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 func (r *kinetoReader) take(e *kinetoEvent, ev event) {
 	r.start, r.end = min(r.start, ev.start), max(r.end, ev.end)
 	if e.Args.Collective != nil {
-		element := elementBytes(text(e.Args.ElementType))
-		ev.exchange = &collective{kind: text(e.Args.Collective), group: text(e.Args.Group), ranks: int(whole(e.Args.GroupSize)),
-			bytes: whole(e.Args.In) * element, outBytes: whole(e.Args.Out) * element}
+		ev.exchange = e.Args.exchange()
 	}
 	if ev.cat >= kernel {
 		s := r.stream(e)

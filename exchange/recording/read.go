@@ -49,29 +49,29 @@ func Read(files []File, name string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ranks []*timeline
+	var all []*timeline
 	for _, r := range recordings {
-		ranks = append(ranks, newTimeline(r))
+		all = append(all, newTimeline(r))
 	}
-	t := ranks[0]
+	t := all[0]
 	step, err := t.stepNamed(o.Step)
 	if err != nil {
 		return nil, err
 	}
 	resized := 0
 	if o.Extents != nil {
-		for _, t := range ranks {
+		for _, t := range all {
 			resized += t.resize(o.Extents)
 		}
 	}
-	j, err := newJob(ranks, o.Ranks)
+	j, err := newJob(all, o.Ranks)
 	if err != nil {
 		return nil, err
 	}
 	j.alone = o.Alone
 	out := &Result{}
-	if out.Graph, err = j.graph(name, step); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.file, err)
+	if out.Graph, err = j.graph(name, o.Step); err != nil {
+		return nil, err
 	}
 	if out.Machine, err = j.machine(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.file, err)
@@ -81,7 +81,7 @@ func Read(files []File, name string, o Options) (*Result, error) {
 		out.Notes = append(out.Notes, naming.Count(resized, "task")+" have other extents; their times follow the roofline of the recorded machine")
 	}
 	left := counts{}
-	for _, t := range ranks {
+	for _, t := range all {
 		for what, n := range t.left {
 			left[what] += n
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dahl/exchange/ranks"
 )
 
 // category tells operators, calls and work of GPUs apart.
@@ -32,16 +34,7 @@ type event struct {
 	record   int64 // number of an operator in an execution trace; 0 is none
 	bytes    int64 // that a copy moves
 	args     *operands
-	exchange *collective
-}
-
-// collective is an exchange between ranks.
-type collective struct {
-	kind            string // such as allreduce
-	bytes, outBytes int64  // of one rank
-	group           string // name of the process group
-	ranks           int    // in the group
-	element         int64  // bytes of an element
+	exchange *ranks.Exchange
 }
 
 // thread is a thread of a host.

@@ -61,7 +61,11 @@ func TestReplaysRecording(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := j.graph("resnet", step)
+		name := ""
+		if step != everyStep {
+			name = r.steps[step].name
+		}
+		g, err := j.graph("resnet", name)
 		if err != nil {
 			t.Fatal(err)
 		}

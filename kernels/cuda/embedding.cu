@@ -1,5 +1,5 @@
-// Gradients of embeddings and of learned positions, and marks of tokens. Each sum is over a list in its order, so a
-// thread has whole sums.
+// Gradients of embeddings and of learned positions, moved positions, and marks of tokens. Each sum is over a list in
+// its order, so a thread has whole sums.
 #include "device.h"
 
 namespace dahl {
@@ -46,6 +46,29 @@ DEVICE void positions_dw(const EmbeddingParams& p) {
 
 ENTRY(positions_dw_f32, EmbeddingParams, 256) { positions_dw<float>(p); }
 ENTRY(positions_dw_f64, EmbeddingParams, 256) { positions_dw<double>(p); }
+
+// ShiftParams is mirrored by gpu.shiftParams. Without a token c is 0.
+struct ShiftParams {
+  uint64_t y, x, c;
+  int64_t y_sample, y_row, x_sample, x_row;
+  int32_t samples, positions, columns;
+  int32_t from, before;  // positions of x, and of y before them
+};
+
+template <class T>
+DEVICE void shift(const ShiftParams& p) {
+  const int32_t column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column >= p.columns) return;
+  const T c = p.c ? global<const T>(p.c)[column] : T(0);
+  for (int32_t row = blockIdx.y; row < p.samples * p.positions; row += gridDim.y) {
+    const int32_t n = row / p.positions, t = row % p.positions, from = t - p.before;
+    const bool there = from >= 0 && from < p.from;
+    global<T>(p.y)[n * p.y_sample + t * p.y_row + column] = there ? global<const T>(p.x)[n * p.x_sample + from * p.x_row + column] : c;
+  }
+}
+
+ENTRY(shift_f32, ShiftParams, 256) { shift<float>(p); }
+ENTRY(shift_f64, ShiftParams, 256) { shift<double>(p); }
 
 // MarksParams is mirrored by gpu.marksParams.
 struct MarksParams {

@@ -181,17 +181,69 @@ DEVICE void put(const StatsParams& p, int32_t c, double mean, double inverse) {
 template <class T>
 DEVICE void mix(const StatsParams& p, T& old, double now) { old = T((1 - p.momentum) * double(old) + p.momentum * now); }
 
+// squares_around is the squares of all samples around a mean.
+template <class T>
+DEVICE double squares_around(const StatsParams& p, int32_t c, double mean) {
+  double squares = 0;
+  for (int32_t n = 0; n < p.samples; n++) {
+    const double d = double(row<const T>(p.s, n)[c]) / p.pixels - mean;
+    squares += double(row<const T>(p.q, n)[c]) + p.pixels * (d * d);
+  }
+  return squares;
+}
+
+// ValuesTotal is the number, the sum and the squares around the mean of some values.
+struct ValuesTotal {
+  double count, sum, squares;
+};
+
+template <class T>
+DEVICE ValuesTotal values_total(const Matrix& r, int32_t c) {
+  return {double(row<const T>(r, 0)[c]), double(row<const T>(r, 1)[c]), double(row<const T>(r, 2)[c])};
+}
+
+template <class T>
+DEVICE void put_total(const Matrix& r, int32_t c, const ValuesTotal& v) {
+  row<T>(r, 0)[c] = T(v.count);
+  row<T>(r, 1)[c] = T(v.sum);
+  row<T>(r, 2)[c] = T(v.squares);
+}
+
+DEVICE ValuesTotal merged(const ValuesTotal& a, const ValuesTotal& b) {
+  const double count = a.count + b.count, d = b.sum / b.count - a.sum / a.count;
+  return {count, a.sum + b.sum, a.squares + b.squares + d * d * a.count * b.count / count};
+}
+
+// The totals are k, which add_dw keeps.
+template <class T>
+DEVICE void moments_total(const StatsParams& p) {
+  const int32_t c = thread();
+  if (c >= p.channels) return;
+  ValuesTotal now = {p.pixels * p.samples, total<T>(p, p.s, c), 0};
+  now.squares = squares_around<T>(p, c, now.sum / now.count);
+  put_total<T>(p.k, c, p.add_dw ? merged(values_total<T>(p.k, c), now) : now);
+}
+
+ENTRY(moments_total_f32, StatsParams, 256) { moments_total<float>(p); }
+ENTRY(moments_total_f64, StatsParams, 256) { moments_total<double>(p); }
+
+// The totals are k and kd.
+template <class T>
+DEVICE void moments_merge(const StatsParams& p) {
+  const int32_t c = thread();
+  if (c < p.channels) put_total<T>(p.k, c, merged(values_total<T>(p.k, c), values_total<T>(p.kd, c)));
+}
+
+ENTRY(moments_merge_f32, StatsParams, 256) { moments_merge<float>(p); }
+ENTRY(moments_merge_f64, StatsParams, 256) { moments_merge<double>(p); }
+
 template <class T>
 DEVICE void stats(const StatsParams& p) {
   const int32_t c = thread();
   if (c == 0) ++*global<int64_t>(p.tracked);
   if (c >= p.channels) return;
   const double count = p.pixels * p.samples, mean = total<T>(p, p.s, c) / count;
-  double squares = 0;
-  for (int32_t n = 0; n < p.samples; n++) {
-    const double d = double(row<const T>(p.s, n)[c]) / p.pixels - mean;
-    squares += double(row<const T>(p.q, n)[c]) + p.pixels * (d * d);
-  }
+  const double squares = squares_around<T>(p, c, mean);
   put<T>(p, c, mean, 1 / sqrt(squares / count + p.eps));
   mix(p, global<T>(p.mean)[c], mean);
   mix(p, global<T>(p.variance)[c], squares / (count - 1));
@@ -210,10 +262,18 @@ ENTRY(batchnorm_running_f32, StatsParams, 256) { running<float>(p); }
 ENTRY(batchnorm_running_f64, StatsParams, 256) { running<double>(p); }
 
 template <class T>
-DEVICE void put_sum(uint64_t to, int32_t c, T v, int32_t add) {
-  T& old = global<T>(to)[c];
-  old = add ? v + old : v;
+DEVICE void put_sum(T& old, T v, int32_t add) { old = add ? v + old : v; }
+
+template <class T>
+DEVICE void gradient_total(const StatsParams& p) {
+  const int32_t c = thread();
+  if (c >= p.channels) return;
+  put_sum<T>(row<T>(p.k, 0)[c], T(total<T>(p, p.s, c)), p.add_dw);
+  put_sum<T>(row<T>(p.k, 1)[c], T(total<T>(p, p.q, c)), p.add_dw);
 }
+
+ENTRY(batchnorm_total_f32, StatsParams, 256) { gradient_total<float>(p); }
+ENTRY(batchnorm_total_f64, StatsParams, 256) { gradient_total<double>(p); }
 
 template <class T>
 DEVICE void weight_gradient(const StatsParams& p) {
@@ -222,8 +282,8 @@ DEVICE void weight_gradient(const StatsParams& p) {
   const double s = total<T>(p, p.s, c), q = total<T>(p, p.q, c), count = p.pixels * p.samples;
   const T gain = row<const T>(p.k, 1)[c];
   const double scale = double(gain), inverse = double(row<const T>(p.k, 3)[c]);
-  put_sum<T>(p.dw, c, T(inverse * q), p.add_dw);
-  put_sum<T>(p.db, c, T(s), p.add_db);
+  put_sum<T>(global<T>(p.dw)[c], T(inverse * q), p.add_dw);
+  put_sum<T>(global<T>(p.db)[c], T(s), p.add_db);
   row<T>(p.kd, 0)[c] = gain;
   row<T>(p.kd, 1)[c] = T(-scale * inverse * inverse * q / count);
   row<T>(p.kd, 2)[c] = T(-scale * s / count);

@@ -53,6 +53,30 @@ func PositionsOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	return elements(c, "elementwise", "sum", []*calls.DeviceArg{y, &c.Args[1], &shared})
 }
 
+// shiftParams mirrors ShiftParams of cuda/embedding.cu.
+type shiftParams struct {
+	Y, X, C                     uint64
+	YOf, YRow, XOf, XRow        int64
+	Samples, Positions, Columns int32
+	From, Before                int32
+}
+
+// ShiftOnCUDA copies rows of x or the token.
+func ShiftOnCUDA(c *calls.DeviceCall) []offload.Launch {
+	y, x := &c.Args[0], &c.Args[1]
+	p := shiftParams{
+		Y: y.Addr, X: x.Addr, YOf: int64(y.Stride[0]), YRow: int64(y.Stride[1]), XOf: int64(x.Stride[0]), XRow: int64(x.Stride[1]),
+		Samples: index32(y.Shape[0]), Positions: index32(y.Shape[1]), Columns: index32(y.Shape[2]), From: index32(x.Shape[1]), Before: c.Param(0),
+	}
+	if len(c.Args) > 2 {
+		p.C = c.Args[2].Addr
+	}
+	return []offload.Launch{{
+		Module: "embedding", Symbol: c.Symbol("shift"), Block: [3]uint32{cudaThreads, 1, 1},
+		Grid: [3]uint32{blocksOf(y.Shape[2], cudaThreads), uint32(min(y.Shape[0]*y.Shape[1], cudaBlocks)), 1}, Params: offload.Params(p),
+	}}
+}
+
 // marksParams mirrors MarksParams of cuda/embedding.cu.
 type marksParams struct {
 	Y, Index           uint64

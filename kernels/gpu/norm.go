@@ -139,13 +139,27 @@ func BatchNormDwParams(c *calls.DeviceCall) statsParams {
 		Dw: a[0].Addr, Db: a[1].Addr, Kd: normMatrixOf(&a[2], 0), S: normMatrixOf(&a[3], 0), Q: normMatrixOf(&a[4], 0), K: normMatrixOf(&a[5], 0),
 		Pixels: c.Params[0], Channels: int32(a[0].Shape[0]), Samples: int32(a[3].Shape[0]),
 	}
-	if a[0].Accumulates() {
-		p.AddDw = 1
-	}
-	if a[1].Accumulates() {
-		p.AddDb = 1
-	}
+	p.AddDw, p.AddDb = flag(a[0].Accumulates()), flag(a[1].Accumulates())
 	return p
+}
+
+// MomentsTotalParams are the totals of some samples, which change the totals that were there.
+func MomentsTotalParams(c *calls.DeviceCall) statsParams {
+	p := BatchNormTotalParams(c)
+	p.Pixels = c.Params[0]
+	return p
+}
+
+func MomentsMergeParams(c *calls.DeviceCall) statsParams {
+	return statsParams{K: normMatrixOf(&c.Args[0], 0), Kd: normMatrixOf(&c.Args[1], 0), Channels: int32(c.Args[0].Shape[1])}
+}
+
+func BatchNormTotalParams(c *calls.DeviceCall) statsParams {
+	a := c.Args
+	return statsParams{
+		K: normMatrixOf(&a[0], 0), S: normMatrixOf(&a[1], 0), Q: normMatrixOf(&a[2], 0),
+		Channels: int32(a[0].Shape[1]), Samples: int32(a[1].Shape[0]), AddDw: flag(a[0].Accumulates()),
+	}
 }
 
 // foldParams mirrors FoldParams of cuda/norm.cu.

@@ -369,6 +369,19 @@ var handCases = []HandCase{
 		Want:   [][]float64{{4, 6}, nil},
 	},
 	{
+		// The token 9 stands before and behind the two rows of each sequence.
+		Name: "rows of sequences moved, and a token", Op: "shift", Params: dag.Params{{Name: "before", Value: 1}},
+		Shapes: [][]int{{2, 4, 1}, {2, 2, 1}, {1, 1}},
+		In:     [][]float64{nil, {1, 2, 3, 4}, {9}},
+		Want:   [][]float64{{9, 1, 2, 9, 9, 3, 4, 9}, nil, nil},
+	},
+	{
+		Name: "zeros around a row", Op: "shift", Params: dag.Params{{Name: "before", Value: 2}},
+		Shapes: [][]int{{1, 4, 2}, {1, 1, 2}},
+		In:     [][]float64{nil, {5, 6}},
+		Want:   [][]float64{{0, 0, 0, 0, 5, 6, 0, 0}, nil},
+	},
+	{
 		// The first of equal maxima is the prediction, and a maximum below 0 is one.
 		Name: "predictions", Op: "softmax_xent.eval", Params: SmoothingParams(0),
 		Shapes: [][]int{{3}, {3}, {3, 2}, {3}},

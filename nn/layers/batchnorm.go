@@ -108,9 +108,22 @@ func (b BatchNorm) statistics(n *nn.Node, scale nn.Operand) {
 	if !taken {
 		n.Step(".moments", "moments.nhwc", nil, sums, squares, n.Input(0))
 	}
+	sums, squares, pixels = b.total(n, 3, n.Name+".total", "moments.total", dag.Params{{Name: "pixels", Value: float64(pixels)}}, sums, squares)
 	eps, momentum := b.Numbers()
 	params := dag.Params{{Name: "pixels", Value: float64(pixels)}, {Name: "eps", Value: eps}, {Name: "momentum", Value: momentum}}
 	n.Step(".scale", "batchnorm.stats", params, scale, n.Running(0), n.Running(1), n.Running(2), sums, squares, n.Param(0), n.Param(1))
+}
+
+// total is the last two rows of the sums of an operation over all samples, where devices share these. They stand for the sums of one sample with all pixels. Else the sums of single
+// samples with their pixels stay.
+func (BatchNorm) total(n *nn.Node, rows int, name, op string, params dag.Params, s, q nn.Operand) (sums, others nn.Operand, pixels int) {
+	pixels = n.Out[1] * n.Out[2]
+	if !n.SharesSamples() {
+		return s, q, pixels
+	}
+	total := n.Buffer(dag.Buffer{Name: name, Shape: []int{rows, n.Out[0]}, Type: n.Type()}, nn.NoAxis, dag.AlongOutputs)
+	n.Step(".total", op, params, total, s, q)
+	return n.Row(total, rows-2), n.Row(total, rows-1), n.Samples() * pixels
 }
 
 // gradBySample is a buffer of a number per sample and channel.
@@ -133,8 +146,9 @@ func (b BatchNorm) Backward(n *nn.Node) {
 	} else {
 		n.Step(".sums", "batchnorm.sums.nhwc", rectified, sums, products, n.OutputGrad(), n.Input(0), scale)
 	}
+	sums, products, pixels := b.total(n, 2, "grad."+n.Name+".total", "batchnorm.total", nil, sums, products)
 	back := n.Buffer(dag.Buffer{Name: "grad." + n.Name + ".scale", Shape: []int{3, n.Out[0]}, Type: n.Type(), Role: dag.Gradient})
-	n.Tiles("batchnorm.dw", dag.Params{{Name: "pixels", Value: float64(n.Out[1] * n.Out[2])}}, dw, db, back, sums, products, scale)
+	n.Tiles("batchnorm.dw", dag.Params{{Name: "pixels", Value: float64(pixels)}}, dw, db, back, sums, products, scale)
 	if n.Needs(0) {
 		n.Step(".input", "batchnorm.dx.nhwc", rectified, n.InputGrad(0), n.OutputGrad(), n.Input(0), scale, back)
 	}

@@ -134,6 +134,16 @@ func All() []Info {
 			New:  func(s Settings) nn.Layer { return Positions{Deviation: s["deviation"]} },
 		},
 		{
+			Kind: "class_token", Doc: "a learned vector before the first position",
+			Keys: []Key{{Name: "deviation", Max: 1, Default: 0, Fraction: true, Doc: "of the normal distribution with which the vector begins; 0: zeros"}},
+			New:  func(s Settings) nn.Layer { return ClassToken{Deviation: s["deviation"]} },
+		},
+		{
+			Kind: "select", Doc: "one position of a sequence, T×C as 1×C",
+			Keys: []Key{{Name: "position", Min: 0, Max: MaxExtent, Default: 0, Doc: "which one, from 0 on"}},
+			New:  func(s Settings) nn.Layer { return Select{Position: s.count("position")} },
+		},
+		{
 			Kind: "relu", Doc: "max(x, 0), gradient 0 at 0",
 			New: func(Settings) nn.Layer { return ReLU{} },
 		},

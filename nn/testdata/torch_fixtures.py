@@ -41,6 +41,11 @@ def gpt_layer(before, number):
             {"kind": "dense", "outputs": 15}, {"kind": "add", "input": ["add%d" % (2 * number - 1), "fc%d" % (4 * number)]}]
 
 
+def vit_layer(before, number):
+    """The same of a vision transformer: each position sees all."""
+    return [dict(l, causal=0) if l["kind"] == "attention" else {"kind": "gelu"} if l["kind"] == "gelu_tanh" else l for l in gpt_layer(before, number)]
+
+
 def llama_layer(before, number):
     """A layer of a Llama with six heads of four features, of which three share keys and values, the number counts from 1."""
     norm, fc, add = "rms%d" % (2 * number), 5 * number, 2 * number
@@ -75,6 +80,8 @@ LAYERS = {
     # Of sequences of tokens, see TOKENS.
     "embedding": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 13}, {"kind": "relu"}, {"kind": "dense", "outputs": CLASSES}],
     "positions": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "positions"}, {"kind": "dense", "outputs": CLASSES}],
+    "class_token": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "class_token"}, {"kind": "dense", "outputs": 13}, {"kind": "select"}, {"kind": "flatten"}] + HEAD[1:],
+    "select": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 13}, {"kind": "select", "position": 4}, {"kind": "flatten"}] + HEAD[1:],
     "layernorm": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "layernorm"}, {"kind": "dense", "outputs": CLASSES}],
     "rmsnorm": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "rmsnorm"}, {"kind": "dense", "outputs": CLASSES}],
     "attention": [{"kind": "embedding", "tokens": 11, "width": 5}, {"kind": "dense", "outputs": 30}, {"kind": "attention", "heads": 6, "key_heads": 2, "causal": 1}, {"kind": "dense", "outputs": CLASSES}],
@@ -102,6 +109,9 @@ LAYERS = {
     # Llama of two layers.
     "llama": [{"kind": "embedding", "tokens": 19, "width": 24}] + llama_layer("embed1", 1) + llama_layer("add2", 2) +
              [{"kind": "rmsnorm"}, {"kind": "dense", "outputs": CLASSES, "bias": 0}],
+    # Vision transformer of two layers, 3·4 patches and a class token.
+    "vit": [{"kind": "conv2d", "filters": 15, "kernel": 3, "stride": 3}, {"kind": "pixels"}, {"kind": "class_token"}, {"kind": "positions"}] +
+           vit_layer("positions1", 1) + vit_layer("add2", 2) + [{"kind": "layernorm"}, {"kind": "select"}] + HEAD,
     # Pooling with padding, after a convolution with which it would be fused without.
     "padded": [FIRST, {"kind": "relu"}, {"kind": "maxpool", "size": 3, "stride": 2, "pad": 1}, {"kind": "avgpool", "size": 2, "stride": 1, "pad": 1}] + HEAD,
     # Windows and paddings that differ between rows and columns, of convolutions and poolings, and from side to side.
@@ -164,8 +174,8 @@ LAYERS = {
                   {"kind": "concat", "input": ["relu4", "flatten1"]}, {"kind": "dense", "outputs": CLASSES}],
 }
 
-# Networks of sequences of POSITIONS tokens below a number, with a label at each position.
-TOKENS = {"embedding": 11, "positions": 11, "layernorm": 11, "rmsnorm": 11, "attention": 11, "attention of all": 11, "attention of some": 11, "rotary": 11, "mask": 5, "segments": 5, "transformer": 11, "gpt": CLASSES, "llama": 19}
+# Networks of sequences of POSITIONS tokens below a number, with a label at each position of their outputs.
+TOKENS = {"embedding": 11, "positions": 11, "class_token": 11, "select": 11, "layernorm": 11, "rmsnorm": 11, "attention": 11, "attention of all": 11, "attention of some": 11, "rotary": 11, "mask": 5, "segments": 5, "transformer": 11, "gpt": CLASSES, "llama": 19}
 POSITIONS = 7
 
 STATE = ["weight", "bias", "running_mean", "running_var"]
@@ -288,6 +298,8 @@ APPLY = {
     "globalavgpool": lambda l, x, w: F.adaptive_avg_pool2d(x, 1),
     "embedding": lambda l, x, w: F.embedding(x, w[0]),
     "positions": lambda l, x, w: x + w[0],
+    "class_token": lambda l, x, w: torch.cat([w[0].expand(len(x), 1, -1), x], 1),
+    "select": lambda l, x, w: x[:, l.get("position", 0)][:, None],
     "add": lambda l, x, w: sum(x[1:], x[0]),
     "multiply": lambda l, x, w: x[0] * x[1],
     "layernorm": lambda l, x, w: F.layer_norm(x, x.shape[-1:], *w),
@@ -344,6 +356,8 @@ def parameters(draw, layers, sample):
             w, b = weights(draw, x.shape[-1]), weights(draw, x.shape[-1])
         elif layer["kind"] == "rmsnorm":
             w = weights(draw, x.shape[-1])
+        elif layer["kind"] == "class_token":
+            w = weights(draw, 1, x.shape[-1])
         elif layer["kind"] == "positions":
             w = weights(draw, *x.shape[1:])
         elif layer["kind"] == "batchnorm":
@@ -362,7 +376,8 @@ def drawn(name, layers):
     draw = stream(name)
     if name in TOKENS:
         tokens = torch.randint(0, TOKENS[name], [BATCH, POSITIONS], generator=draw)
-        return tokens, torch.randint(0, CLASSES, [BATCH, POSITIONS], generator=draw), parameters(draw, layers, tokens[:1])
+        labels = torch.randint(0, CLASSES, [BATCH] + ([] if {"kind": "flatten"} in layers else [POSITIONS]), generator=draw)
+        return tokens, labels, parameters(draw, layers, tokens[:1])
     images = torch.randint(0, 256, [BATCH] + INPUT, dtype=torch.uint8, generator=draw)
     labels = torch.randint(0, CLASSES, [BATCH], generator=draw)
     return images, labels, parameters(draw, layers, torch.zeros([1] + INPUT, dtype=torch.float64))
@@ -391,7 +406,7 @@ def layer_case(name, layers):
         "grads": {k: coded(v.grad) for k, v in params.items() if k not in running},
         "loss": loss.item(), "correct": int((x.argmax(-1).flatten() == labels).sum()),
         **({"running": {k: coded(v) for k, v in running.items()}, "evaluated": coded(evaluated(layers, images, params))} if running else {}),
-        **({"trained": trained(layers, *drawn(name, layers)[:2], again(name, layers))} if name in TRAINED else {}),
+        **({"trained": trained(name, layers, *drawn(name, layers)[:2], again(name, layers))} if name in TRAINED else {}),
     }
 
 
@@ -403,15 +418,15 @@ def again(name, layers):
     return params
 
 
-TRAINED = ["normalised", "gpt", "llama"]  # networks that are also trained for some steps
+TRAINED = {"normalised": 20, "gpt": 20, "llama": 20, "vit": 50}  # networks that are also trained, and for how many steps
 RATE, MOMENTUM = 0.015625, 0.5
 
 
-def trained(layers, images, labels, params):
-    """The loss of each of 20 steps on the same images."""
+def trained(name, layers, images, labels, params):
+    """The loss of each step on the same images."""
     TRAINING[0], losses = True, []
     optimizer = torch.optim.SGD([p for p in params.values() if p.requires_grad], lr=RATE, momentum=MOMENTUM)
-    for _ in range(20):
+    for _ in range(TRAINED[name]):
         values = {"input": images.to(torch.float64) / 255 if images.dtype == torch.uint8 else images}
         for layer, key in named(layers):
             values[key] = apply(layer, key, inputs(layer, values), params)

@@ -80,7 +80,7 @@ func encodeRows(e *encoder, rows []plots.ViewRow) []map[string]any {
 				"columns":  runs(e.ints, func(x *plots.ColumnRun) int { return x.End - x.First }),
 				"category": runs(e.ints, func(x *plots.ColumnRun) int { return x.Category })})
 		}
-		list = append(list, map[string]any{"label": row.Label, "lanes": row.Lanes, "alone": row.Alone, "coarse": coarse})
+		list = append(list, map[string]any{"node": row.Node, "head": row.Head, "label": row.Label, "lanes": row.Lanes, "alone": row.Alone, "coarse": coarse})
 	}
 	return list
 }

@@ -14,7 +14,7 @@ type writtenOut struct {
 	list   []dag.Buffer                  // replicas, then views of them in pieces
 	memory []platform.MemoryID           // by buffer
 	of     []dag.BufferID                // by buffer: the one of the origin
-	rows   map[location]dag.Range        // of storages with only some rows there
+	rows   usedRows                      // of storages with only some rows there
 	pieces map[dag.BufferID]dag.BufferID // by replica: the view of a shape that tells its atoms apart
 }
 
@@ -63,7 +63,7 @@ func (pg *Graph) newBuffer(w *writtenOut, replica dag.BufferID) (dag.Buffer, pla
 	} else if buf.Home != "" {
 		buf.Home = dag.HostHome // of the placed graph, whose memories are a matter of its own
 	}
-	rows, kept := w.rows[location{pg.Origin.Storage(b), m}]
+	rows, kept := w.rows.of(location{pg.Origin.Storage(b), m})
 	buf.Name, buf.Shape = pg.replicaName(location{b, m}), ofRows(rows, kept, of.Shape)
 	if pg.streams(replica) {
 		buf.Role = dag.Activation
@@ -103,7 +103,7 @@ func (pg *Graph) addPieces(w *writtenOut, m *Move, t dag.TaskID) {
 			continue
 		}
 		w.pieces[owner] = dag.BufferID(len(w.list))
-		rows, kept := w.rows[at]
+		rows, kept := w.rows.of(at)
 		view := w.list[owner]
 		view.Name, view.Shape, view.ViewOf, view.Layout = view.Name+" in pieces", ofRows(rows, kept, shape), owner, ""
 		w.list, w.memory, w.of = append(w.list, view), append(w.memory, at.memory), append(w.of, m.Buffer)
@@ -129,7 +129,7 @@ func (pg *Graph) Pairs(m *Move, t dag.TaskID) []RegionPair {
 		if piece, ok := w.pieces[b]; ok {
 			b, shape = piece, pg.Origin.PieceShape(m.Buffer)
 		}
-		rows, kept := w.rows[at]
+		rows, kept := w.rows.of(at)
 		return dag.Region{Buffer: b, Box: boxOfRows(rows, kept, shape, box)}
 	}
 	var pairs []RegionPair
@@ -188,7 +188,7 @@ func (pg *Graph) newTask(w *writtenOut, t dag.TaskID) dag.Task {
 	task.Accesses, task.After = slices.Clone(task.Accesses), nil
 	for i, a := range task.Accesses {
 		at := location{pg.Origin.Storage(a.Buffer), memory}
-		rows, kept := w.rows[at]
+		rows, kept := w.rows.of(at)
 		task.Accesses[i].Region = dag.Region{Buffer: pg.replicas.id(location{a.Buffer, memory}, pg.spill(t).uses[at]), Box: boxOfRows(rows, kept, pg.Origin.Buffers[a.Buffer].Shape, a.Box)}
 	}
 	return task

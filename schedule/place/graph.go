@@ -54,6 +54,7 @@ func (t *traffic) build(items []stepItem, streamed map[string]bool) *Graph {
 	if t.moves != nil {
 		pg.Enter, pg.Leave = t.enter, t.leave
 		pg.replicas = t.newReplicas()
+		pg.replicas.numberAtoms(pg.Body())
 		pg.Links, pg.carries, pg.writes = pg.inShares(pg.Body()).Link()
 	}
 	pg.engines = sync.OnceValue(func() map[engineGroup][]int { return enginesOf(t.lanes) })
@@ -157,7 +158,7 @@ func (pg *Graph) Body() *dag.Body {
 	body.Each = func(t dag.TaskID, use dag.Use) {
 		visit := func(at location, mode dag.Mode, atoms []int32) {
 			replica := pg.replicas.id(at, pg.spill(t).uses[at])
-			use(replica, mode, atoms, pg.replicas.shift(replica))
+			use(replica, mode, atoms, pg.replicas.shift[replica])
 		}
 		if m := pg.moves[t]; m != nil {
 			visit(location{m.Buffer, m.From}, dag.Read, m.Atoms)

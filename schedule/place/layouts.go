@@ -63,7 +63,7 @@ func (c *compiler) layOutLater(placed *Program) bool {
 		return false
 	}
 	pg := placed.Graphs[0]
-	fits := func(rows map[location]dag.Range) bool {
+	fits := func(rows usedRows) bool {
 		for m, bytes := range pg.mostBytes(rows) {
 			if limit := c.p.Memories[m].CapacityBytes; limit > 0 && limit < bytes+c.mostScratch(platform.MemoryID(m)) {
 				return false
@@ -75,7 +75,7 @@ func (c *compiler) layOutLater(placed *Program) bool {
 }
 
 // mostBytes is the size of the replicas in each memory, if none shares bytes. Of storages that are not among the rows it counts all of them.
-func (pg *Graph) mostBytes(rows map[location]dag.Range) []int64 {
+func (pg *Graph) mostBytes(rows usedRows) []int64 {
 	bytes := make([]int64, len(pg.p.Memories))
 	for b := range pg.Origin.Buffers {
 		switch buf := &pg.Origin.Buffers[b]; {
@@ -85,7 +85,7 @@ func (pg *Graph) mostBytes(rows map[location]dag.Range) []int64 {
 		default:
 			for m := range pg.replicas.use.Of(int32(b)).All() {
 				at, size := location{dag.BufferID(b), m}, buf.Bytes()
-				if used, kept := rows[at]; kept {
+				if used, kept := rows.of(at); kept {
 					size = size / int64(buf.Shape[rowDimension(buf.Shape)]) * int64(used.Len())
 				}
 				bytes[m] += layout.Align(size) * int64(pg.versionsIn(at))

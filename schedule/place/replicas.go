@@ -1,6 +1,8 @@
 package place
 
 import (
+	"slices"
+
 	"dahl/dag"
 	"dahl/platform"
 )
@@ -9,20 +11,20 @@ import (
 // memory that needs one, the host memory's first; several, one after the other, where
 // contents leave the memory and come back.
 type replicas struct {
-	g         *dag.Graph
-	host      platform.MemoryID
-	use       platform.MemorySets // by buffer of the origin: the memories that need it
-	first     []dag.BufferID      // by buffer of the origin: its first replica
-	several   map[location]int32  // how many a storage has in a memory, where there is more than one
-	of        []dag.BufferID      // by replica: its buffer
-	firstAtom []int32             // by storage of the origin: the first atom of its first replica
-	atoms     int32               // of all
+	g       *dag.Graph
+	host    platform.MemoryID
+	use     platform.MemorySets // by buffer of the origin: the memories that need it
+	first   []dag.BufferID      // by buffer of the origin: its first replica
+	several map[location]int32  // how many a storage has in a memory, where there is more than one
+	of      []dag.BufferID      // by replica: its buffer
+	shift   []int32             // by replica of a storage: what its atoms have more than those of the origin; see numberAtoms
+	atoms   int32               // of all
 }
 
 // newReplicas gives every buffer the replicas that a graph needs.
 func (t *traffic) newReplicas() *replicas {
 	g := t.g
-	x := &replicas{g: g, host: t.host, use: t.usedIn(), first: make([]dag.BufferID, len(g.Buffers)), firstAtom: make([]int32, len(g.Buffers)), several: map[location]int32{}}
+	x := &replicas{g: g, host: t.host, use: t.usedIn(), first: make([]dag.BufferID, len(g.Buffers)), several: map[location]int32{}}
 	for i := range t.spills {
 		for at, n := range t.spills[i].uses {
 			if n > 0 {
@@ -38,16 +40,11 @@ func (t *traffic) newReplicas() *replicas {
 	for b := range g.Buffers {
 		id := dag.BufferID(b)
 		x.first[b] = dag.BufferID(len(x.of))
-		x.firstAtom[b] = x.atoms
-		n := x.count(id)
-		for range n {
+		for range x.count(id) {
 			x.of = append(x.of, id)
 		}
-		if g.Storage(id) == id {
-			first, end := g.StorageAtoms(id)
-			x.atoms += n * int32(end-first)
-		}
 	}
+	x.shift = make([]int32, len(x.of))
 	return x
 }
 
@@ -92,11 +89,23 @@ func (x *replicas) id(at location, n int32) dag.BufferID {
 	return x.first[at.storage] + dag.BufferID(n)
 }
 
-// shift is the difference between the number of an atom of the origin and its number in a replica of its storage.
-func (x *replicas) shift(replica dag.BufferID) int32 {
-	b := x.of[replica]
-	first, end := x.g.StorageAtoms(b)
-	return x.firstAtom[b] + int32(replica-x.first[b])*int32(end-first) - int32(first)
+// numberAtoms numbers the atoms of each replica from the first to the last one that tasks and transfers use there: of what many devices share, each may use little.
+func (x *replicas) numberAtoms(body *dag.Body) {
+	used := make([][2]int32, len(x.of))
+	for t := range dag.TaskID(body.Tasks) {
+		body.Each(t, func(replica dag.BufferID, _ dag.Mode, atoms []int32, _ int32) {
+			first, end := slices.Min(atoms), slices.Max(atoms)+1
+			if r := &used[replica]; r[1] == 0 {
+				*r = [2]int32{first, end}
+			} else {
+				*r = [2]int32{min(r[0], first), max(r[1], end)}
+			}
+		})
+	}
+	for replica, r := range used {
+		x.shift[replica] = x.atoms - r[0]
+		x.atoms += r[1] - r[0]
+	}
 }
 
 // memoryOf is the memory of a replica, and which one of several there it is.

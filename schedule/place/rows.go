@@ -12,15 +12,9 @@ import (
 // no view cuts this dimension in another way.
 //
 // Parameters and states come from home before the first step of a run and go back after the last one. So graphs may have different rows of them.
-func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[location]dag.Range {
+func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) usedRows {
 	g := t.g
-	used := map[location]dag.Range{}
-	add := func(at location, r dag.Range) {
-		if was, ok := used[at]; ok {
-			r = dag.Range{Lo: min(r.Lo, was.Lo), Hi: max(r.Hi, was.Hi)}
-		}
-		used[at] = r
-	}
+	used := make(usedRows, len(g.Buffers))
 	inRows := t.inRows()
 	if !slices.Contains(inRows, true) {
 		return nil
@@ -28,8 +22,8 @@ func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[
 	addMove := func(m *Move) {
 		if inRows[m.Buffer] {
 			rows := g.AtomRows(m.Atoms)
-			add(location{m.Buffer, m.From}, rows)
-			add(location{m.Buffer, m.To}, rows)
+			used.add(location{m.Buffer, m.From}, rows)
+			used.add(location{m.Buffer, m.To}, rows)
 		}
 	}
 	for _, moves := range [2][]*Move{t.enter, t.leave} {
@@ -46,18 +40,60 @@ func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[
 		for _, a := range g.Tasks[task].Accesses {
 			if s := g.Storage(a.Buffer); inRows[s] && a.Box == nil {
 				shape := g.Buffers[s].Shape
-				add(location{s, t.memoryOf(task)}, dag.Range{Hi: shape[rowDimension(shape)]})
+				used.add(location{s, t.memoryOf(task)}, dag.Range{Hi: shape[rowDimension(shape)]})
 			} else if inRows[s] {
-				add(location{s, t.memoryOf(task)}, a.Box[rowDimension(g.Buffers[a.Buffer].Shape)])
+				used.add(location{s, t.memoryOf(task)}, a.Box[rowDimension(g.Buffers[a.Buffer].Shape)])
 			}
 		}
 	}
-	for at, r := range used {
-		if shape := g.Buffers[at.storage].Shape; r.Len() == shape[rowDimension(shape)] || at.memory == t.homes[at.storage] {
-			delete(used, at)
-		}
+	for storage := range used {
+		used[storage] = slices.DeleteFunc(used[storage], func(r rowsIn) bool {
+			shape := g.Buffers[storage].Shape
+			return r.Len() == shape[rowDimension(shape)] || r.memory == t.homes[storage]
+		})
 	}
 	return used
+}
+
+// usedRows are ranges of rows by storage and memory, ascending by memory.
+type usedRows [][]rowsIn
+
+// rowsIn is the rows of a storage in a memory.
+type rowsIn struct {
+	memory platform.MemoryID
+	dag.Range
+}
+
+// find is the place of a memory among those of a storage.
+func (rows usedRows) find(at location) (i int, known bool) {
+	list := rows[at.storage]
+	if n := len(list); n == 0 || list[n-1].memory < at.memory { // mostly so while it grows
+		return n, false
+	}
+	return slices.BinarySearchFunc(list, at.memory, func(r rowsIn, m platform.MemoryID) int { return int(r.memory - m) })
+}
+
+// of is the rows of a storage in a memory, if it is among them.
+func (rows usedRows) of(at location) (r dag.Range, ok bool) {
+	if rows == nil {
+		return r, false
+	}
+	i, ok := rows.find(at)
+	if ok {
+		r = rows[at.storage][i].Range
+	}
+	return r, ok
+}
+
+// add makes the rows of a storage in a memory the least range that has some others too.
+func (rows usedRows) add(at location, r dag.Range) {
+	i, known := rows.find(at)
+	if !known {
+		rows[at.storage] = slices.Insert(rows[at.storage], i, rowsIn{at.memory, r})
+		return
+	}
+	was := &rows[at.storage][i].Range
+	*was = dag.Range{Lo: min(r.Lo, was.Lo), Hi: max(r.Hi, was.Hi)}
 }
 
 // inRows marks the storages that may be kept in part.
@@ -79,7 +115,7 @@ func (t *traffic) inRows() []bool {
 // RowsIn is the range of bytes of a storage of the origin that its replica in a memory holds.
 func (pg *Graph) RowsIn(b dag.BufferID, m platform.MemoryID) (first, end int64) {
 	of := &pg.Origin.Buffers[b]
-	rows, kept := pg.buffers().rows[location{b, m}]
+	rows, kept := pg.buffers().rows.of(location{b, m})
 	if !kept {
 		return 0, of.Bytes()
 	}

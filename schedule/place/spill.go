@@ -55,7 +55,7 @@ type visit struct {
 
 // spillMemory returns the items with the evictions and reloads of a memory. rows is a result of rowsUsed. streamed collects the storages that keep
 // their contents and come there in every step.
-func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64, rows map[location]dag.Range, streamed map[string]bool) ([]stepItem, error) {
+func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64, rows usedRows, streamed map[string]bool) ([]stepItem, error) {
 	if err := t.routesToHost(); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64
 }
 
 // newSpill finds the uses of storages in a memory.
-func (t *traffic) newSpill(items []stepItem, m platform.MemoryID, limit int64, rows map[location]dag.Range) *spill {
+func (t *traffic) newSpill(items []stepItem, m platform.MemoryID, limit int64, rows usedRows) *spill {
 	n := len(t.g.Buffers)
 	s := &spill{traffic: t, items: items, memory: m, limit: limit, touched: make([][]dag.BufferID, len(items)),
 		visits: make([][]visit, n), bytes: make([]int64, n), leaving: make([][]int32, n), needs: make([][]int32, n),
@@ -92,7 +92,7 @@ func (t *traffic) newSpill(items []stepItem, m platform.MemoryID, limit int64, r
 			continue
 		}
 		at := location{dag.BufferID(b), m}
-		r, kept := rows[at]
+		r, kept := rows.of(at)
 		s.used, s.bytes[b] = append(s.used, at.storage), s.bytesOf(at, r, kept)
 		s.needs[b], s.dropped[b] = make([]int32, len(visits)), make([]bool, len(visits))
 		s.needed(at.storage, func(k int, atoms []int32) { s.needs[b][k] = int32(len(atoms)) })

@@ -121,7 +121,10 @@ func (h *heft) ranked(sorted []dag.TaskID) []dag.TaskID {
 	}
 	order := slices.Clone(sorted)
 	slices.SortFunc(order, func(a, b dag.TaskID) int {
-		return cmp.Or(cmp.Compare(rank[b], rank[a]), cmp.Compare(depth[a], depth[b]), cmp.Compare(h.p.Graph.Rank(a), h.p.Graph.Rank(b)))
+		if c := cmp.Compare(rank[b], rank[a]); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(depth[a], depth[b]), cmp.Compare(h.p.Graph.Rank(a), h.p.Graph.Rank(b)))
 	})
 	return order
 }

@@ -27,8 +27,11 @@ type heftTransfers struct {
 	source   []platform.MemoryID // by atom: memory of its writer, or home; eachHost: the host memory of the node that reads it
 	in, out  [][]heftEngine      // by memory: its engines; empty means no limit
 	wanted   []heftTransfer      // transfers for the task and the memory of the last inquiry
-	inquiry  int64               // number of inquiries so far
-	inquired []int64             // by atom: the last inquiry that wanted it
+	last     heftInquiry         // settled where its answer holds no more
+	arrives  time.Duration       // the answer, with a route
+	routed   bool
+	inquiry  int64   // number of inquiries so far
+	inquired []int64 // by atom: the last inquiry that wanted it
 }
 
 // heftTransfer is one transfer, with the engines and times found for it.
@@ -40,6 +43,13 @@ type heftTransfer struct {
 	bytes      int64
 	start, end time.Duration
 	engines    []*heftEngine
+}
+
+// heftInquiry asks when a memory has the operands of a task, if nothing moves before a moment. The answer holds until something moves or is written.
+type heftInquiry struct {
+	task   dag.TaskID
+	memory platform.MemoryID
+	from   time.Duration
 }
 
 // heftEngine is a copy engine. Its timeline has the transfers for tasks that are placed, and until is the end of its
@@ -57,7 +67,7 @@ func newHEFTTransfers(p *schedule.Problem) *heftTransfers {
 		return nil
 	}
 	c := &heftTransfers{p: p, valid: p.Platform.NewMemorySets(g.NumAtoms()), at: make([][]arrival, g.NumAtoms()),
-		inquired: make([]int64, g.NumAtoms()), writer: make([]dag.TaskID, g.NumAtoms()), source: make([]platform.MemoryID, g.NumAtoms()), in: make([][]heftEngine, n), out: make([][]heftEngine, n)}
+		inquired: make([]int64, g.NumAtoms()), last: settled, writer: make([]dag.TaskID, g.NumAtoms()), source: make([]platform.MemoryID, g.NumAtoms()), in: make([][]heftEngine, n), out: make([][]heftEngine, n)}
 	for m := range n {
 		if !p.Platform.IsHost(platform.MemoryID(m)) {
 			in, out := p.Platform.CopyEngines(platform.MemoryID(m))
@@ -95,6 +105,18 @@ func (c *heftTransfers) arrive(t dag.TaskID, m platform.MemoryID, from time.Dura
 	if c == nil {
 		return 0, true
 	}
+	if is := (heftInquiry{t, m, from}); is != c.last {
+		c.last = is
+		c.arrives, c.routed = c.find(t, m, from)
+	}
+	return c.arrives, c.routed
+}
+
+// settled is no inquiry.
+var settled = heftInquiry{task: -1}
+
+// find finds what [heftTransfers.arrive] answers, and the transfers.
+func (c *heftTransfers) find(t dag.TaskID, m platform.MemoryID, from time.Duration) (at time.Duration, ok bool) {
 	g := c.p.Graph
 	c.wanted = c.wanted[:0]
 	c.inquiry++
@@ -160,7 +182,10 @@ func (c *heftTransfers) want(a int32, storage dag.BufferID, source platform.Memo
 		return
 	}
 	c.inquired[a] = c.inquiry
-	k := slices.IndexFunc(c.wanted, func(w heftTransfer) bool { return w.storage == storage && w.writer == c.writer[a] })
+	k := len(c.wanted) - 1 // mostly the last one
+	for k >= 0 && (c.wanted[k].storage != storage || c.wanted[k].writer != c.writer[a]) {
+		k--
+	}
 	if k < 0 {
 		k = len(c.wanted)
 		w := heftTransfer{storage: storage, writer: c.writer[a], from: source, start: from}
@@ -224,6 +249,7 @@ func (c *heftTransfers) fetch(t dag.TaskID, m platform.MemoryID, from time.Durat
 	if c == nil || !ok {
 		return at, ok
 	}
+	c.last = settled
 	for k := range c.wanted {
 		w := &c.wanted[k]
 		for _, e := range w.engines {
@@ -244,6 +270,7 @@ func (c *heftTransfers) wrote(t dag.TaskID, m platform.MemoryID, end time.Durati
 	if c == nil {
 		return
 	}
+	c.last = settled
 	g := c.p.Graph
 	for k, access := range g.Tasks[t].Accesses {
 		if !access.Mode.Writes() {

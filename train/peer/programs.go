@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/cpu"
+
 	"dahl/naming"
 	"dahl/platform"
 )
@@ -44,6 +46,9 @@ var (
 	noTrim = []string{"MALLOC_TRIM_THRESHOLD_=4000000000", "MALLOC_MMAP_THRESHOLD_=4000000000"}
 	bound  = []string{"OMP_PROC_BIND=true"}
 	avx512 = []string{"ATEN_CPU_CAPABILITY=avx512"}
+	// avx2 keeps ATen, oneDNN and XLA from vectors of 512 bits. Processors without them do so by themselves;
+	// GODEBUG=cpu.avx512f=off takes them from dahl, and so from the others.
+	avx2 = []string{"ATEN_CPU_CAPABILITY=avx2", "ONEDNN_MAX_CPU_ISA=AVX2", "XLA_FLAGS=--xla_cpu_max_isa=AVX2"}
 )
 
 // Programs is the table of programs. A PyTorch whose OpenBLAS has threads of its own, apart from
@@ -94,7 +99,9 @@ func (p Program) Settings(device string, threads int) []Setting {
 	if device == platform.CUDA {
 		all = p.onGPU
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(s Setting) bool { return s.oneBLAS && threads == 1 })
+	return slices.DeleteFunc(slices.Clone(all), func(s Setting) bool {
+		return s.oneBLAS && threads == 1 || !cpu.X86.HasAVX512F && slices.Contains(s.env, avx512[0])
+	})
 }
 
 // SettingNames lists the names of the settings on any device, and [Best].
@@ -132,7 +139,7 @@ func (s Setting) Differs(v Versions) bool {
 
 // deciding are the variables that decide how fast a program runs. They are not passed on, so that
 // the line of a setting decides alone; OpenBLAS is not held back to another processor either.
-var deciding = []string{"OPENBLAS_", "OMP_", "KMP_", "GOMP_", "MKL_", "MALLOC_", "ATEN_", "TORCH", "XLA_", "JAX_"}
+var deciding = []string{"OPENBLAS_", "OMP_", "KMP_", "GOMP_", "MKL_", "MALLOC_", "ATEN_", "DNNL_", "ONEDNN_", "TORCH", "XLA_", "JAX_"}
 
 // environment is the environment of a process with some number of threads, made of the one it would inherit.
 func (p Program) environment(inherited []string, s Setting, device string, threads int) []string {
@@ -147,6 +154,9 @@ func (p Program) environment(inherited []string, s Setting, device string, threa
 	env = append(env, fmt.Sprint("OMP_NUM_THREADS=", threads), fmt.Sprint("OPENBLAS_NUM_THREADS=", blas), "TORCHINDUCTOR_COMPILE_THREADS=1")
 	if p.pinned && device == platform.CPU {
 		env = append(env, "JAX_PLATFORMS=cpu")
+	}
+	if cpu.X86.HasAVX2 && !cpu.X86.HasAVX512F {
+		env = append(env, avx2...)
 	}
 	return append(env, s.env...)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/cpu"
+
 	"dahl/must"
 	"dahl/nn/layers"
 	"dahl/platform"
@@ -44,6 +46,22 @@ func TestEnvironment(t *testing.T) {
 	for _, v := range []string{"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OMP_NUM_THREADS=64"} {
 		if slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, v) }) {
 			t.Errorf("%v has %s", env, v)
+		}
+	}
+}
+
+// Where dahl has no vectors of 512 bits, by its processor or by GODEBUG, the others have none.
+func TestVectorsOfOthers(t *testing.T) {
+	defer func(has bool) { cpu.X86.HasAVX512F = has }(cpu.X86.HasAVX512F)
+	defer func(has bool) { cpu.X86.HasAVX2 = has }(cpu.X86.HasAVX2)
+	p := must.Get(ProgramByName("pytorch"))(t)
+	for _, wide := range []bool{false, true} {
+		cpu.X86.HasAVX2, cpu.X86.HasAVX512F = true, wide
+		env := p.environment([]string{"ONEDNN_MAX_CPU_ISA=SSE41"}, p.onCPU[0], platform.CPU, 2)
+		isAVX512 := func(s Setting) bool { return strings.HasPrefix(s.Name, "avx512") }
+		if slices.ContainsFunc(p.Settings(platform.CPU, 2), isAVX512) != wide || slices.Contains(env, "ONEDNN_MAX_CPU_ISA=AVX2") == wide ||
+			slices.Contains(env, "ONEDNN_MAX_CPU_ISA=SSE41") {
+			t.Errorf("AVX-512 %t: settings %v, environment %v", wide, p.Settings(platform.CPU, 2), env)
 		}
 	}
 }

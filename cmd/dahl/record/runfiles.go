@@ -14,6 +14,8 @@ import (
 	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/execute"
+	"dahl/naming"
+	"dahl/plan"
 	"dahl/plots"
 	"dahl/rundir"
 	"dahl/schedule"
@@ -57,6 +59,11 @@ func NewPlotRun(prob *schedule.Problem, s *schedule.Schedule, of *Summary) (*plo
 		return nil, err
 	}
 	run := &plots.Run{Network: of.Network, Problem: &p, Schedule: s, Power: traces, Grounds: report.Grounds()}
+	if nodes := plan.NodesOf(&p, s, report); nodes != nil {
+		for i := range nodes.Nodes {
+			run.NodeTexts = append(run.NodeTexts, nodeText(&nodes.Nodes[i]))
+		}
+	}
 	for m := range p.Platform.Memories {
 		run.ReservedBytes = append(run.ReservedBytes, of.ReservedBytes[p.Platform.Memories[m].Name])
 	}
@@ -64,6 +71,15 @@ func NewPlotRun(prob *schedule.Problem, s *schedule.Schedule, of *Summary) (*plo
 		run.Part, run.FirstStep, run.Bound = shown.String(), shown.First, cli.Seconds(shown.LowerBoundS)
 	}
 	return run, nil
+}
+
+// nodeText says in a heading what a node did.
+func nodeText(u *plan.NodeUse) string {
+	text := fmt.Sprintf("%d of %s busy %s", u.Workers, naming.Count(u.Of, "worker"), cli.ShowShare(u.Busy))
+	if u.Basis != energy.Unavailable {
+		text += "; per step " + cli.ShortJoules(u.Joules)
+	}
+	return text + fmt.Sprintf(", %s in, %s out", cli.ShortBytes(int64(u.InBytes)), cli.ShortBytes(int64(u.OutBytes)))
 }
 
 // LoadedRun is a run directory read back.

@@ -66,7 +66,8 @@ type Summary struct {
 
 	Work *StepWork `json:"step_work,omitempty"` // of the main schedule
 
-	Busy map[string]float64 `json:"busy"` // share of the shown steps in which a device runs kernels
+	Busy  map[string]float64 `json:"busy"`            // share of the shown steps in which a device runs kernels
+	Nodes *plan.Nodes        `json:"nodes,omitempty"` // of a cluster, in the shown steps
 
 	EpochSamples int `json:"epoch_images,omitempty"` // that a network is trained on in an epoch
 

@@ -315,8 +315,16 @@ func printComparison(w io.Writer, c *plan.Comparison, of *record.Summary) {
 	}
 	words.PrintNodes(w, c.Nodes)
 	row("live peak", c.Peak, func(b float64) string { return cli.ShortBytes(int64(b)) })
-	for _, b := range c.Workers {
-		row("busy "+b.Worker, b.Busy, cli.ShowTime)
+	if c.MeasuredNodes == nil {
+		for _, b := range c.Workers {
+			row("busy "+b.Worker, b.Busy, cli.ShowTime)
+		}
+	} else {
+		for i := range c.MeasuredNodes.Nodes {
+			p, m := &c.PredictedNodes.Nodes[i], &c.MeasuredNodes.Nodes[i]
+			row("busy "+m.Name, plan.NewPair(p.Busy, m.Busy), cli.ShowShare, "  (", m.Workers, " of ", naming.Count(m.Of, "worker"), ")")
+			row("J "+m.Name, plan.NewPair(p.Joules, m.Joules), cli.ShortJoules)
+		}
 	}
 	for _, way := range c.Ways {
 		row(way.From+" to "+way.To, way.Busy, cli.ShowTime)
@@ -326,9 +334,11 @@ func printComparison(w io.Writer, c *plan.Comparison, of *record.Summary) {
 	fmt.Fprintln(w, "\npredicted")
 	words.PrintWaits(w, c.PredictedWaits)
 	words.PrintStates(w, c.PredictedStates)
+	words.PrintNodes(w, c.PredictedNodes)
 	fmt.Fprintln(w, "measured")
 	words.PrintWaits(w, c.MeasuredWaits)
 	words.PrintStates(w, c.MeasuredStates)
+	words.PrintNodes(w, c.MeasuredNodes)
 }
 
 func shownClocks(clocks []string) string {

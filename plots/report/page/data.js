@@ -229,7 +229,8 @@ class Schedule {
       const t = this.transfers, i = item - this.firstTransfer;
       return `${this.run.memories[t.from[i]]} to ${this.run.memories[t.to[i]]}`;
     }
-    return this.rows[this.row[item]].label;
+    const row = this.rows[this.row[item]];
+    return row.node ? `${row.node}.${row.label}` : row.label;
   }
   // firstAfter is the number of the first of some items that ends after a place.
   firstAfter(items, x) {

@@ -66,7 +66,7 @@ class Tables {
       `: ${secondsText(e.makespan_s)}` + (known ? `, ${wattsText(e.mean_watts)} on average` : "") + `; ${run.grounds}`;
     const rows = [["total", "", known ? e.total_joules : undefined, e.basis]];
     const watts = Object.fromEntries((e.sources || []).filter((s) => !s.calls).map((s) => [s.name, s.source]));
-    for (const [kind, list] of [["device", e.by_device], ["link", e.by_link]]) {
+    for (const [kind, list] of [["node", e.by_node], ["device", e.by_device], ["link", e.by_link]]) {
       for (const x of list || []) rows.push([x.name, kind, joules(x), watts[x.name] ? `watts: ${watts[x.name]}` : x.basis]);
     }
     rows.push(["host", "host", watts.host ? causes.host_joules : undefined, watts.host ? `watts: ${watts.host}` : "no watts"]);

@@ -1,6 +1,6 @@
 // The rows of workers, copies and links over time.
 
-const axisHeight = 18, stepHeight = 14, headHeight = 20, pathShare = 0.16, fewHops = 120, mostNames = 400, leastApart = 5;
+const axisHeight = 18, stepHeight = 14, headHeight = 20, nodeHeight = 15, pathShare = 0.16, fewHops = 120, mostNames = 400, leastApart = 5;
 const leastTall = 9, leastAlone = 18, mostTall = 30;
 
 class Timeline {
@@ -20,6 +20,7 @@ class Timeline {
       y += stepHeight + (several ? headHeight : 0);
       const top = y;
       for (const row of schedule.rows) {
+        if (row.head) y += nodeHeight;
         row.tall = row.alone ? Math.max(tall, leastAlone) : tall;
         row.top = y;
         y += row.tall;
@@ -49,12 +50,20 @@ class Timeline {
     this.names = 0;
     p.inTime(top, bottom - top, () => schedule.rows.forEach((row) => this.drawRow(schedule, row)), schedule);
     for (const row of schedule.rows) {
+      if (row.head) this.drawHead(row);
       p.font(Math.min(11, row.tall));
       p.text(p.clipped(row.label, p.left - 10) || row.label.slice(0, 12), p.left - 6, row.top + row.tall / 2, "right", p.theme.ink);
     }
     p.font(11);
     this.drawSteps(schedule, top, bottom);
     if (this.app.showPath) p.inTime(top, bottom - top, () => this.drawPath(schedule), schedule);
+  }
+  // drawHead writes the node that begins with a row above it, across the page.
+  drawHead(row) {
+    const p = this.picture, top = row.top - nodeHeight;
+    p.line(0, top, p.right, top, p.theme.faint, 0.5);
+    p.font(11, "600");
+    p.text(p.clipped(row.head, p.right), 0, top + nodeHeight / 2 + 1, "left", p.theme.ink);
   }
   drawRow(schedule, row) {
     const { view, theme } = this.picture, width = this.picture.right - this.picture.left;
@@ -192,6 +201,7 @@ class Timeline {
     const part = this.parts.find((q) => y >= q.top && y < q.bottom);
     if (!part || x < p.left || x > p.right) return null;
     const s = part.schedule, row = s.rows.find((r) => y < r.top + r.tall);
+    if (y < row.top) return null; // on the name of a node
     const inRow = (y - row.top) / row.tall;
     const lane = Math.min(row.lanes - 1, Math.max(0, Math.floor((inRow - 0.07) / 0.86 * row.lanes)));
     const items = row.items[lane], time = p.time(x), near = 3 / p.scale;

@@ -139,6 +139,8 @@ LAYERS = {
     "add": lambda form, s, w, *x: sum(x[1:], x[0]),
     "embedding": lambda form, s, w, x: w["weight"][x],
     "positions": lambda form, s, w, x: x + w["weight"],
+    "class_token": lambda form, s, w, x: jnp.concatenate([jnp.broadcast_to(w["weight"], (x.shape[0], 1, x.shape[2])), x], 1),
+    "select": lambda form, s, w, x: x[:, s["Position"], None],
     "layernorm": lambda form, s, w, x: rownorm(form, s, w, x, True),
     "rmsnorm": lambda form, s, w, x: rownorm(form, s, w, x, False),
     "attention": attention,

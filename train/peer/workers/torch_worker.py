@@ -98,6 +98,24 @@ class Positions(nn.Module):
         return x + self.weight
 
 
+class ClassToken(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(1, width))
+
+    def forward(self, x):
+        return torch.cat([self.weight.expand(len(x), 1, -1), x], 1)
+
+
+class Select(nn.Module):
+    def __init__(self, position):
+        super().__init__()
+        self.position = position
+
+    def forward(self, x):
+        return x[:, self.position, None]
+
+
 class Pixels(nn.Module):
     def forward(self, x):
         return x.flatten(2).transpose(1, 2) if x.dim() == 4 else x.transpose(1, 2).unsqueeze(-1)
@@ -144,6 +162,8 @@ LAYERS = {
     "add": lambda s, inputs: Add(),
     "embedding": lambda s, inputs: nn.Embedding(s["Tokens"], s["Width"]),
     "positions": lambda s, inputs: Positions(inputs[0]),
+    "class_token": lambda s, inputs: ClassToken(inputs[0][-1]),
+    "select": lambda s, inputs: Select(s["Position"]),
     "layernorm": lambda s, inputs: nn.LayerNorm(inputs[0][-1], eps=s["Eps"] or 1e-5, bias=not s["NoBias"]),
     "rmsnorm": lambda s, inputs: nn.RMSNorm(inputs[0][-1], eps=s["Eps"] or 1e-5),
     "attention": lambda s, inputs: Attention(s),
