@@ -313,7 +313,7 @@ func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s 
 func (t *trainer) summarize() *record.Summary {
 	s := t.w.summarize(t.Measured, t.Readings...)
 	s.Diverged, s.Load = t.Diverged, t.load
-	s.Nodes = t.nodes
+	s.Ranks = t.measured
 	s.Devices, s.Losses, s.EnergyJ.Metered, s.EnergyJ.Meters = t.devices, t.Losses, t.metered(), t.MeterStates
 	b := cli.ThisBuild()
 	s.Provenance = &b
@@ -382,7 +382,7 @@ func (t *trainer) printMeasured(out io.Writer) {
 	}
 	fmt.Fprintln(out)
 	words.PrintMeters(out, t.MeterStates, t.Readings)
-	words.PrintNodes(out, t.nodes)
+	words.PrintRanks(out, t.measured)
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	problem := t.w.mainProblem(m.Main.Steps)
 	words.PrintStates(out, plan.StatesOf(problem, m.Main, m.Report))

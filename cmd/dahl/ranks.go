@@ -158,7 +158,7 @@ func (w *workload) serve(ctx context.Context) error {
 		return err
 	}
 	meters := w.startMeters()
-	return r.Serve(func() any { return w.nodeMeasured(r, meters) })
+	return r.Serve(func() any { return w.rankMeasured(r, meters) })
 }
 
 // startMeters starts the meters of the devices that this process uses.
@@ -171,11 +171,11 @@ func (w *workload) startMeters() *train.Meters {
 	return flags.StartMeters(&own)
 }
 
-// nodeMeasured ends the meters of a rank, and returns what it has measured.
-func (w *workload) nodeMeasured(r *execute.Runner, meters *train.Meters) plan.NodeMeasured {
+// rankMeasured ends the meters of a rank, and returns what it has measured.
+func (w *workload) rankMeasured(r *execute.Runner, meters *train.Meters) plan.RankMeasured {
 	n := w.Options.Ranks
 	machine, _ := os.Hostname() // a machine without a name has none here
-	m := plan.NodeMeasured{Node: w.Platform.Nodes[execute.WorkingNodes(w.Platform)[n.Rank]].Name, Machine: machine, Seconds: r.Spent().Seconds(),
+	m := plan.RankMeasured{Node: w.Platform.Nodes[execute.WorkingNodes(w.Platform)[n.Rank]].Name, Machine: machine, Seconds: r.Spent().Seconds(),
 		ClockErrorS: n.ClockError.Seconds(), PeakBytes: budget.PeakBytes(), SharesMeters: !n.FirstOfMachine()}
 	if n.Rank == 0 {
 		m.ClockErrorS = 0
@@ -191,19 +191,19 @@ func (w *workload) nodeMeasured(r *execute.Runner, meters *train.Meters) plan.No
 
 // gather adds what the other ranks have measured. A training that has failed has no other ranks any more.
 func (t *trainer) gather(meters *train.Meters, failed error) {
-	own := t.w.nodeMeasured(t.Runner, meters)
-	t.nodes = []plan.NodeMeasured{own}
+	own := t.w.rankMeasured(t.Runner, meters)
+	t.measured = []plan.RankMeasured{own}
 	reports, err := t.w.Options.Ranks.Reports()
 	for _, text := range reports {
-		var m plan.NodeMeasured
+		var m plan.RankMeasured
 		err = cmp.Or(err, json.Unmarshal(text, &m))
-		t.nodes = append(t.nodes, m)
+		t.measured = append(t.measured, m)
 	}
 	if err != nil && failed == nil {
 		slog.Warn("what other ranks have measured is missing", "error", err)
 	}
-	t.Readings = plan.ReadingsOf(t.nodes)
-	if len(t.nodes) < t.w.Options.Ranks.Size {
+	t.Readings = plan.ReadingsOf(t.measured)
+	if len(t.measured) < t.w.Options.Ranks.Size {
 		t.Readings = nil // of one node is not of all
 	}
 	t.MeterStates = own.Meters

@@ -85,7 +85,7 @@ type Summary struct {
 	Cuts     []plan.CutCost      `json:"cuts,omitempty"` // of single layers
 	Samples  *plan.Samples       `json:"samples,omitempty"`
 	Trained  *TrainedSummary     `json:"training,omitempty"`
-	Nodes    []plan.NodeMeasured `json:"nodes,omitempty"` // of a training over several ranks
+	Ranks    []plan.RankMeasured `json:"ranks,omitempty"` // of a training over several ranks
 	Peer     *peer.Result        `json:"peer,omitempty"`  // of a training by another program
 
 	// Of the last epoch, and of which samples.

@@ -207,9 +207,9 @@ func provenance(r *record.LoadedRun) []report.Fact {
 	for _, in := range m.Inputs {
 		add("input", in.Name+", SHA-256 "+in.SHA256)
 	}
-	for i := range r.Summary.Nodes {
-		n := &r.Summary.Nodes[i]
-		add("node "+n.Node, words.NodeText(n))
+	for i := range r.Summary.Ranks {
+		n := &r.Summary.Ranks[i]
+		add("rank "+n.Node, words.RankText(n))
 	}
 	add("policy", r.Summary.Policy)
 	add("seed", strconv.FormatUint(o.Seed, 10))

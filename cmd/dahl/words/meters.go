@@ -35,8 +35,8 @@ func PrintMeters(out io.Writer, states []meter.MeterState, readings []meter.Read
 	}
 }
 
-// NodeText says what a node has measured: "on host7, 1.2 s in runs, 104 MB at most, 63 ± 1 J of processors by RAPL".
-func NodeText(n *plan.NodeMeasured) string {
+// RankText says what a node has measured: "on host7, 1.2 s in runs, 104 MB at most, 63 ± 1 J of processors by RAPL".
+func RankText(n *plan.RankMeasured) string {
 	text := fmt.Sprintf("on %s, %s in runs, %s at most", n.Machine, cli.ShowTime(n.Seconds), cli.ShortBytes(n.PeakBytes))
 	switch {
 	case len(n.Readings) > 0:
@@ -47,10 +47,10 @@ func NodeText(n *plan.NodeMeasured) string {
 	return text + ", no joules measured"
 }
 
-// PrintNodes prints what each node of a cluster has measured.
-func PrintNodes(out io.Writer, nodes []plan.NodeMeasured) {
+// PrintRanks prints what the process of each node has measured.
+func PrintRanks(out io.Writer, nodes []plan.RankMeasured) {
 	for i := range nodes {
-		fmt.Fprintf(out, "node      %s %s\n", nodes[i].Node, NodeText(&nodes[i]))
+		fmt.Fprintf(out, "rank      %s %s\n", nodes[i].Node, RankText(&nodes[i]))
 	}
 }
 

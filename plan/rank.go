@@ -7,8 +7,8 @@ import (
 	"dahl/energy/meter"
 )
 
-// NodeMeasured has the measurements of the process of one node of a cluster during a run.
-type NodeMeasured struct {
+// RankMeasured has the measurements of the process of one node of a cluster during a run.
+type RankMeasured struct {
 	Node    string  `json:"node"`
 	Machine string  `json:"machine"` // on which the process ran
 	Seconds float64 `json:"seconds"` // in the runs of graphs, by its own clock
@@ -22,7 +22,7 @@ type NodeMeasured struct {
 }
 
 // KeepOwn leaves the meter of the processors out where another process of the machine reads it.
-func (n *NodeMeasured) KeepOwn() {
+func (n *RankMeasured) KeepOwn() {
 	if n.SharesMeters {
 		n.Readings = slices.DeleteFunc(n.Readings, func(r meter.Reading) bool { return r.Of == energy.ProcessorsMeter })
 		n.Meters = slices.DeleteFunc(n.Meters, func(m meter.MeterState) bool { return m.Of == energy.ProcessorsMeter })
@@ -31,7 +31,7 @@ func (n *NodeMeasured) KeepOwn() {
 
 // ReadingsOf are the readings of all nodes. The processors of a cluster have one reading, the sum over its machines. They have none if a machine has not
 // counted them.
-func ReadingsOf(nodes []NodeMeasured) (all []meter.Reading) {
+func ReadingsOf(nodes []RankMeasured) (all []meter.Reading) {
 	var processors meter.Reading
 	counted := true
 	for i := range nodes {

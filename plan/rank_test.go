@@ -15,7 +15,7 @@ func TestReadingsOf(t *testing.T) {
 		return meter.Reading{Of: energy.ProcessorsMeter, Meter: "RAPL", Joules: joules, Seconds: 2, ErrorJoules: 1}
 	}
 	gpu := meter.Reading{Of: "n1.gpu0", Joules: 19, Seconds: 2}
-	nodes := []plan.NodeMeasured{
+	nodes := []plan.RankMeasured{
 		{Node: "n0", Readings: []meter.Reading{cores(7)}},
 		{Node: "n1", Readings: []meter.Reading{cores(7), gpu}, SharesMeters: true},
 		{Node: "n2", Readings: []meter.Reading{cores(11)}},
