@@ -49,8 +49,8 @@
 // Several processes may run a program together, one for each node of a cluster ([Ranks]). Each binds and runs the lanes of its
 // node. A transfer between nodes is on a lane of its own (rankplan.go): the rank of the source waits for the transfer's predecessors and sends,
 // and the rank of the destination receives into place. Predecessors on other nodes are waited for by their lanes' counts as
-// all others are, so a rank sends the counts that another one waits for. Rank 0 starts every run, sends the other nodes the state that they use, and
-// grants steps, so that the last step is known everywhere when its gate closes.
+// all others are, so a rank sends the counts that another one waits for. Rank 0 starts every run, sends the other nodes the changed part of the state that they
+// use (rankstates.go), and grants steps. So the last step is known everywhere when its gate closes.
 //
 // # Clocks
 //

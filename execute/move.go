@@ -164,10 +164,8 @@ func (m *boundMove) failure(err error) error {
 // enter makes the moves before the first step. Inputs stay where they are from run to run, unless
 // the caller has asked for their bytes since.
 func (r *Runner) enter(j *job) error {
-	for _, w := range j.graph.states {
-		if err := r.opt.Ranks.move(w); err != nil {
-			return err
-		}
+	if err := r.opt.Ranks.sendStates(j.graph.states); err != nil {
+		return err
 	}
 	j.entered = make([]schedule.Interval, len(j.graph.enter))
 	for i, m := range j.graph.enter {

@@ -34,7 +34,7 @@ func MessageTimes(ctx context.Context, p *platform.Platform, ranks *Ranks, bytes
 	}
 	defer r.Close()
 	if ranks.Rank > 0 {
-		return nil, r.Serve()
+		return nil, r.Serve(nil)
 	}
 	for g := range prog.Graphs {
 		s, err := r.Run(ctx, g, 1, true)

@@ -31,6 +31,7 @@ const (
 	entryClock                        // the receiver's clock is Value behind rank 0's, to At
 	entryText                         // a text of Value bytes follows
 	entryStop                         // likewise, the reason why the run is over
+	entryReport                       // it wants a report of the receiver
 	entryRun                          // run Value steps of graph Lane, from At on
 	entryRecordedRun                  // likewise with a record
 	entryCount                        // Lane has ended Value tasks
@@ -258,7 +259,7 @@ func (n *Ranks) handle(e received) {
 		n.pong = e.entry
 	case entryText, entryStop:
 		e.from.coming = append(e.from.coming, e.entry)
-	case entryRun, entryRecordedRun:
+	case entryRun, entryRecordedRun, entryReport:
 		n.commands = append(n.commands, e)
 	case entryCount, entryData, entryLast:
 		switch {

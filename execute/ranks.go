@@ -116,6 +116,9 @@ func (n *Ranks) listen() error {
 	return nil
 }
 
+// FirstOfMachine reports whether no other process of its machine has a lower rank.
+func (n *Ranks) FirstOfMachine() bool { return n.place.LocalRank == 0 }
+
 // do calls f on the goroutine.
 func (n *Ranks) do(f func() error) (err error) {
 	done := make(chan struct{})

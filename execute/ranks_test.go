@@ -17,8 +17,9 @@ import (
 
 // mailboxes are the messages between ranks of one process.
 type mailboxes struct {
-	mu   sync.Mutex
-	mail map[route][]*letter
+	mu    sync.Mutex
+	mail  map[route][]*letter
+	moved int // bytes of moves before and after runs
 }
 
 type route struct{ from, to, tag int }
@@ -67,6 +68,9 @@ func (p *testPort) post(r route, b []byte, sends bool) (mpi.Request, error) {
 		p.mail[r] = append(p.mail[r], l)
 	}
 	if sends {
+		if r.tag == moveTag {
+			p.moved += len(b)
+		}
 		l.b = b[:len(b):len(b)]
 		if b == nil {
 			l.b = []byte{}
@@ -184,7 +188,7 @@ func trainRank(t *testing.T, prog *dag.Program, opt how, n *Ranks, steps int, re
 	defer r.Close()
 	initialise(r)
 	if n.Rank > 0 {
-		return r.Serve()
+		return r.Serve(nil)
 	}
 	for _, run := range [][2]int{{0, steps}, {1, 2}, {0, 2}} {
 		s, err := r.Run(context.Background(), run[0], run[1], record)

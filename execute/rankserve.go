@@ -3,15 +3,12 @@ package execute
 import (
 	"bytes"
 	"encoding/gob"
+	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
-	"dahl/dag"
 	"dahl/execute/driver"
-	"dahl/platform"
 	"dahl/schedule"
-	"dahl/schedule/layout"
 	"dahl/schedule/place"
 )
 
@@ -42,8 +39,8 @@ func (n *Ranks) command(j *job) error {
 	})
 }
 
-// Serve does this rank's part of rank 0's runs, until rank 0 leaves or something fails.
-func (r *Runner) Serve() error {
+// Serve does this rank's part of rank 0's runs, until rank 0 leaves or something fails. Rank 0 gets the values of report from [Ranks.Reports].
+func (r *Runner) Serve(report func() any) error {
 	n := r.opt.Ranks
 	for {
 		var e received
@@ -59,11 +56,46 @@ func (r *Runner) Serve() error {
 		if err != nil || e.from == nil {
 			return err
 		}
-		if err := r.follow(e); err != nil {
+		if e.Kind == entryReport {
+			err = n.report(report())
+		} else {
+			err = r.follow(e)
+		}
+		if err != nil {
 			n.do(func() error { n.fail(err); return nil })
 			return err
 		}
 	}
+}
+
+// report sends rank 0 a value.
+func (n *Ranks) report(value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return n.do(func() error {
+		n.peers[0].sendText(entryText, string(text))
+		return nil
+	})
+}
+
+// Reports gives rank 0 what the other ranks report, in their order, as JSON. They serve meanwhile.
+func (n *Ranks) Reports() (all [][]byte, err error) {
+	err = n.do(func() error {
+		for p := range n.others {
+			p.send(entry{Kind: entryReport})
+		}
+		for p := range n.others {
+			text, err := n.take(p)
+			if err != nil {
+				return err
+			}
+			all = append(all, text)
+		}
+		return nil
+	})
+	return all, err
 }
 
 // follow does this rank's part of one run.
@@ -132,39 +164,6 @@ func (r *Runner) wiredMove(m *place.Move, copies []driver.Copy) *wiredMove {
 		return &wiredMove{halfOf(copies, true), r.part.ranks[m.To], true}
 	case r.part.mine(m.To):
 		return &wiredMove{halfOf(copies, false), r.part.ranks[m.From], false}
-	}
-	return nil
-}
-
-// bindStates prepares what the nodes begin a run with. A placed graph takes for granted that the host memory of every node has it. It comes from
-// rank 0, where the run before has left it.
-func (r *Runner) bindStates(c *compiledGraph) error {
-	for rank := 1; r.opt.Ranks != nil && rank < r.opt.Ranks.Size; rank++ {
-		if r.part.rank != 0 && r.part.rank != rank {
-			continue
-		}
-		host := r.platform.HostOf(platform.MemoryID(slices.Index(r.part.ranks, rank)))
-		l := c.layouts[host]
-		for i := range c.origin.Buffers {
-			b := &c.origin.Buffers[i]
-			if b.ViewOf != dag.None || b.Role != dag.Parameter && b.Role != dag.State || !place.AtEachHost(b) {
-				continue
-			}
-			replica, ok := c.graph.BufferByName(place.ReplicaName(r.platform, b.Name, host))
-			if !ok || l.Offset(replica) < 0 || l.Arena(replica) >= layout.StepArena {
-				continue
-			}
-			w := &wiredMove{peer: rank, sends: true}
-			if r.part.rank == rank {
-				w.peer, w.sends, w.whole = 0, false, r.arenas.storage(l, c.graph, replica, 0)
-			} else if all := r.Bytes(b.Name); all != nil {
-				first, end := c.placed.RowsIn(dag.BufferID(i), host)
-				w.whole = all[first:end]
-			} else {
-				return fmt.Errorf("%q is carried from step to step and has no place on the first node", b.Name)
-			}
-			c.states = append(c.states, w)
-		}
 	}
 	return nil
 }

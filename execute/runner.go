@@ -65,7 +65,8 @@ type Runner struct {
 	devices []*device // by memory; nil for one without lanes of its own
 	post    poller    // the goroutine of the ranks
 
-	mu     sync.Mutex // admits one run at a time, and none after Close
+	spent  time.Duration // in runs
+	mu     sync.Mutex    // admits one run at a time, and none after Close
 	closed bool
 }
 
@@ -149,6 +150,9 @@ func (r *Runner) Platform() *platform.Platform { return r.platform }
 // Spin is how long a wait lasts before its thread sleeps. Zero means that it sleeps at once.
 func (r *Runner) Spin() time.Duration { return r.spin }
 
+// Spent is the time of all runs, with the moves before and after.
+func (r *Runner) Spent() time.Duration { return r.spent }
+
 // Warnings lists reasons to distrust measured times: workers that share a core or could not be
 // pinned.
 func (r *Runner) Warnings() []string { return r.warnings }
@@ -219,6 +223,7 @@ func (r *Runner) do(j *job) error {
 		return fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
 	}
 	r.work(j)
+	defer func() { r.spent += j.now() }()
 	if err := r.leave(j); err != nil {
 		j.fail(fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err))
 	}

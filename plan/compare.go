@@ -42,7 +42,9 @@ type Comparison struct {
 	Grounds    string `json:"joules_grounds"`  // what they rest on
 	// Metered compares the meters' readings over the measured run with the model over the same span.
 	Metered []energy.MeterError `json:"metered,omitempty"`
-	Peak    Pair                `json:"peak_bytes"` // in the host's memory
+	// Ranks has the measurements of the processes of a cluster.
+	Ranks []RankMeasured `json:"ranks,omitempty"`
+	Peak  Pair           `json:"peak_bytes"` // in the host's memory
 
 	// The error of the step in parts, in percent: with the measured durations of tasks in the simulator the kernel models' part
 	// vanishes, with measured copies too the links'; what remains is the scheduling

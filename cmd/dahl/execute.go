@@ -241,16 +241,21 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 
 // watched trains between two readings of the meters and shows the progress. Then it measures the compared sets of devices.
 func (t *trainer) watched(ctx context.Context, f *executeFlags) error {
-	meters := flags.StartMeters(t.w.Platform)
+	meters := t.w.startMeters()
 	shown := watch.New(t.Trainer, meters, t.w.Decision.ReservedBytes(), f.page, f.Watch, f.stderr)
 	shown.Start()
 	runErr := t.run(ctx)
 	shown.End()
+	t.gpus = meters.States
+	if t.w.Options.Ranks != nil {
+		t.gather(meters, runErr)
+		return runErr
+	}
 	var err error
 	if t.Readings, err = meters.Stop(); err != nil {
 		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
 	}
-	t.gpus, t.MeterStates = meters.States, meters.MeterStates()
+	t.MeterStates = meters.MeterStates()
 	if runErr == nil {
 		runErr = t.measureSets(ctx, f.CompareDevices)
 	}
@@ -308,6 +313,7 @@ func (w *workload) writeLeg(ctx context.Context, d *rundir.Dir, l *train.Leg, s 
 func (t *trainer) summarize() *record.Summary {
 	s := t.w.summarize(t.Measured, t.Readings...)
 	s.Diverged, s.Load = t.Diverged, t.load
+	s.Ranks = t.measured
 	s.Devices, s.Losses, s.EnergyJ.Metered, s.EnergyJ.Meters = t.devices, t.Losses, t.metered(), t.MeterStates
 	b := cli.ThisBuild()
 	s.Provenance = &b
@@ -376,6 +382,7 @@ func (t *trainer) printMeasured(out io.Writer) {
 	}
 	fmt.Fprintln(out)
 	words.PrintMeters(out, t.MeterStates, t.Readings)
+	words.PrintRanks(out, t.measured)
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	problem := t.w.mainProblem(m.Main.Steps)
 	words.PrintStates(out, plan.StatesOf(problem, m.Main, m.Report))

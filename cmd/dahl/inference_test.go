@@ -105,7 +105,7 @@ layer = [{kind = "conv2d", name = "a.b", filters = 5, kernel = 3}, {kind = "batc
 
 	before := listing(t)
 	writeTestFile(t, "tokens.toml", "name = \"t\"\ninput = [3, 5]\nlayer = [{kind = \"flatten\"}, {kind = \"dense\", outputs = 4}]\n")
-	wantRefused(t, "execute --model tokens.toml --data synthetic:3x5:9:4 --save t.onnx --out no", `--save t.onnx: model "t": layer "flatten1" (flatten): samples of 3×5; dahl writes ONNX files for images C×H×W, for sequences T×C without a flatten, and for features`)
+	wantRefused(t, "execute --model tokens.toml --data synthetic:3x5:9:4 --save t.onnx --out no", `--save t.onnx: model "t": layer "flatten1" (flatten): samples of 3×5; dahl writes ONNX files for images C×H×W, for sequences T×C without a flatten of several positions, and for features`)
 	must.Do(t, os.Remove("tokens.toml"))
 	wantRefused(t, "evaluate run --save run/net.onnx", "run, which holds a run; name a file elsewhere")
 	wantRefused(t, "evaluate run --save dahl-evaluate/net.onnx", "--save dahl-evaluate/net.onnx lies in the directory of the run")

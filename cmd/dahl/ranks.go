@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -14,6 +18,10 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/execute/mpi"
+	"dahl/plan"
+	"dahl/platform"
+	"dahl/train"
+	"dahl/train/budget"
 )
 
 // withMPI is the program that loads MPI libraries. It lies in the directory of this one.
@@ -149,5 +157,54 @@ func (w *workload) serve(ctx context.Context) error {
 	if err := w.agree(ctx, r); err != nil {
 		return err
 	}
-	return r.Serve()
+	meters := w.startMeters()
+	return r.Serve(func() any { return w.rankMeasured(r, meters) })
+}
+
+// startMeters starts the meters of the devices that this process uses.
+func (w *workload) startMeters() *train.Meters {
+	own := *w.Platform
+	if n := w.Options.Ranks; n != nil {
+		node := execute.WorkingNodes(w.Platform)[n.Rank]
+		own.Devices = slices.DeleteFunc(slices.Clone(own.Devices), func(d platform.Device) bool { return own.NodeOf(d.Memory) != node })
+	}
+	return flags.StartMeters(&own)
+}
+
+// rankMeasured ends the meters of a rank, and returns what it has measured.
+func (w *workload) rankMeasured(r *execute.Runner, meters *train.Meters) plan.RankMeasured {
+	n := w.Options.Ranks
+	machine, _ := os.Hostname() // a machine without a name has none here
+	m := plan.RankMeasured{Node: w.Platform.Nodes[execute.WorkingNodes(w.Platform)[n.Rank]].Name, Machine: machine, Seconds: r.Spent().Seconds(),
+		ClockErrorS: n.ClockError.Seconds(), PeakBytes: budget.PeakBytes(), SharesMeters: !n.FirstOfMachine()}
+	if n.Rank == 0 {
+		m.ClockErrorS = 0
+	}
+	var err error
+	if m.Readings, err = meters.Stop(); err != nil {
+		slog.Warn("an energy meter failed; its joules are modelled", "node", m.Node, "error", err)
+	}
+	m.Meters = meters.MeterStates()
+	m.KeepOwn()
+	return m
+}
+
+// gather adds what the other ranks have measured. A training that has failed has no other ranks any more.
+func (t *trainer) gather(meters *train.Meters, failed error) {
+	own := t.w.rankMeasured(t.Runner, meters)
+	t.measured = []plan.RankMeasured{own}
+	reports, err := t.w.Options.Ranks.Reports()
+	for _, text := range reports {
+		var m plan.RankMeasured
+		err = cmp.Or(err, json.Unmarshal(text, &m))
+		t.measured = append(t.measured, m)
+	}
+	if err != nil && failed == nil {
+		slog.Warn("what other ranks have measured is missing", "error", err)
+	}
+	t.Readings = plan.ReadingsOf(t.measured)
+	if len(t.measured) < t.w.Options.Ranks.Size {
+		t.Readings = nil // of one node is not of all
+	}
+	t.MeterStates = own.Meters
 }

@@ -23,10 +23,11 @@ import (
 // trainer is a training as the command line shows it.
 type trainer struct {
 	*train.Trainer
-	w       *workload // of the leg that runs; after run of the first one
-	load    *record.LoadSummary
-	gpus    []train.DeviceState // as they were when the run began
-	devices *plan.SetComparison // nil means that there is only one kind of devices
+	w        *workload // of the leg that runs; after run of the first one
+	load     *record.LoadSummary
+	gpus     []train.DeviceState // as they were when the run began
+	measured []plan.RankMeasured // of several ranks
+	devices  *plan.SetComparison // nil means that there is only one kind of devices
 
 	resumedAfter int // step; 0 means that it began
 }

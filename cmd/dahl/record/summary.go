@@ -85,7 +85,8 @@ type Summary struct {
 	Cuts     []plan.CutCost      `json:"cuts,omitempty"` // of single layers
 	Samples  *plan.Samples       `json:"samples,omitempty"`
 	Trained  *TrainedSummary     `json:"training,omitempty"`
-	Peer     *peer.Result        `json:"peer,omitempty"` // of a training by another program
+	Ranks    []plan.RankMeasured `json:"ranks,omitempty"` // of a training over several ranks
+	Peer     *peer.Result        `json:"peer,omitempty"`  // of a training by another program
 
 	// Of the last epoch, and of which samples.
 	TrainingLoss *Number    `json:"loss,omitempty"`

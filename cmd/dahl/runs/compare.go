@@ -170,7 +170,7 @@ func addFromFiles(r *record.LoadedRun, c *plan.Comparison, problem *schedule.Pro
 	if err != nil {
 		return cli.AsInput(err)
 	}
-	c.Metered = kept.Metered
+	c.Metered, c.Ranks = kept.Metered, r.Summary.Ranks
 	c.PredictedClocks, c.MeasuredClocks = problem.Platform.ClocksInForce(), r.Problem.Platform.ClocksInForce()
 	if clocks := r.Summary.MachineClocks; clocks != nil {
 		c.IgnoredClocks = clocks.Ignored
@@ -313,6 +313,7 @@ func printComparison(w io.Writer, c *plan.Comparison, of *record.Summary) {
 	for _, m := range c.Metered {
 		row("J "+m.Of, plan.NewPair(m.ModelJoules, m.MeterJoules), cli.ShortJoules, fmt.Sprintf("  (model and %s over %s of the measured run)", m.Meter, cli.ShortTime(cli.Seconds(m.Seconds))))
 	}
+	words.PrintRanks(w, c.Ranks)
 	row("live peak", c.Peak, func(b float64) string { return cli.ShortBytes(int64(b)) })
 	if c.MeasuredNodes == nil {
 		for _, b := range c.Workers {

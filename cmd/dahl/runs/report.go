@@ -207,6 +207,10 @@ func provenance(r *record.LoadedRun) []report.Fact {
 	for _, in := range m.Inputs {
 		add("input", in.Name+", SHA-256 "+in.SHA256)
 	}
+	for i := range r.Summary.Ranks {
+		n := &r.Summary.Ranks[i]
+		add("rank "+n.Node, words.RankText(n))
+	}
 	add("policy", r.Summary.Policy)
 	add("seed", strconv.FormatUint(o.Seed, 10))
 	add("element type", o.DType)

@@ -35,6 +35,25 @@ func PrintMeters(out io.Writer, states []meter.MeterState, readings []meter.Read
 	}
 }
 
+// RankText says what a node has measured: "on host7, 1.2 s in runs, 104 MB at most, 63 ± 1 J of processors by RAPL".
+func RankText(n *plan.RankMeasured) string {
+	text := fmt.Sprintf("on %s, %s in runs, %s at most", n.Machine, cli.ShowTime(n.Seconds), cli.ShortBytes(n.PeakBytes))
+	switch {
+	case len(n.Readings) > 0:
+		return text + ", " + Readings(n.Readings)
+	case n.SharesMeters:
+		return text + ", meters as of the first node of its machine"
+	}
+	return text + ", no joules measured"
+}
+
+// PrintRanks prints what the process of each node has measured.
+func PrintRanks(out io.Writer, nodes []plan.RankMeasured) {
+	for i := range nodes {
+		fmt.Fprintf(out, "rank      %s %s\n", nodes[i].Node, RankText(&nodes[i]))
+	}
+}
+
 // Readings prints what each meter counted: "12.1 J of processors by RAPL, 40 J of
 // gpu0 by … (38 J by …: 5 % apart)".
 func Readings(readings []meter.Reading) string {
