@@ -58,7 +58,7 @@ func (a *kinetoArgs) exchange() *ranks.Exchange {
 // categories are the categories of events to take, in the words of new and old versions of PyTorch.
 var categories = map[string]category{
 	"cpu_op": operator, "operator": operator,
-	"cuda_runtime": call, "cuda_driver": call, "runtime": call, "driver": call, "hip_runtime": call, "xpu_runtime": call,
+	"cuda_runtime": call, "cuda_driver": call, "runtime": call, "driver": call, "hip_runtime": call, "xpu_runtime": call, "xpu_driver": call, "mtia_runtime": call, "privateuse1_runtime": call, "privateuse1_driver": call,
 	"user_annotation": annotation,
 	"kernel":          kernel, "gpu_memcpy": copyWork, "memcpy": copyWork, "gpu_memset": setWork, "memset": setWork,
 }

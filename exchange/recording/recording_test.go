@@ -226,5 +226,15 @@ func FuzzRead(f *testing.F) {
 		if err := r.Graph.Check(); err != nil {
 			t.Error(err)
 		}
+		again := func() (io.Reader, error) { return strings.NewReader(src), nil }
+		r, err = Read([]File{{Name: "x.json", In: strings.NewReader(src), Again: again}}, "x", Options{Step: "1", Ranks: 2})
+		if err == nil {
+			err = r.Graph.Check()
+		} else if !strings.Contains(err.Error(), "\n") {
+			return
+		}
+		if err != nil {
+			t.Error(err)
+		}
 	})
 }
