@@ -261,7 +261,7 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 	return nil
 }
 
-// flow notes that an arrow begins or ends within what is kept. One that begins there may end later.
+// flow counts the beginning or the end of an arrow. It takes arrows that begin within the kept steps.
 func (r *kinetoReader) flow(e *kinetoEvent, by int) {
 	id := e.Category + string(e.ID)
 	at, err := nanoseconds(e.Start)

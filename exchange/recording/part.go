@@ -46,7 +46,7 @@ func (r *recording) wants(e *event) bool {
 	if found {
 		return p.launches[at].at < p.end
 	}
-	return e.end > p.start // work from before may delay that of the span
+	return e.end > p.start // older work may delay the work of the span
 }
 
 // around is the part of a surveyed file that a step needs.

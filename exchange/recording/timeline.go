@@ -150,7 +150,7 @@ func (t *timeline) findLaunches() {
 }
 
 // computing are the operators with known work that compute by themselves: they call no GPU, and those within them have no more than half of their work.
-// So a product counts that copies an operand before, and of two operators for the same product the inner one. The operators are of one thread, by their start.
+// So a product counts that copies an operand before, and of two operators for the same product the inner one. All of one thread come, by their start.
 func computing(candidates []*event, calls map[*event]bool) (list []*event) {
 	taken := make([]bool, len(candidates))
 	for i, e := range slices.Backward(candidates) {
