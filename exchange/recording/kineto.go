@@ -261,14 +261,12 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 	return nil
 }
 
-// flow counts the beginning or the end of an arrow. It takes arrows that begin within the kept steps.
+// flow counts the beginning or the end of an arrow, if all of the file is kept: an end may stand before its beginning, and far from it.
 func (r *kinetoReader) flow(e *kinetoEvent, by int) {
-	id := e.Category + string(e.ID)
-	at, err := nanoseconds(e.Start)
-	within := err == nil && at >= r.part.start && at < r.part.end
-	if r.part.survey || !within && r.flows[id] == 0 {
+	if r.part.survey || r.part.steps != nil {
 		return
 	}
+	id := e.Category + string(e.ID)
 	if r.flows[id] += by; r.flows[id] == 0 {
 		delete(r.flows, id)
 	}
