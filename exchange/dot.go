@@ -83,7 +83,7 @@ func (r *dotReader) statement() {
 	}
 }
 
-// subgraph reads the statements of a subgraph as if they stood in the graph. Its defaults end with it.
+// subgraph reads statements for the whole graph. Its defaults end with it.
 func (r *dotReader) subgraph() {
 	if r.isWord("subgraph") {
 		r.advance()

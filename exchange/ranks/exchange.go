@@ -9,7 +9,7 @@ import (
 	"dahl/dag"
 )
 
-// Exchange is the part of a rank in an exchange with others.
+// Exchange describes the part of a rank in an exchange with others.
 type Exchange struct {
 	Kind  string // such as allreduce, in the words of PyTorch
 	Bytes int64  // of the rank's input

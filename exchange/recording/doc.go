@@ -15,7 +15,8 @@
 // of the operation "host: unexplained". Time between the last task before work of a GPU and its beginning is part of its task, as
 // the parameter "gap" in nanoseconds.
 //
-// An operator on a host is a task of its thread, with flop and bytes by the shapes of its inputs, if it launches nothing and these are known.
+// An operator on a host is a task of its thread, with flop and bytes by the shapes of its inputs, if it launches nothing and these are known. Where
+// such operators lie within each other, the inner ones are tasks, unless they have less than half of the outer one's work.
 // The kernels of an operator share its work by their time.
 //
 // Steps are the profiler's annotations, or else begin behind each update of the optimiser. In the graph of one step, tasks of the operation

@@ -19,7 +19,13 @@ type executionNode struct {
 	Name    string            `json:"name"`
 	Inputs  executionOperands `json:"inputs"`
 	Outputs executionOperands `json:"outputs"`
-	Attrs   []struct {
+
+	// Before version 1.1 of the schema the number, the parent, the shapes and the types stand in the node itself.
+	Record json.RawMessage   `json:"rf_id"`
+	Above  int64             `json:"parent"`
+	Shapes []json.RawMessage `json:"input_shapes"`
+	Types  []json.RawMessage `json:"input_types"`
+	Attrs  []struct {
 		Name  string          `json:"name"`
 		Value json.RawMessage `json:"value"`
 	} `json:"attrs"`
@@ -29,6 +35,15 @@ type executionOperands struct {
 	Values []json.RawMessage `json:"values"`
 	Shapes []json.RawMessage `json:"shapes"`
 	Types  []json.RawMessage `json:"types"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. Before version 1.1 operands are a list of values.
+func (o *executionOperands) UnmarshalJSON(text []byte) error {
+	type plain executionOperands
+	if len(text) > 0 && text[0] == '[' {
+		return json.Unmarshal(text, &o.Values)
+	}
+	return json.Unmarshal(text, (*plain)(o))
 }
 
 // executed is an operator of an execution trace.
@@ -95,7 +110,7 @@ func (x *execution) nodes(dec *json.Decoder) error {
 
 // add takes a node. Nodes that stand for threads and processes have no number of an operator.
 func (x *execution) add(n *executionNode) {
-	op := executed{event: event{name: n.Name, cat: operator}, id: n.ID, parent: n.Parent}
+	op := executed{event: event{name: n.Name, cat: operator, record: whole(n.Record)}, id: n.ID, parent: cmp.Or(n.Parent, n.Above)}
 	group, element, first, stride := ranks.Exchange{}, int64(1), 0, 0
 	for _, a := range n.Attrs {
 		switch a.Name {
@@ -128,6 +143,9 @@ func (x *execution) add(n *executionNode) {
 			group.Members = append(group.Members, first+i*stride)
 		}
 		op.exchange = &group
+	}
+	if n.Types != nil {
+		n.Inputs.Shapes, n.Inputs.Types = n.Shapes, n.Types
 	}
 	op.args = &operands{inputs: n.Inputs.operands(), outputs: n.Outputs.operands()}
 	x.operators = append(x.operators, op)

@@ -58,7 +58,7 @@ func (a *kinetoArgs) exchange() *ranks.Exchange {
 // categories are the categories of events to take, in the words of new and old versions of PyTorch.
 var categories = map[string]category{
 	"cpu_op": operator, "operator": operator,
-	"cuda_runtime": call, "cuda_driver": call, "runtime": call, "driver": call, "hip_runtime": call, "xpu_runtime": call,
+	"cuda_runtime": call, "cuda_driver": call, "runtime": call, "driver": call, "hip_runtime": call, "xpu_runtime": call, "xpu_driver": call, "mtia_runtime": call, "privateuse1_runtime": call, "privateuse1_driver": call,
 	"user_annotation": annotation,
 	"kernel":          kernel, "gpu_memcpy": copyWork, "memcpy": copyWork, "gpu_memset": setWork, "memset": setWork,
 }
@@ -261,14 +261,12 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 	return nil
 }
 
-// flow notes an arrow with an end within the part that is kept. One that begins there may end later.
+// flow counts the beginning or the end of an arrow, if all of the file is kept: an end may stand before its beginning, and far from it.
 func (r *kinetoReader) flow(e *kinetoEvent, by int) {
-	id := e.Category + string(e.ID)
-	at, err := nanoseconds(e.Start)
-	within := err == nil && at >= r.part.start && at < r.part.end
-	if r.part.survey || !within && r.flows[id] == 0 {
+	if r.part.survey || r.part.steps != nil {
 		return
 	}
+	id := e.Category + string(e.ID)
 	if r.flows[id] += by; r.flows[id] == 0 {
 		delete(r.flows, id)
 	}

@@ -11,7 +11,7 @@ import (
 // then for the step and the ones before and behind it. So memory holds three steps, and 16 bytes for each launch of the file.
 type part struct {
 	survey   bool
-	launches []launch // of the survey: all; then those within the span, by link
+	launches []launch // of the survey: all; then those from the beginning of the span on, by link
 	span              // of the host's work to keep
 	steps    []step   // within the span
 }
@@ -39,11 +39,14 @@ func (r *recording) wants(e *event) bool {
 		return e.marksStep()
 	case e.start < p.end && e.end > p.start:
 		return true
-	case e.cat < kernel:
+	case e.cat < kernel || e.link == 0:
 		return false
 	}
-	_, within := slices.BinarySearchFunc(p.launches, e.link, func(l launch, link int64) int { return cmp.Compare(l.link, link) })
-	return within
+	at, found := slices.BinarySearchFunc(p.launches, e.link, func(l launch, link int64) int { return cmp.Compare(l.link, link) })
+	if found {
+		return p.launches[at].at < p.end
+	}
+	return e.end > p.start // older work may delay the work of the span
 }
 
 // around is the part of a surveyed file that a step needs.
@@ -55,7 +58,7 @@ func (r *recording) around(name string) (*part, error) {
 	p := &part{steps: r.steps[max(0, at-1):min(at+2, len(r.steps))]}
 	p.span = span{p.steps[0].start, p.steps[len(p.steps)-1].end}
 	for _, l := range r.part.launches {
-		if l.at >= p.start && l.at < p.end {
+		if l.at >= p.start {
 			p.launches = append(p.launches, l)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"dahl/must"
 )
 
-// late has 7 steps of 100 us. Each launches two kernels of 47 us at its beginning, on one stream. The first stands in the queue behind a kernel of 250 us, so that
-// work runs three steps behind its launch. The last step waits for the GPU.
+// late has 7 steps of 100 us. Each launches two kernels of 47 us at its beginning, on one stream. The first stands in the queue behind two kernels of 650 us together, which were launched
+// before the recording. The last step waits for the GPU.
 func late() string {
-	lines := []string{`kernel 7 warm 0 250 {"correlation":99,"device":3,"stream":7}`, `cuda_runtime 1 cudaLaunchKernel 0 5 {"correlation":99}`}
-	start := 250
+	lines := []string{`kernel 7 before 0 300 {"correlation":98,"device":3,"stream":7}`, `kernel 7 before 300 350 {"correlation":99,"device":3,"stream":7}`}
+	start := 650
 	for s := range 7 {
 		lines = append(lines, fmt.Sprintf(`user_annotation 1 ProfilerStep#%d %d 100`, s, s*100+5), fmt.Sprintf(`cpu_op 1 aten::add %d 30`, s*100+10))
 		for k := range 2 {
@@ -58,8 +58,8 @@ func TestKeepsThreeSteps(t *testing.T) {
 			calls++
 		}
 	}
-	// Kernels launched by steps 0 to 2, and the one before, which runs within them.
-	if calls != 6 || kernels != 7 || len(r.steps) != 3 {
-		t.Errorf("%d calls and %d kernels of %d steps, want 6 and 7 of 3", calls, kernels, len(r.steps))
+	// Kernels launched by steps 0 to 2, and the two before.
+	if calls != 6 || kernels != 8 || len(r.steps) != 3 {
+		t.Errorf("%d calls and %d kernels of %d steps, want 6 and 8 of 3", calls, kernels, len(r.steps))
 	}
 }

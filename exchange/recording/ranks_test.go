@@ -47,6 +47,15 @@ func TestExecutionTrace(t *testing.T) {
 	}
 }
 
+// TestOldExecutionTrace: before version 1.1 of the schema a node has numbers, shapes and types in itself.
+func TestOldExecutionTrace(t *testing.T) {
+	const old = `{"schema":"1.0.1","pid":7,"nodes":[{"name":"aten::mm","id":5,"rf_id":9,"parent":2,"fw_parent":0,"seq_id":-1,"scope":0,"tid":1,"fw_tid":0,"op_schema":"",
+"inputs":[[1,2,0,77,4,"cpu"],[3,4,0,143,4,"cpu"]],"input_shapes":[[7,11],[11,13]],"input_types":["Tensor(float)","Tensor(float)"],"outputs":[],"output_shapes":[],"output_types":[]}]}`
+	if k := read(t, Options{}, old).Graph.Tasks[0]; k.Op != "aten::mm" || k.Flops != 2*7*11*13 {
+		t.Errorf("%+v", k)
+	}
+}
+
 // TestJoin: an operator of a recording without shapes gets those of the node with its number and its name.
 func TestJoin(t *testing.T) {
 	recorded := file(`cpu_op 1 aten::mm 100 30 {"Record function id":5}`, `cpu_op 1 aten::add 140 5 {"Record function id":4}`)

@@ -161,6 +161,23 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// TestComputing: a product that copies an operand before is one task of 30 us, with the work of the product; of two operators for the same product the inner one is the task.
+func TestComputing(t *testing.T) {
+	const product = ` {"Input Dims":[[7],[5,11],[11,7]],"Input type":["float","float","float"]}`
+	r := read(t, Options{}, file(
+		`cpu_op 1 aten::addmm 100 30`+product, `cpu_op 1 aten::copy_ 103 5 {"Input Dims":[[5,7],[7]],"Input type":["float","float"]}`,
+		`cpu_op 1 aten::linear 140 20 {"Input Dims":[[5,11],[7,11]],"Input type":["float","float"]}`, `cpu_op 1 aten::addmm 143 13`+product))
+	var got []string
+	for i := range r.Graph.Tasks {
+		if k := &r.Graph.Tasks[i]; k.Flops > 0 || k.MovedBytes > 0 {
+			got = append(got, fmt.Sprintf("%s %g flop %d ns", k.Op, k.Flops, k.Costs[0].Ns))
+		}
+	}
+	if text := strings.Join(got, ", "); text != "aten::addmm 770 flop 30000 ns, aten::addmm 770 flop 13000 ns" { // 2·5·11·7
+		t.Errorf("tasks with work: %s", text)
+	}
+}
+
 // TestNanoseconds: times of today in microseconds with three decimals do not fit a float64.
 func TestNanoseconds(t *testing.T) {
 	for text, want := range map[string]int64{
@@ -207,6 +224,16 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		if err := r.Graph.Check(); err != nil {
+			t.Error(err)
+		}
+		again := func() (io.Reader, error) { return strings.NewReader(src), nil }
+		r, err = Read([]File{{Name: "x.json", In: strings.NewReader(src), Again: again}}, "x", Options{Step: "1", Ranks: 2})
+		if err == nil {
+			err = r.Graph.Check()
+		} else if !strings.Contains(err.Error(), "\n") {
+			return
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	})

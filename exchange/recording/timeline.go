@@ -114,8 +114,7 @@ func (th *thread) nest(visit func(e *event, around []*event)) {
 	}
 }
 
-// findLaunches joins work of GPUs with its launch: the call and the operator around it. It also finds the operators that
-// compute on a thread. Their work is known, they launch nothing, and no operator within them has known work.
+// findLaunches joins work of GPUs with its launch: the call and the operator around it. It also finds the operators that compute on a thread.
 func (t *timeline) findLaunches() {
 	works := map[int64][]place{}
 	t.submitted = make([][]submission, len(t.streams))
@@ -128,31 +127,53 @@ func (t *timeline) findLaunches() {
 		}
 	}
 	for i := range t.threads {
-		outer := map[*event]bool{} // operators around a call or around another operator with work
+		calls := map[*event]bool{} // operators around a call
 		var candidates []*event
 		t.threads[i].nest(func(e *event, around []*event) {
 			if e.cat == call {
 				if launched := works[e.link]; e.link != 0 && len(launched) > 0 {
 					t.launch(i, e, around, launched)
 				}
-			}
-			computes := e.cat == operator && e.hasWork()
-			if computes {
-				candidates = append(candidates, e)
-			}
-			if computes || e.cat == call {
 				for _, o := range around {
-					outer[o] = true
+					calls[o] = true
 				}
 			}
-		})
-		for _, e := range candidates {
-			if !outer[e] {
-				t.computed[i] = append(t.computed[i], e)
-				t.cuts[i] = append(t.cuts[i], e.start, e.end)
+			if e.cat == operator && e.hasWork() {
+				candidates = append(candidates, e)
 			}
+		})
+		for _, e := range computing(candidates, calls) {
+			t.computed[i] = append(t.computed[i], e)
+			t.cuts[i] = append(t.cuts[i], e.start, e.end)
 		}
 	}
+}
+
+// computing are the operators with known work that compute by themselves: they call no GPU, and those within them have no more than half of their work.
+// So a product counts that copies an operand before, and of two operators for the same product the inner one. All of one thread come, by their start.
+func computing(candidates []*event, calls map[*event]bool) (list []*event) {
+	taken := make([]bool, len(candidates))
+	for i, e := range slices.Backward(candidates) {
+		flops, within, end := 0.0, false, i+1
+		for ; end < len(candidates) && candidates[end].start < e.end; end++ {
+			if taken[end] {
+				w, _ := candidates[end].work()
+				flops, within = flops+w.flops, true
+			}
+		}
+		own, _ := e.work()
+		if calls[e] || within && own.flops <= 2*flops {
+			continue
+		}
+		clear(taken[i+1 : end])
+		taken[i] = true
+	}
+	for i, e := range candidates {
+		if taken[i] {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // launch notes when the work of a call was handed over: at the end of the call, or when the first of it began before. A

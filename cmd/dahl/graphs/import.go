@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
@@ -28,18 +29,31 @@ type importFlags struct {
 // NewImport is the command import.
 func NewImport([]string) *cobra.Command {
 	var f importFlags
-	var lines strings.Builder
-	for _, of := range exchange.Formats() {
-		fmt.Fprintf(&lines, "\n\n  %-10s %s (%s)\n             %s\n             %s", of.Name, of.Doc, strings.Join(of.Extensions, ", "), of.Source, of.Takes)
-	}
 	cmd := &cobra.Command{
-		Use:   "import FILE… [--out FILE]",
-		Short: "read a task graph or a machine in the format of others",
-		Long: `import reads a task graph or a machine in a format of others. It says what the file is,
+		Use:     "import FILE… [--out FILE]",
+		Short:   "read a task graph or a machine in the format of others",
+		Long:    importText + formatLines() + importTextBehind,
+		Example: importExamples,
+		Args:    cli.WantArgs(1, maxFiles, "files"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd.Flags()); err != nil {
+				return err
+			}
+			return importGraph(cmd.OutOrStdout(), args, &f)
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// The help of import, around the list of formats.
+const (
+	importText = `import reads a task graph or a machine in a format of others. It says what the file is,
 what became of it, and counts what it leaves out. With --out it writes a graph file for
 --graph of simulate, plan and graph, or a platform file for --platform. A file that
 describes both becomes a graph file, and a platform file beside it that ends in .toml.
-These are the formats, and what becomes what:` + lines.String() + `
+These are the formats, and what becomes what:`
+	importTextBehind = `
 
 A time of communication becomes the bytes that a link of 1 GB/s carries in it: a
 platform with such links and no latencies charges what the file says.
@@ -54,44 +68,57 @@ weights once.
 
 A recording of PyTorch's profiler becomes all its steps as one graph, and the machine that it
 ran on. On that machine it takes as long as recorded. On another --platform the times follow the
-rooflines of both machines, and a line counts what is kept as recorded. --step takes one step. Give
-one file for each rank, or --ranks and the file of one: exchanges between ranks are then copies
-between GPUs. An execution trace of the same run beside each recording gives it the shapes
+rooflines of both machines, and a line counts what is kept as recorded. --step takes one step, in
+the memory that three steps need. Give one file for each rank, or --ranks and the file of one:
+exchanges between ranks are then copies between GPUs. The same holds for Chakra's traces, whose
+files name.0.et, name.1.et and so on are the ranks. An execution trace of the same run beside each recording gives it the shapes
 that it lacks; alone it becomes a graph without host time.
 
 A profile of Perseus' becomes a machine with a GPU for each stage, whose clocks are the
 frequencies, and a step of a pipeline with a forward and a backward pass for each stage
 and mini-batch, in the order 1F1B. "dahl plan --objective energy --deadline TIME" chooses
-the clock of each pass. --wait-power says what a GPU draws while it waits for another.`,
-		Example: `  dahl import rand0000.stg
+the clock of each pass. --wait-power says what a GPU draws while it waits for another.`
+	importExamples = `  dahl import rand0000.stg
   dahl import rand0000.stg --out graph.json
   dahl import daggen.dot --out graph.json
   dahl import vgg16.txt --stash --out vgg16.json
   dahl import recording.json.gz --out recording.json
   dahl import rank0.json.gz --step 16 --alone --ranks 2 --out two.json
   dahl import gpt3+a100.csv --minibatches 12 --wait-power 70W --out gpt3.json
-  dahl simulate --platform laptop --graph graph.json`,
-		Args: cli.WantArgs(1, maxFiles, "files"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("unit") && f.Unit <= 0 {
-				return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.Unit)
-			}
-			if f.Ranks < 0 || f.Ranks > maxRanks {
-				return cli.InputErrorf("--ranks %d: want a number from 0 to %d", f.Ranks, maxRanks)
-			}
-			if f.extents != "" {
-				var err error
-				if f.Extents, err = recording.ParseExtents(f.extents); err != nil {
-					return cli.InputErrorf("--extents: %w", err)
-				}
-			}
-			if f.Minibatches < 1 {
-				return cli.InputErrorf("--minibatches %d: want at least 1", f.Minibatches)
-			}
-			return importGraph(cmd.OutOrStdout(), args, &f)
-		},
+  dahl simulate --platform laptop --graph graph.json`
+)
+
+// formatLines lists the formats for the help.
+func formatLines() string {
+	var lines strings.Builder
+	for _, of := range exchange.Formats() {
+		fmt.Fprintf(&lines, "\n\n  %-10s %s (%s)\n             %s\n             %s", of.Name, of.Doc, strings.Join(of.Extensions, ", "), of.Source, of.Takes)
 	}
-	fs := cmd.Flags()
+	return lines.String()
+}
+
+// check checks the values of the flags.
+func (f *importFlags) check(fs *pflag.FlagSet) error {
+	if fs.Changed("unit") && f.Unit <= 0 {
+		return cli.InputErrorf("--unit %v: want a time above 0, such as 1ms", f.Unit)
+	}
+	if f.Ranks < 0 || f.Ranks > maxRanks {
+		return cli.InputErrorf("--ranks %d: want a number from 0 to %d", f.Ranks, maxRanks)
+	}
+	if f.extents != "" {
+		var err error
+		if f.Extents, err = recording.ParseExtents(f.extents); err != nil {
+			return cli.InputErrorf("--extents: %w", err)
+		}
+	}
+	if f.Minibatches < 1 {
+		return cli.InputErrorf("--minibatches %d: want at least 1", f.Minibatches)
+	}
+	return nil
+}
+
+// add adds the flags to a set.
+func (f *importFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.format, "format", "", "`format` of the file: "+naming.OneOf(FormatNames())+" (default: recognised)")
 	fs.StringVar(&f.out, "out", "", "the `file` to write: .json for a graph, .toml for a machine (default: none)")
 	flags.AddTimeFlag(fs, &f.Unit, "unit", fmt.Sprintf("`time` that one unit stands for in a file without units (default %v)", exchange.DefaultUnit))
@@ -105,7 +132,6 @@ the clock of each pass. --wait-power says what a GPU draws while it waits for an
 	})
 	fs.StringVar(&f.Step, "step", "", "`name` of the step of a recording that becomes the graph (default: all as one)")
 	fs.BoolVar(&f.Stash, "stash", false, "let a step of a training take the weights as they are, and keep a copy, instead of waiting for the step before")
-	return cmd
 }
 
 const (
