@@ -27,7 +27,9 @@ func TestNsight(t *testing.T) {
 }
 
 func FuzzNsight(f *testing.F) {
-	f.Add(must.Get(os.ReadFile("../sqlite/testdata/nsight.sqlite"))(f))
+	data := must.Get(os.ReadFile("../sqlite/testdata/nsight.sqlite"))(f)
+	f.Add(data)
+	f.Add(bytes.ReplaceAll(data, []byte("gemm"), []byte("g\x82mm"))) // a name that is no UTF-8
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if !IsNsight("", data) {
 			return

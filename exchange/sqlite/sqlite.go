@@ -19,7 +19,7 @@ const Mark = "SQLite format 3\x00"
 
 var errDamaged = errors.New("a page of the file is damaged, or the file was cut off")
 
-// Value is a value of a row. Texts and blobs are in Text, numbers in Number; all others are zero.
+// Value is a value of a row. Texts and blobs are in Text, with a question mark in place of bytes that are no UTF-8; numbers are in Number; all others are zero.
 type Value struct {
 	Number float64
 	Int    int64 // of whole numbers
@@ -270,7 +270,7 @@ func valuesOf(record []byte) (values []Value, err error) {
 		var v Value
 		switch content := rest[:length]; {
 		case kind >= 12:
-			v.Text = string(content)
+			v.Text = strings.ToValidUTF8(string(content), "?")
 		case kind == 7:
 			v.Number = math.Float64frombits(binary.BigEndian.Uint64(content))
 			v.Int = int64(v.Number)
