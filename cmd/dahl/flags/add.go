@@ -20,6 +20,7 @@ import (
 	"dahl/nn/weights"
 	"dahl/plan/problem"
 	"dahl/platform"
+	"dahl/platform/quantity"
 )
 
 // AddGraphFlags adds the flags that name a graph and a machine.
@@ -182,7 +183,7 @@ func AddTimeFlag(f *pflag.FlagSet, value *time.Duration, name, usage string) {
 }
 
 func (t *timeFlag) Set(text string) (err error) {
-	read, err := platform.ParseTime(text)
+	read, err := quantity.ParseTime(text)
 	*t = timeFlag(read)
 	return err
 }
@@ -229,7 +230,7 @@ func AddObjectiveFlags(cmd *cobra.Command, o *Options) {
 		o.BudgetTime = 0
 		if o.Budget, counted = naming.ParseCount(text, "node"); !counted {
 			if o.Budget, err = strconv.Atoi(text); err != nil {
-				o.BudgetTime, err = platform.ParseTime(text)
+				o.BudgetTime, err = quantity.ParseTime(text)
 			}
 		}
 		if err != nil || o.Budget < 1 && o.BudgetTime <= 0 {
@@ -266,7 +267,7 @@ func addPowerCapFlag(cmd *cobra.Command, o *Options) {
 func addDeadlineFlag(cmd *cobra.Command, o *Options) {
 	f := cmd.Flags()
 	f.Func("deadline", "look at plans only whose step takes no longer than a `time`, such as 12ms", func(text string) (err error) {
-		if o.Deadline, err = platform.ParseTime(text); err != nil || o.Deadline <= 0 {
+		if o.Deadline, err = quantity.ParseTime(text); err != nil || o.Deadline <= 0 {
 			err = fmt.Errorf("write a time above 0, such as \"12 ms\"")
 		}
 		return err

@@ -1,4 +1,5 @@
-package schedule
+// Package codec reads and writes plans and schedules as JSON files, in which tasks, buffers, workers and memories have names.
+package codec
 
 import (
 	"bufio"

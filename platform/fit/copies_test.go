@@ -1,4 +1,4 @@
-package platform
+package fit
 
 import (
 	"math"
@@ -19,7 +19,7 @@ func TestFitCopies(t *testing.T) {
 			bytes = append(bytes, n)
 			times = append(times, c.latency+time.Duration(c.nsPerByte*float64(n)))
 		}
-		f, ok := FitTransfers(bytes, times)
+		f, ok := OfCopies(bytes, times)
 		if off := f.Latency - c.latency; !ok || off < 0 || off > 1 {
 			t.Errorf("%+v: latency %v, %v", c, f.Latency, ok)
 		}
@@ -37,7 +37,7 @@ func TestFitCopies(t *testing.T) {
 func TestFitCopiesWeighsRelatively(t *testing.T) {
 	bytes := []int64{4, 16, 1 << 20, 1 << 22, 1 << 24, 1 << 26}
 	times := []time.Duration{2000, 1000, 1 << 20, 1 << 22, 1 << 24, 1 << 26} // 1 ns a byte
-	f, ok := FitTransfers(bytes, times)
+	f, ok := OfCopies(bytes, times)
 	if !ok || math.Abs(f.BytesPerSec/1e9-1) > 0.002 {
 		t.Errorf("%+v", f)
 	}
@@ -49,10 +49,10 @@ func TestFitCopiesWeighsRelatively(t *testing.T) {
 }
 
 func TestFitCopiesRefuses(t *testing.T) {
-	if _, ok := FitTransfers([]int64{4}, []time.Duration{5}); ok {
+	if _, ok := OfCopies([]int64{4}, []time.Duration{5}); ok {
 		t.Error("a line through one point")
 	}
-	if _, ok := FitTransfers([]int64{4, 16}, []time.Duration{5, 0}); ok {
+	if _, ok := OfCopies([]int64{4, 16}, []time.Duration{5, 0}); ok {
 		t.Error("a copy in no time")
 	}
 }

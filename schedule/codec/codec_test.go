@@ -1,4 +1,4 @@
-package schedule_test
+package codec_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"dahl/platforms/testmachine"
 	"dahl/schedule"
 	"dahl/schedule/audit"
+	"dahl/schedule/codec"
 	"dahl/schedule/place"
 )
 
@@ -49,8 +50,8 @@ func TestPlanRoundTrip(t *testing.T) {
 	g, p := pairGraph(t), testmachine.Node(t, testmachine.CPU(2))
 	plan := pairPlan(t, g)
 	var file bytes.Buffer
-	must.Do(t, schedule.WritePlan(&file, plan, g, p))
-	got := must.Get(schedule.ReadPlan(bytes.NewReader(file.Bytes()), "plan.json", g, p))(t)
+	must.Do(t, codec.WritePlan(&file, plan, g, p))
+	got := must.Get(codec.ReadPlan(bytes.NewReader(file.Bytes()), "plan.json", g, p))(t)
 	if !reflect.DeepEqual(got, plan) {
 		t.Errorf("read %+v, wrote %+v\n%s", got, plan, file.String())
 	}
@@ -59,7 +60,7 @@ func TestPlanRoundTrip(t *testing.T) {
 // TestPlanByHand is the least that a person has to write.
 func TestPlanByHand(t *testing.T) {
 	g, p := pairGraph(t), testmachine.Node(t, testmachine.CPU(2))
-	plan := must.Get(schedule.ReadPlan(strings.NewReader(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`), "plan.json", g, p))(t)
+	plan := must.Get(codec.ReadPlan(strings.NewReader(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`), "plan.json", g, p))(t)
 	if want := [][]dag.TaskID{nil, {0, 1}}; !reflect.DeepEqual(plan.Order, want) {
 		t.Errorf("order %v, want %v", plan.Order, want)
 	}
@@ -68,7 +69,7 @@ func TestPlanByHand(t *testing.T) {
 func pairSchedule(g *dag.Graph) *schedule.Schedule {
 	return &schedule.Schedule{World: schedule.Measured, GraphHash: g.Hash(), Policy: "eager", Steps: 1, Makespan: 13, FirstStep: 13,
 		Spans:     []schedule.Span{{Task: 0, Worker: 0, Start: 1, End: 6}, {Task: 1, Worker: 1, Ready: -1, Start: 6, End: 13}},
-		Memory:    []schedule.Occupancy{{0, 0, 0}, {0, 1, 16}, {0, 13, 0}},
+		Memory:    []schedule.Occupancy{{}, {At: 1, Bytes: 16}, {At: 13}},
 		PeakBytes: []int64{16}}
 }
 
@@ -80,8 +81,8 @@ func TestScheduleRoundTrip(t *testing.T) {
 	s.Transfers = []schedule.Transfer{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, From: 0, To: 1, For: 1, Reason: place.ReasonPrefetch, Start: 2, End: 4}}
 	s.Evictions = []schedule.Eviction{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, Memory: 1, At: 5}}
 	var file bytes.Buffer
-	must.Do(t, schedule.WriteSchedule(&file, s, g, p))
-	got := must.Get(schedule.ReadSchedule(bytes.NewReader(file.Bytes()), "schedule.json", g, p))(t)
+	must.Do(t, codec.WriteSchedule(&file, s, g, p))
+	got := must.Get(codec.ReadSchedule(bytes.NewReader(file.Bytes()), "schedule.json", g, p))(t)
 	if !reflect.DeepEqual(got, s) {
 		t.Errorf("read %+v, wrote %+v\n%s", got, s, file.String())
 	}
@@ -102,7 +103,7 @@ func TestBadFiles(t *testing.T) {
 		`{"format": "dahl-plan 1"`:                                               "ends early",
 		`{"format": "dahl-plan 1"} {}`:                                           "more after the end",
 	} {
-		_, err := schedule.ReadPlan(strings.NewReader(text), "file", g, p)
+		_, err := codec.ReadPlan(strings.NewReader(text), "file", g, p)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", text, err, want)
 		}
@@ -121,7 +122,7 @@ func TestBadFiles(t *testing.T) {
 		head + `"evictions": [{"buffer": "x", "memory": "hbm"}]}`:                                       `no memory "hbm"`,
 		head + `"evictions": [{"buffer": "x", "memory": "ram", "at_ns": -1}]}`:                          "at -1 ns",
 	} {
-		_, err := schedule.ReadSchedule(strings.NewReader(text), "file", g, p)
+		_, err := codec.ReadSchedule(strings.NewReader(text), "file", g, p)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", text, err, want)
 		}
@@ -148,13 +149,13 @@ func TestPlanRefused(t *testing.T) {
 func FuzzReadPlan(f *testing.F) {
 	g, p := pairGraph(f), testmachine.Node(f, testmachine.CPU(2))
 	var file bytes.Buffer
-	must.Do(f, schedule.WritePlan(&file, pairPlan(f, g), g, p))
+	must.Do(f, codec.WritePlan(&file, pairPlan(f, g), g, p))
 	f.Add(file.Bytes())
 	f.Add([]byte(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`))
 	f.Add([]byte(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "a"]}, "layout": {"buffers": [{"offset": -1}]}}`))
 	costs := costsOf(f, g, p)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		plan, err := schedule.ReadPlan(bytes.NewReader(data), "plan", g, p)
+		plan, err := codec.ReadPlan(bytes.NewReader(data), "plan", g, p)
 		if err != nil {
 			oneLine(t, err)
 			return
@@ -163,8 +164,8 @@ func FuzzReadPlan(f *testing.F) {
 			oneLine(t, err)
 		}
 		var again bytes.Buffer
-		must.Do(t, schedule.WritePlan(&again, plan, g, p))
-		if _, err := schedule.ReadPlan(&again, "plan", g, p); err != nil {
+		must.Do(t, codec.WritePlan(&again, plan, g, p))
+		if _, err := codec.ReadPlan(&again, "plan", g, p); err != nil {
 			t.Fatalf("what was read and written is refused: %v", err)
 		}
 	})
@@ -173,12 +174,12 @@ func FuzzReadPlan(f *testing.F) {
 func FuzzReadSchedule(f *testing.F) {
 	g, p := pairGraph(f), testmachine.Node(f, testmachine.CPU(2))
 	var file bytes.Buffer
-	must.Do(f, schedule.WriteSchedule(&file, pairSchedule(g), g, p))
+	must.Do(f, codec.WriteSchedule(&file, pairSchedule(g), g, p))
 	f.Add(file.Bytes())
 	f.Add([]byte(`{"format": "dahl-schedule 1", "world": "measured", "steps": 9223372036854775807}`))
 	costs := costsOf(f, g, p)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := schedule.ReadSchedule(bytes.NewReader(data), "schedule", g, p)
+		s, err := codec.ReadSchedule(bytes.NewReader(data), "schedule", g, p)
 		if err != nil {
 			oneLine(t, err)
 			return

@@ -1,4 +1,4 @@
-package schedule
+package codec
 
 import (
 	"bytes"
@@ -10,20 +10,21 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/place"
 )
 
 // planFile is the form of a plan on disk. A plan written by hand needs no more
 // than format and devices.
 type planFile struct {
-	Format   string           `json:"format"`
-	Policy   string           `json:"policy"`
-	Graph    string           `json:"graph"`
-	Lowering *dag.Lowering    `json:"lowering"`
-	On       string           `json:"on"`
-	Variants Variants         `json:"variants"`
-	Devices  workerLists      `json:"devices"`
-	Lags     map[string]int32 `json:"lags"` // by task
+	Format   string            `json:"format"`
+	Policy   string            `json:"policy"`
+	Graph    string            `json:"graph"`
+	Lowering *dag.Lowering     `json:"lowering"`
+	On       string            `json:"on"`
+	Variants schedule.Variants `json:"variants"`
+	Devices  workerLists       `json:"devices"`
+	Lags     map[string]int32  `json:"lags"` // by task
 
 	place.Written
 	Clocks map[string]string `json:"clocks"` // by task
@@ -66,7 +67,7 @@ func (ls *workerLists) UnmarshalJSON(data []byte) error {
 }
 
 // WritePlan writes a plan as JSON: for each worker the names of its tasks in order.
-func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) error {
+func WritePlan(w io.Writer, plan *schedule.Plan, g *dag.Graph, p *platform.Platform) error {
 	l := newLineWriter(w)
 	l.field("format", PlanFormat)
 	if plan.Policy != "" {
@@ -100,7 +101,7 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 		l.write(": ")
 		l.value(names)
 	})
-	if lags := plan.lagNames(g); len(lags) > 0 {
+	if lags := lagNames(plan, g); len(lags) > 0 {
 		l.field("lags", lags)
 	}
 	writeList(l, "copies", plan.Versions)
@@ -115,7 +116,7 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 	if plan.PartBytes > 0 {
 		l.field("part_bytes", plan.PartBytes)
 	}
-	clocks, sleeps := plan.stateNames(g, p)
+	clocks, sleeps := plan.StateNames(g, p)
 	if len(clocks) > 0 {
 		l.field("clocks", clocks)
 	}
@@ -129,7 +130,7 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 }
 
 // lagNames are the lags by the names of the tasks that have one.
-func (plan *Plan) lagNames(g *dag.Graph) map[string]int32 {
+func lagNames(plan *schedule.Plan, g *dag.Graph) map[string]int32 {
 	named := map[string]int32{}
 	for t, lag := range plan.Lags {
 		if lag != 0 {
@@ -148,7 +149,7 @@ func writeList[T any](l *lineWriter, name string, list []T) {
 
 // ReadPlan reads a plan for a graph and a platform. name is the file's, for errors. The plan it
 // returns names existing tasks and workers; [Plan.Check] says whether it can run.
-func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Plan, error) {
+func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*schedule.Plan, error) {
 	var f planFile
 	if err := decode(r, name, &f); err != nil {
 		return nil, err
@@ -157,8 +158,8 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 		return nil, err
 	}
 	n := newNames(name, g, p)
-	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, On: f.On, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)), Written: f.Written}
-	if err := f.Variants.check(g, p); err != nil {
+	plan := &schedule.Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, On: f.On, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)), Written: f.Written}
+	if err := f.Variants.Check(g, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for _, list := range f.Devices {
@@ -183,7 +184,7 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 			return nil, n.err
 		}
 	}
-	if err := plan.setStates(f.Clocks, f.Sleeps, g, p); err != nil {
+	if err := plan.SetStates(f.Clocks, f.Sleeps, g, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return plan, nil

@@ -1,11 +1,12 @@
-package platform
+// Package fit finds the times of calls and copies as lines through measured ones.
+package fit
 
 import (
 	"math"
 	"slices"
 )
 
-// A fit predicts the time of a call as a line in its work,
+// Calls predicts the time of a call as a line in its work,
 //
 //	t(flops, bytes) = a + b·flops + c·bytes,   a, b, c ≥ 0:
 //
@@ -22,11 +23,11 @@ import (
 //
 // The error of a prediction is found by leaving out one shape at a time, fitting the others and
 // predicting it (P. Allen, The relationship between variable selection and data augmentation and
-// a method for prediction, Technometrics 16(1), 1974). Two of three shapes lie within relError of
+// a method for prediction, Technometrics 16(1), 1974). Two of three shapes lie within RelError of
 // their prediction from the others.
-type fit struct {
-	coef     [3]float64
-	relError float64
+type Calls struct {
+	Coef     [3]float64 // a, b, c in nanoseconds
+	RelError float64
 }
 
 const (
@@ -38,28 +39,27 @@ const (
 // dependent is the pivot, for columns of length 1, below which a subset is skipped.
 const dependent = 1e-10
 
-func (f *fit) ns(flops, bytes float64) float64 {
-	return f.coef[0] + float64(f.coef[1]*flops) + float64(f.coef[2]*bytes)
+// Ns is the time of a call in nanoseconds.
+func (f *Calls) Ns(flops, bytes float64) float64 {
+	return f.Coef[0] + float64(f.Coef[1]*flops) + float64(f.Coef[2]*bytes)
 }
 
-// fitModels fits the models of one variant, one for each shape.
-func fitModels(models []*Model) (f fit, ok bool) {
-	if len(models) < minFitShapes {
-		return fit{}, false
+// Row is the equation of a measured call.
+func Row(flops, bytes, ns float64) [3]float64 { return [3]float64{1 / ns, flops / ns, bytes / ns} }
+
+// OfCalls fits the calls of one variant, one for each shape. ok is false with fewer than three shapes.
+func OfCalls(rows [][3]float64) (f Calls, ok bool) {
+	if len(rows) < minFitShapes {
+		return Calls{}, false
 	}
-	rows := make([][3]float64, len(models))
-	for i, m := range models {
-		ns := m.expectedNs()
-		rows[i] = [3]float64{1 / ns, m.Flops / ns, float64(m.MovedBytes) / ns}
-	}
-	if f.coef, ok = minimise(rows); ok {
-		f.relError = leaveOneOut(rows)
+	if f.Coef, ok = Minimise(rows); ok {
+		f.RelError = leaveOneOut(rows)
 	}
 	return f, ok
 }
 
-// minimise returns the coefficients of the least sum of squares.
-func minimise(unscaled [][3]float64) (coef [3]float64, ok bool) {
+// Minimise returns the coefficients x ≥ 0 for which the sum of the squares of rows·x − 1 is least.
+func Minimise(unscaled [][3]float64) (coef [3]float64, ok bool) {
 	rows := slices.Clone(unscaled)
 	var scale [3]float64
 	for _, r := range rows {
@@ -98,7 +98,7 @@ func leaveOneOut(rows [][3]float64) float64 {
 	errs := make([]float64, 0, n)
 	for k := range n {
 		i := k * len(rows) / n
-		if coef, ok := minimise(slices.Concat(rows[:i], rows[i+1:])); ok {
+		if coef, ok := Minimise(slices.Concat(rows[:i], rows[i+1:])); ok {
 			errs = append(errs, math.Abs(residual(rows[i], coef)))
 		}
 	}

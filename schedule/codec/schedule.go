@@ -1,4 +1,4 @@
-package schedule
+package codec
 
 import (
 	"fmt"
@@ -8,13 +8,14 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 	"dahl/schedule/place"
 )
 
 // scheduleFile is the form of a schedule on disk.
 type scheduleFile struct {
 	Format      string         `json:"format"`
-	World       World          `json:"world"`
+	World       schedule.World `json:"world"`
 	Graph       string         `json:"graph"`
 	Policy      string         `json:"policy"`
 	Steps       int            `json:"steps"`
@@ -81,7 +82,7 @@ type memoryFile struct {
 }
 
 // WriteSchedule writes a schedule as JSON, one span on each line.
-func WriteSchedule(w io.Writer, s *Schedule, g *dag.Graph, p *platform.Platform) error {
+func WriteSchedule(w io.Writer, s *schedule.Schedule, g *dag.Graph, p *platform.Platform) error {
 	l := newLineWriter(w)
 	l.field("format", ScheduleFormat)
 	l.field("world", s.World)
@@ -139,7 +140,7 @@ func piecesOf(g *dag.Graph, storage dag.BufferID, atoms []int32) []int32 {
 
 // ReadSchedule reads a schedule of a graph on a platform. name is the file's, for
 // errors. audit.Check says whether it is sound.
-func ReadSchedule(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Schedule, error) {
+func ReadSchedule(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*schedule.Schedule, error) {
 	var f scheduleFile
 	if err := decode(r, name, &f); err != nil {
 		return nil, err
@@ -147,13 +148,13 @@ func ReadSchedule(r io.Reader, name string, g *dag.Graph, p *platform.Platform) 
 	if err := checkHeader(name, f.Format, ScheduleFormat, f.Graph, g); err != nil {
 		return nil, err
 	}
-	if f.World != Simulated && f.World != Measured {
-		return nil, fmt.Errorf("%s: world %q is not %q or %q", name, f.World, Simulated, Measured)
+	if f.World != schedule.Simulated && f.World != schedule.Measured {
+		return nil, fmt.Errorf("%s: world %q is not %q or %q", name, f.World, schedule.Simulated, schedule.Measured)
 	}
 	if f.Steps < 1 || f.Steps > max(1, len(f.Spans)) {
 		return nil, fmt.Errorf("%s: %d steps with %d spans; there is at least one of each step", name, f.Steps, len(f.Spans))
 	}
-	s := &Schedule{World: f.World, GraphHash: f.Graph, Policy: f.Policy, Steps: f.Steps,
+	s := &schedule.Schedule{World: f.World, GraphHash: f.Graph, Policy: f.Policy, Steps: f.Steps,
 		Makespan: f.MakespanNs, FirstStep: f.FirstStepNs, Period: f.PeriodNs, PeakBytes: make([]int64, len(p.Memories))}
 	n := newNames(name, g, p)
 	for _, x := range f.PeakBytes {
@@ -162,7 +163,7 @@ func ReadSchedule(r io.Reader, name string, g *dag.Graph, p *platform.Platform) 
 		}
 	}
 	for _, x := range f.Memory {
-		s.Memory = append(s.Memory, Occupancy{n.memory(x.Memory), x.AtNs, x.Bytes})
+		s.Memory = append(s.Memory, schedule.Occupancy{Memory: n.memory(x.Memory), At: x.AtNs, Bytes: x.Bytes})
 	}
 	for i := range f.Spans {
 		s.Spans = append(s.Spans, n.span(&f.Spans[i], f.Steps))
@@ -182,30 +183,33 @@ func ReadSchedule(r io.Reader, name string, g *dag.Graph, p *platform.Platform) 
 	return s, nil
 }
 
+// kinds are the changes that a file may name.
+var kinds = []schedule.ChangeKind{schedule.SwitchClock, schedule.FallAsleep, schedule.WakeUp}
+
 // change reads a change. A device of one unit and its unit have one name, and mean the same.
-func (n *names) change(x *changeFile, p *platform.Platform) Change {
-	c := Change{Device: -1, Unit: -1, Link: -1, Start: x.StartNs, End: x.EndNs}
-	kind := slices.Index(changeNames[:], x.Kind)
+func (n *names) change(x *changeFile, p *platform.Platform) schedule.Change {
+	c := schedule.Change{Device: -1, Unit: -1, Link: -1, Start: x.StartNs, End: x.EndNs}
+	kind := slices.IndexFunc(kinds, func(k schedule.ChangeKind) bool { return k.String() == x.Kind })
 	if kind < 0 || x.StartNs < 0 || x.EndNs < x.StartNs {
 		n.refuse("change %q of %q from %d to %d ns", x.Kind, x.Of, x.StartNs, x.EndNs)
 		return c
 	}
-	c.Kind = ChangeKind(kind)
+	c.Kind = kinds[kind]
 	if d, ok := p.DeviceByName(x.Of); ok {
 		c.Device = d
 	} else if w, ok := p.WorkerByName(x.Of); ok {
 		c.Device, c.Unit = p.Workers[w].Device, int32(p.Workers[w].Index)
-	} else if l := slices.IndexFunc(p.Links, func(l platform.Link) bool { return l.Name == x.Of }); l >= 0 && c.Kind != SwitchClock {
+	} else if l := slices.IndexFunc(p.Links, func(l platform.Link) bool { return l.Name == x.Of }); l >= 0 && c.Kind != schedule.SwitchClock {
 		c.Link = platform.LinkID(l)
 	} else {
 		n.refuse("a change of %q: no device, worker or link of the platform has this name", x.Of)
 		return c
 	}
 	to := -1
-	if c.Kind == SwitchClock {
+	if c.Kind == schedule.SwitchClock {
 		to = slices.IndexFunc(p.Devices[c.Device].Clocks, func(k platform.Clock) bool { return k.Name == x.State })
 	} else {
-		to = slices.IndexFunc(c.sleeps(p), func(s platform.SleepState) bool { return s.Name == x.State })
+		to = slices.IndexFunc(c.SleepStates(p), func(s platform.SleepState) bool { return s.Name == x.State })
 	}
 	if to < 0 {
 		n.refuse("change %q of %q: it has no state %q", x.Kind, x.Of, x.State)
@@ -214,16 +218,16 @@ func (n *names) change(x *changeFile, p *platform.Platform) Change {
 	return c
 }
 
-func (n *names) span(x *spanFile, steps int) Span {
-	s := Span{Task: n.task(x.Task), Step: x.Step, Worker: n.worker(x.Worker), Ready: x.ReadyNs, Start: x.StartNs, End: x.EndNs}
+func (n *names) span(x *spanFile, steps int) schedule.Span {
+	s := schedule.Span{Task: n.task(x.Task), Step: x.Step, Worker: n.worker(x.Worker), Ready: x.ReadyNs, Start: x.StartNs, End: x.EndNs}
 	if x.Step < 0 || int(x.Step) >= steps || x.StartNs < 0 || x.EndNs < x.StartNs {
 		n.refuse("task %q in step %d of %d runs from %d to %d ns", x.Task, x.Step, steps, x.StartNs, x.EndNs)
 	}
 	return s
 }
 
-func (n *names) transfer(x *transferFile, g *dag.Graph, steps int) Transfer {
-	t := Transfer{Buffer: n.buffer(x.Buffer), Bytes: x.Bytes, From: n.memory(x.From), To: n.memory(x.To), For: n.task(x.For),
+func (n *names) transfer(x *transferFile, g *dag.Graph, steps int) schedule.Transfer {
+	t := schedule.Transfer{Buffer: n.buffer(x.Buffer), Bytes: x.Bytes, From: n.memory(x.From), To: n.memory(x.To), For: n.task(x.For),
 		Step: x.Step, Reason: x.Reason, Start: x.StartNs, End: x.EndNs}
 	if x.Step < 0 || int(x.Step) >= steps || x.StartNs < 0 || x.EndNs < x.StartNs || x.Bytes < 0 {
 		n.refuse("transfer of %d bytes of %q in step %d of %d from %d to %d ns", x.Bytes, x.Buffer, x.Step, steps, x.StartNs, x.EndNs)
@@ -237,8 +241,8 @@ func (n *names) transfer(x *transferFile, g *dag.Graph, steps int) Transfer {
 	return t
 }
 
-func (n *names) eviction(x *evictionFile, g *dag.Graph) Eviction {
-	e := Eviction{Buffer: n.buffer(x.Buffer), Bytes: x.Bytes, Memory: n.memory(x.Memory), At: x.AtNs}
+func (n *names) eviction(x *evictionFile, g *dag.Graph) schedule.Eviction {
+	e := schedule.Eviction{Buffer: n.buffer(x.Buffer), Bytes: x.Bytes, Memory: n.memory(x.Memory), At: x.AtNs}
 	if x.AtNs < 0 || x.Bytes < 0 {
 		n.refuse("eviction of %d bytes of %q at %d ns", x.Bytes, x.Buffer, x.AtNs)
 	}

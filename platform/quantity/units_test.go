@@ -1,4 +1,4 @@
-package platform
+package quantity
 
 import (
 	"math"
@@ -6,46 +6,21 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"dahl/platform/tomlfile"
 )
-
-// quoted reads a table with one key, x.
-func quoted(text string) *form {
-	return &form{in: &tomlfile.Table{File: &tomlfile.File{}, Keys: map[string]any{"x": text}}}
-}
-
-func TestParseBytes(t *testing.T) {
-	for text, want := range map[string]int64{
-		"0 B": 0, "24 GB": 24_000_000_000, "1.5kB": 1500, " 32 MiB ": 32 << 20, "0.5 KiB": 512,
-		"1e3 B": 1000, "1e-3 MB": 1000, "9007199254740992 B": 1 << 53, "2.5E1 kB": 25_000,
-	} {
-		f, got := quoted(text), int64(0)
-		if f.size("x", &got); got != want || f.in.File.Err != nil {
-			t.Errorf("%q = %d, %v; want %d", text, got, f.in.File.Err, want)
-		}
-	}
-}
 
 // 12.3 us is 12300 ns to the last bit, although 12.3·1000 in float64 is not:
 // the exponent is added before the conversion.
 func TestParseAddsExponents(t *testing.T) {
-	if got, err := nsScale.parse("12.3 us"); err != nil || got != 12300 {
+	if got, err := Nanoseconds.Parse("12.3 us"); err != nil || got != 12300 {
 		t.Errorf("12.3 us = %v ns, %v", got, err)
 	}
-	for text, want := range map[string]time.Duration{"1.5 µs": 1500, "0.3 us": 300, "0.4 ns": 0, "0.5 ns": 1, "2 s": 2e9} {
-		f, got := quoted(text), time.Duration(0)
-		if f.duration("x", &got); got != want || f.in.File.Err != nil {
-			t.Errorf("%q = %d ns, %v; want %d", text, got, f.in.File.Err, want)
-		}
-	}
-	if got, err := flopsPerSecScale.parse("60.8 GF/s"); err != nil || got != 60.8e9 {
+	if got, err := FlopsPerSec.Parse("60.8 GF/s"); err != nil || got != 60.8e9 {
 		t.Errorf("60.8 GF/s = %v, %v", got, err)
 	}
-	if got, err := bytesPerSecScale.parse("2 GiB/s"); err != nil || got != 2*1024*1024*1024 {
+	if got, err := BytesPerSec.Parse("2 GiB/s"); err != nil || got != 2*1024*1024*1024 {
 		t.Errorf("2 GiB/s = %v, %v", got, err)
 	}
-	if got, err := joulesScale.parse("3 mJ"); err != nil || got != 0.003 {
+	if got, err := Joules.Parse("3 mJ"); err != nil || got != 0.003 {
 		t.Errorf("3 mJ = %v, %v", got, err)
 	}
 }
@@ -58,7 +33,7 @@ func TestParseQuantityErrors(t *testing.T) {
 		"1.2.3 W": "not a number", "1 GB": `unknown unit "GB" for a power; write one of MW, kW, W`, "--1 W": "not a power",
 		"1 " + strings.Repeat("x", 1000): "…",
 	} {
-		_, err := wattsScale.parse(text)
+		_, err := Watts.Parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a power of %.20q: %v; want an error with %q", text, err, want)
 		}
@@ -66,21 +41,15 @@ func TestParseQuantityErrors(t *testing.T) {
 			t.Errorf("a power of %.20q: an error of %d bytes", text, len(err.Error()))
 		}
 	}
-	for _, text := range []string{"1.5 B", "0.1 KiB", "1e-9 kB", "9.1 PB"} {
-		f, got := quoted(text), int64(0)
-		if f.size("x", &got); f.in.File.Err == nil {
-			t.Errorf("%q is a number of bytes; want an error", text)
-		}
-	}
 }
 
 func TestFormatExamples(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{bytesScale.format(0), "0 B"}, {bytesScale.format(24e9), "24 GB"}, {bytesScale.format(1 << 20), "1 MiB"}, {bytesScale.format(999), "999 B"},
-		{bytesScale.format(1500), "1.5 kB"}, {bytesScale.format(-1500), "-1.5 kB"}, {nsScale.format(12300), "12.3 us"},
-		{nsScale.format(1e9), "1 s"}, {wattsScale.format(0.25), "250 mW"}, {wattsScale.format(1e-9), "0.001 uW"},
-		{flopsPerSecScale.format(60.8e9), "60.8 GF/s"}, {bytesPerSecScale.format(51.2e9), "51.2 GB/s"}, {joulesScale.format(0.003), "3 mJ"},
-		{wattsScale.format(math.Inf(1)), "+Inf W"},
+		{Bytes.Format(0), "0 B"}, {Bytes.Format(24e9), "24 GB"}, {Bytes.Format(1 << 20), "1 MiB"}, {Bytes.Format(999), "999 B"},
+		{Bytes.Format(1500), "1.5 kB"}, {Bytes.Format(-1500), "-1.5 kB"}, {Nanoseconds.Format(12300), "12.3 us"},
+		{Nanoseconds.Format(1e9), "1 s"}, {Watts.Format(0.25), "250 mW"}, {Watts.Format(1e-9), "0.001 uW"},
+		{FlopsPerSec.Format(60.8e9), "60.8 GF/s"}, {BytesPerSec.Format(51.2e9), "51.2 GB/s"}, {Joules.Format(0.003), "3 mJ"},
+		{Watts.Format(math.Inf(1)), "+Inf W"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
@@ -93,16 +62,16 @@ func TestFormatIsLossless(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		v := math.Ldexp(r.Float64(), r.IntN(140)-70)
-		for _, s := range []*scale{&bytesPerSecScale, &flopsPerSecScale, &flopsScale, &wattsScale, &joulesScale} {
-			text := s.format(v)
-			if back, err := s.parse(text); err != nil || back != v {
+		for _, s := range []*Scale{&BytesPerSec, &FlopsPerSec, &Flops, &Watts, &Joules} {
+			text := s.Format(v)
+			if back, err := s.Parse(text); err != nil || back != v {
 				t.Fatalf("%v is written %q and read as %v, %v", v, text, back, err)
 			}
 		}
 		n := float64(r.Int64N(1<<53+1) >> r.IntN(50))
-		for _, s := range []*scale{&bytesScale, &nsScale} {
-			if back, err := s.parse(s.format(n)); err != nil || back != n {
-				t.Fatalf("%v is written %q and read as %v, %v", n, s.format(n), back, err)
+		for _, s := range []*Scale{&Bytes, &Nanoseconds} {
+			if back, err := s.Parse(s.Format(n)); err != nil || back != n {
+				t.Fatalf("%v is written %q and read as %v, %v", n, s.Format(n), back, err)
 			}
 		}
 	}
@@ -113,16 +82,16 @@ func FuzzParseQuantity(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, s := range []*scale{&bytesScale, &bytesPerSecScale, &flopsPerSecScale, &flopsScale, &wattsScale, &joulesScale, &nsScale} {
-			v, err := s.parse(text)
+		for _, s := range []*Scale{&Bytes, &BytesPerSec, &FlopsPerSec, &Flops, &Watts, &Joules, &Nanoseconds} {
+			v, err := s.Parse(text)
 			if err != nil {
 				continue
 			}
 			if !(v >= 0 && v <= s.max) {
 				t.Errorf("%q is read as %g", text, v)
 			}
-			if back, err := s.parse(s.format(v)); err != nil || back != v {
-				t.Errorf("%q is read as %g, written %q and read as %g, %v", text, v, s.format(v), back, err)
+			if back, err := s.Parse(s.Format(v)); err != nil || back != v {
+				t.Errorf("%q is read as %g, written %q and read as %g, %v", text, v, s.Format(v), back, err)
 			}
 		}
 	})

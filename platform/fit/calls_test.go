@@ -1,4 +1,4 @@
-package platform
+package fit
 
 import (
 	"math"
@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-func fitOf(rows ...[3]float64) (fit, bool) { // flops, bytes, ns
-	models := make([]*Model, len(rows))
+func fitOf(rows ...[3]float64) (Calls, bool) { // flops, bytes, ns
+	of := make([][3]float64, len(rows))
 	for i, r := range rows {
-		models[i] = &Model{Flops: r[0], MovedBytes: int64(r[1]), MedianNs: r[2]}
+		of[i] = Row(r[0], r[1], r[2])
 	}
-	return fitModels(models)
+	return OfCalls(of)
 }
 
 func near(a, b, rel float64) bool { return math.Abs(a-b) <= rel*max(math.Abs(a), math.Abs(b), 1e-300) }
@@ -19,7 +19,7 @@ func near(a, b, rel float64) bool { return math.Abs(a-b) <= rel*max(math.Abs(a),
 func TestFitRecoversALine(t *testing.T) {
 	line := func(f, m float64) [3]float64 { return [3]float64{f, m, 700 + 0.5*f + 0.25*m} }
 	f, ok := fitOf(line(1000, 64), line(5000, 12800), line(70000, 3200), line(11, 13), line(1e6, 17))
-	if !ok || !near(f.coef[0], 700, 1e-9) || !near(f.coef[1], 0.5, 1e-9) || !near(f.coef[2], 0.25, 1e-9) || f.relError > 1e-9 {
+	if !ok || !near(f.Coef[0], 700, 1e-9) || !near(f.Coef[1], 0.5, 1e-9) || !near(f.Coef[2], 0.25, 1e-9) || f.RelError > 1e-9 {
 		t.Errorf("got %+v, want 700, 0.5, 0.25", f)
 	}
 }
@@ -34,7 +34,7 @@ func TestFitRecoversALine(t *testing.T) {
 // Two of the three lie within 7/10.
 func TestFitConstant(t *testing.T) {
 	f, ok := fitOf([3]float64{0, 0, 1}, [3]float64{0, 0, 2}, [3]float64{0, 0, 4})
-	if !ok || !near(f.coef[0], 4.0/3, 1e-12) || f.coef[1] != 0 || f.coef[2] != 0 || !near(f.relError, 0.7, 1e-12) {
+	if !ok || !near(f.Coef[0], 4.0/3, 1e-12) || f.Coef[1] != 0 || f.Coef[2] != 0 || !near(f.RelError, 0.7, 1e-12) {
 		t.Errorf("got %+v, want 4/3 with error 7/10", f)
 	}
 }
@@ -62,11 +62,11 @@ func TestFitErrorCoversNewShapes(t *testing.T) {
 		if !ok {
 			t.Fatal("no fit")
 		}
-		sum += f.relError
+		sum += f.RelError
 		for range fresh {
 			row := draw()
 			total++
-			if math.Abs(f.ns(row[0], row[1])/row[2]-1) <= f.relError {
+			if math.Abs(f.Ns(row[0], row[1])/row[2]-1) <= f.RelError {
 				covered++
 			}
 		}
@@ -84,7 +84,7 @@ func TestFitErrorCoversNewShapes(t *testing.T) {
 // of 3 ns per flop is a solution.
 func TestFitDependentColumns(t *testing.T) {
 	f, ok := fitOf([3]float64{10, 20, 30}, [3]float64{100, 200, 300}, [3]float64{1000, 2000, 3000})
-	if !ok || !near(f.ns(50, 100), 150, 1e-9) {
+	if !ok || !near(f.Ns(50, 100), 150, 1e-9) {
 		t.Errorf("got %+v, %v; want 150 ns for 50 flops", f, ok)
 	}
 }
@@ -111,11 +111,11 @@ func TestFitIsOptimal(t *testing.T) {
 		if !ok {
 			t.Fatalf("round %d: no fit", round)
 		}
-		for j, c := range f.coef {
+		for j, c := range f.Coef {
 			grad, size := 0.0, 0.0
 			for _, row := range rows {
 				x := [3]float64{1, row[0], row[1]}[j] / row[2]
-				grad += x * (f.ns(row[0], row[1])/row[2] - 1)
+				grad += x * (f.Ns(row[0], row[1])/row[2] - 1)
 				size += x
 			}
 			switch {
