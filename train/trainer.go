@@ -441,7 +441,7 @@ func (t *Trainer) runSteps(ctx, enough context.Context, p plan.Piece, count *tal
 func (t *Trainer) account(epoch int, p plan.Piece, s *schedule.Schedule, count *tally) error {
 	g := t.Workload.Program.Graphs[p.Graph]
 	batch, positions := nn.BatchOf(g), elements(t.Workload.Model.Positions())
-	a := plan.Accounted{Schedule: s, Epoch: epoch, First: t.feed.stepsDone + 1}
+	a := plan.Accounted{Schedule: s, Overlaps: t.Workload.Decision.Graphs[p.Graph].Overlaps(), Epoch: epoch, First: t.feed.stepsDone + 1}
 	if p.Recorded {
 		var err error
 		if a.Report, err = energy.FromSchedule(s, t.Workload.Decision.Problem(p.Graph, s.Steps, false)); err != nil {
