@@ -1,4 +1,4 @@
-package plots
+package paper
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ const mostPixels = 1e8
 // Formats are the formats of figures, and the extensions of their files.
 func Formats() []string { return []string{"svg", "png", "pdf"} }
 
-// render paints a page of a size in lengths that are scaled, and writes it.
+// Render paints a page of a size in lengths that are scaled, and writes it.
 func render(w io.Writer, p Page, scale float64, width, height vg.Length, paint func(c draw.Canvas)) error {
 	var canvas vg.CanvasWriterTo
 	wide, high := vg.Length(scale)*width, vg.Length(scale)*height
@@ -48,7 +48,7 @@ func render(w io.Writer, p Page, scale float64, width, height vg.Length, paint f
 		canvas.Scale(scale, scale)
 	}
 	c := draw.NewCanvas(canvas, width, height)
-	fillRect(c, c.Rectangle, white)
+	FillRect(c, c.Rectangle, White)
 	paint(c)
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
@@ -70,12 +70,12 @@ func finish(format string, file []byte) []byte {
 	case "pdf":
 		return pdfDates.ReplaceAll(file, []byte("/$1 (D:20000101000000)"))
 	case "svg":
-		face := newTypeface()
+		face := NewTypeface()
 		file = bytes.Map(xmlRune, file)
 		file = svgText.ReplaceAllFunc(file, func(element []byte) []byte {
 			m := svgText.FindSubmatch(element)
 			size, err := strconv.ParseFloat(string(m[2]), 64)
-			width := face.style(size, ink, 0, 0).Width(html.UnescapeString(string(m[3])))
+			width := face.Style(size, Ink, 0, 0).Width(html.UnescapeString(string(m[3])))
 			if err != nil || width <= 0 {
 				return element
 			}
