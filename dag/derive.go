@@ -3,7 +3,6 @@ package dag
 import (
 	"fmt"
 	"slices"
-	"sync"
 )
 
 // The time and memory of Build grow with the atoms of all storages and of all accesses. Both
@@ -16,12 +15,8 @@ const (
 	atomsPerAccess = 64
 )
 
-// derive fills everything of the graph except Buffers and Tasks. A second core can meanwhile find
-// the order of names, which depends on nothing else.
+// derive fills everything of the graph except Buffers and Tasks.
 func (g *Graph) derive() error {
-	var ranked sync.WaitGroup
-	ranked.Go(g.rankNames)
-	defer ranked.Wait()
 	if err := g.cut(); err != nil {
 		return err
 	}

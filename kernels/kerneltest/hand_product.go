@@ -150,4 +150,24 @@ var productCases = []HandCase{
 		In:     [][]float64{nil, {5, 7}, {1, 0, 1, 0, 0, 1, 2, 1}, {0x1p-149, 0, inf, nan}},
 		Want:   [][]float64{{5, 0, 19, 0}, nil, nil, nil},
 	},
+	{
+		// 1·3 + 2·4 + 1 = 12 and -1 - 7 = -8, of which a quarter is left.
+		Name: "a quarter of a negative sum", Op: "dense.function", Params: FunctionParams("leaky_relu", 0.25),
+		Shapes: [][]int{{1, 2}, {1, 2}, {2, 2}, {2}},
+		In:     [][]float64{nil, {1, 2}, {3, 4, -1, 0}, {1, -7}},
+		Want:   [][]float64{{12, -2}, nil, nil, nil},
+	},
+	{
+		Name: "the sums, too", Op: "dense.function.kept", Params: FunctionParams("leaky_relu", 0.25),
+		Shapes: [][]int{{1, 2}, {1, 2}, {1, 2}, {2, 2}, {2}},
+		In:     [][]float64{nil, nil, {1, 2}, {3, 4, -1, 0}, {1, -7}},
+		Want:   [][]float64{{12, -2}, {12, -8}, nil, nil, nil},
+	},
+	{
+		// 1·3 + 2·5 = 13 and 1·4 + 2·6 = 16, of which the slope below 0 is a quarter.
+		Name: "a quarter where the data are negative", Op: "dense.dx.function", Params: FunctionParams("leaky_relu", 0.25),
+		Shapes: [][]int{{1, 2}, {1, 2}, {2, 2}, {1, 2}},
+		In:     [][]float64{nil, {1, 2}, {3, 4, 5, 6}, {2, -1}},
+		Want:   [][]float64{{13, 4}, nil, nil, nil},
+	},
 }
