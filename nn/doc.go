@@ -167,12 +167,12 @@
 // With [dag.Lowering.Epilogues], which the default for processors has:
 //
 //	dense + function          and in a training the values before it, which the slope reads
-//	dense.dx * slope          where a dense layer alone reads the function; else the slope is a task of the layer before it
+//	dense.dx * slope          where a dense layer alone reads the function
 //	sum + layernorm           of two values
-//	layernorm.dx + gradient   of a sum that passes its gradient to what the normalisation reads, behind it
+//	layernorm.dx + gradient   of a sum in front of the normalisation
 //
-// Two layers of which one alone is computed again, or in two stages, stay apart, as do all layers that devices share. The results are those of the operations by themselves, bit
-// for bit, but in bfloat16, where a value between two operations is rounded.
+// Where several layers read a function, its slope is a task of its own. Two layers stay apart in two stages, where one alone is computed again, and where devices share layers. The results have
+// the bits of separate operations, but in bfloat16, where a value between two operations is rounded.
 //
 // So a residual block of two convolutions has, in addition to the convolutions, 3 passes over activations forward instead
 // of 13, and 13 backward instead of 17. A ReLU behind a normalisation keeps no mask either: its sign is computed again.
