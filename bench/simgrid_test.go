@@ -198,11 +198,14 @@ func TestSimGrid(t *testing.T) {
 	}
 }
 
-// equalLatencies is a fat tree without latencies: SimGrid's shares of a link are weighted by them.
+// equalLatencies is a fat tree without latencies, by which SimGrid's shares of a link are weighted, and with memories of any size.
 func equalLatencies(tb testing.TB, nodes, each int) *platform.Platform {
 	p := fatTree(tb, nodes, each)
 	for i := range p.Links {
 		p.Links[i].Latency = 0
+	}
+	for i := range p.Memories {
+		p.Memories[i].CapacityBytes = 0
 	}
 	for i := range p.Devices {
 		p.Devices[i].Dispatch = 0
