@@ -212,7 +212,7 @@
 //
 // # Training
 //
-// [Defaults] say how a model is trained: optimiser, [Schedule] of its rate, [Loss] and clipping of
+// [Defaults] say how a model is trained: optimiser, a schedule of its rate, [Loss] and clipping of
 // gradients, each as PyTorch defines it. A schedule is no part of the graph: who runs a step hands it the
 // rate in "step.hyper". Gradients that are clipped have their squares summed part by part in
 // "clip.squares". The task "clip" makes the factor of these, and updates read it in "clip.hyper".

@@ -17,6 +17,7 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/rates"
 	"dahl/nn/weights"
 	"dahl/plan/problem"
 	"dahl/platform"
@@ -214,7 +215,7 @@ func LossNames() []string {
 }
 
 func ScheduleNames() []string {
-	return cli.Texts(nn.Schedules(), func(s nn.ScheduleInfo) string { return s.Name })
+	return cli.Texts(rates.Schedules(), func(s rates.Info) string { return s.Name })
 }
 
 func OptimizerNames() []string {

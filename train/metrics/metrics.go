@@ -1,4 +1,5 @@
-package nn
+// Package metrics writes and reads the curves of a training: a row for each step, and a row for each epoch.
+package metrics
 
 import (
 	"bufio"
@@ -12,19 +13,19 @@ import (
 	"strings"
 )
 
-// StepMetrics is one row of the training curve. Correct counts positions. Epoch and Step count from 1,
+// Step is one row of the training curve. Correct counts positions. Epoch and Step count from 1,
 // Step over the whole run; Loss is the batch's mean before the update. Positions whose labels are ignored
 // are in no mean and are never correct.
-type StepMetrics struct {
+type Step struct {
 	Epoch, Step, Samples int
 	Loss                 float64
 	Correct              int
 }
 
-// EpochMetrics is one row of the epochs' table. Losses are means over all
+// Epoch is one row of the epochs' table. Losses are means over all
 // positions whose labels count, and accuracies are fractions of these positions. Steps, Samples, Seconds and Joules cover the training steps that count: all
 // but the first of each graph in the run, which warms up. Their sums over all epochs are the sums of the run.
-type EpochMetrics struct {
+type Epoch struct {
 	Epoch                  int
 	Loss, Accuracy         float64
 	Tested                 bool // false: the test columns are left empty
@@ -36,7 +37,7 @@ type EpochMetrics struct {
 }
 
 // SamplesPerSec is NaN where no step of the epoch counts.
-func (e *EpochMetrics) SamplesPerSec() float64 { return float64(e.Samples) / e.Seconds }
+func (e *Epoch) SamplesPerSec() float64 { return float64(e.Samples) / e.Seconds }
 
 var (
 	stepColumns  = []string{"epoch", "step", "images", "loss", "correct"}
@@ -44,27 +45,27 @@ var (
 		"steps", "images", "seconds", "images_per_s", "modelled_joules"}
 )
 
-// MetricsWriter writes rows of metrics as CSV. Floats are the shortest decimals
+// Writer writes rows of metrics as CSV. Floats are the shortest decimals
 // that read back as the same float64.
-type MetricsWriter struct {
+type Writer struct {
 	w   *bufio.Writer
 	row []byte
 }
 
 // NewStepWriter writes the header line of per-step metrics, unless the file goes on; rows follow
 // by Step.
-func NewStepWriter(w io.Writer, goesOn bool) (*MetricsWriter, error) {
+func NewStepWriter(w io.Writer, goesOn bool) (*Writer, error) {
 	return newMetrics(w, goesOn, stepColumns)
 }
 
 // NewEpochWriter writes the header line of per-epoch metrics, unless the file goes on; rows follow
 // by Epoch.
-func NewEpochWriter(w io.Writer, goesOn bool) (*MetricsWriter, error) {
+func NewEpochWriter(w io.Writer, goesOn bool) (*Writer, error) {
 	return newMetrics(w, goesOn, epochColumns)
 }
 
-func newMetrics(w io.Writer, goesOn bool, columns []string) (*MetricsWriter, error) {
-	m := &MetricsWriter{w: bufio.NewWriter(w)}
+func newMetrics(w io.Writer, goesOn bool, columns []string) (*Writer, error) {
+	m := &Writer{w: bufio.NewWriter(w)}
 	if goesOn {
 		return m, nil
 	}
@@ -73,7 +74,7 @@ func newMetrics(w io.Writer, goesOn bool, columns []string) (*MetricsWriter, err
 }
 
 // Step writes one row. It allocates nothing in the long run.
-func (m *MetricsWriter) Step(s StepMetrics) error {
+func (m *Writer) Step(s Step) error {
 	m.row = m.row[:0]
 	m.int(s.Epoch)
 	m.int(s.Step)
@@ -84,7 +85,7 @@ func (m *MetricsWriter) Step(s StepMetrics) error {
 }
 
 // Epoch writes one row and flushes it, so that an interrupted run keeps it.
-func (m *MetricsWriter) Epoch(e EpochMetrics) error {
+func (m *Writer) Epoch(e Epoch) error {
 	m.row = m.row[:0]
 	m.int(e.Epoch)
 	m.float(e.Loss)
@@ -100,17 +101,17 @@ func (m *MetricsWriter) Epoch(e EpochMetrics) error {
 }
 
 // Flush writes the buffered rows.
-func (m *MetricsWriter) Flush() error { return m.w.Flush() }
+func (m *Writer) Flush() error { return m.w.Flush() }
 
-func (m *MetricsWriter) int(v int) {
+func (m *Writer) int(v int) {
 	m.row = append(strconv.AppendInt(m.row, int64(v), 10), ',')
 }
 
-func (m *MetricsWriter) float(v float64) {
+func (m *Writer) float(v float64) {
 	m.row = append(strconv.AppendFloat(m.row, v, 'g', -1, 64), ',')
 }
 
-func (m *MetricsWriter) optional(v float64, known bool) {
+func (m *Writer) optional(v float64, known bool) {
 	if known {
 		m.float(v)
 	} else {
@@ -118,24 +119,24 @@ func (m *MetricsWriter) optional(v float64, known bool) {
 	}
 }
 
-func (m *MetricsWriter) endRow() error {
+func (m *Writer) endRow() error {
 	m.row[len(m.row)-1] = '\n' // in place of the last comma
 	_, err := m.w.Write(m.row)
 	return err
 }
 
 // ReadSteps reads per-step metrics, written by Step or by the PyTorch twin.
-func ReadSteps(r io.Reader) ([]StepMetrics, error) {
-	return readMetrics(r, "step", stepColumns, func(c *cells) (s StepMetrics) {
+func ReadSteps(r io.Reader) ([]Step, error) {
+	return readMetrics(r, "step", stepColumns, func(c *cells) (s Step) {
 		s.Epoch, s.Step, s.Samples, s.Loss, s.Correct = c.int(0), c.int(1), c.int(2), c.float(3), c.int(4)
 		return s
 	})
 }
 
 // ReadEpochs reads per-epoch metrics, written by Epoch.
-func ReadEpochs(r io.Reader) ([]EpochMetrics, error) {
-	return readMetrics(r, "epoch", epochColumns, func(c *cells) EpochMetrics {
-		e := EpochMetrics{Epoch: c.int(0), Loss: c.float(1), Accuracy: c.float(2), Tested: c.row[3] != "", Steps: c.int(5), Samples: c.int(6), Seconds: c.float(7), Modelled: c.row[9] != ""}
+func ReadEpochs(r io.Reader) ([]Epoch, error) {
+	return readMetrics(r, "epoch", epochColumns, func(c *cells) Epoch {
+		e := Epoch{Epoch: c.int(0), Loss: c.float(1), Accuracy: c.float(2), Tested: c.row[3] != "", Steps: c.int(5), Samples: c.int(6), Seconds: c.float(7), Modelled: c.row[9] != ""}
 		if e.Tested {
 			e.TestLoss, e.TestAccuracy = c.float(3), c.float(4)
 		}

@@ -1,4 +1,4 @@
-package nn_test
+package rates_test
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dahl/must"
-	"dahl/nn"
+	"dahl/nn/rates"
 )
 
 // TestScheduleRates: rates at chosen steps, derived by hand from the formulas above Schedule, of a
@@ -31,28 +31,28 @@ func TestScheduleRates(t *testing.T) {
 		"cosine,over=6steps,min=2,warmup=4steps,from=0.5":   {0: 4, 1: 5, 2: 6, 3: 7, 4: 8, 6: 6.5, 10: 2},
 		"step every=1epoch gamma=0.5 warmup=2epochs from=0": {0: 0, 6: 0, 7: 4, 13: 4, 14: 8, 21: 4, 28: 2},
 	} {
-		s := must.Get(nn.ParseSchedule(text))(t)
-		again, err := nn.ParseSchedule(s.String())
+		s := must.Get(rates.Parse(text))(t)
+		again, err := rates.Parse(s.String())
 		if err != nil || again.String() != s.String() || again.PerStep != s.PerStep {
 			t.Errorf("%s is written as %q, and read back as %+v: %v", text, s, again, err)
 		}
 		for step, rate := range want {
 			// Some five roundings of numbers of at most 8, and a cosine that is off by one.
-			for what, s := range map[string]nn.Schedule{"": s, " read back": again} {
+			for what, s := range map[string]rates.Schedule{"": s, " read back": again} {
 				if got := s.Rates(r, perEpoch)(step); !(math.Abs(got-rate) <= 8*8*0x1p-53) {
 					t.Errorf("%s%s: rate %v of step %d, want %v", text, what, got, step, rate)
 				}
 			}
 		}
 	}
-	if got := (nn.Schedule{}).Rates(r, 1)(3); got != r {
+	if got := (rates.Schedule{}).Rates(r, 1)(3); got != r {
 		t.Errorf("the zero value has rate %v", got)
 	}
 }
 
 // TestScheduleCheck: a schedule made in Go is refused where its text would be.
 func TestScheduleCheck(t *testing.T) {
-	for want, s := range map[string]nn.Schedule{
+	for want, s := range map[string]rates.Schedule{
 		"":                                  {},
 		"is not one of":                     {Kind: "linear"},
 		"every=0epochs":                     {Kind: "step", Gamma: 0.5},
@@ -75,11 +75,11 @@ func FuzzParseSchedule(f *testing.F) {
 	f.Add("multistep milestones=30/80epochs")
 	f.Add("constant,warmup=0steps")
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := nn.ParseSchedule(text)
+		s, err := rates.Parse(text)
 		if err != nil {
 			return
 		}
-		again, err := nn.ParseSchedule(s.String())
+		again, err := rates.Parse(s.String())
 		if err != nil || again.String() != s.String() {
 			t.Fatalf("%q is read as %q, and that as %q: %v", text, s, again, err)
 		}

@@ -1,4 +1,4 @@
-package nn_test
+package metrics_test
 
 import (
 	"bytes"
@@ -9,16 +9,16 @@ import (
 	"testing"
 
 	"dahl/must"
-	"dahl/nn"
+	"dahl/train/metrics"
 )
 
 func TestStepMetrics(t *testing.T) {
-	steps := []nn.StepMetrics{
+	steps := []metrics.Step{
 		{1, 1, 32, 2.302585092994046, 3}, {1, 2, 32, 0.1, 31}, {2, 3, 17, 1. / 3, 5},
 		{2, 4, 17, math.SmallestNonzeroFloat64, 17}, {3, 5, 1, math.Inf(1), 0}, {3, 6, 1, math.NaN(), 0},
 	}
 	var b bytes.Buffer
-	w := must.Get(nn.NewStepWriter(&b, false))(t)
+	w := must.Get(metrics.NewStepWriter(&b, false))(t)
 	for _, s := range steps {
 		must.Do(t, w.Step(s))
 	}
@@ -26,7 +26,7 @@ func TestStepMetrics(t *testing.T) {
 	if want := "epoch,step,images,loss,correct\n1,1,32,2.302585092994046,3\n1,2,32,0.1,31\n"; !strings.HasPrefix(b.String(), want) {
 		t.Errorf("file\n%s\nbegins not with\n%s", b.String(), want)
 	}
-	back := must.Get(nn.ReadSteps(&b))(t)
+	back := must.Get(metrics.ReadSteps(&b))(t)
 	if len(back) != len(steps) {
 		t.Fatalf("%d rows came back of %d", len(back), len(steps))
 	}
@@ -43,8 +43,8 @@ func TestStepMetrics(t *testing.T) {
 // What is not known is an empty cell, never a number.
 func TestEpochMetrics(t *testing.T) {
 	var b bytes.Buffer
-	w := must.Get(nn.NewEpochWriter(&b, false))(t)
-	rows := []nn.EpochMetrics{
+	w := must.Get(metrics.NewEpochWriter(&b, false))(t)
+	rows := []metrics.Epoch{
 		{Epoch: 1, Loss: 0.5, Accuracy: 0.75, TestLoss: 9, Joules: 9},
 		{Epoch: 2, Loss: 0.25, Accuracy: 0.875, Tested: true, TestLoss: 0.3, TestAccuracy: 0.9,
 			Steps: 47, Samples: 3000, Seconds: 2.5, Joules: 70.5, Modelled: true},
@@ -59,7 +59,7 @@ func TestEpochMetrics(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
-	back, err := nn.ReadEpochs(&b)
+	back, err := metrics.ReadEpochs(&b)
 	rows[0].TestLoss, rows[0].Joules = 0, 0 // not known
 	if err != nil || !slices.Equal(back, rows) {
 		t.Errorf("%+v came back as %+v, %v", rows, back, err)
@@ -70,10 +70,10 @@ func TestEpochMetrics(t *testing.T) {
 func TestMetricsGoOn(t *testing.T) {
 	var b bytes.Buffer
 	for i := range 2 {
-		w := must.Get(nn.NewStepWriter(&b, i > 0))(t)
-		must.Do(t, errors.Join(w.Step(nn.StepMetrics{Step: i}), w.Flush()))
+		w := must.Get(metrics.NewStepWriter(&b, i > 0))(t)
+		must.Do(t, errors.Join(w.Step(metrics.Step{Step: i}), w.Flush()))
 	}
-	if steps, err := nn.ReadSteps(&b); err != nil || !slices.Equal(steps, []nn.StepMetrics{{Step: 0}, {Step: 1}}) {
+	if steps, err := metrics.ReadSteps(&b); err != nil || !slices.Equal(steps, []metrics.Step{{Step: 0}, {Step: 1}}) {
 		t.Errorf("%+v, %v", steps, err)
 	}
 }
@@ -83,9 +83,9 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestMetricsReportWriteErrors(t *testing.T) {
-	w, err := nn.NewEpochWriter(fullDisk{}, false)
+	w, err := metrics.NewEpochWriter(fullDisk{}, false)
 	if err == nil {
-		err = w.Epoch(nn.EpochMetrics{})
+		err = w.Epoch(metrics.Epoch{})
 	}
 	if err == nil {
 		t.Error("a full disk went unnoticed")
@@ -101,7 +101,7 @@ func TestReadStepsRefuses(t *testing.T) {
 		header + "1,1,32,1,3\n1,x,32,1,3\n": `line 3: column step: "x"`,
 		header + "1,1,32\n":                 "wrong number of fields",
 	} {
-		if _, err := nn.ReadSteps(strings.NewReader(file)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := metrics.ReadSteps(strings.NewReader(file)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one that says %q", file, err, want)
 		}
 	}
@@ -111,7 +111,7 @@ func FuzzReadSteps(f *testing.F) {
 	f.Add("epoch,step,images,loss,correct\n1,1,32,0.5,3\n")
 	f.Add("epoch,step,images,loss,correct\n1,1,32,NaN,\"3\n")
 	f.Fuzz(func(t *testing.T, file string) {
-		steps, err := nn.ReadSteps(strings.NewReader(file))
+		steps, err := metrics.ReadSteps(strings.NewReader(file))
 		if err != nil && steps != nil {
 			t.Errorf("%d rows beside error %v", len(steps), err)
 		}

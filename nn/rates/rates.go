@@ -1,4 +1,5 @@
-package nn
+// Package rates has the schedules of learning rates.
+package rates
 
 import (
 	"fmt"
@@ -45,16 +46,16 @@ type Schedule struct {
 	From       float64 // share of the rate with which the warm-up begins
 }
 
-// ScheduleInfo is a line of the table of schedules.
-type ScheduleInfo struct {
+// Info is a line of the table of schedules.
+type Info struct {
 	Name, Doc string
 	// rate is the learning rate t periods after the warm-up, where the optimiser's is r.
 	rate func(s *Schedule, r float64, t int) float64
 }
 
 // Schedules is the table of schedules.
-func Schedules() []ScheduleInfo {
-	return []ScheduleInfo{
+func Schedules() []Info {
+	return []Info{
 		{"constant", "always the optimiser's rate", func(_ *Schedule, r float64, _ int) float64 { return r }},
 		{"step", "the rate times gamma after every so many epochs or steps", func(s *Schedule, r float64, t int) float64 {
 			return r * math.Pow(s.Gamma, float64(t/s.Every))
@@ -76,14 +77,14 @@ func (s *Schedule) cosine(r float64, t int) float64 {
 	return s.Min + float64((r-s.Min)*(1+math.Cos(math.Pi*float64(t)/float64(s.Over)))/2)
 }
 
-func (i ScheduleInfo) name() string { return i.Name }
+func (i Info) name() string { return i.Name }
 
 // info is the schedule's line of the table.
-func (s *Schedule) info() (ScheduleInfo, error) {
+func (s *Schedule) info() (Info, error) {
 	if s.Kind == "" {
 		return Schedules()[0], nil
 	}
-	return naming.Find("schedule", s.Kind, Schedules(), ScheduleInfo.name)
+	return naming.Find("schedule", s.Kind, Schedules(), Info.name)
 }
 
 // Rates is the learning rate by training step, counted from 0, where an epoch has perEpoch steps and
@@ -131,15 +132,15 @@ func scheduleSettings() []scheduleSetting {
 	}
 }
 
-// ParseSchedule reads a schedule: its name and its settings, with spaces or commas between, as in
+// Parse reads a schedule: its name and its settings, with spaces or commas between, as in
 // "cosine over=90epochs warmup=5epochs min=1e-5" or "step,every=500steps,gamma=0.5". All periods have one unit.
-func ParseSchedule(text string) (Schedule, error) {
+func Parse(text string) (Schedule, error) {
 	for _, unit := range []string{"epoch", "step"} {
 		text = strings.ReplaceAll(text, " "+unit, unit) // no setting begins so
 	}
 	words := strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == ',' })
 	if len(words) == 0 {
-		return Schedule{}, fmt.Errorf("no schedule is given; write one of %s", strings.Join(naming.List(Schedules(), ScheduleInfo.name), ", "))
+		return Schedule{}, fmt.Errorf("no schedule is given; write one of %s", strings.Join(naming.List(Schedules(), Info.name), ", "))
 	}
 	s := Schedule{Kind: words[0]}
 	if _, err := s.info(); err != nil {
@@ -227,7 +228,7 @@ func (set *scheduleSetting) isOf(kind string) bool {
 
 // Check reports settings that [ParseSchedule] would refuse.
 func (s Schedule) Check() error {
-	_, err := ParseSchedule(s.String())
+	_, err := Parse(s.String())
 	return err
 }
 
