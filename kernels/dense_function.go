@@ -16,8 +16,8 @@ import (
 //	z[n,o]  = b[o] + Σ_i x[n,i]·w[o,i]      y = f(z)
 //	dx[n,i] = f'(v[n,i])·Σ_o dy[n,o]·w[o,i]
 //
-// The parameter function is the number of f in [Functions], and setting is the number on which f depends. With Kept z is a result, too. v is what the function's
-// own gradient reads, z or y. Variants give the bits of the operation without the function, and of the function or its gradient behind it. Those at
+// The parameter function is the number of f in [Functions], and setting is the number on which f depends. With Kept z is a result, too. v is z or y, as the function's
+// own gradient reads it. Variants give the bits of the operation without the function, and of the function or its gradient behind it. Those at
 // levels compute some columns at a time, which are still in a cache for the function.
 
 // followed is an operation whose result goes through a function.
@@ -70,7 +70,7 @@ func (f followed) kernelOf(plain Kernel, with calls.Attributes, own []calls.Vari
 	return k
 }
 
-// checkFunction refuses a number that no function has, or a setting that it cannot have.
+// checkFunction refuses a number of no function, or a setting outside the function's range.
 func checkFunction(s *calls.Spec) error {
 	n, err := intParam(s, "function", 0, len(functions)-1)
 	if err != nil {

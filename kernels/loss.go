@@ -32,7 +32,7 @@ import (
 // is at least 1. correct is 1 where the first maximum of the row is at y. Classes must lie in [0,
 // c); whoever loads them checks this.
 //
-// exp and log are computed in float64.
+// The reference computes exp and log in float64. Vectors compute exp in the type itself.
 
 var softmaxXent = Kernel{
 	Op: "softmax_xent", Doc: "dz = (softmax(z) - q)/batch, loss = -Σ q·log softmax(z), correct = (argmax z = y); q = smoothed onehot(y)",
