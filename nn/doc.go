@@ -169,10 +169,10 @@
 //	dense + function          and in a training the values before it, which the slope reads
 //	dense.dx * slope          where a dense layer alone reads the function; else the slope is a task of the layer before it
 //	sum + layernorm           of two values
-//	layernorm.dx + gradient   of a sum that passes its gradient to what the normalisation reads, behind it
+//	layernorm.dx + gradient   of the other reader of the same value, a sum behind the normalisation
 //
-// Two layers of which one alone is computed again, or in two stages, stay apart, as do all layers that devices share. The results are those of the operations by themselves, bit
-// for bit, but in bfloat16, where a value between two operations is rounded.
+// Layers of two stages stay apart, as do layers of which one alone is computed again, and all layers of devices with one stage. The operations by themselves give the same
+// bits, but in bfloat16: there a value between two operations is rounded.
 //
 // So a residual block of two convolutions has, in addition to the convolutions, 3 passes over activations forward instead
 // of 13, and 13 backward instead of 17. A ReLU behind a normalisation keeps no mask either: its sign is computed again.
