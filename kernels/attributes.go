@@ -9,7 +9,7 @@ import (
 
 // attributeWords are the words of attributes in names, in the order of the constants. From ReLU on they stand behind ".dx" and
 // ".dw", the others before.
-var attributeWords = [...]string{"nhwc", "norm", "pool", "relu", "moments", "sgd", "nobias"}
+var attributeWords = [...]string{"nhwc", "norm", "pool", "relu", "moments", "sgd", "nobias", "function", "kept", "sum"}
 
 // Written is the name of an operation with attributes: "conv2d.nhwc.norm.dw.sgd" is conv2d.nhwc.dw with Norm and SGD.
 // [Kernel.Base] and [Kernel.With] of the kernel of that name are the operation and its attributes again.
@@ -48,9 +48,13 @@ func compositions() []composition {
 		{op: "conv2d.nhwc.dw", may: calls.Norm | calls.Pool | calls.SGD | calls.NoBias, offers: func(with calls.Attributes) bool {
 			return !with.Has(calls.Norm|calls.Pool) && (with.Has(calls.SGD) || !with.Has(calls.NoBias))
 		}, compose: convolutionDwWith},
-		{op: "dense", may: calls.ReLU, compose: denseWith},
-		{op: "dense.dx", may: calls.ReLU, compose: denseDxWith},
+		{op: "dense", may: calls.ReLU | calls.Function | calls.Kept, offers: func(with calls.Attributes) bool {
+			return with.Has(calls.Function) && !with.Has(calls.ReLU) || !with.Has(calls.Function) && !with.Has(calls.Kept)
+		}, compose: denseWith},
+		{op: "dense.dx", may: calls.ReLU | calls.Function, offers: func(with calls.Attributes) bool { return !with.Has(calls.ReLU | calls.Function) }, compose: denseDxWith},
 		{op: "dense.dw", may: calls.Mapped | calls.SGD | calls.NoBias, offers: func(with calls.Attributes) bool { return with.Has(calls.SGD) || with == 0 }, compose: denseDwWith},
+		{op: "layernorm", may: calls.Sum, compose: layerNormWith},
+		{op: "layernorm.dx", may: calls.Sum, compose: layerNormDxWith},
 	}
 }
 
@@ -79,7 +83,12 @@ func (b insertion) into(plain Kernel, flops func(*calls.Spec) float64) Kernel {
 	if plain.Check != nil {
 		k.Check = func(s *calls.Spec) error { return plain.Check(b.without(s)) }
 	}
-	k.Flops = func(s *calls.Spec) float64 { return flops(s) + plain.Flops(b.without(s)) }
+	k.Flops = func(s *calls.Spec) float64 {
+		if plain.Flops == nil {
+			return flops(s)
+		}
+		return flops(s) + plain.Flops(b.without(s))
+	}
 	return k
 }
 

@@ -17,6 +17,9 @@ import (
 // NaN passes through y, and the gradient is 0 where x is NaN, as in relu.
 
 func denseWith(k Kernel) Kernel {
+	if k.With.Has(calls.Function) {
+		return denseThenFunction(k)
+	}
 	l, rectifies := linear{factors: []int{1, 2}, bias: 3}, k.With.Has(calls.ReLU)
 	k.Doc = "y = x·wᵀ + b"
 	k.Operands = []Operand{
@@ -37,6 +40,9 @@ func denseWith(k Kernel) Kernel {
 }
 
 func denseDxWith(k Kernel) Kernel {
+	if k.With.Has(calls.Function) {
+		return denseDxThenSlope(k)
+	}
 	l := linear{factors: []int{1, 2}}
 	k.Doc = "dx = dy·w"
 	k.Operands = []Operand{

@@ -14,7 +14,7 @@ import (
 // [Functions]. The operation of its name computes y = f(x), and that with ".dx" behind the name
 // computes dx = dy·f'. The reference computes values and slopes in float64
 // and rounds once, and vectors compute in the elements' type. A new function is a line in the table; package nn
-// makes a layer of each.
+// makes a layer of each. Graphs name a function by its place in the table, so that a new one comes last.
 type Function struct {
 	Name, Doc string
 	Value     func(x, setting float64) float64
@@ -54,7 +54,8 @@ const vectorDoc = "in vectors"
 
 // functionKernels are the operations of all functions.
 func functionKernels() (all []Kernel) {
-	for _, f := range functions {
+	for i := range functions {
+		f := &functions[i]
 		by := reads("x", Real, "...").within(-8, 8)
 		if f.OfOutput {
 			by = reads("y", Real, "...")
@@ -63,15 +64,15 @@ func functionKernels() (all []Kernel) {
 			Op: f.Name, Doc: "y = " + f.Name + "(x): " + f.Doc,
 			Operands: []Operand{writes("y", Real, "..."), reads("x", Real, "...").within(-8, 8)},
 			Flops:    perElement(f.Flops, 0),
-			Variants: withRef("in float64", applyRef[float32](f.Value), applyRef[float64](f.Value),
-				atLevels(vectorDoc, applyAt[float32](f.vectors), applyAt[float64](f.vectors), nil)[1:], gpu.FunctionOnCUDA(f.Name)),
+			Variants: withRef("in float64", inFloat64(applyAt[float32](f)), inFloat64(applyAt[float64](f)),
+				atLevels(vectorDoc, applyAt[float32](f), applyAt[float64](f), nil)[1:], gpu.FunctionOnCUDA(f.Name)),
 		}
 		backward := Kernel{
 			Op: f.Name + ".dx", Doc: "dx = dy·" + f.Name + "'(x), by " + by.Name,
 			Operands: []Operand{writes("dx", Real, "..."), reads("dy", Real, "..."), by},
 			Flops:    perElement(f.Flops, 0),
-			Variants: withRef("in float64", applyDxRef[float32](f.Slope), applyDxRef[float64](f.Slope),
-				atLevels(vectorDoc, applyDxAt[float32](f.vectors), applyDxAt[float64](f.vectors), nil)[1:], gpu.FunctionOnCUDA(f.Name+".dx")),
+			Variants: withRef("in float64", inFloat64(applyDxAt[float32](f)), inFloat64(applyDxAt[float64](f)),
+				atLevels(vectorDoc, applyDxAt[float32](f), applyDxAt[float64](f), nil)[1:], gpu.FunctionOnCUDA(f.Name+".dx")),
 		}
 		for _, k := range []*Kernel{&forward, &backward} {
 			if f.Setting != "" {
@@ -84,42 +85,43 @@ func functionKernels() (all []Kernel) {
 	return all
 }
 
-func applyRef[T calls.Float](value func(x, setting float64) float64) func(*calls.Call) {
-	return func(call *calls.Call) {
-		setting := calls.SettingOf(call.Params)
-		calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) {
-			for i, v := range x {
-				y[i] = T(value(float64(v), setting))
-			}
-		})
-	}
-}
-
-func applyDxRef[T calls.Float](slope func(v, setting float64) float64) func(*calls.Call) {
-	return func(call *calls.Call) {
-		setting := calls.SettingOf(call.Params)
-		calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy, v []T) {
-			for i, s := range v {
-				dx[i] = T(float64(dy[i]) * slope(float64(s), setting))
-			}
-		})
-	}
-}
-
-func applyAt[T calls.Float](f simd.Function) func(simd.Level, *calls.Call) {
+func applyAt[T calls.Float](f *Function) func(simd.Level, *calls.Call) {
 	return func(l simd.Level, call *calls.Call) {
-		calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) {
-			simd.Values(f, l, y, x, calls.SettingOf(call.Params))
-		})
+		calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[1], func(y, x, _ []T) { values(f, l, y, x, calls.SettingOf(call.Params)) })
 	}
 }
 
-func applyDxAt[T calls.Float](f simd.Function) func(simd.Level, *calls.Call) {
+func applyDxAt[T calls.Float](f *Function) func(simd.Level, *calls.Call) {
 	return func(l simd.Level, call *calls.Call) {
-		calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy, v []T) {
-			simd.Gradients(f, l, dx, dy, v, calls.SettingOf(call.Params))
-		})
+		calls.EachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy, v []T) { gradients(f, l, dx, dy, v, calls.SettingOf(call.Params)) })
 	}
+}
+
+// values sets y to the function of x, in float64 where the level has no vectors. y may be x.
+func values[T calls.Float](f *Function, l simd.Level, y, x []T, setting float64) {
+	if l != simd.Go {
+		simd.Values(f.vectors, l, y, x, setting)
+		return
+	}
+	for i, v := range x {
+		y[i] = T(f.Value(float64(v), setting))
+	}
+}
+
+// gradients sets dx to dy times the slope by v, likewise. dx may be dy.
+func gradients[T calls.Float](f *Function, l simd.Level, dx, dy, v []T, setting float64) {
+	if l != simd.Go {
+		simd.Gradients(f.vectors, l, dx, dy, v, setting)
+		return
+	}
+	for i, s := range v {
+		dx[i] = T(float64(dy[i]) * f.Slope(float64(s), setting))
+	}
+}
+
+// inFloat64 is the reference of a function or of its gradient.
+func inFloat64(at func(simd.Level, *calls.Call)) func(*calls.Call) {
+	return func(c *calls.Call) { at(simd.Go, c) }
 }
 
 // The second derivative is 2y(1-y²) in size, the greatest at y = 1/√3.

@@ -2,10 +2,12 @@ package kernels
 
 import (
 	"math"
+	"slices"
 
 	"dahl/kernels/calls"
 	"dahl/kernels/cpu"
 	"dahl/kernels/gpu"
+	"dahl/kernels/offload"
 )
 
 // Layer normalisation (Ba, Kiros and Hinton, 2016, arXiv:1607.06450) as PyTorch's LayerNorm defines it, and with center = 0 the
@@ -13,31 +15,58 @@ import (
 //
 //	μ = center·Σ x / c    σ² = Σ (x - μ)² / c    r = 1/√(σ² + eps)    y = w·n + b    for n = (x - μ)·r
 //
+// With Sum the row is a sum of two, and is kept. The gradient gets another part of the gradient of that row added: a block of a transformer adds a
+// residual before it normalises. Variants give the bits of the sum and the normalisation one after the other.
+//
 // k = μ, r of each row is kept. The gradient is, with g = w·dy and means over a row,
 //
 //	dx = r·(g - center·mean(g) - n·mean(g·n))    dw = Σ dy·n    db = Σ dy
 //
 // The reference computes in float64 from the operands, and rounds each result once.
 
-var layerNorm = Kernel{
-	Op: "layernorm", Doc: "y = w·(x - k0)·k1 [+ b], k = mean or 0, and 1/√(mean square around k0 + eps) of each row",
-	Operands: []Operand{
+func layerNormWith(k Kernel) Kernel {
+	k.Doc = "y = w·(x - k0)·k1 [+ b], k = mean or 0, and 1/√(mean square around k0 + eps) of each row"
+	k.Operands = []Operand{
 		writes("y", Real, "n c"), writes("k", Real, "n 2"),
 		reads("x", Real, "n c"), reads("w", Real, "c"), optional(reads("b", Real, "c")),
-	},
-	Params: []string{"center", "eps"}, Whole: "c", Check: checkCentered, Flops: perElement(8, 0),
-	Variants: withRef("row by row, in float64", layerNormRef[float32], layerNormRef[float64],
-		atLevels("row by row", cpu.LayerNormAt[float32], cpu.LayerNormAt[float64], nil), gpu.LayerNorm),
+	}
+	k.Params, k.Whole, k.Check, k.Flops = []string{"center", "eps"}, "c", checkCentered, perElement(8, 0)
+	cuda := gpu.LayerNorm
+	if k.With.Has(calls.Sum) {
+		k.Doc = "s = x + r, y and k = layernorm of s"
+		k.Operands = slices.Insert(k.Operands, 2, writes("s", Real, "n c"))
+		k.Operands = slices.Insert(k.Operands, 4, reads("r", Real, "n c"))
+		k.Flops = perElement(9, 0)
+		cuda = gpu.OnCUDA("the sum, then a warp per row", func(c *calls.DeviceCall) []offload.Launch {
+			sum, alone := *c, *c
+			sum.Args, alone.Args = c.Args[2:5], slices.Delete(slices.Clone(c.Args), 3, 5)
+			return append(gpu.ElementsOnCUDA("sum")[0].Launches(&sum), gpu.LayerNorm[0].Launches(&alone)...)
+		})
+	}
+	k.Variants = withRef("row by row, in float64", layerNormRef[float32], layerNormRef[float64],
+		atLevels("row by row", cpu.LayerNormAt[float32](k.With), cpu.LayerNormAt[float64](k.With), nil), cuda)
+	return k
 }
 
-var layerNormDx = Kernel{
-	Op: "layernorm.dx", Doc: "dx = k1·(g - center·mean(g) - n·mean(g·n)), g = w·dy, n = (x - k0)·k1",
-	Operands: []Operand{
+func layerNormDxWith(k Kernel) Kernel {
+	k.Doc = "dx = k1·(g - center·mean(g) - n·mean(g·n)), g = w·dy, n = (x - k0)·k1"
+	k.Operands = []Operand{
 		writes("dx", Real, "n c"), reads("dy", Real, "n c"), reads("x", Real, "n c"), reads("k", Real, "n 2"), reads("w", Real, "c"),
-	},
-	Params: []string{"center"}, Whole: "c", Check: checkFlag("center"), Flops: perElement(10, 0),
-	Variants: withRef("row by row, in float64", layerNormDxRef[float32], layerNormDxRef[float64],
-		atLevels("row by row", cpu.LayerNormDxAt[float32], cpu.LayerNormDxAt[float64], nil), gpu.LayerNormDx),
+	}
+	k.Params, k.Whole, k.Check, k.Flops = []string{"center"}, "c", checkFlag("center"), perElement(10, 0)
+	cuda := gpu.LayerNormDx
+	if k.With.Has(calls.Sum) {
+		k.Doc += ", and r is added to dx"
+		k.Operands, k.Flops = append(k.Operands, reads("r", Real, "n c")), perElement(11, 0)
+		cuda = gpu.OnCUDA("a warp per row, then the sum", func(c *calls.DeviceCall) []offload.Launch {
+			alone, add := *c, *c
+			alone.Args, add.Args = c.Args[:5], []calls.DeviceArg{c.Args[0], c.Args[5]}
+			return append(gpu.LayerNormDx[0].Launches(&alone), gpu.ElementsOnCUDA("add")[0].Launches(&add)...)
+		})
+	}
+	k.Variants = withRef("row by row, in float64", layerNormDxRef[float32], layerNormDxRef[float64],
+		atLevels("row by row", cpu.LayerNormDxAt[float32], cpu.LayerNormDxAt[float64], nil), cuda)
+	return k
 }
 
 var layerNormDw = Kernel{
@@ -58,7 +87,17 @@ func checkCentered(s *calls.Spec) error {
 }
 
 func layerNormRef[T calls.Float](call *calls.Call) {
-	y, k, x, w := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[1]), calls.Map2Of[T](&call.Args[2]), calls.Data[T](&call.Args[3])
+	args := call.Args
+	y, k, x := calls.Map2Of[T](&args[0]), calls.Map2Of[T](&args[1]), calls.Map2Of[T](&args[2])
+	if len(args) > 5 { // with Sum
+		calls.EachRun(&args[2], &args[3], &args[4], func(s, x, r []T) {
+			for i, v := range x {
+				s[i] = v + r[i]
+			}
+		})
+		args = args[2:]
+	}
+	w := calls.Data[T](&args[3])
 	for n := range x.Rows {
 		row, out, count := x.Row(n), y.Row(n), float64(x.Columns)
 		var mean, squares float64
@@ -76,8 +115,8 @@ func layerNormRef[T calls.Float](call *calls.Call) {
 		k.Row(n)[0], k.Row(n)[1] = T(mean), T(inverse)
 		for c, v := range row {
 			normal := float64((float64(v)-mean)*inverse) * float64(w[c])
-			if len(call.Args) > 4 {
-				normal = float64(normal) + float64(calls.Data[T](&call.Args[4])[c])
+			if len(args) > 4 {
+				normal = float64(normal) + float64(calls.Data[T](&args[4])[c])
 			}
 			out[c] = T(normal)
 		}
@@ -102,6 +141,10 @@ func layerNormDxRef[T calls.Float](call *calls.Call) {
 		for c := range row {
 			g, normal := of(c)
 			out[c] = T(inverse * (g - sum - float64(normal*products)))
+			if len(call.Args) > 5 {
+				r := calls.Map2Of[T](&call.Args[5])
+				out[c] += r.Row(n)[c]
+			}
 		}
 	}
 }

@@ -28,6 +28,7 @@ var params = []Param{
 	{Name: "center", Typical: 1, Values: steps(0, 1, 2)}, {Name: "token", Values: steps(0, 1, 3)}, {Name: "behind", Values: steps(0, 1, 2)},
 	{Name: "relu", Typical: 1, Values: steps(0, 1, 2)},
 	{Name: "layer", Values: steps(0, 1, 50)}, {Name: "p", Values: steps(0, 0.25, 5)}, {Name: "channels_last", Values: steps(0, 1, 2)},
+	{Name: "function", Values: steps(0, 1, len(functions))}, {Name: "setting", Values: steps(0, 0.25, 4)},
 	{Name: "slope", Values: steps(0, 0.25, 4)},
 	{Name: "divisor", Typical: 255, Values: []float64{255}},
 	{Name: "pixels", Typical: 64, Values: steps(1, 1, 50)},

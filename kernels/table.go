@@ -124,7 +124,7 @@ var table = stated(slices.Concat([]Kernel{
 	moments, batchNorm, batchNormSums, batchNormGate, batchNormDx,
 	momentsTotal, momentsMerge, batchNormStats, batchNormRunning, batchNormFold, batchNormTotal, batchNormDw,
 	rotaryTable, rotary, attention, attentionMerge, attentionAlong, attentionDx, attentionDq, attentionDkv, attentionDrop, attentionDropDx, attentionDropDq, attentionDropDkv,
-	layerNorm, layerNormDx, layerNormDw,
+	layerNormDw,
 	dropoutKeys, dropoutRows, dropout,
 	embedding, embeddingDw, positions, positionsDw, shift, marks,
 	softmaxXent, softmaxXentEval,

@@ -164,6 +164,16 @@
 //	gradients of an attention of queries, keys and values, where its tasks have all positions of their samples
 //	weight gradient + update  by stochastic gradient descent
 //
+// With [dag.Lowering.Epilogues], which the default for processors has:
+//
+//	dense + function          and in a training the values before it, which the slope reads
+//	dense.dx * slope          where a dense layer alone reads the function
+//	sum + layernorm           of two values
+//	layernorm.dx + gradient   of a sum in front of the normalisation
+//
+// Where several layers read a function, its slope is a task of its own. Two layers stay apart in two stages, where one alone is computed again, and where devices share layers. The results have
+// the bits of separate operations, but in bfloat16, where a value between two operations is rounded.
+//
 // So a residual block of two convolutions has, in addition to the convolutions, 3 passes over activations forward instead
 // of 13, and 13 backward instead of 17. A ReLU behind a normalisation keeps no mask either: its sign is computed again.
 // Behind a sum the sign is read from the output. The gradient of the sum then takes the place of the gradient of the
@@ -202,7 +212,7 @@
 //
 // # Training
 //
-// [Defaults] say how a model is trained: optimiser, [Schedule] of its rate, [Loss] and clipping of
+// [Defaults] say how a model is trained: optimiser, a schedule of its rate, [Loss] and clipping of
 // gradients, each as PyTorch defines it. A schedule is no part of the graph: who runs a step hands it the
 // rate in "step.hyper". Gradients that are clipped have their squares summed part by part in
 // "clip.squares". The task "clip" makes the factor of these, and updates read it in "clip.hyper".

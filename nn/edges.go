@@ -22,6 +22,9 @@ func (l *lowerer) place(n *Node) {
 	}
 	n.out.rectified = n.relu != nil && n.pool == nil && n.Traits.Weight
 	n.out.stopped = n.add != nil
+	if l.slopesLater(n) {
+		n.out.function = n.function
+	}
 	if n.isView() || l.normalisesLater(n) || n.JoinsLoss() {
 		return
 	}
@@ -117,8 +120,8 @@ func (l *lowerer) giveGradient(n *Node) {
 		return
 	}
 	name := n.out.name
-	switch { // the gradient before the ReLU
-	case n.out.rectified:
+	switch { // the gradient before the ReLU or the function
+	case n.out.rectified, n.out.function != nil:
 		name = n.Name + ".out"
 	case n.add != nil:
 		name = n.add.Name + ".out"
@@ -142,7 +145,7 @@ func (l *lowerer) sumGradients(n *Node) {
 	var parts []*tensor
 	var names []string
 	for _, r := range slices.Backward(n.last().readers) {
-		if r == writer {
+		if r == writer || n.restTaken {
 			continue
 		}
 		to := l.nodeOf[r.stage]

@@ -29,8 +29,9 @@ func (n *Node) StateOf(fused *Stage) (params, running []Operand) {
 	return operands(weights), operands(statistics)
 }
 
-// GradBefore adds the gradient of the layer's own output, before a fused pooling, by an operation that reads the operands.
-func (n *Node) GradBefore(op string, params dag.Params, reads ...Operand) Operand {
+// GradBefore adds the gradient of the layer's own output, before a fused layer, by an operation that reads the operands. The step has a name that begins with a point, as
+// ".pool".
+func (n *Node) GradBefore(step, op string, params dag.Params, reads ...Operand) Operand {
 	l := n.l
 	dy := l.tensor(n.Name+".out", n.Out)
 	dy.grad = l.image("grad."+n.Name+".out", dag.Gradient, &dy)
@@ -40,7 +41,7 @@ func (n *Node) GradBefore(op string, params dag.Params, reads ...Operand) Operan
 		return cut
 	}
 	written := dy.gradient(dag.AlongOutputs)
-	l.tiles(n, phaseBackward+".pool", op, params, cut, append([]Operand{written}, reads...)...)
+	l.tiles(n, phaseBackward+step, op, params, cut, append([]Operand{written}, reads...)...)
 	return written
 }
 

@@ -12,6 +12,7 @@ import (
 type group struct {
 	*Stage            // the first one; with an add its inputs are the group's
 	relu, pool *Stage // fused after it. Nil means not fused.
+	function   *Stage // likewise
 	norm       *Stage // of a convolution that an evaluation also normalises
 	add        *Stage // what is normalised is added to another input, the second one of the group
 	end        *Stage // the last one
@@ -115,6 +116,8 @@ func (g *group) fusedStage(t *Traits) **Stage {
 		return &g.norm
 	case t.Passes:
 		return &g.add
+	case t.Pointwise:
+		return &g.function
 	default:
 		return &g.pool
 	}
@@ -160,6 +163,9 @@ func (m *Model) match(first int, l *dag.Lowering, train bool) []int {
 	for _, p := range f.Patterns() {
 		stages := m.along(first, p.Behind)
 		if stages == nil || p.Evaluation && train || !m.joined(stages) {
+			continue
+		}
+		if p.Epilogue && !m.computesFunction(stages, l) {
 			continue
 		}
 		if p.Fits != nil && !p.Fits(m.layersAt(stages[1:])) {

@@ -61,8 +61,12 @@ type Traits struct {
 	// Stops says that the layer, if [Node.Stops] asks for it, writes 0 into the gradient of its input where the input is
 	// 0.
 	Stops bool
-	// Takes is the layers before it that operations of the layer compute with it: [calls.Norm] for one that normalises, and
-	// [calls.Mapped] for a view of a map.
+	// Pointwise says that each element of the output depends on the element of the input at the same place alone.
+	Pointwise bool
+	// Slopes says that the layer, if [Node.Slope] asks for it, multiplies the gradient of its input by the slope of the function before it.
+	Slopes bool
+	// Takes is the layers before it that operations of the layer compute with it: [calls.Norm] for one that normalises,
+	// [calls.Mapped] for a view of a map, and [calls.Sum] for a sum of two.
 	Takes calls.Attributes
 	// Blocks are the proportions of blocks of the input's channels. A task with some of the outputs reads its part of each block.
 	Blocks []int
@@ -81,6 +85,7 @@ type Fuser interface {
 type Pattern struct {
 	Behind     []Layer
 	Evaluation bool // it is one of evaluations alone
+	Epilogue   bool // it is one of lowerings that ask for [dag.Lowering.Epilogues]
 	Stops      bool // all readers of the last layer have the trait Stops; if not, the layers stay tasks of their own
 
 	Fits func(behind []Layer) bool // whether there is an operation for these layers. Nil means always.

@@ -51,6 +51,8 @@ const (
 //   - Tiles sum weight gradients in up to 4 private accumulators where merging takes less than a
 //     tenth of summing. Other weight gradients are split by outputs.
 //
+// Operations have [dag.Lowering.Epilogues], but for activations in bfloat16.
+//
 // Layers that are fused with one before them have an entry too, so that the same numbers serve where a cut parts them.
 func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	return forCache(m, batch, l2Bytes, reuse, t)
@@ -71,7 +73,9 @@ func forCache(m *Model, batch, l2Bytes, reuse int, t dag.DType) dag.Lowering {
 		l2Bytes = defaultL2
 	}
 	d := chooser{batch: batch, half: l2Bytes / 2, reuse: reuse, elemBytes: int(t.SizeBytes()), tiles: minTiles, devices: 1}
-	return d.lowering(m)
+	lowering := d.lowering(m)
+	lowering.Epilogues = t != dag.BFloat16 && m.Epilogues() // in which the values between two operations are rounded
+	return lowering
 }
 
 // WholeLowering chooses layers that are not split. It is for one device that
@@ -128,7 +132,7 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 			lowering.Layers["input"] = dag.LayerLowering{Forward: dag.Cut{Samples: d.grow(ll.Forward.Samples, Elems(m.Input))}}
 		}
 		lowering.Layers[g.Name] = ll
-		for _, s := range []*Stage{g.relu, g.pool} {
+		for _, s := range []*Stage{g.relu, g.pool, g.function} {
 			if s != nil {
 				lowering.Layers[s.Name] = d.elementwise(s, before)
 			}

@@ -22,6 +22,8 @@ type Node struct {
 	part  *tensor // of the gradient of the output, which the layer adds. Nil means the gradient is complete.
 	taken bool    // the layer before writes the moments of the input
 
+	restTaken bool // a normalisation behind it adds the part of the other reader to the gradient of the output
+
 	phase string         // phaseForward or phaseBackward
 	steps map[string]int // so far, as Tiles counts them
 }

@@ -24,6 +24,10 @@ type tensor struct {
 	// normal: how to normalise the values. Their reader does so, with a ReLU. Nil means that they are read
 	// as they are.
 	normal *Operand
+	// function: the values come out of this fused function, and grad is the gradient before it. The task that writes grad multiplies by the slope, at the
+	// values before if these are not nil.
+	function *Stage
+	before   *tensor
 	// turned: the features lie as H×W×C of this C×H×W. Nil means as usual.
 	turned []int
 }

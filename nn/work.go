@@ -25,6 +25,12 @@ func (m *Model) Work(ctx context.Context, opt LowerOptions) (*dag.Step, error) {
 	}
 	w := workers{m: m, known: map[string]dag.Form{}, drawn: map[string]bool{}, owned: map[[2]int]bool{}}
 	partings := m.partings(opt.Batch)
+	if m.Epilogues() {
+		for _, l := range slices.Clone(partings) {
+			l.Epilogues = true
+			partings = append(partings, l)
+		}
+	}
 	if m.JoinsLoss() && (opt.Train || !opt.Outputs) {
 		for _, l := range slices.Clone(partings) {
 			l.JoinLoss = true

@@ -3,7 +3,7 @@ package calls
 // Attributes are the prologues and epilogues of an operation: what it does to data on their way into its sums, and to the
 // sums before they reach memory. An operation with attributes has a name of its own in graphs, platform files and plans,
 // see kernels.Written.
-type Attributes uint8
+type Attributes uint16
 
 const (
 	// Mapped: the input of a dense layer is a map with channels last.
@@ -20,6 +20,12 @@ const (
 	SGD
 	// NoBias: the layer of that step has no bias.
 	NoBias
+	// Function: a function of every element follows the sums. The gradient of an input is also multiplied by the slope of the function there.
+	Function
+	// Kept: the sums before that function are results, too.
+	Kept
+	// Sum: the data are the sum of two operands, which is a result, too. To the gradient of an input another operand is added.
+	Sum
 )
 
 // Has reports whether all of some attributes are among a.

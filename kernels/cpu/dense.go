@@ -11,14 +11,8 @@ import (
 
 func DenseAt[T calls.Float](relu bool) func(simd.Level, *calls.Call) {
 	return func(l simd.Level, call *calls.Call) {
-		y, x, w := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[1]), calls.Map2Of[T](&call.Args[2])
-		d := simd.Dot[T]{
-			M: y.Rows, N: y.Columns, K: x.Columns, ReLU: relu,
-			A: x.Elems, ARow: x.Stride, B: w.Elems, BRow: w.Stride, C: y.Elems, CRow: y.Stride,
-		}
-		if len(call.Args) > 3 {
-			d.Bias = calls.Data[T](&call.Args[3])
-		}
+		y, d := calls.Map2Of[T](&call.Args[0]), dotOf[T](call.Args)
+		d.ReLU = relu
 		if !call.Args[0].Accumulates() {
 			d.Run(l)
 			return
@@ -34,6 +28,65 @@ func DenseAt[T calls.Float](relu bool) func(simd.Level, *calls.Call) {
 	}
 }
 
+// dotOf is the product of a dense layer with some operands.
+func dotOf[T calls.Float](args []calls.Arg) simd.Dot[T] {
+	y, x, w := calls.Map2Of[T](&args[0]), calls.Map2Of[T](&args[1]), calls.Map2Of[T](&args[2])
+	d := simd.Dot[T]{
+		M: y.Rows, N: y.Columns, K: x.Columns,
+		A: x.Elems, ARow: x.Stride, B: w.Elems, BRow: w.Stride, C: y.Elems, CRow: y.Stride,
+	}
+	if len(args) > 3 {
+		d.Bias = calls.Data[T](&args[3])
+	}
+	return d
+}
+
+// RowFunction computes elements of a row of results from elements of another operand, by the parameters of a call.
+type RowFunction[T calls.Float] func(l simd.Level, params []float64, to, of []T)
+
+// thenColumns is how many columns of a result a function follows at a time, so that they are still in a cache. It is a multiple of the columns that a
+// product computes together.
+const thenColumns = 128
+
+// DenseThen is a dense layer followed by a function. The sums are in the first operand, or with kept = 1 in the second one.
+func DenseThen[T calls.Float](kept int, then RowFunction[T]) func(simd.Level, *calls.Call) {
+	return func(l simd.Level, call *calls.Call) {
+		y, z, all := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[kept]), dotOf[T](call.Args[kept:])
+		for j := 0; j < all.N; j += thenColumns {
+			d := all
+			d.N, d.B, d.C = min(thenColumns, all.N-j), all.B[j*all.BRow:], all.C[j:]
+			if d.Bias != nil {
+				d.Bias = d.Bias[j:]
+			}
+			d.Run(l)
+			for i := range z.Rows {
+				then(l, call.Params, y.Row(i)[j:][:d.N], z.Row(i)[j:][:d.N])
+			}
+		}
+	}
+}
+
+// DenseDxThen is a gradient of an input that a function of the last operand follows. Of few rows all columns are computed at once, since how these are put
+// together depends on their number.
+func DenseDxThen[T calls.Float](then RowFunction[T]) func(simd.Level, *calls.Call) {
+	const fewRows = 8
+	return func(l simd.Level, call *calls.Call) {
+		dx, v, all := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[3]), dxProductOf[T](call)
+		columns := thenColumns
+		if all.M < fewRows {
+			columns = all.N
+		}
+		for j := 0; j < all.N; j += columns {
+			p := all
+			p.N, p.B, p.C = min(columns, all.N-j), all.B[j:], all.C[j:]
+			p.Run(l)
+			for i := range dx.Rows {
+				then(l, call.Params, dx.Row(i)[j:][:p.N], v.Row(i)[j:][:p.N])
+			}
+		}
+	}
+}
+
 // DenseWorkspace is the bytes of sums on their way to an operand with old contents.
 func DenseWorkspace(s *calls.Spec) int64 {
 	if s.Operands[0].Mode != dag.ReadWrite {
@@ -43,16 +96,21 @@ func DenseWorkspace(s *calls.Spec) int64 {
 }
 
 func DenseDxAt[T calls.Float](l simd.Level, call *calls.Call) {
-	dx, dy, w := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[1]), calls.Map2Of[T](&call.Args[2])
-	p := simd.Product[T]{
-		M: dx.Rows, N: dx.Columns, K: dy.Columns, Batch: 1, Accumulate: call.Args[0].Accumulates(),
-		A: dy.Elems, ARow: dy.Stride, AStep: 1, B: w.Elems, BRow: w.Stride, C: dx.Elems, CRow: dx.Stride,
-	}
+	p := dxProductOf[T](call)
 	if len(call.Args) > 3 {
 		x := calls.Map2Of[T](&call.Args[3])
 		p.Where, p.WhereRow = x.Elems, x.Stride
 	}
 	p.Run(l)
+}
+
+// dxProductOf is the product of a gradient of an input.
+func dxProductOf[T calls.Float](call *calls.Call) simd.Product[T] {
+	dx, dy, w := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[1]), calls.Map2Of[T](&call.Args[2])
+	return simd.Product[T]{
+		M: dx.Rows, N: dx.Columns, K: dy.Columns, Batch: 1, Accumulate: call.Args[0].Accumulates(),
+		A: dy.Elems, ARow: dy.Stride, AStep: 1, B: w.Elems, BRow: w.Stride, C: dx.Elems, CRow: dx.Stride,
+	}
 }
 
 // DenseDwAt reads dy transposed.

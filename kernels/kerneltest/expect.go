@@ -32,6 +32,8 @@ type Expected struct {
 	ref      *Case
 	terms    int         // N; 0 where there is no sum
 	sums     *Case       // its values are Σ|a||b|
+	alone    *Expected   // of the operation without the function behind it; nil means that there is none
+	operands []int       // of that operation, as numbers of operands of the whole
 	absolute [][]float64 // bounds by operand that do not depend on the variant; nil means none
 }
 
@@ -41,6 +43,10 @@ func Expect(c *Case) *Expected {
 	e := &Expected{ref: c.Clone(), terms: Terms(c)}
 	ref := &c.Kernel.Variants[0]
 	e.ref.Run(ref)
+	if c.Kernel.With.Has(calls.Function) {
+		e.expectAlone(c)
+		return e
+	}
 	if e.terms > 0 {
 		e.sums = c.Magnitudes()
 		e.sums.Run(ref)
@@ -112,6 +118,8 @@ func (e *Expected) sumBound(v *calls.Variant, i int) func(j int) float64 {
 	switch {
 	case e.ref.Spec.Operands[i].Mode == dag.Read:
 		return nil
+	case e.alone != nil:
+		return e.functionBound(v, i)
 	case e.absolute != nil:
 		if limits := e.absolute[i]; limits != nil {
 			return func(j int) float64 { return limits[j] }

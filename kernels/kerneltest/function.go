@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dahl/kernels"
+	"dahl/kernels/calls"
 )
 
 // unitsOf is how much the value f(x) and the slope of a function may differ between two variants,
@@ -77,6 +78,45 @@ func sigmoidOfCube(x float64) (v, dv float64) {
 func isFunction(name string) bool {
 	_, err := kernels.FunctionByName(name)
 	return err == nil
+}
+
+// expectAlone expects the results of an operation without the function behind it.
+func (e *Expected) expectAlone(c *Case) {
+	k, err := kernels.KernelByName(kernels.Written(c.Kernel.Base, c.Kernel.With&^(calls.Function|calls.Kept)))
+	if err != nil {
+		panic("kerneltest: " + err.Error())
+	}
+	for i, o := range c.Kernel.Operands[:len(c.Data)] {
+		if o.Name != "v" && !(o.Name == "y" && c.Kernel.With.Has(calls.Kept)) {
+			e.operands = append(e.operands, i)
+		}
+	}
+	e.alone = Expect(c.Part(k, e.operands))
+}
+
+// functionBound is the bound of the sums, for those that are kept, and for values behind a function f: |f'| times the bound of the sum, and how much f itself
+// may differ. A slope is a factor of the sum.
+func (e *Expected) functionBound(v *calls.Variant, i int) func(j int) float64 {
+	sums := e.alone.sumBound(v, 0)
+	if i == e.operands[0] && i > 0 {
+		return sums
+	}
+	params := e.ref.Params()
+	f, setting := kernels.Functions()[int(params[0])], params[1]
+	units, u := unitsOf[f.Name], UnitRoundoff(e.ref.Spec.Type)
+	least := u * 0x1p-120
+	of := e.alone.ref.Values(0)
+	if at := e.ref.Operand("v"); at >= 0 {
+		points := e.ref.Values(at)
+		return func(j int) float64 {
+			slope, size := math.Abs(f.Slope(points[j], setting)), math.Abs(of[j])+sums(j)
+			return slope*sums(j) + u*(units.slope(points[j], setting)+2*slope)*size + least
+		}
+	}
+	return func(j int) float64 { // the function may differ most where the sum differs most
+		z, d := of[j], sums(j)
+		return f.Steepest*d + u*max(units.value(z-d, setting), units.value(z, setting), units.value(z+d, setting)) + least
+	}
 }
 
 // functionBounds is the bounds of the operations of functions, by operand and element, with some of the

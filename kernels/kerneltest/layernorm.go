@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/kernels/calls"
 )
 
 // RowParams are the parameters of layernorm.
@@ -37,6 +38,18 @@ func rowCases() []HandCase {
 			Want:   [][]float64{{2.4375, -1.1875, -0.8125, -0.4375}, nil, nil, nil, nil},
 		},
 		{
+			Name: "the row as a sum", Op: "layernorm.sum", Params: RowParams(1, 11),
+			Shapes: [][]int{{1, 4}, {1, 2}, {1, 4}, {1, 4}, {1, 4}, {4}, {4}},
+			In:     [][]float64{nil, nil, nil, {0, 1, 2, 3}, {1, 2, 3, 4}, {16, 16, 16, 16}, {1, 2, 3, 4}},
+			Want:   [][]float64{{-11, -2, 7, 16}, {4, 0.25}, {1, 3, 5, 7}, nil, nil, nil, nil},
+		},
+		{
+			Name: "with another part", Op: "layernorm.dx.sum", Params: FlagParams("center", 1),
+			Shapes: [][]int{{1, 4}, {1, 4}, {1, 4}, {1, 2}, {4}, {1, 4}},
+			In:     [][]float64{nil, {8, 0, 0, 0}, {1, 3, 5, 7}, {4, 0.25}, {2, 2, 2, 2}, {1, 2, 3, 4}},
+			Want:   [][]float64{{3.4375, 0.8125, 2.1875, 3.5625}, nil, nil, nil, nil, nil},
+		},
+		{
 			// n = 0.25 and -1: 8·0.25 - 3 and 8 + 3.
 			Name: "two rows", Op: "layernorm.dw",
 			Shapes: [][]int{{1}, {2, 1}, {2, 1}, {2, 2}, {1}},
@@ -61,12 +74,18 @@ func rowCases() []HandCase {
 func rowNormBounds(c *Case) [][]float64 {
 	u := UnitRoundoff(c.Spec.Type)
 	all := make([][]float64, len(c.Buffers))
-	switch c.Kernel.Op {
+	switch c.Kernel.Base {
 	case "layernorm":
-		x, w, columns := c.Values(2), c.Values(3), c.Spec.Operands[2].Shape[1]
+		x, w, columns := c.Values(2), c.Values(c.Operand("w")), c.Spec.Operands[2].Shape[1]
+		if c.Kernel.With.Has(calls.Sum) { // one rounding, so that bits are equal
+			r := c.Values(4)
+			for i, v := range c.Values(3) {
+				x[i] = c.rounded(v + r[i])
+			}
+		}
 		b := make([]float64, columns)
-		if len(c.Buffers) > 4 {
-			b = c.Values(4)
+		if at := c.Operand("b"); at < len(c.Buffers) {
+			b = c.Values(at)
 		}
 		for row := range slices.Chunk(x, columns) {
 			r := ofRow(row, c.Params()[0], c.Params()[1], u)
@@ -84,7 +103,11 @@ func rowNormBounds(c *Case) [][]float64 {
 			}
 			for i, v := range row {
 				g := math.Abs(dy[n*columns+i] * w[i])
+				size := inverse * (g + sum/float64(columns) + math.Abs(v-mean)*inverse*products/float64(columns))
 				all[0] = append(all[0], 2*inverse*(8*u*g+gamma*sum/float64(columns)+gamma*math.Abs(v-mean)*inverse*products/float64(columns)))
+				if c.Kernel.With.Has(calls.Sum) { // both variants round it once more
+					all[0][len(all[0])-1] += 2 * u * (size + math.Abs(c.Values(5)[n*columns+i]))
+				}
 			}
 		}
 	case "layernorm.dw":

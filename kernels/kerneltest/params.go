@@ -1,6 +1,8 @@
 package kerneltest
 
 import (
+	"slices"
+
 	"dahl/dag"
 	"dahl/kernels"
 )
@@ -58,6 +60,12 @@ func SmoothingParams(smoothing float64) dag.Params {
 // LossParams are the parameters of gradients of the loss.
 func LossParams(batch, smoothing float64) dag.Params {
 	return append(dag.Params{{Name: "batch", Value: batch}}, SmoothingParams(smoothing)...)
+}
+
+// FunctionParams are the parameters of a dense layer with a function.
+func FunctionParams(name string, setting float64) dag.Params {
+	of := slices.IndexFunc(kernels.Functions(), func(f kernels.Function) bool { return f.Name == name })
+	return dag.Params{{Name: "function", Value: float64(of)}, {Name: "setting", Value: setting}}
 }
 
 // AdamParams are PyTorch's defaults with a weight decay, which 1 decouples from the gradient.

@@ -6,10 +6,9 @@ import "unsafe"
 // rows at a time, one in each element of a vector. It gives the first maximum m and its class,
 // the sum s of exp(z - m), and on request the gradient (exp(z - m)/s - Share - Keep·[class = label])/Batch.
 //
-// Exponentials are computed in float64, with a relative error below 3 units of 2⁻⁵³
-// before they are rounded to T: the argument is reduced by n·ln 2 in two parts, the
+// Exponentials are computed in T, with a relative error below 3 units of 2⁻⁵³, or 2⁻²⁴ in float32: the argument is reduced by n·ln 2 in two parts, the
 // first exact and the second rounded once, 0.35 units since |r| ≤ 0.35; the polynomial
-// of degree 13 leaves out 0.03 units, and of its roundings the last is 1 unit, the one
+// of degree 13, or 7, leaves out 0.1 units, and of its roundings the last is 1 unit, the one
 // before 0.6 and all others together 0.15.
 type Softmax[T Float] struct {
 	Classes     int
@@ -75,6 +74,9 @@ func (s *Softmax[T]) run(l Level, block, rest []T, gradient bool) {
 	a := softmaxArgs{
 		block: pointer(block), rest: pointer(rest), classes: s.Classes,
 		batch: bits(s.Batch), one: bits(T(1)), keep: bits(s.Keep), share: bits(s.Share), constants: pointer(constants),
+	}
+	if size(block) == 4 {
+		a.constants = pointer(singles)
 	}
 	if gradient {
 		a.gradient = 1

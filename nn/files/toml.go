@@ -16,6 +16,7 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/layers"
+	"dahl/nn/rates"
 	"dahl/platform/tomlfile"
 )
 
@@ -200,7 +201,7 @@ func training(t *tomlfile.Table) *nn.Defaults {
 	}
 	if _, ok := t.Keys["schedule"]; ok {
 		text := t.Text("schedule")
-		if d.Schedule, err = nn.ParseSchedule(text); err != nil {
+		if d.Schedule, err = rates.Parse(text); err != nil {
 			t.Fail("schedule", text, err.Error())
 		}
 	}
@@ -239,12 +240,13 @@ const (
 	orderKey        = "order"         // of its micro-batches
 	stageKey        = "stage"         // of its pipeline
 	joinLossKey     = "join_loss"
+	epiloguesKey    = "epilogues"
 	stashKey        = "stash"         // weights
 	verticalSyncKey = "vertical_sync" // of stashed weights
 )
 
 // ParseLowering reads a lowering in TOML, as in examples/lowering.toml:
-// micro_batches, join_loss, order, stash, vertical_sync, recompute with patterns of layers, one [[stage]] per stage of a pipeline, [default] and [layer.NAME].
+// micro_batches, join_loss, epilogues, order, stash, vertical_sync, recompute with patterns of layers, one [[stage]] per stage of a pipeline, [default] and [layer.NAME].
 // A stage has the keys from, its first layer, and device, or devices with along, sum, replicas, shares and bucket_bytes. Each other table has the cut of the forward pass (see [dag.Cut]), tables
 // input_gradient and weight_gradient with the cuts of the gradients, and recompute. Whether the layers exist is checked when a model is lowered, and whether
 // devices and orders do, when it is planned for.
@@ -255,6 +257,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	}
 	l := dag.Lowering{Default: granularityOf(root.Table("default"))}
 	l.MicroBatches, l.JoinLoss = root.Count(microBatchesKey, 0, layers.MaxExtent, 0), root.Flag(joinLossKey, false)
+	l.Epilogues = root.Flag(epiloguesKey, false)
 	l.Order, l.Stash, l.VerticalSync = root.Text(orderKey), root.Flag(stashKey, false), root.Flag(verticalSyncKey, false)
 	l.Recompute = root.Texts(recomputeKey)
 	for _, t := range root.Tables(stageKey) {
@@ -281,7 +284,7 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 			l.Layers[name] = granularityOf(layers.Table(name))
 		}
 	}
-	root.Done(microBatchesKey + ", " + joinLossKey + ", " + orderKey + ", " + stashKey + ", " + verticalSyncKey + ", " + recomputeKey + ", [[" + stageKey + "]], default, layer")
+	root.Done(microBatchesKey + ", " + joinLossKey + ", " + epiloguesKey + ", " + orderKey + ", " + stashKey + ", " + verticalSyncKey + ", " + recomputeKey + ", [[" + stageKey + "]], default, layer")
 	return l, f.Err
 }
 
@@ -356,6 +359,9 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 	}
 	if l.JoinLoss {
 		fmt.Fprintf(&b, "%s = true\n\n", joinLossKey)
+	}
+	if l.Epilogues {
+		fmt.Fprintf(&b, "%s = true\n\n", epiloguesKey)
 	}
 	if l.Order != "" {
 		fmt.Fprintf(&b, "%s = %q\n\n", orderKey, l.Order)

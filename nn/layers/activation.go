@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"slices"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -17,6 +18,9 @@ type Activation struct {
 
 // Kind implements [nn.Layer].
 func (a Activation) Kind() string { return a.Function }
+
+// Traits says that a dense layer may compute it.
+func (Activation) Traits() nn.Traits { return nn.Traits{Pointwise: true} }
 
 // Output implements [nn.Layer].
 func (a Activation) Output(in [][]int) ([]int, error) {
@@ -42,6 +46,16 @@ func (a Activation) Backward(n *nn.Node) {
 		at = n.Output()
 	}
 	n.Tiles(a.Function+".dx", a.params(), n.InputGrad(0), n.OutputGrad(), at)
+}
+
+// followed are the parameters of an operation that the function follows.
+func (a Activation) followed() dag.Params {
+	number := slices.IndexFunc(kernels.Functions(), func(f kernels.Function) bool { return f.Name == a.Function })
+	setting := 0.0
+	if a.function().Setting != "" {
+		setting = a.Setting
+	}
+	return dag.Params{{Name: "function", Value: float64(number)}, {Name: "setting", Value: setting}}
 }
 
 func (a Activation) params() dag.Params {

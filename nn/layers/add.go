@@ -35,6 +35,9 @@ func (Add) Flops(in [][]int, out []int) float64 { return float64((len(in) - 1) *
 
 // Forward implements [nn.Layer].
 func (Add) Forward(n *nn.Node) {
+	if n.LeavesSum() {
+		return
+	}
 	n.Tiles("sum", nil, n.Output(), n.Input(0), n.Input(1))
 	for i := range n.Inputs[2:] {
 		n.Tiles("add", nil, n.Output(), n.Input(i+2))

@@ -155,7 +155,7 @@ func (c Conv2D) Backward(n *nn.Node) {
 	params, gradient := c.params(), []nn.Operand{n.OutputGrad()}
 	switch pool := n.Fused(MaxPool{}); {
 	case pool != nil && n.Needs(0):
-		gradient[0] = n.GradBefore("maxpool.nhwc.dx", pool.Layer.(MaxPool).params(), n.OutputGrad(), n.Saved("index", dag.Uint8))
+		gradient[0] = n.GradBefore(".pool", "maxpool.nhwc.dx", pool.Layer.(MaxPool).params(), n.OutputGrad(), n.Saved("index", dag.Uint8))
 	case pool != nil: // the gradient before pooling is never needed as a whole
 		with, params, gradient = calls.Pool, c.withPool(pool), append(gradient, n.Saved("index", dag.Uint8))
 	}

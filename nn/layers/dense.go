@@ -22,14 +22,16 @@ func (Dense) Kind() string { return "dense" }
 
 // Traits implements the interface of layers with a weight.
 func (d Dense) Traits() nn.Traits {
-	return nn.Traits{Weight: true, Takes: calls.Mapped, Stops: true, JoinsLoss: d.NoBias}
+	return nn.Traits{Weight: true, Takes: calls.Mapped, Stops: true, Slopes: true, JoinsLoss: d.NoBias}
 }
 
 // Prefix is how automatic names begin.
 func (Dense) Prefix() string { return "fc" }
 
 // Patterns implements [nn.Fuser].
-func (Dense) Patterns() []nn.Pattern { return []nn.Pattern{{Behind: []nn.Layer{ReLU{}}, Stops: true}} }
+func (Dense) Patterns() []nn.Pattern {
+	return []nn.Pattern{{Behind: []nn.Layer{ReLU{}}, Stops: true}, {Behind: []nn.Layer{Activation{}}, Epilogue: true}}
+}
 
 // WithOutputs is the layer with another number of outputs.
 func (d Dense) WithOutputs(n int) nn.Layer {
@@ -89,11 +91,18 @@ func (d Dense) Forward(n *nn.Node) {
 		c, h, w := m[0], m[1], m[2]
 		n.Pack(nn.Packing{Form: nn.Form{Layout: "nhwc", Shape: []int{d.Outputs, h, w, c}, Outputs: 0}, Back: "nchw", From: []int{d.Outputs, c, h, w}})
 	}
-	var with calls.Attributes
-	if n.Fused(ReLU{}) != nil {
-		with = calls.ReLU
+	switch function := n.Fused(Activation{}); {
+	case n.Fused(ReLU{}) != nil:
+		n.Multiply("dense", calls.ReLU, nil, n.Output())
+	case function == nil:
+		n.Multiply("dense", 0, nil, n.Output())
+	default:
+		a, with, written := function.Layer.(Activation), calls.Function, []nn.Operand{n.Output()}
+		if n.Trains() && !a.function().OfOutput {
+			with, written = with|calls.Kept, append(written, n.BeforeFunction())
+		}
+		n.Multiply("dense", with, a.followed(), written...)
 	}
-	n.Multiply("dense", with, nil, n.Output())
 }
 
 // Backward implements [nn.Layer].
@@ -102,11 +111,21 @@ func (Dense) Backward(n *nn.Node) {
 		n.SumLogitsBack()
 		return
 	}
-	n.MultiplyBack("dense.dw", 0, nil, func() {
-		if n.Stops() {
-			n.Step(".input", kernels.Written("dense.dx", calls.ReLU), nil, n.InputGrad(0), n.OutputGrad(), n.Weight(), n.Input(0))
-		} else {
-			n.Step(".input", "dense.dx", nil, n.InputGrad(0), n.OutputGrad(), n.Weight())
+	dy := n.OutputGrad()
+	if function := n.Fused(Activation{}); function != nil && !n.SlopesLater() {
+		a, at := function.Layer.(Activation), n.Output()
+		if !a.function().OfOutput {
+			at = n.BeforeFunction()
 		}
-	}, n.OutputGrad())
+		dy = n.GradBefore(".function", a.Function+".dx", a.params(), dy, at)
+	}
+	n.MultiplyBack("dense.dw", 0, nil, func() {
+		if function, at, multiplies := n.Slope(); multiplies {
+			n.Step(".input", kernels.Written("dense.dx", calls.Function), function.Layer.(Activation).followed(), n.InputGrad(0), dy, n.Weight(), at)
+		} else if n.Stops() {
+			n.Step(".input", kernels.Written("dense.dx", calls.ReLU), nil, n.InputGrad(0), dy, n.Weight(), n.Input(0))
+		} else {
+			n.Step(".input", "dense.dx", nil, n.InputGrad(0), dy, n.Weight())
+		}
+	}, dy)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"dahl/dag"
+	"dahl/kernels"
+	"dahl/kernels/calls"
 	"dahl/nn"
 )
 
@@ -32,10 +34,10 @@ func (LayerNorm) Prefix() string { return "ln" }
 func (RMSNorm) Prefix() string { return "rms" }
 
 // Traits says that tasks have all features of a position.
-func (LayerNorm) Traits() nn.Traits { return nn.Traits{WholeSample: true} }
+func (LayerNorm) Traits() nn.Traits { return nn.Traits{WholeSample: true, Takes: calls.Sum} }
 
 // Traits says the same.
-func (RMSNorm) Traits() nn.Traits { return nn.Traits{WholeSample: true} }
+func (RMSNorm) Traits() nn.Traits { return nn.Traits{WholeSample: true, Takes: calls.Sum} }
 
 // Output implements [nn.Layer].
 func (l LayerNorm) Output(in [][]int) ([]int, error) { return rowNorm{eps: l.Eps}.output(in) }
@@ -109,11 +111,16 @@ func (r rowNorm) forward(n *nn.Node) {
 	if eps == 0 {
 		eps = defaultEps
 	}
-	operands := []nn.Operand{n.Output(), r.scale(n), n.Input(0), n.Param(0)}
+	operands := []nn.Operand{n.Output(), r.scale(n), n.Input(0)}
+	var with calls.Attributes
+	if x, rest, adds := n.Summands(); adds {
+		with, operands = calls.Sum, append(operands, x, rest)
+	}
+	operands = append(operands, n.Param(0))
 	if r.bias {
 		operands = append(operands, n.Param(1))
 	}
-	n.Tiles("layernorm", dag.Params{nn.Flag("center", r.center), {Name: "eps", Value: eps}}, operands...)
+	n.Tiles(kernels.Written("layernorm", with), dag.Params{nn.Flag("center", r.center), {Name: "eps", Value: eps}}, operands...)
 }
 
 func (r rowNorm) backward(n *nn.Node) {
@@ -123,6 +130,11 @@ func (r rowNorm) backward(n *nn.Node) {
 	}
 	n.Tiles("layernorm.dw", nil, operands...)
 	if n.Needs(0) {
-		n.Tiles("layernorm.dx", dag.Params{nn.Flag("center", r.center)}, n.InputGrad(0), n.OutputGrad(), n.Input(0), r.scale(n), n.Param(0))
+		operands := []nn.Operand{n.InputGrad(0), n.OutputGrad(), n.Input(0), r.scale(n), n.Param(0)}
+		var with calls.Attributes
+		if rest, takes := n.TakeRest(); takes {
+			with, operands = calls.Sum, append(operands, rest)
+		}
+		n.Tiles(kernels.Written("layernorm.dx", with), dag.Params{nn.Flag("center", r.center)}, operands...)
 	}
 }

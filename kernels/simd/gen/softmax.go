@@ -82,22 +82,13 @@ func (l *softmaxLoop) maxima() {
 // exponentials replaces z by exp(z - most) and adds them up.
 func (l *softmaxLoop) exponentials() {
 	sum, most, x := l.v(8), l.v(9), l.v(5)
-	e := exponential{l.double(), softmaxConstants, l.v(12), l.v(13), l.v(14)}
+	e := exponential{l.machine, softmaxConstants, l.v(12), l.v(13), l.v(14)}
 	l.zero(sum)
 	l.move(l.rest(restMost), most)
 	l.classes("exponential", 0, func(at operand.Mem) {
 		l.move(at, x)
 		l.minus(x, most, x)
-		if l.f64 {
-			e.exp(x, l.v(6))
-		} else {
-			l.widen(false, x, l.v(10))
-			l.widen(true, x, l.v(11))
-			e.exp(l.v(10), l.v(6))
-			e.exp(l.v(11), l.v(7))
-			l.narrow(false, l.v(6), l.v(6))
-			l.narrow(true, l.v(7), l.v(6))
-		}
+		e.exp(x, l.v(6))
 		l.move(l.v(6), at)
 		l.plus(sum, l.v(6), sum)
 	})

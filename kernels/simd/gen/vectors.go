@@ -46,9 +46,6 @@ var zmm = [32]reg.VecPhysical{
 // v is vector register i.
 func (m machine) v(i int) reg.Register { return width[reg.Register](m, zmm[i].AsY(), zmm[i]) }
 
-// double is the machine for float64.
-func (m machine) double() machine { return machine{m.Context, m.wide, true} }
-
 func (m machine) zero(v reg.Register) {
 	if m.wide {
 		m.VPXORD(v, v, v)
