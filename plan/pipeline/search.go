@@ -179,8 +179,8 @@ func (m *Model) byMinibatch() []platform.WorkerID {
 }
 
 // climb moves groups of tasks between workers. A place is the better the less the workers and links have to do beyond an aim, by the sum of squares,
-// and the fewer contents move: each delays a step. The first aim is the bound, and others are nearer to the best plan so far: where links are slow, no
-// place is near the bound, and one that is beyond it a little everywhere is no better than one that leaves workers idle.
+// and the fewer contents move: each delays a step. The first aim is the bound, and others are nearer to the best plan so far. On slow links no
+// place is near the bound. One with some more than it everywhere is then no better than one with idle workers.
 // Late acceptance keeps a place that is no worse than the one some moves before (Burke, Bykov, The late acceptance hill-climbing
 // heuristic, European Journal of Operational Research 2017).
 func (s *search) climb(ctx context.Context, from []platform.WorkerID, aim float64, r *rand.Rand) []platform.WorkerID {
