@@ -47,7 +47,7 @@ func (g *Graph) cut() error {
 	return g.checkTaskAliases()
 }
 
-// cutStorages finds each storage's refinement and the boundaries of all regions, by storage. A storage that is its own refinement and of which all tasks use the whole has no grid.
+// cutStorages finds each storage's refinement and the boundaries of all regions, by storage. A storage without other refinements has no grid if all tasks use the whole of it.
 func (g *Graph) cutStorages() ([]*grid, error) {
 	grids, err := g.refineViewed()
 	if err != nil {
