@@ -20,9 +20,39 @@ import (
 	"dahl/train"
 )
 
-// fatTree is nodes of equal GPUs, each of which has an adaptor of its own. Five nodes share a leaf, and as many wires lead up from each leaf
+// fatTree is nodes of equal GPUs, each of which has an adaptor of its own. At most five nodes share a leaf, and as many wires lead up from each leaf
 // as down. A message takes 5 us within a node and 9 us to another leaf.
 func fatTree(tb testing.TB, nodes, each int) *platform.Platform {
+	tb.Helper()
+	leaves := (nodes + 4) / 5
+	for nodes%leaves > 0 {
+		leaves++
+	}
+	return clusterOf(tb, nodes, each, fmt.Sprintf(`[[switch]]
+name = "leaf"
+count = %d
+[[switch]]
+name = "spine"
+count = 5
+[[link]]
+name = "up"
+from = "leaf"
+to = "spine"
+joins = "each"
+bandwidth = "%d GB/s"
+latency = "2.5 us"
+sharing = "duplex"
+`, leaves, 25*each))
+}
+
+// oneLeaf is such nodes at one leaf, where messages between different pairs of GPUs share nothing.
+func oneLeaf(tb testing.TB, nodes, each int) *platform.Platform {
+	tb.Helper()
+	return clusterOf(tb, nodes, each, "[[switch]]\nname = \"leaf\"\n")
+}
+
+// clusterOf is nodes of equal GPUs at the leaves of a network.
+func clusterOf(tb testing.TB, nodes, each int, network string) *platform.Platform {
 	tb.Helper()
 	dir := tb.TempDir()
 	node, wires := &strings.Builder{}, &strings.Builder{}
@@ -75,27 +105,12 @@ links = ["pcie"]
 		}
 		fmt.Fprintf(wires, "[[link]]\nname = \"adaptor%d\"\nfrom = \"n.hbm%d\"\nto = \"leaf\"\nbandwidth = \"25 GB/s\"\nlatency = \"2 us\"\nsharing = \"duplex\"\n", i, i)
 	}
-	leaves := (nodes + 4) / 5
-	cluster := fmt.Sprintf(`name = "fat tree"
+	cluster := fmt.Sprintf(`name = "cluster"
 [[node]]
 name = "n"
 platform = "node.toml"
 count = %d
-[[switch]]
-name = "leaf"
-count = %d
-[[switch]]
-name = "spine"
-count = 5
-%s[[link]]
-name = "up"
-from = "leaf"
-to = "spine"
-joins = "each"
-bandwidth = "%d GB/s"
-latency = "2.5 us"
-sharing = "duplex"
-`, nodes, leaves, wires, 25*each)
+`, nodes) + network + wires.String()
 	must.Do(tb, os.WriteFile(filepath.Join(dir, "node.toml"), []byte(node.String()), 0o600))
 	must.Do(tb, os.WriteFile(filepath.Join(dir, "cluster.toml"), []byte(cluster), 0o600))
 	return must.Get(platform.Load(filepath.Join(dir, "cluster.toml")))(tb)

@@ -36,7 +36,7 @@ func addScalars(b *dag.Builder, n int) []dag.BufferID {
 // addRoundRobin adds tasks that read and write one of the buffers each, in turn; no
 // buffers: tasks without data.
 func addRoundRobin(b *dag.Builder, tasks, buffers int) {
-	b.Grow(tasks)
+	b.Grow(tasks, 0)
 	x := addScalars(b, buffers)
 	for t := range tasks {
 		task := dag.Task{Name: "t" + strconv.Itoa(t)}
@@ -55,7 +55,7 @@ func addCholesky(b *dag.Builder, tasks int) {
 	for n*(n+1)*(n+2)/6 < tasks {
 		n++
 	}
-	b.Grow(n * (n + 1) * (n + 2) / 6)
+	b.Grow(n*(n+1)*(n+2)/6, 0)
 	x := addScalars(b, n*(n+1)/2)
 	tile := func(i, j int) dag.BufferID { return x[i*(i+1)/2+j] }
 	count := 0

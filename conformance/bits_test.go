@@ -13,6 +13,7 @@ import (
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/codec"
 )
 
 // TestBitsDependOnTheGraphAlone trains with every number of workers and every way
@@ -155,8 +156,8 @@ func (n *network) throughFiles(t *testing.T, plans []*schedule.Plan, h how) []*s
 	read := make([]*schedule.Plan, len(plans))
 	for i, g := range n.prog.Graphs {
 		var file bytes.Buffer
-		must.Do(t, schedule.WritePlan(&file, d.Graphs[i].Plan, g, h.platform))
-		read[i] = must.Get(schedule.ReadPlan(&file, "plan.json", g, h.platform))(t)
+		must.Do(t, codec.WritePlan(&file, d.Graphs[i].Plan, g, h.platform))
+		read[i] = must.Get(codec.ReadPlan(&file, "plan.json", g, h.platform))(t)
 	}
 	return read
 }

@@ -17,6 +17,7 @@ import (
 	"dahl/energy"
 	"dahl/must"
 	"dahl/schedule"
+	"dahl/schedule/codec"
 )
 
 // simulations cover one memory and several, transfers, and each policy.
@@ -57,8 +58,8 @@ func simulationFiles(t *testing.T, platformName, model, policy string) map[strin
 		files[name] = b.Bytes()
 	}
 	note("graph", func(b *bytes.Buffer) error { return g.WriteJSON(b) })
-	note("schedule", func(b *bytes.Buffer) error { return schedule.WriteSchedule(b, s, g, p) })
-	note("plan", func(b *bytes.Buffer) error { return schedule.WritePlan(b, plan, g, p) })
+	note("schedule", func(b *bytes.Buffer) error { return codec.WriteSchedule(b, s, g, p) })
+	note("plan", func(b *bytes.Buffer) error { return codec.WritePlan(b, plan, g, p) })
 	note("energy", func(b *bytes.Buffer) error { return json.NewEncoder(b).Encode(report) })
 	return files
 }

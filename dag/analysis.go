@@ -36,7 +36,7 @@ func (g *Graph) CriticalPath(cost func(TaskID) time.Duration) (time.Duration, []
 	before := make([]TaskID, len(g.Tasks)) // the predecessor that ends last, -1: none
 	last := TaskID(-1)
 	later := func(a, b TaskID) bool { // a ends after b, or with b and its name comes first
-		return b < 0 || end[a] > end[b] || end[a] == end[b] && g.rank[a] < g.rank[b]
+		return b < 0 || end[a] > end[b] || end[a] == end[b] && g.Rank(a) < g.Rank(b)
 	}
 	for i := range g.Tasks {
 		t := TaskID(i)

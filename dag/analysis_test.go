@@ -170,7 +170,7 @@ func TestCheckAcceptsAndFinds(t *testing.T) {
 		func(g *Graph) { g.succs.to[0]++ },
 		func(g *Graph) { g.carried.to[0]-- },
 		func(g *Graph) { g.reuseSuccs[0].to[0]++ },
-		func(g *Graph) { g.rank[0], g.rank[1] = g.rank[1], g.rank[0] },
+		func(g *Graph) { rank := g.names().rank; rank[0], rank[1] = rank[1], rank[0] },
 		func(g *Graph) { g.atomElems[0]++ },
 		func(g *Graph) { g.atomLists[0]++ },
 		func(g *Graph) { g.isCarried[2] = true },

@@ -20,9 +20,9 @@ const (
 // Builder collects buffers and tasks in program order. It keeps the first mistake and returns it
 // from Build, so callers need no check after every call.
 type Builder struct {
-	graph     Graph // its Tasks are set by Build
-	bufferIDs map[string]BufferID
-	err       error
+	graph       Graph // its Tasks are set by Build
+	bufferNames nameTable
+	err         error
 
 	// Tasks in chunks, all but the last full, so that each task is copied at most once. The first
 	// chunk has room for first tasks, every other for taskChunk.
@@ -37,9 +37,10 @@ type Builder struct {
 // taskChunk is the number of tasks in a chunk.
 const taskChunk = 4096
 
-// Grow makes room for a number of tasks in all, which saves Build from copying them. It only
-// helps before the first task.
-func (b *Builder) Grow(tasks int) {
+// Grow makes room for a number of tasks and buffers in all, which saves Build from copying them. For tasks it only
+// helps before the first one.
+func (b *Builder) Grow(tasks, buffers int) {
+	b.graph.Buffers = slices.Grow(b.graph.Buffers, max(0, buffers-len(b.graph.Buffers)))
 	if b.tasks > 0 || tasks <= taskChunk {
 		return
 	}
@@ -50,10 +51,10 @@ func (b *Builder) Grow(tasks int) {
 // NewBuilder starts an empty graph.
 func NewBuilder(name string) *Builder {
 	return &Builder{
-		graph:     Graph{Name: name},
-		bufferIDs: map[string]BufferID{},
-		first:     taskChunk,
-		taskNames: nameTable{seed: maphash.MakeSeed()},
+		graph:       Graph{Name: name},
+		bufferNames: nameTable{seed: maphash.MakeSeed()},
+		first:       taskChunk,
+		taskNames:   nameTable{seed: maphash.MakeSeed()},
 	}
 }
 
@@ -88,7 +89,8 @@ func (b *Builder) addBuffer(buf Buffer) BufferID {
 		b.fail("buffer name %q is empty or not UTF-8", buf.Name)
 		return None
 	}
-	if _, ok := b.bufferIDs[buf.Name]; ok {
+	hash := b.bufferNames.hash(buf.Name)
+	if _, ok := b.findBuffer(hash, buf.Name); ok {
 		b.fail("buffer %q is declared twice", buf.Name)
 		return None
 	}
@@ -121,7 +123,7 @@ func (b *Builder) addBuffer(buf Buffer) BufferID {
 		b.count(&b.storedBytes, buf.Bytes(), "buffer", buf.Name, "bytes stored")
 	}
 	id := BufferID(len(b.graph.Buffers))
-	b.bufferIDs[buf.Name] = id
+	b.bufferNames.add(hash, int32(id))
 	b.graph.Buffers = append(b.graph.Buffers, buf)
 	return id
 }
@@ -212,6 +214,12 @@ func (b *Builder) taskAt(id int) *Task {
 func (b *Builder) findTask(hash uint32, name string) (TaskID, bool) {
 	id, ok := b.taskNames.find(hash, func(id int32) bool { return b.taskAt(int(id)).Name == name })
 	return TaskID(id), ok
+}
+
+// findBuffer finds a buffer by its name, given the name's hash.
+func (b *Builder) findBuffer(hash uint32, name string) (BufferID, bool) {
+	id, ok := b.bufferNames.find(hash, func(id int32) bool { return b.graph.Buffers[id].Name == name })
+	return BufferID(id), ok
 }
 
 // sortedBy returns the list in the order of its keys, copied if it was not.
@@ -308,8 +316,7 @@ func (b *Builder) Accumulate(id BufferID, accumulators int) {
 
 // BufferNamed finds a buffer that was added before.
 func (b *Builder) BufferNamed(name string) (BufferID, bool) {
-	id, ok := b.bufferIDs[name]
-	return id, ok
+	return b.findBuffer(b.bufferNames.hash(name), name)
 }
 
 // TaskNamed finds a task that was added before.
@@ -360,13 +367,13 @@ func (b *Builder) build(complete func(*Graph) error) (*Graph, error) {
 	if b.err != nil {
 		return nil, fmt.Errorf("graph %q: %w", b.graph.Name, b.err)
 	}
-	g := b.graph // a copy, so that the graph does not keep the maps of names alive
+	g := b.graph // a copy, so that the graph does not keep the tables of names alive
 	g.Tasks = b.allTasks()
-	b.taskNames, b.bufferIDs, b.chunks = nameTable{}, nil, nil
+	b.taskNames, b.bufferNames, b.chunks = nameTable{}, nameTable{}, nil
 	if err := complete(&g); err != nil {
 		return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 	}
-	g.hash = sync.OnceValue(g.textHash)
+	g.hash, g.names, g.buffersByName = sync.OnceValue(g.textHash), sync.OnceValue(g.rankTasks), sync.OnceValue(g.rankBuffers)
 	g.pieces = sync.OnceValue(g.recutStorages)
 	return &g, nil
 }

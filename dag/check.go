@@ -26,15 +26,16 @@ func (g *Graph) checkNames() error {
 		}
 		buffers[g.Buffers[i].Name] = true
 	}
-	if len(g.byName) != len(g.Tasks) || len(g.rank) != len(g.Tasks) {
-		return fmt.Errorf("%d names in order for %d tasks", len(g.byName), len(g.Tasks))
+	names := g.names()
+	if len(names.byName) != len(g.Tasks) || len(names.rank) != len(g.Tasks) {
+		return fmt.Errorf("%d names in order for %d tasks", len(names.byName), len(g.Tasks))
 	}
-	for r, t := range g.byName {
-		if g.rank[t] != int32(r) {
-			return fmt.Errorf("task %q has rank %d, not %d", g.Tasks[t].Name, g.rank[t], r)
+	for r, t := range names.byName {
+		if names.rank[t] != int32(r) {
+			return fmt.Errorf("task %q has rank %d, not %d", g.Tasks[t].Name, names.rank[t], r)
 		}
-		if r > 0 && g.Tasks[g.byName[r-1]].Name >= g.Tasks[t].Name {
-			return fmt.Errorf("tasks %q and %q: the order of names is not strict", g.Tasks[g.byName[r-1]].Name, g.Tasks[t].Name)
+		if r > 0 && g.Tasks[names.byName[r-1]].Name >= g.Tasks[t].Name {
+			return fmt.Errorf("tasks %q and %q: the order of names is not strict", g.Tasks[names.byName[r-1]].Name, g.Tasks[t].Name)
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package dag
 import (
 	"fmt"
 	"slices"
-	"sync"
 )
 
 // The time and memory of Build grow with the atoms of all storages and of all accesses. Both
@@ -16,12 +15,8 @@ const (
 	atomsPerAccess = 64
 )
 
-// derive fills everything of the graph except Buffers and Tasks. A second core can meanwhile find
-// the order of names, which depends on nothing else.
+// derive fills everything of the graph except Buffers and Tasks.
 func (g *Graph) derive() error {
-	var ranked sync.WaitGroup
-	ranked.Go(g.rankNames)
-	defer ranked.Wait()
 	if err := g.cut(); err != nil {
 		return err
 	}
@@ -52,29 +47,11 @@ func (g *Graph) cut() error {
 	return g.checkTaskAliases()
 }
 
-// cutStorages finds each storage's refinement and the boundaries of all regions.
+// cutStorages finds each storage's refinement and the boundaries of all regions. A storage without views of which all tasks use the whole has no grid.
 func (g *Graph) cutStorages() ([]*grid, error) {
-	views := make(map[BufferID][][]int) // their shapes, by storage
-	for i := range g.Buffers {
-		if s := g.Buffers[i].ViewOf; s != None {
-			views[s] = append(views[s], g.Buffers[i].Shape)
-		}
-	}
-	grids := make([]*grid, len(g.Buffers))
-	for i := range g.Buffers {
-		id := BufferID(i)
-		if s := g.Storage(id); s != id {
-			grids[i] = grids[s] // owners come before their views
-			continue
-		}
-		fine := withoutUnits(g.Buffers[i].Shape)
-		if len(views[id]) > 0 {
-			var err error
-			if fine, err = refine(append(views[id], g.Buffers[i].Shape)); err != nil {
-				return nil, fmt.Errorf("buffer %q and its views: %w", g.Buffers[i].Name, err)
-			}
-		}
-		grids[i] = newGrid(fine)
+	grids, err := g.refineViewed()
+	if err != nil {
+		return nil, err
 	}
 	for t := range g.Tasks {
 		for _, a := range g.Tasks[t].Accesses {
@@ -82,6 +59,10 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 				continue
 			}
 			gr := grids[a.Buffer]
+			if gr == nil {
+				gr = newGrid(withoutUnits(g.Buffers[a.Buffer].Shape))
+				grids[a.Buffer] = gr
+			}
 			boxes, err := gr.boxesOf(g.Buffers[a.Buffer].Shape, a.Box)
 			if err != nil {
 				return nil, fmt.Errorf("task %q: buffer %q: %w", g.Tasks[t].Name, g.Buffers[a.Buffer].Name, err)
@@ -94,6 +75,37 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 	return grids, nil
 }
 
+// refineViewed makes the grids of storages with views.
+func (g *Graph) refineViewed() ([]*grid, error) {
+	view, next := slices.Repeat([]BufferID{None}, len(g.Buffers)), make([]BufferID, len(g.Buffers)) // the first view of a storage, and the one behind a view
+	for i := len(g.Buffers) - 1; i >= 0; i-- {
+		if s := g.Buffers[i].ViewOf; s != None {
+			next[i], view[s] = view[s], BufferID(i)
+		}
+	}
+	grids := make([]*grid, len(g.Buffers))
+	var shapes [][]int
+	for i := range g.Buffers {
+		if s := g.Buffers[i].ViewOf; s != None {
+			grids[i] = grids[s] // owners come before their views
+			continue
+		}
+		if view[i] == None {
+			continue
+		}
+		shapes = shapes[:0]
+		for v := view[i]; v != None; v = next[v] {
+			shapes = append(shapes, g.Buffers[v].Shape)
+		}
+		fine, err := refine(append(shapes, g.Buffers[i].Shape))
+		if err != nil {
+			return nil, fmt.Errorf("buffer %q and its views: %w", g.Buffers[i].Name, err)
+		}
+		grids[i] = newGrid(fine)
+	}
+	return grids, nil
+}
+
 // numberAtoms gives every storage a contiguous range of atoms.
 func (g *Graph) numberAtoms(grids []*grid) error {
 	g.storageAtom = make([]AtomID, 2*len(g.Buffers))
@@ -102,13 +114,21 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 		if g.Storage(BufferID(i)) != BufferID(i) {
 			continue
 		}
-		atoms, ok := gr.sortCuts(limit - len(g.atomElems))
+		atoms, ok := 1, len(g.atomElems) < limit
+		if gr != nil {
+			atoms, ok = gr.sortCuts(limit - len(g.atomElems))
+		}
 		if !ok {
 			return fmt.Errorf("the regions of buffer %q cut it, with the buffers before, into more than %d pieces; use fewer distinct splits", g.Buffers[i].Name, limit)
 		}
-		gr.base = AtomID(len(g.atomElems))
-		g.storageAtom[2*i], g.storageAtom[2*i+1] = gr.base, gr.base+AtomID(atoms)
-		g.atomElems = gr.appendElems(g.atomElems, 0, 1)
+		base := AtomID(len(g.atomElems))
+		g.storageAtom[2*i], g.storageAtom[2*i+1] = base, base+AtomID(atoms)
+		if gr == nil {
+			g.atomElems = append(g.atomElems, g.Buffers[i].Elems())
+		} else {
+			gr.base = base
+			g.atomElems = gr.appendElems(g.atomElems, 0, 1)
+		}
 		for range atoms {
 			g.atomStorage = append(g.atomStorage, BufferID(i))
 		}

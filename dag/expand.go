@@ -159,7 +159,7 @@ func (e *expansion) rewrite() {
 		merges += e.numberAccumulators(&e.reductions[i]) - 1
 	}
 	e.findBuckets()
-	e.to.Grow(len(g.Tasks) + merges)
+	e.to.Grow(len(g.Tasks)+merges, len(g.Buffers)+merges)
 	for _, buf := range g.Buffers {
 		buf.Accumulators = 0
 		e.to.addBuffer(buf)

@@ -33,12 +33,17 @@ type Graph struct {
 	isWritten   []bool   // by storage
 	versions    []int32  // by storage; nil means one of each
 
-	rank          []int32    // position of each task in the order of names
-	byName        []TaskID   // the tasks in that order
-	buffersByName []BufferID // the buffers in the order of their names
+	// Each of these is found once, when asked for.
+	names         func() *taskNames
+	buffersByName func() []BufferID // the buffers in the order of their names
+	hash          func() string
+	pieces        func() []*grid // by buffer: the cuts of its storage
+}
 
-	hash   func() string  // computes it once
-	pieces func() []*grid // by buffer; cuts the storages again, once, when asked
+// taskNames is the order of the names of tasks.
+type taskNames struct {
+	rank   []int32  // position of each task
+	byName []TaskID // the tasks in that order
 }
 
 // NumAtoms is the number of atoms of all storages.
@@ -153,43 +158,64 @@ func (g *Graph) RegionBytes(t TaskID, i int) int64 {
 
 // Rank is the position of the task in the order of names. It breaks ties, so
 // that a result never depends on the order of insertion.
-func (g *Graph) Rank(t TaskID) int32 { return g.rank[t] }
+func (g *Graph) Rank(t TaskID) int32 { return g.names().rank[t] }
 
 // TaskByName finds a task in logarithmic time.
 func (g *Graph) TaskByName(name string) (TaskID, bool) {
-	i, ok := slices.BinarySearchFunc(g.byName, name, func(t TaskID, name string) int {
+	byName := g.names().byName
+	i, ok := slices.BinarySearchFunc(byName, name, func(t TaskID, name string) int {
 		return strings.Compare(g.Tasks[t].Name, name)
 	})
 	if !ok {
 		return 0, false
 	}
-	return g.byName[i], true
+	return byName[i], true
 }
 
 // BufferByName finds a buffer in logarithmic time.
 func (g *Graph) BufferByName(name string) (BufferID, bool) {
-	i, ok := slices.BinarySearchFunc(g.buffersByName, name, func(b BufferID, name string) int {
+	byName := g.buffersByName()
+	i, ok := slices.BinarySearchFunc(byName, name, func(b BufferID, name string) int {
 		return strings.Compare(g.Buffers[b].Name, name)
 	})
 	if !ok {
 		return None, false
 	}
-	return g.buffersByName[i], true
+	return byName[i], true
 }
 
-func (g *Graph) rankNames() {
-	g.byName = make([]TaskID, len(g.Tasks))
-	for t := range g.byName {
-		g.byName[t] = TaskID(t)
+// rankTasks orders the tasks by name.
+func (g *Graph) rankTasks() *taskNames {
+	n := &taskNames{rank: make([]int32, len(g.Tasks)), byName: make([]TaskID, len(g.Tasks))}
+	for r, t := range inOrder(len(g.Tasks), func(t int) string { return g.Tasks[t].Name }) {
+		n.byName[r], n.rank[t] = TaskID(t), int32(r)
 	}
-	slices.SortFunc(g.byName, func(a, b TaskID) int { return strings.Compare(g.Tasks[a].Name, g.Tasks[b].Name) })
-	g.rank = make([]int32, len(g.Tasks))
-	for r, t := range g.byName {
-		g.rank[t] = int32(r)
+	return n
+}
+
+// rankBuffers orders the buffers by name.
+func (g *Graph) rankBuffers() []BufferID {
+	byName := make([]BufferID, len(g.Buffers))
+	for r, b := range inOrder(len(g.Buffers), func(b int) string { return g.Buffers[b].Name }) {
+		byName[r] = BufferID(b)
 	}
-	g.buffersByName = make([]BufferID, len(g.Buffers))
-	for b := range g.buffersByName {
-		g.buffersByName[b] = BufferID(b)
+	return byName
+}
+
+// inOrder lists the indices of some names in the order of these.
+func inOrder(n int, name func(i int) string) []int32 {
+	type named struct {
+		name string
+		i    int32
 	}
-	slices.SortFunc(g.buffersByName, func(a, b BufferID) int { return strings.Compare(g.Buffers[a].Name, g.Buffers[b].Name) })
+	all := make([]named, n)
+	for i := range all {
+		all[i] = named{name(i), int32(i)}
+	}
+	slices.SortFunc(all, func(a, b named) int { return strings.Compare(a.name, b.name) })
+	order := make([]int32, n)
+	for k, of := range all {
+		order[k] = of.i
+	}
+	return order
 }

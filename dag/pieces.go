@@ -15,6 +15,10 @@ func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
 	}
 	storage := g.AtomStorage(AtomID(atoms[0]))
 	gr := g.pieces()[storage]
+	if gr == nil {
+		shape = g.Buffers[storage].Shape
+		return shape, []Box{Whole(shape)}
+	}
 	for _, a := range atoms {
 		if g.AtomStorage(AtomID(a)) != storage {
 			panic("dag: the boxes of atoms of several storages")
@@ -36,17 +40,22 @@ func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
 // PieceShape is a shape of a storage over which each of its atoms is a box: its owner's where
 // that tells all of them apart, else the common refinement of the owner and its views.
 func (g *Graph) PieceShape(storage BufferID) []int {
-	shape, fine := g.Buffers[storage].Shape, g.pieces()[storage].fine
-	if slices.Equal(withoutUnits(shape), fine) {
+	shape, gr := g.Buffers[storage].Shape, g.pieces()[storage]
+	if gr == nil || slices.Equal(withoutUnits(shape), gr.fine) {
 		return shape
 	}
-	return fine
+	return gr.fine
 }
 
 // AtomRows is the range of rows, along the first dimension of a storage with several elements, between the first
 // and the last of some ascending atoms. No view of the storage cuts that dimension otherwise.
 func (g *Graph) AtomRows(atoms []int32) Range {
-	gr := g.pieces()[g.AtomStorage(AtomID(atoms[0]))]
+	storage := g.AtomStorage(AtomID(atoms[0]))
+	gr := g.pieces()[storage]
+	if gr == nil {
+		shape := g.Buffers[storage].Shape
+		return Range{0, shape[slices.IndexFunc(shape, func(extent int) bool { return extent > 1 })]}
+	}
 	first, last := gr.boxOf(AtomID(atoms[0])), gr.boxOf(AtomID(atoms[len(atoms)-1]))
 	rows := slices.IndexFunc(gr.fine, func(extent int) bool { return extent > 1 })
 	return Range{first[rows].Lo, last[rows].Hi}
@@ -59,7 +68,7 @@ func (g *Graph) recutStorages() []*grid {
 		panic("dag: a graph that was built cannot be cut: " + err.Error())
 	}
 	for i, gr := range grids {
-		if g.Storage(BufferID(i)) == BufferID(i) {
+		if gr != nil && g.Storage(BufferID(i)) == BufferID(i) {
 			gr.sortCuts(maxAtoms)
 			gr.base, _ = g.StorageAtoms(BufferID(i))
 		}

@@ -220,11 +220,11 @@ func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
 	}
 	seen := u.job.now()
 	for n := before; n < l.ended; n++ {
-		_, step := l.at(n)
-		if !u.job.runs(step) {
+		if _, step := l.at(n); !u.job.runs(step) {
 			continue
 		}
-		l.progress.note(u.job, step, seen)
+		_, round := l.batches.at(n)
+		l.progress.note(u.job, int32(round), seen)
 		if u.job.record {
 			if err := u.note(l, n, seen); err != nil {
 				return false, err

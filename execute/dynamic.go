@@ -110,7 +110,7 @@ func (w *worker) serve(j *job) {
 	}
 	for handed := int64(1); j.team.await(w.id, w.id, handed); handed++ {
 		i := d.inbox[w.id].next
-		if !w.run(j, int32(i.Task), i.Step) {
+		if !w.run(j, int32(i.Task), i.Step, i.Step) {
 			return
 		}
 		d.done(j, platform.WorkerID(w.id), w.ended)

@@ -21,7 +21,7 @@ type job struct {
 	probe   *finiteProbe // nil in other runs than FindNotFinite's
 	base    time.Time
 	ended   time.Duration       // when the last task had ended
-	middle  int32               // the period counts from the end of this step, as in schedule.Schedule
+	middle  int32               // the period counts from the end of this round, as in schedule.Schedule
 	entered []schedule.Interval // by move: when it ran before the first step
 
 	ranked   *rankedRun // nil means that this process does all
@@ -35,23 +35,34 @@ type job struct {
 	done    sync.WaitGroup
 }
 
-// progress is when a lane's last tasks ended: of the first step, of those up to the middle one,
+// progress is when a lane's last tasks ended: of the first round with all tasks, of those up to the middle one,
 // and of all. A run without a record finds its period from these.
 type progress struct{ first, middle, last time.Duration }
 
-// note notes the end of a task.
-func (p *progress) note(j *job, step int32, end time.Duration) {
+// note notes the end of a task. A round is a step, or a period of lists with lags.
+func (p *progress) note(j *job, round int32, end time.Duration) {
+	if int(round) >= j.steps {
+		return // some tasks of the last steps
+	}
 	p.last = end
-	if step <= j.middle {
+	if round <= j.middle {
 		p.middle = end
 	}
-	if step == 0 {
+	if round <= j.lag() {
 		p.first = end
 	}
 }
 
-// period is the mean distance of step ends over the last half of a run's steps, as
-// schedule.Schedule has it; 0 with a single step. If a run ended before its middle step, all steps
+// lag is the greatest one of a task: the first round with all tasks.
+func (j *job) lag() int32 {
+	if j.replay == nil {
+		return 0
+	}
+	return j.replay.maxLag
+}
+
+// period is the mean distance of the ends of rounds over the last half of those with all tasks, as
+// schedule.Schedule has it; 0 with a single step. If a run ended before the middle one, all rounds
 // after the first count.
 func (r *Runner) period(j *job, others []outcome) time.Duration {
 	all := r.progress()
@@ -61,10 +72,14 @@ func (r *Runner) period(j *job, others []outcome) time.Duration {
 	if j.steps == 1 || j.failure.Load() != nil || j.cut() {
 		return 0
 	}
-	if last := j.steps - 1; last > int(j.middle) {
+	last, lag := j.steps-1, int(j.lag())
+	if last <= lag {
+		return j.ended / time.Duration(j.steps)
+	}
+	if last > int(j.middle) {
 		return (all.last - all.middle) / time.Duration(last-int(j.middle))
 	}
-	return (all.last - all.first) / time.Duration(j.steps-1)
+	return (all.last - all.first) / time.Duration(last-lag)
 }
 
 // progress puts the progress of all lanes together.

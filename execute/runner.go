@@ -232,10 +232,11 @@ func (r *Runner) do(j *job) error {
 
 // newJob is a run of a graph that has not begun.
 func (r *Runner) newJob(graph, steps int, record bool) (*job, *schedule.Problem, error) {
-	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, probe: r.probe, replay: r.graphs[graph].replay, mine: r.mine, middle: int32((steps - 1) / 2)}
+	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, probe: r.probe, replay: r.graphs[graph].replay, mine: r.mine}
 	if !record && j.graph.ahead != nil {
 		j.replay = j.graph.ahead
 	}
+	j.middle = j.lag() + (int32(steps)-1-j.lag())/2
 	p := r.decision.Problem(graph, steps, false)
 	j.base = time.Now()
 	if j.graph.placed == nil {

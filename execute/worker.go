@@ -93,7 +93,7 @@ func (w *worker) replay(j *job) {
 				}
 			}
 			step := period - it.lag
-			if j.team.stopped.Load() || step >= 0 && step <= last && !w.run(j, it.task, step) {
+			if j.team.stopped.Load() || step >= 0 && step <= last && !w.run(j, it.task, step, period) {
 				return
 			}
 			ended++
@@ -102,8 +102,8 @@ func (w *worker) replay(j *job) {
 	}
 }
 
-// run executes one task; false means that the run has failed.
-func (w *worker) run(j *job, task, step int32) bool {
+// run executes one task in a round; false means that the run has failed.
+func (w *worker) run(j *job, task, step, round int32) bool {
 	w.task, w.step = task, step
 	t := &j.graph.tasks[task]
 	call := inStep(&t.call, t.later, step)
@@ -125,7 +125,7 @@ func (w *worker) run(j *job, task, step int32) bool {
 	if j.record {
 		w.spans = append(w.spans, schedule.Span{Task: dag.TaskID(task), Step: step, Worker: platform.WorkerID(w.id), Start: start, End: end})
 	}
-	w.progress.note(j, step, end)
+	w.progress.note(j, round, end)
 	w.busy.add(step, end-start)
 	w.task, w.ended = -1, end
 	return true

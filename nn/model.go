@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/nn/random"
+	"dahl/nn/rates"
 )
 
 // Model is a network: a graph of layers, in an order in which each one reads layers before it, and
@@ -132,7 +133,7 @@ func (p *Parameter) Init(dst []float64, from int, seed uint64) {
 type Defaults struct {
 	Batch     int
 	Optimizer Optimizer
-	Schedule  Schedule // of the optimiser's rate
+	Schedule  rates.Schedule // of the optimiser's rate
 	Loss      Loss
 	// ClipNorm is the most that the norm of all gradients together may be, as PyTorch's
 	// clip_grad_norm_ has it. Zero means any.

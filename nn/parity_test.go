@@ -15,6 +15,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/layers"
 	"dahl/nn/models"
+	"dahl/nn/rates"
 )
 
 // The fixtures of testdata/torch_fixtures.py.
@@ -340,7 +341,7 @@ func TestSchedulesMatchPyTorch(t *testing.T) {
 		if f.Optimizer.Schedule == "" {
 			continue
 		}
-		s := must.Get(nn.ParseSchedule(f.Optimizer.Schedule))(t)
+		s := must.Get(rates.Parse(f.Optimizer.Schedule))(t)
 		rate := s.Rates(f.Optimizer.LR, 3)
 		for step, want := range f.Rates {
 			if got := rate(step); !(math.Abs(got-want) <= 100*0x1p-53*f.Optimizer.LR) {

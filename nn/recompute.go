@@ -59,7 +59,8 @@ type recomputing struct {
 	filled  []bool         // by storage: the copies of its writers are there
 	copied  []bool         // by task
 
-	whole *dag.Lowering // with segments of all forward tasks; nil means that a segment has the results for the backward pass alone
+	again map[string]bool // by layer, as far as it was asked for: its tasks run twice
+	whole *dag.Lowering   // with segments of all forward tasks; nil means that a segment has the results for the backward pass alone
 
 	before []dag.TaskID // of the loss and the backward pass, sums among them, since the last segment
 	micro  int32        // micro-batch of these
@@ -70,7 +71,7 @@ func recompute(g *dag.Graph, l *dag.Lowering) (*dag.Graph, error) {
 	if !l.RecomputesAny() {
 		return g, nil
 	}
-	r := &recomputing{from: g, newID: make([]dag.TaskID, len(g.Tasks)), copied: make([]bool, len(g.Tasks)),
+	r := &recomputing{from: g, again: map[string]bool{}, newID: make([]dag.TaskID, len(g.Tasks)), copied: make([]bool, len(g.Tasks)),
 		filled: make([]bool, len(g.Buffers)), second: slices.Repeat([]dag.BufferID{none}, len(g.Buffers))}
 	if !r.findDrops(l) {
 		return g, nil
@@ -79,6 +80,7 @@ func recompute(g *dag.Graph, l *dag.Lowering) (*dag.Graph, error) {
 		r.whole = l
 	}
 	r.to = dag.NewBuilder(g.Name)
+	r.to.Grow(len(g.Tasks), len(g.Buffers))
 	for _, b := range g.Buffers {
 		r.declare(b.Name, b.ViewOf, b)
 	}
@@ -154,7 +156,17 @@ func (r *recomputing) runsTwice(t dag.TaskID, l *dag.Lowering) bool {
 		ofParameters = ofParameters && (a.Mode == dag.Write || r.from.Buffers[storage].Role == dag.Parameter)
 	}
 	again := slices.Contains([]string{phaseLoad, phaseForward, phaseReduce}, task.Labels.Phase)
-	return again && !ofParameters && l.Recomputes(task.Labels.Layer)
+	return again && !ofParameters && r.recomputes(task.Labels.Layer, l)
+}
+
+// recomputes reports whether the lowering asks for a layer to be recomputed.
+func (r *recomputing) recomputes(layer string, l *dag.Lowering) bool {
+	again, known := r.again[layer]
+	if !known {
+		again = l.Recomputes(layer)
+		r.again[layer] = again
+	}
+	return again
 }
 
 // keepResults keeps what a task writes. It reports whether that was to be dropped.

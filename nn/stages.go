@@ -80,27 +80,12 @@ func (l *lowerer) stage() (err error) {
 	for i, s := range stages {
 		places[i] = &dag.Placement{Device: s.Places()[0]}
 	}
-	g, b := l.graph, dag.NewBuilder(l.graph.Name)
-	declareAll(b, g)
-	for _, task := range g.Tasks {
+	l.graph, err = l.graph.Retask(func(_ dag.TaskID, task *dag.Task) {
 		i := l.stageOf(task.Labels.Layer)
 		task.Labels.Stage = int32(i + 1)
 		if task.Placement == nil {
 			task.Placement = places[i]
 		}
-		b.Task(task)
-	}
-	l.graph, err = b.Build()
+	})
 	return err
-}
-
-// declareAll adds the buffers of a graph with their ids.
-func declareAll(to *dag.Builder, g *dag.Graph) {
-	for _, buffer := range g.Buffers {
-		if buffer.ViewOf != none {
-			to.View(buffer.Name, buffer.ViewOf, buffer.Shape...)
-		} else {
-			to.Buffer(buffer)
-		}
-	}
 }

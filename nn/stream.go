@@ -15,10 +15,7 @@ func (l *lowerer) stream() (err error) {
 	}
 	type block struct{ stage, batch int32 }
 	before := map[block]dag.TaskID{}
-	b := dag.NewBuilder(l.graph.Name)
-	b.Grow(len(l.graph.Tasks))
-	declareAll(b, l.graph)
-	for t, task := range l.graph.Tasks {
+	l.graph, err = l.graph.Retask(func(t dag.TaskID, task *dag.Task) {
 		if of := (block{task.Labels.Stage, task.Labels.MicroBatch}); task.Placement == nil || task.Placement.Device != kernels.HostKind {
 			if len(l.opt.Lowering.Stages) == 1 {
 				of.batch = min(of.batch, 1)
@@ -26,10 +23,8 @@ func (l *lowerer) stream() (err error) {
 			if last, known := before[of]; known {
 				task.After = append(task.After[:len(task.After):len(task.After)], last)
 			}
-			before[of] = dag.TaskID(t)
+			before[of] = t
 		}
-		b.Task(task)
-	}
-	l.graph, err = b.Build()
+	})
 	return err
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,11 +76,12 @@ func account(ctx context.Context, d *schedule.Decision, graph, steps int, opt si
 		return Accounted{}, err
 	}
 	report, err := energy.FromSchedule(s, d.Problem(graph, steps, false))
-	return Accounted{Schedule: s, Report: report}, err
+	return Accounted{Schedule: s, Report: report, Overlaps: d.Graphs[graph].Overlaps()}, err
 }
 
 // Step returns the time and joules of a step of the first graph: one that runs alone, or a steady one. A steady step is the
-// mean addition of some steps to as many before them: the difference of two runs, over their difference in steps.
+// mean addition of some steps to as many before them: the difference of two runs, over their difference in steps. It is no
+// shorter than what a worker has to do: where others catch up, a run grows by less.
 func (e *Evaluated) Step(ctx context.Context, steady bool, steps int) (Step, error) {
 	return e.step(ctx, stepRun{steady: steady, steps: steps})
 }
@@ -114,13 +116,17 @@ func (e *Evaluated) stepOf(ctx context.Context, of stepRun, opt simulate.Options
 		runs = []int{of.steps, 2 * of.steps}
 	}
 	opt.TimesOnly = true
+	var before *schedule.Schedule
 	for _, n := range runs {
 		s, err := simulate.Run(ctx, e.Decision, 0, n, opt)
 		if err != nil {
 			return Step{}, err
 		}
-		step.Time = s.Makespan - step.Time
-		if of.timeOnly {
+		if step.Time = s.Makespan; before != nil {
+			step.Time = e.prolonged(before, s)
+			s.Makespan = before.Makespan + step.Time // all devices idle on until then
+		}
+		if before = s; of.timeOnly {
 			continue
 		}
 		joules, err := energy.Joules(s, e.Decision.Problem(0, n, false))
@@ -133,6 +139,23 @@ func (e *Evaluated) stepOf(ctx context.Context, of stepRun, opt simulate.Options
 		step = Step{step.Time / time.Duration(of.steps), step.Joules / float64(of.steps)}
 	}
 	return step, nil
+}
+
+// prolonged is by how much a run is longer than one of fewer steps, or by how much more a worker of a plan has to do in it where
+// that is more.
+func (e *Evaluated) prolonged(short, long *schedule.Schedule) time.Duration {
+	by := long.Makespan - short.Makespan
+	if e.Plan() == nil {
+		return by
+	}
+	more := make([]time.Duration, len(e.Decision.Priced.Platform.Workers))
+	for i := range short.Spans {
+		more[short.Spans[i].Worker] -= short.Spans[i].End - short.Spans[i].Start
+	}
+	for i := range long.Spans {
+		more[long.Spans[i].Worker] += long.Spans[i].End - long.Spans[i].Start
+	}
+	return max(by, slices.Max(more))
 }
 
 // Evaluator keeps what was evaluated, so that a search, its explanation and its result share it. It forgets all when that

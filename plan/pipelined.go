@@ -8,8 +8,7 @@ import (
 )
 
 // Pipelined are the parts of a run whose steps overlap by the lags of its plan: it fills until every worker of the plan has begun, and drains from the
-// moment when the first of them has done all of its tasks. In between a step takes the steady time: the mean over the later half of the steps
-// that end before tasks of the last step leave workers idle.
+// moment when the first of them has done all of its tasks. In between a step takes the period of the schedule.
 type Pipelined struct {
 	Lag    int32   `json:"lag"` // the greatest of a task
 	Fill   float64 `json:"fill_s"`
@@ -32,15 +31,6 @@ func PipelinedOf(s *schedule.Schedule, plan *schedule.Plan) *Pipelined {
 		last[span.Worker] = max(last[span.Worker], span.End)
 	}
 	p := &Pipelined{Lag: slices.Max(plan.Lags), Steady: s.Period.Seconds()}
-	if full := s.Steps - 1 - int(p.Lag); full > 1 { // the last step that ends while all tasks run
-		ends := make([]time.Duration, full+1)
-		for i := range s.Spans {
-			if span := &s.Spans[i]; int(span.Step) <= full {
-				ends[span.Step] = max(ends[span.Step], span.End)
-			}
-		}
-		p.Steady = (ends[full] - ends[full/2]).Seconds() / float64(full-full/2)
-	}
 	drains := s.Makespan
 	for w, ran := range began {
 		if ran {

@@ -102,6 +102,8 @@ type Accounted struct {
 	Schedule *schedule.Schedule
 	Report   *energy.Report
 
+	Overlaps bool // by lags of its plan
+
 	Epoch, First int // of an executed one: the epoch, and the training step it begins with, from 1
 }
 
@@ -169,7 +171,7 @@ func (o *Totals) Add(a Accounted, g *dag.Graph, p Piece) (counted Counted) {
 		part.addScaled(like, ratio(part.Run, like.Run))
 	}
 	if p.counts() {
-		part.Steps, part.Counted = p.Steps, part.countedOf(a.Schedule, p)
+		part.Steps, part.Counted = p.Steps, part.countedOf(&a, p)
 	}
 	if !p.Recorded {
 		part.Unrecorded = 1
@@ -240,7 +242,8 @@ func (o *Totals) addMoved(s *schedule.Schedule, steps int) {
 }
 
 // countedOf returns the counted part of a piece, given the totals of the whole piece. The first step's joules follow from the mean power.
-func (o *Totals) countedOf(s *schedule.Schedule, p Piece) Counted {
+// Where steps overlap, much of the second one and of others has been done when the first ends. So each after it takes the period.
+func (o *Totals) countedOf(a *Accounted, p Piece) Counted {
 	w := Counted{p.Steps, p.Steps * p.Samples, o.Run, o.Joules}
 	if !p.First {
 		return w
@@ -248,7 +251,10 @@ func (o *Totals) countedOf(s *schedule.Schedule, p Piece) Counted {
 	if p.Steps == 1 {
 		return Counted{}
 	}
-	rest := o.Run - s.FirstStep
+	rest := o.Run - a.Schedule.FirstStep
+	if a.Overlaps && a.Schedule.Period > 0 { // a run that was stopped has none
+		rest = time.Duration(p.Steps-1) * a.Schedule.Period
+	}
 	return Counted{p.Steps - 1, (p.Steps - 1) * p.Samples, rest, float64(o.Joules * ratio(rest, o.Run))}
 }
 

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"dahl/platform/quantity"
+	"dahl/platform/tomlfile"
 )
 
 // Bounds that keep a mistyped file from filling the memory.
@@ -129,8 +132,11 @@ func at(what string, i int, key string) string { return fmt.Sprintf("%s[%d].%s",
 
 func owner(what, name string) string { return fmt.Sprintf("%s %q", what, clip(name)) }
 
+// clip shortens text that goes into an error.
+func clip(s string) string { return tomlfile.Clip(s) }
+
 // amount reports whether v is finite and not negative.
-func amount(v float64) bool { return v >= 0 && v <= maxReal }
+func amount(v float64) bool { return v >= 0 && v <= quantity.MaxReal }
 
 func checkSource(s Source, watts float64, path, owner string) *fault {
 	if !amount(watts) {
@@ -146,7 +152,7 @@ func (p *Platform) checkMemories() *fault {
 	hosts := map[NodeID]string{}
 	for i := range p.Memories {
 		m := &p.Memories[i]
-		if m.CapacityBytes < 0 || m.CapacityBytes > maxWhole {
+		if m.CapacityBytes < 0 || m.CapacityBytes > quantity.MaxWhole {
 			return &fault{at("memory", i, "capacity"), owner("memory", m.Name), fmt.Sprintf("capacity of %d bytes is out of range", m.CapacityBytes)}
 		}
 		if !amount(m.BandwidthBytesPerSec) {
@@ -170,7 +176,7 @@ func (p *Platform) checkLinks() *fault {
 		if !amount(l.BandwidthBytesPerSec) || l.BandwidthBytesPerSec == 0 {
 			return &fault{at("link", i, "bandwidth"), who, fmt.Sprintf("bandwidth of %g B/s; want a positive one, such as \"12 GB/s\"", l.BandwidthBytesPerSec)}
 		}
-		if l.Latency < 0 || l.Latency > maxWhole {
+		if l.Latency < 0 || l.Latency > quantity.MaxWhole {
 			return &fault{at("link", i, "latency"), who, fmt.Sprintf("latency of %d ns is out of range", l.Latency)}
 		}
 		if p.BySize && p.ShareBytes == 0 && l.Latency == 0 && !l.Switch {
@@ -291,7 +297,7 @@ func (p *Platform) checkModels() *fault {
 }
 
 func (m *Model) checkNumbers(i int, who string) *fault {
-	if !(m.MedianNs > 0 && m.MedianNs <= maxWhole) {
+	if !(m.MedianNs > 0 && m.MedianNs <= quantity.MaxWhole) {
 		return &fault{at("model", i, "median"), who, fmt.Sprintf("a median of %g ns; want a positive time, such as \"12.3 us\"", m.MedianNs)}
 	}
 	for _, q := range []struct {
@@ -299,8 +305,8 @@ func (m *Model) checkNumbers(i int, who string) *fault {
 		value float64
 		most  float64
 	}{
-		{"compute", m.Compute, 1}, {"p95", m.P95Ns, maxWhole}, {"warm", m.WarmNs, maxWhole}, {"far", m.FarNs, maxWhole}, {"in_step", m.StepNs, maxWhole}, {"first_step", m.FirstNs, maxWhole}, {"joules", m.Joules, maxReal}, {"flops", m.Flops, maxReal},
-		{"bytes", float64(m.MovedBytes), maxWhole}, {"workspace", float64(m.WorkspaceBytes), maxWhole},
+		{"compute", m.Compute, 1}, {"p95", m.P95Ns, quantity.MaxWhole}, {"warm", m.WarmNs, quantity.MaxWhole}, {"far", m.FarNs, quantity.MaxWhole}, {"in_step", m.StepNs, quantity.MaxWhole}, {"first_step", m.FirstNs, quantity.MaxWhole}, {"joules", m.Joules, quantity.MaxReal}, {"flops", m.Flops, quantity.MaxReal},
+		{"bytes", float64(m.MovedBytes), quantity.MaxWhole}, {"workspace", float64(m.WorkspaceBytes), quantity.MaxWhole},
 		{"count", float64(m.Count), math.MaxInt32}, {"active", float64(m.Active), maxUnits},
 	} {
 		if !(q.value >= 0 && q.value <= q.most) {

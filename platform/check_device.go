@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"dahl/platform/quantity"
 	"fmt"
 	"maps"
 	"slices"
@@ -91,7 +92,7 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 		{"wake", int64(d.WakeAfter), ns}, {"wake", int64(d.Wake), ns},
 		{"first_use", int64(d.FirstUse.Context), ns}, {"first_use", int64(d.FirstUse.Kernels), ns},
 	} {
-		if n.value < 0 || n.value > maxWhole {
+		if n.value < 0 || n.value > quantity.MaxWhole {
 			return bad(n.key, "%s: %d%s is out of range", n.key, n.value, n.unit)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/naming"
+	"dahl/platform/quantity"
 )
 
 // ClockID is a clock of a device, by its place in Device.Clocks. Zero means the device's own setting.
@@ -25,12 +26,12 @@ const clockInForceKey = "clock_in_force"
 func (d *Device) clockKeys(f *form) {
 	own, further := d.ownClock(), d.Clocks[min(1, len(d.Clocks)):]
 	f.text("clock_name", &own.Name)
-	f.above0().quantity("clock_frequency", &hertzScale, &own.FrequencyHz)
+	f.above0().quantity("clock_frequency", &quantity.Hertz, &own.FrequencyHz)
 	f.key(clockInForceKey, d.AtClock == 0, func() {}, func() string { return quote(d.ClockInForce().Name) })
 	tables(f, "device.clock", &further, func(c *Clock, f *form) {
 		f.need(`"slow"`).text("name", &c.Name)
 		f.need("0.5").number("scale", &c.Scale)
-		f.above0().quantity("frequency", &hertzScale, &c.FrequencyHz)
+		f.above0().quantity("frequency", &quantity.Hertz, &c.FrequencyHz)
 		if f.in != nil {
 			c.Idle, c.Busy = d.IdleWatts, d.Busy
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"dahl/platform/quantity"
 	"dahl/platform/tomlfile"
 )
 
@@ -65,14 +66,14 @@ func (n *nodeTable) keys(f *form) {
 	f.count("count", 1, maxNodes, 0, &n.Count)
 	f.text("class", &n.Class)
 	f.inline("host_power", n.HostPower.Source != "", func(f *form) {
-		f.need(`"35 W"`).quantity("watts", &wattsScale, &n.HostPower.Value)
+		f.need(`"35 W"`).quantity("watts", &quantity.Watts, &n.HostPower.Value)
 		f.source(&n.HostPower.Source)
 	})
-	f.above0().quantity("power_cap", &wattsScale, &n.CapWatts)
+	f.above0().quantity("power_cap", &quantity.Watts, &n.CapWatts)
 	f.key("off_power", !n.MayBeOff, func() {
 		_, n.MayBeOff = f.in.Keys["off_power"]
-		n.OffWatts = f.read("off_power", &wattsScale)
-	}, func() string { return quote(wattsScale.format(n.OffWatts)) })
+		n.OffWatts = f.read("off_power", &quantity.Watts)
+	}, func() string { return quote(quantity.Watts.Format(n.OffWatts)) })
 	f.flag("off", &n.Off)
 }
 
@@ -175,7 +176,7 @@ func (p *Platform) portName(at Port) string {
 func (s *switchTable) keys(f *form) {
 	f.need(`"leaf"`).text("name", &s.Name)
 	f.count("count", 1, maxNodes, 0, &s.Count)
-	f.above0().quantity("bandwidth", &bytesPerSecScale, &s.BandwidthBytesPerSec)
+	f.above0().quantity("bandwidth", &quantity.BytesPerSec, &s.BandwidthBytesPerSec)
 	f.duration("latency", &s.Latency)
 	s.sharingKey(f)
 	s.powerKeys(f, "switch.sleep")

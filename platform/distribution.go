@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"dahl/platform/quantity"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +60,7 @@ func (d *Distribution) relative() (r Distribution) {
 
 // valid reports whether the entries are times in ascending order, or all zero.
 func (d *Distribution) valid() bool {
-	return slices.IsSorted(d[:]) && amount(d[DistributionParts-1]) && d[DistributionParts-1] <= maxWhole && (d[0] > 0 || *d == Distribution{})
+	return slices.IsSorted(d[:]) && amount(d[DistributionParts-1]) && d[DistributionParts-1] <= quantity.MaxWhole && (d[0] > 0 || *d == Distribution{})
 }
 
 // format writes "11.9 12 … 14.1 us" so that parse gives the same numbers back.
@@ -78,7 +79,7 @@ func parseDistribution(text string) (d Distribution, ok bool) {
 		return d, false
 	}
 	for i := range d {
-		v, err := nsScale.parse(fields[i] + " " + fields[DistributionParts])
+		v, err := quantity.Nanoseconds.Parse(fields[i] + " " + fields[DistributionParts])
 		if err != nil {
 			return d, false
 		}

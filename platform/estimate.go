@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"dahl/platform/fit"
 )
 
 // Query asks for the cost of one kernel call on one unit of a device.
@@ -177,14 +179,23 @@ func (p *Platform) aloneOf(d *Device, m *Model) *Model {
 // expectedNs is the time of a call in a training step, as far as it is known.
 func (m *Model) expectedNs() float64 { return cmp.Or(m.StepNs, m.MedianNs) }
 
+// fitModels fits the models of one variant, one for each shape.
+func fitModels(models []*Model) (fit.Calls, bool) {
+	rows := make([][3]float64, len(models))
+	for i, m := range models {
+		rows[i] = fit.Row(m.Flops, float64(m.MovedBytes), m.expectedNs())
+	}
+	return fit.OfCalls(rows)
+}
+
 // fitted answers from a line through the models of one variant.
 func fitted(q *Query, models []*Model) (e Estimate, rankNs float64, ok bool) {
 	f, ok := fitModels(models)
 	if !ok {
 		return Estimate{}, 0, false
 	}
-	ns := f.ns(q.Flops, float64(q.MovedBytes))
-	return Estimate{Duration: roundUpNs(ns), Variant: models[0].Variant, Source: "fit", RelError: f.relError}, ns, true
+	ns := f.Ns(q.Flops, float64(q.MovedBytes))
+	return Estimate{Duration: roundUpNs(ns), Variant: models[0].Variant, Source: "fit", RelError: f.RelError}, ns, true
 }
 
 // roofline is the longer of computing at the unit's speed and moving the bytes at

@@ -3,12 +3,14 @@ package platform
 import (
 	"math"
 	"slices"
+
+	"dahl/platform/fit"
 )
 
 // MeasuredWay is how long copies take between two memories, both ways alike.
 type MeasuredWay struct {
 	From, To MemoryID
-	Fit      TransferFit
+	Fit      fit.Copies
 }
 
 // WithWays returns a platform on whose links measured ways take as long as their fits say. The links of a way keep their proportions:

@@ -7,6 +7,7 @@ import (
 
 	"dahl/must"
 	"dahl/platform"
+	"dahl/platform/fit"
 )
 
 // TestWithWays: two nodes at one switch. A way is the links of both nodes and the switch: 2 + 1 + 2 us and 10 GB/s in the file.
@@ -61,7 +62,7 @@ latency = "5 us"
 `
 	p := must.Get(platform.Parse([]byte(file), "pair.toml"))(t)
 	a, b := platform.MemoryID(0), platform.MemoryID(1)
-	q := must.Get(p.WithWays([]platform.MeasuredWay{{From: a, To: b, Fit: platform.TransferFit{Latency: 15 * time.Microsecond, BytesPerSec: 4e9}}}))(t)
+	q := must.Get(p.WithWays([]platform.MeasuredWay{{From: a, To: b, Fit: fit.Copies{Latency: 15 * time.Microsecond, BytesPerSec: 4e9}}}))(t)
 	if got, want := q.RouteTime(a, b, 4_000_000), 1015*time.Microsecond; got != want {
 		t.Errorf("4 MB take %v, want %v", got, want)
 	}

@@ -3,6 +3,8 @@ package platform
 import (
 	"math"
 	"slices"
+
+	"dahl/platform/fit"
 )
 
 // Floor is a time that calls of an operation take at least, without dispatch: with a share of some work, Fixed and that share of
@@ -45,7 +47,7 @@ func (p *Platform) Floors(op, elem string, id DeviceID, clock ClockID, least, mo
 			}
 			f, ok := fitModels(rest[:n])
 			if partly = partly || !ok; ok {
-				all = append(all, f.floor(float64(d.Timing), flops, bytes))
+				all = append(all, floorOfFit(&f, float64(d.Timing), flops, bytes))
 			}
 			rest = rest[n:]
 		}
@@ -103,14 +105,14 @@ func (m *Model) floor(timing, flops, bytes float64) Floor {
 	return Floor{Nanos: nanos * times * slightly, Joules: m.Joules * times * slightly}
 }
 
-// floor is the floor by a fit. Where timing takes more than the start-up time of a call, the least time of a call is one nanosecond. With
+// floorOfFit is the floor by a fit. Where timing takes more than the start-up time of a call, the least time of a call is one nanosecond. With
 // g for the excess of timing and w for the time of all work, a share s takes at least max(1, s·w − g), and that is no less than s·w/(1 + g).
-func (f *fit) floor(timing, flops, bytes float64) Floor {
-	nanos := (float64(f.coef[1]*flops) + float64(f.coef[2]*bytes)) * slightly
-	if excess := timing - f.coef[0]; excess > 0 {
+func floorOfFit(f *fit.Calls, timing, flops, bytes float64) Floor {
+	nanos := (float64(f.Coef[1]*flops) + float64(f.Coef[2]*bytes)) * slightly
+	if excess := timing - f.Coef[0]; excess > 0 {
 		return Floor{Nanos: nanos / (1 + excess) * slightly}
 	}
-	return Floor{Fixed: (f.coef[0] - timing) * slightly, Nanos: nanos}
+	return Floor{Fixed: (f.Coef[0] - timing) * slightly, Nanos: nanos}
 }
 
 // leastRoofline is the time of some work by [Platform.roofline], while units share the memory.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"dahl/platform/quantity"
 	"dahl/platform/tomlfile"
 )
 
@@ -145,24 +146,24 @@ func (f *form) number(key string, v *float64) {
 }
 
 // quantity is a number with a unit.
-func (f *form) quantity(key string, s *scale, v *float64) {
-	f.key(key, *v == 0, func() { *v = f.read(key, s) }, func() string { return quote(s.format(*v)) })
+func (f *form) quantity(key string, s *quantity.Scale, v *float64) {
+	f.key(key, *v == 0, func() { *v = f.read(key, s) }, func() string { return quote(s.Format(*v)) })
 }
 
 func (f *form) duration(key string, v *time.Duration) {
-	f.key(key, *v == 0, func() { *v = time.Duration(math.Round(f.read(key, &nsScale))) },
-		func() string { return quote(nsScale.format(float64(*v))) })
+	f.key(key, *v == 0, func() { *v = time.Duration(math.Round(f.read(key, &quantity.Nanoseconds))) },
+		func() string { return quote(quantity.Nanoseconds.Format(float64(*v))) })
 }
 
 func (f *form) size(key string, v *int64) {
-	f.key(key, *v == 0, func() { *v = int64(f.read(key, &bytesScale)) }, func() string { return quote(bytesScale.format(float64(*v))) })
+	f.key(key, *v == 0, func() { *v = int64(f.read(key, &quantity.Bytes)) }, func() string { return quote(quantity.Bytes.Format(float64(*v))) })
 }
 
 // notZero tells a person how to write a zero otherwise.
 const notZero = "want more than zero; leave the key out where it is not known or not limited"
 
 // read takes a number with a unit; 0 if absent.
-func (f *form) read(key string, s *scale) float64 {
+func (f *form) read(key string, s *quantity.Scale) float64 {
 	positive := f.positive
 	f.positive = false
 	v, ok := f.in.Take(key)
@@ -173,14 +174,14 @@ func (f *form) read(key string, s *scale) float64 {
 	if amount == 0 && positive {
 		f.in.Fail(key, v, notZero)
 	}
-	if s == &bytesScale && amount != math.Trunc(amount) {
+	if s == &quantity.Bytes && amount != math.Trunc(amount) {
 		f.in.Fail(key, v, "not a whole number of bytes")
 	}
 	return amount
 }
 
 // measure reads the value of a key, or a part of it, as a number with a unit.
-func (f *form) measure(key string, v any, s *scale) float64 {
+func (f *form) measure(key string, v any, s *quantity.Scale) float64 {
 	var text string
 	switch x := v.(type) {
 	case string:
@@ -188,7 +189,7 @@ func (f *form) measure(key string, v any, s *scale) float64 {
 	case int64, float64:
 		text = fmt.Sprint(x)
 	}
-	amount, err := s.parse(text)
+	amount, err := s.Parse(text)
 	if err != nil {
 		f.in.Fail(key, v, err.Error())
 	}

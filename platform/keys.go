@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dahl/naming"
+	"dahl/platform/quantity"
 	"dahl/platform/tomlfile"
 )
 
@@ -24,19 +25,19 @@ func (p *Platform) keys(f *form, open opener) (modelFiles []string) {
 	}
 	if plain {
 		p.HostPower.Source = Guess
-		f.quantity("host_power", &wattsScale, &p.HostPower.Value)
+		f.quantity("host_power", &quantity.Watts, &p.HostPower.Value)
 	} else {
 		f.inline("host_power", p.HostPower.Source != "", func(f *form) {
-			f.need(`"35 W"`).quantity("watts", &wattsScale, &p.HostPower.Value)
+			f.need(`"35 W"`).quantity("watts", &quantity.Watts, &p.HostPower.Value)
 			f.source(&p.HostPower.Source)
 		})
 	}
-	f.above0().quantity("power_cap", &wattsScale, &p.CapWatts)
+	f.above0().quantity("power_cap", &quantity.Watts, &p.CapWatts)
 	f.key("share_size", !p.BySize, func() {
 		if _, p.BySize = f.in.Keys["share_size"]; p.BySize {
-			p.ShareBytes = int64(f.read("share_size", &bytesScale))
+			p.ShareBytes = int64(f.read("share_size", &quantity.Bytes))
 		}
-	}, func() string { return quote(bytesScale.format(float64(p.ShareBytes))) })
+	}, func() string { return quote(quantity.Bytes.Format(float64(p.ShareBytes))) })
 	f.key("left_off", len(p.LeftOff) == 0, func() { p.LeftOff = f.in.Texts("left_off") }, func() string { return quoteList(p.LeftOff) })
 	f.key("left_asleep", len(p.LeftAsleep) == 0, func() { p.LeftAsleep = f.in.Texts("left_asleep") }, func() string { return quoteList(p.LeftAsleep) })
 	f.key("models", true, func() { modelFiles = f.in.Texts("models") }, nil)
@@ -56,7 +57,7 @@ func (p *Platform) memoryKeys(m *Memory, f *form) {
 		}
 	}, func() string { return quote(p.Nodes[m.Node].Name) })
 	f.above0().size("capacity", &m.CapacityBytes)
-	f.above0().quantity("bandwidth", &bytesPerSecScale, &m.BandwidthBytesPerSec)
+	f.above0().quantity("bandwidth", &quantity.BytesPerSec, &m.BandwidthBytesPerSec)
 	f.flag("host", &m.Host)
 }
 
@@ -69,7 +70,7 @@ func (p *Platform) deviceKeys(d *Device, f *form) {
 	f.inline("speed", len(d.FlopsPerSec) > 0, func(f *form) {
 		for _, elem := range elementTypes {
 			v := d.FlopsPerSec[elem]
-			if f.above0().quantity(elem, &flopsPerSecScale, &v); f.in != nil && v != 0 {
+			if f.above0().quantity(elem, &quantity.FlopsPerSec, &v); f.in != nil && v != 0 {
 				if d.FlopsPerSec == nil {
 					d.FlopsPerSec = map[string]float64{}
 				}
@@ -93,7 +94,7 @@ func (p *Platform) deviceKeys(d *Device, f *form) {
 	f.inline("first_use", d.FirstUse != FirstUse{}, func(f *form) {
 		f.duration("context", &d.FirstUse.Context)
 		f.duration("kernels", &d.FirstUse.Kernels)
-		f.above0().quantity("memory", &bytesPerSecScale, &d.FirstUse.MemoryBytesPerSec)
+		f.above0().quantity("memory", &quantity.BytesPerSec, &d.FirstUse.MemoryBytesPerSec)
 	})
 	f.inline("copy_engines", d.CopyEnginesIn+d.CopyEnginesOut != 0, func(f *form) {
 		f.count("in", 1, maxUnits, 0, &d.CopyEnginesIn)
@@ -111,8 +112,8 @@ func (p *Platform) deviceKeys(d *Device, f *form) {
 		f.powers(d.Count, &d.IdleWatts, &d.Busy)
 		f.key("off", !d.MayBeOff, func() {
 			_, d.MayBeOff = f.in.Keys["off"]
-			d.OffWatts = f.read("off", &wattsScale)
-		}, func() string { return quote(wattsScale.format(d.OffWatts)) })
+			d.OffWatts = f.read("off", &quantity.Watts)
+		}, func() string { return quote(quantity.Watts.Format(d.OffWatts)) })
 		f.source(&d.PowerSource)
 		f.text("meter", &d.PowerMeter)
 		f.number("spread", &d.PowerSpread)
@@ -125,11 +126,11 @@ func (p *Platform) deviceKeys(d *Device, f *form) {
 // powers are idle and busy watts: busy of one unit, or of the whole device with one unit busy and
 // with all.
 func (f *form) powers(count int, idle *float64, busy *BusyPower) {
-	f.need(`"2 W"`).quantity("idle", &wattsScale, idle)
+	f.need(`"2 W"`).quantity("idle", &quantity.Watts, idle)
 	f.need(`"9 W"`).key("busy", false, func() {
 		list, isList := f.in.Keys["busy"].([]any)
 		if !isList {
-			*busy = BusyPower{UnitWatts: f.read("busy", &wattsScale)}
+			*busy = BusyPower{UnitWatts: f.read("busy", &quantity.Watts)}
 			return
 		}
 		f.in.Take("busy")
@@ -137,15 +138,15 @@ func (f *form) powers(count int, idle *float64, busy *BusyPower) {
 			f.in.Fail("busy", list, `want two powers of the whole device, ["one unit busy", "all busy"]`)
 			return
 		}
-		*busy = BusyPower{FirstWatts: f.measure("busy", list[0], &wattsScale), AllWatts: f.measure("busy", list[1], &wattsScale), WholeDevice: true}
+		*busy = BusyPower{FirstWatts: f.measure("busy", list[0], &quantity.Watts), AllWatts: f.measure("busy", list[1], &quantity.Watts), WholeDevice: true}
 		if count == 1 && busy.FirstWatts != busy.AllWatts {
 			f.in.Fail("busy", list, "with one unit, one busy is all busy; write one power")
 		}
 	}, func() string {
 		if busy.WholeDevice {
-			return fmt.Sprintf("[%q, %q]", wattsScale.format(busy.FirstWatts), wattsScale.format(busy.AllWatts))
+			return fmt.Sprintf("[%q, %q]", quantity.Watts.Format(busy.FirstWatts), quantity.Watts.Format(busy.AllWatts))
 		}
-		return quote(wattsScale.format(busy.UnitWatts))
+		return quote(quantity.Watts.Format(busy.UnitWatts))
 	})
 }
 
@@ -155,7 +156,7 @@ func (l *linkTable) keys(f *form) {
 	f.text("to", &l.to)
 	l.pattern.keys(f)
 	f.count("order", 0, maxUnits, 0, &l.order)
-	f.need(`"12 GB/s"`).above0().quantity("bandwidth", &bytesPerSecScale, &l.BandwidthBytesPerSec)
+	f.need(`"12 GB/s"`).above0().quantity("bandwidth", &quantity.BytesPerSec, &l.BandwidthBytesPerSec)
 	f.duration("latency", &l.Latency)
 	l.sharingKey(f)
 	l.powerKeys(f, "link.sleep")
@@ -178,8 +179,8 @@ func (l *Link) sharingKey(f *form) {
 // powerKeys are the watts of a link or a switch, and its sleep states in tables of a path.
 func (l *Link) powerKeys(f *form, sleeps string) {
 	f.inline("power", l.PowerSource != "", func(f *form) {
-		f.need(`"1 W"`).quantity("idle", &wattsScale, &l.IdleWatts)
-		f.need(`"3 W"`).quantity("busy", &wattsScale, &l.BusyWatts)
+		f.need(`"1 W"`).quantity("idle", &quantity.Watts, &l.IdleWatts)
+		f.need(`"3 W"`).quantity("busy", &quantity.Watts, &l.BusyWatts)
 		f.source(&l.PowerSource)
 	})
 	tables(f, sleeps, &l.Sleeps, (*SleepState).keys)
@@ -248,18 +249,18 @@ func (m *Model) keys(f *form) {
 	f.above0().number("compute", &m.Compute)
 	f.need(some).text("shape", &m.Shape)
 	f.count("active", 1, maxUnits, 1, &m.Active)
-	f.need(`"12.3 us"`).above0().quantity("median", &nsScale, &m.MedianNs)
-	f.quantity("p95", &nsScale, &m.P95Ns)
-	f.quantity("warm", &nsScale, &m.WarmNs)
-	f.quantity("far", &nsScale, &m.FarNs)
+	f.need(`"12.3 us"`).above0().quantity("median", &quantity.Nanoseconds, &m.MedianNs)
+	f.quantity("p95", &quantity.Nanoseconds, &m.P95Ns)
+	f.quantity("warm", &quantity.Nanoseconds, &m.WarmNs)
+	f.quantity("far", &quantity.Nanoseconds, &m.FarNs)
 	f.count("count", 1, math.MaxInt32, 0, &m.Count)
 	f.distribution("distribution", &m.Distribution)
 	f.flag("unsteady", &m.Unsteady)
-	f.quantity("in_step", &nsScale, &m.StepNs)
-	f.quantity("first_step", &nsScale, &m.FirstNs)
+	f.quantity("in_step", &quantity.Nanoseconds, &m.StepNs)
+	f.quantity("first_step", &quantity.Nanoseconds, &m.FirstNs)
 	f.distribution("in_step_distribution", &m.StepDistribution)
-	f.quantity("joules", &joulesScale, &m.Joules)
-	f.quantity("flops", &flopsScale, &m.Flops)
+	f.quantity("joules", &quantity.Joules, &m.Joules)
+	f.quantity("flops", &quantity.Flops, &m.Flops)
 	f.size("bytes", &m.MovedBytes)
 	f.size("workspace", &m.WorkspaceBytes)
 }

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -173,3 +174,5 @@ func TestWatts(t *testing.T) {
 		}
 	}
 }
+
+func near(a, b, rel float64) bool { return math.Abs(a-b) <= rel*max(math.Abs(a), math.Abs(b), 1e-300) }

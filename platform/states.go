@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"dahl/platform/quantity"
 	"fmt"
 	"slices"
 	"time"
@@ -58,7 +59,7 @@ func (d *Device) ClockAt(clock ClockID) Clock {
 
 func (t *Transition) keys(f *form) {
 	f.duration("time", &t.Takes)
-	f.quantity("joules", &joulesScale, &t.Joules)
+	f.quantity("joules", &quantity.Joules, &t.Joules)
 }
 
 // transition is an inline table { time = …, joules = … }.
@@ -68,7 +69,7 @@ func (f *form) transition(key string, t *Transition) {
 
 func (s *SleepState) keys(f *form) {
 	f.need(`"deep"`).text("name", &s.Name)
-	f.need(`"0.5 W"`).quantity("power", &wattsScale, &s.Watts)
+	f.need(`"0.5 W"`).quantity("power", &quantity.Watts, &s.Watts)
 	f.above0().duration("after", &s.After)
 	f.transition("enter", &s.Enter)
 	f.transition("leave", &s.Leave)
@@ -87,13 +88,13 @@ func (d *Device) stateKeys(f *form) {
 		}
 	}, func() string { return quote(unitDomain) })
 	f.transition("clock_switch", &d.Switch)
-	f.above0().quantity("power_cap", &wattsScale, &d.CapWatts)
+	f.above0().quantity("power_cap", &quantity.Watts, &d.CapWatts)
 }
 
 // checkTransition returns what is wrong with a transition. Empty means nothing.
 func checkTransition(t Transition) string {
 	switch {
-	case t.Takes < 0 || int64(t.Takes) > maxWhole:
+	case t.Takes < 0 || int64(t.Takes) > quantity.MaxWhole:
 		return fmt.Sprintf("time: %d ns is out of range", t.Takes)
 	case !amount(t.Joules):
 		return fmt.Sprintf("joules: %g J is out of range", t.Joules)
@@ -123,7 +124,7 @@ func checkSleeps(what string, i int, who string, power Source, states []SleepSta
 		if !amount(s.Watts) {
 			return bad("power", "%g W is out of range", s.Watts)
 		}
-		if s.After < 0 || int64(s.After) > maxWhole || s.After > 0 && s.After <= last {
+		if s.After < 0 || int64(s.After) > quantity.MaxWhole || s.After > 0 && s.After <= last {
 			return bad("after", "after = %q: list the states from light to deep, each entered after a longer time than the one before", s.After)
 		}
 		last = max(last, s.After)
@@ -183,7 +184,7 @@ func checkCap(path, who string, watts float64, power Source) *fault {
 }
 
 // ParseWatts reads a power with its unit, such as "400 W".
-func ParseWatts(text string) (float64, error) { return wattsScale.parse(text) }
+func ParseWatts(text string) (float64, error) { return quantity.Watts.Parse(text) }
 
 // WithCap is the machine with another cap of its power. It refuses one that leaves nothing above the watts of the idle machine,
 // at the clocks in force.

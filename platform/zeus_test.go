@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dahl/must"
+	"dahl/platform/fit"
 )
 
 // zeusDir is the variable that names a directory with all traces of Zeus. Without it an excerpt of
@@ -73,8 +74,8 @@ func fitLimited(rows []limited) (best powerLaw, memory, compute float64) {
 				for i, r := range rows {
 					scaled[i] = [3]float64{1 / r.seconds, 1 / (law.scale(r.watts) * r.seconds)}
 				}
-				if x, ok := minimise(scaled); ok && squaredResiduals(scaled, x) < sum {
-					sum, best, memory, compute = squaredResiduals(scaled, x), law, x[0], x[1]
+				if x, ok := fit.Minimise(scaled); ok && squares(scaled, x) < sum {
+					sum, best, memory, compute = squares(scaled, x), law, x[0], x[1]
 				}
 			}
 		}
@@ -94,9 +95,9 @@ func drawnAt(limit float64, rows []limited) (watts float64) {
 		for i, r := range rows[n:] {
 			above[i] = [3]float64{1 / r.watts}
 		}
-		line, ok := minimise(under)
+		line, ok := fit.Minimise(under)
 		most := math.Inf(1)
-		if free, found := minimise(above); found {
+		if free, found := fit.Minimise(above); found {
 			most = free[0]
 		}
 		at := func(limit float64) float64 { return min(line[0]+float64(line[1]*limit), most) }
@@ -219,4 +220,13 @@ func TestZeus(t *testing.T) {
 	}
 	tell("all", networks, allDevice, allLine, true)
 	t.Log("\n" + table.String())
+}
+
+// squares is the sum of the squared residuals of a fit.
+func squares(rows [][3]float64, x [3]float64) (sum float64) {
+	for _, r := range rows {
+		d := r[0]*x[0] + r[1]*x[1] + r[2]*x[2] - 1
+		sum += d * d
+	}
+	return sum
 }

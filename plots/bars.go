@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"dahl/plots/paper"
 	"fmt"
 	"io"
 	"math"
@@ -21,11 +22,11 @@ const (
 )
 
 // tall is the best height of curves and bars.
-func (of *valuesPage) tall() vg.Length { return max(130, vg.Length(valuesTall*of.share())) }
+func (of *valuesPage) tall() vg.Length { return max(130, vg.Length(valuesTall*of.Share())) }
 
 // DrawBars draws a group of bars for each label, and in it a bar for each series. An error wraps ErrNoData where there is
 // no bar.
-func DrawBars(w io.Writer, p Page, v *Values) error {
+func DrawBars(w io.Writer, p paper.Page, v *Values) error {
 	err := v.check(0, false)
 	if len(v.Series) > len(palette) {
 		err = fmt.Errorf("%d series; there are colours for %d", len(v.Series), len(palette))
@@ -33,11 +34,11 @@ func DrawBars(w io.Writer, p Page, v *Values) error {
 	if err != nil {
 		return fmt.Errorf("bars: %w", err)
 	}
-	var legend []legendEntry
+	var legend []paper.Entry
 	top, note := 0.0, ""
 	for i, s := range v.Series {
 		if s.Name != "" {
-			legend = append(legend, legendEntry{name: s.Name, colour: palette[i]})
+			legend = append(legend, paper.Entry{Name: s.Name, Colour: palette[i]})
 		}
 		for _, p := range s.Points {
 			top = max(top, p.High)
@@ -51,9 +52,9 @@ func DrawBars(w io.Writer, p Page, v *Values) error {
 		return err
 	}
 	x := of.labelAxis(v)
-	return of.render(w, of.tall(), func(f *frame) {
-		f.x, f.y = x, v.Quantity.axis(top, f.ticks(6))
-		f.drawYGrid()
+	return of.render(w, of.tall(), func(f *paper.Frame) {
+		f.Lower, f.Left = x, v.Quantity.axis(top, f.Ticks(6))
+		f.DrawYGrid()
 		for i := range v.Series {
 			v.drawBarSeries(f, i)
 		}
@@ -62,30 +63,30 @@ func DrawBars(w io.Writer, p Page, v *Values) error {
 
 // labelAxis has a stretch of length 1 for each label, which stands in the middle. If one of them is wider than that, all
 // are turned.
-func (of *valuesPage) labelAxis(v *Values) axis {
-	a := axis{min: 0, max: float64(len(v.Labels)), label: v.XLabel}
-	style, each := of.face.style(tickSize, ink, text.XCenter, text.YTop), (of.wide-of.left-3*pageMargin)/vg.Length(len(v.Labels))
-	longest := widest(style, v.Labels)
-	if a.turned = longest > each-4; a.turned {
-		longest = min(longest, (pageMargin+of.left+each/2)/vg.Length(math.Sqrt(1-turnedSlope*turnedSlope))) // else the first one begins outside the page
-		of.drop += vg.Length(longest*turnedSlope) - xLabelDrop/3
+func (of *valuesPage) labelAxis(v *Values) paper.Axis {
+	a := paper.Axis{Min: 0, Max: float64(len(v.Labels)), Label: v.XLabel}
+	style, each := of.Face.Style(paper.TickSize, paper.Ink, text.XCenter, text.YTop), (of.Wide-of.left-3*paper.Margin)/vg.Length(len(v.Labels))
+	longest := paper.Widest(style, v.Labels)
+	if a.Turned = longest > each-4; a.Turned {
+		longest = min(longest, (paper.Margin+of.left+each/2)/vg.Length(math.Sqrt(1-paper.TurnedSlope*paper.TurnedSlope))) // else the first one begins outside the page
+		of.drop += vg.Length(longest*paper.TurnedSlope) - paper.LabelDrop/3
 	}
 	for i, name := range v.Labels {
-		a.ticks = append(a.ticks, plot.Tick{Value: float64(i) + 0.5, Label: clip(style, name, longest)})
+		a.Ticks = append(a.Ticks, plot.Tick{Value: float64(i) + 0.5, Label: paper.Clip(style, name, longest)})
 	}
-	a.drop = of.drop - axisBottom + xLabelDrop
+	a.Drop = of.drop - paper.AxisBottom + paper.LabelDrop
 	return a
 }
 
 // drawBarSeries paints the bars of one colour, and their intervals.
-func (v *Values) drawBarSeries(f *frame, number int) {
+func (v *Values) drawBarSeries(f *paper.Frame, number int) {
 	n := len(v.Series)
-	group := (f.box.Max.X - f.box.Min.X) / vg.Length(len(v.Labels))
+	group := (f.Box.Max.X - f.Box.Min.X) / vg.Length(len(v.Labels))
 	width := min(maxBar, vg.Length(groupFilled*group)/vg.Length(n))
 	for _, p := range v.Series[number].Points {
 		middle := f.X(float64(slices.Index(v.Labels, p.Label))+0.5) + vg.Length(width*(vg.Length(number)-vg.Length(n-1)/2))
 		half := vg.Length(barFilled * width / 2)
-		fillRect(f.c, vg.Rectangle{Min: vg.Point{X: middle - half, Y: f.box.Min.Y}, Max: vg.Point{X: middle + half, Y: f.Y(p.Y)}}, palette[number])
+		paper.FillRect(f.Canvas, vg.Rectangle{Min: vg.Point{X: middle - half, Y: f.Box.Min.Y}, Max: vg.Point{X: middle + half, Y: f.Y(p.Y)}}, palette[number])
 		if p.High > p.Low {
 			drawInterval(f, middle, p.Low, p.High, half/2)
 		}
@@ -93,9 +94,9 @@ func (v *Values) drawBarSeries(f *frame, number int) {
 }
 
 // drawInterval paints a line with ends over a bar.
-func drawInterval(f *frame, x vg.Length, low, high float64, half vg.Length) {
+func drawInterval(f *paper.Frame, x vg.Length, low, high float64, half vg.Length) {
 	for _, v := range []float64{low, high} {
-		line(f.c, ink, 0.9, vg.Point{X: x - half, Y: f.Y(v)}, vg.Point{X: x + half, Y: f.Y(v)})
+		paper.Line(f.Canvas, paper.Ink, 0.9, vg.Point{X: x - half, Y: f.Y(v)}, vg.Point{X: x + half, Y: f.Y(v)})
 	}
-	line(f.c, ink, 0.9, vg.Point{X: x, Y: f.Y(low)}, vg.Point{X: x, Y: f.Y(high)})
+	paper.Line(f.Canvas, paper.Ink, 0.9, vg.Point{X: x, Y: f.Y(low)}, vg.Point{X: x, Y: f.Y(high)})
 }

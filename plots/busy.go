@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"dahl/plots/paper"
 	"fmt"
 	"slices"
 	"time"
@@ -75,20 +76,20 @@ func (b *busy) height() vg.Length {
 }
 
 // draw paints the panel below a frame, and moves the frame there.
-func (b *busy) draw(f *frame) {
+func (b *busy) draw(f *paper.Frame) {
 	if b == nil {
 		return
 	}
-	f.place(f.box.Min.Y-busyCaption, busyTall)
-	f.y = linearAxis(float64(b.of), 0, unit{"", 1}, "", 2)
-	f.drawGrid()
-	upper := f.stairs(b.times, b.workers)
-	f.fillBetween(upper, []vg.Point{f.box.Min, {X: f.X(float64(b.times[busyColumns])), Y: f.box.Min.Y}}, lighten(faintInk, 0.45))
-	caption := fmt.Sprintf("busy workers: %s of %d on average", significant(b.mean()), b.of)
-	f.c.FillText(f.face.style(8, faintInk, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 4}, caption)
-	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
-	for _, t := range f.y.ticks {
-		f.c.FillText(style, vg.Point{X: f.box.Min.X - 6, Y: f.Y(t.Value)}, t.Label)
+	f.Place(f.Box.Min.Y-busyCaption, busyTall)
+	f.Left = paper.LinearAxis(float64(b.of), 0, paper.Unit{Size: 1}, "", 2)
+	f.DrawGrid()
+	upper := f.Stairs(b.times, b.workers)
+	f.FillBetween(upper, []vg.Point{f.Box.Min, {X: f.X(float64(b.times[busyColumns])), Y: f.Box.Min.Y}}, paper.Lighten(paper.FaintInk, 0.45))
+	caption := fmt.Sprintf("busy workers: %s of %d on average", paper.Significant(b.mean()), b.of)
+	f.Canvas.FillText(f.Face.Style(8, paper.FaintInk, text.XLeft, text.YBottom), vg.Point{X: f.Box.Min.X, Y: f.Box.Max.Y + 4}, caption)
+	style := f.Face.Style(paper.TickSize, paper.Ink, text.XRight, text.YCenter)
+	for _, t := range f.Left.Ticks {
+		f.Canvas.FillText(style, vg.Point{X: f.Box.Min.X - 6, Y: f.Y(t.Value)}, t.Label)
 	}
-	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y})
+	paper.Line(f.Canvas, paper.Ink, 0.6, f.Box.Min, vg.Point{X: f.Box.Min.X, Y: f.Box.Max.Y})
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"dahl/platform"
+	"dahl/plots/paper"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/schedule/place"
@@ -177,9 +178,9 @@ func (c *chart) addTransfers() {
 // transferLabel is the size of a transfer, and its purpose if no task reads it.
 func transferLabel(t *schedule.Transfer) string {
 	if t.Reason == place.ReasonEvict {
-		return string(t.Reason) + " " + formatBytes(t.Bytes)
+		return string(t.Reason) + " " + paper.FormatBytes(t.Bytes)
 	}
-	return formatBytes(t.Bytes)
+	return paper.FormatBytes(t.Bytes)
 }
 
 // transferLanes lists the transfers by route and start, their lanes, and the number of lanes of each route.

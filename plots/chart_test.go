@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/platform"
+	"dahl/plots/paper"
 	"dahl/schedule"
 	"dahl/schedule/place"
 )
@@ -87,7 +88,7 @@ func TestTransfersInCharts(t *testing.T) {
 		if used := ch.used(); used[colours.room()] != own || !used[colours.transfer()] {
 			t.Errorf("%s: has the colour of room: %v, want %v", reason, used[colours.room()], own)
 		}
-		named := slices.ContainsFunc(colours.legend(ch.used())[2].entries, func(e legendEntry) bool { return e.colour == roomBrown })
+		named := slices.ContainsFunc(colours.legend(ch.used())[2].Entries, func(e paper.Entry) bool { return e.Colour == roomBrown })
 		if named != own {
 			t.Errorf("%s: is in the legend: %v, want %v", reason, named, own)
 		}

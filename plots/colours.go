@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/naming"
+	"dahl/plots/paper"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/schedule/place"
@@ -55,14 +56,14 @@ func (c *colouring) state(kind stateKind) int {
 func (c *colouring) categories() int { return len(c.fills) }
 
 // hatch is the pattern over the fill of a category.
-func (c *colouring) hatch(category int) hatch {
+func (c *colouring) hatch(category int) paper.Hatch {
 	switch kind := category - c.state(0); {
 	case category == c.clock():
-		return ticks
+		return paper.Ticks
 	case kind >= 0:
 		return states[kind].hatch
 	}
-	return plain
+	return paper.Plain
 }
 
 // dark is the fill of a category on dark paper.
@@ -113,7 +114,7 @@ func colourings(runs ...*Run) []*colouring {
 		c.names = append(c.names, naming.Count(len(others), "other "+string(c.by)))
 		c.fills = append(c.fills, otherGrey)
 	}
-	c.fills = append(c.fills, moveGrey, roomBrown, white, pathBlack)
+	c.fills = append(c.fills, moveGrey, roomBrown, paper.White, paper.Black)
 	for _, t := range idleTints {
 		c.fills = append(c.fills, t.light)
 	}
@@ -166,41 +167,85 @@ func (r *Run) colourBy() ColourBy {
 }
 
 // legend is the groups that explain the colours in use.
-func (c *colouring) legend(used []bool) []legendGroup {
-	tasks := legendGroup{caption: string(c.by)}
+func (c *colouring) legend(used []bool) []paper.Group {
+	tasks := paper.Group{Caption: string(c.by)}
 	for i, name := range c.names {
 		if used[i] {
-			tasks.entries = append(tasks.entries, legendEntry{name: name, colour: c.fills[i]})
+			tasks.Entries = append(tasks.Entries, paper.Entry{Name: name, Colour: c.fills[i]})
 		}
 	}
-	marks := legendGroup{caption: "other"}
+	marks := paper.Group{Caption: "other"}
 	for _, m := range []struct {
 		category int
-		legendEntry
+		paper.Entry
 	}{
-		{c.transfer(), legendEntry{name: "transfer", colour: moveGrey}},
-		{c.room(), legendEntry{name: "transfer for lack of memory", colour: roomBrown}},
-		{c.clock(), legendEntry{name: "at another clock than the first", colour: white, hatch: ticks}},
-		{c.path(), legendEntry{name: "critical path", colour: pathBlack, stroke: true}},
+		{c.transfer(), paper.Entry{Name: "transfer", Colour: moveGrey}},
+		{c.room(), paper.Entry{Name: "transfer for lack of memory", Colour: roomBrown}},
+		{c.clock(), paper.Entry{Name: "at another clock than the first", Colour: paper.White, Hatch: paper.Ticks}},
+		{c.path(), paper.Entry{Name: "critical path", Colour: paper.Black, Stroke: true}},
 	} {
 		if used[m.category] {
-			marks.entries = append(marks.entries, m.legendEntry)
+			marks.Entries = append(marks.Entries, m.Entry)
 		}
 	}
-	idle := legendGroup{caption: "idle, waiting for"}
+	idle := paper.Group{Caption: "idle, waiting for"}
 	for cause := range explain.NumIdleCauses {
 		if used[c.idle(cause)] {
-			idle.entries = append(idle.entries, legendEntry{name: idleNames[cause], colour: c.fills[c.idle(cause)]})
+			idle.Entries = append(idle.Entries, paper.Entry{Name: idleNames[cause], Colour: c.fills[c.idle(cause)]})
 		}
 	}
-	changes := legendGroup{caption: "state"}
+	changes := paper.Group{Caption: "state"}
 	for kind := range numStates {
 		if used[c.state(stateKind(kind))] {
-			changes.entries = append(changes.entries, legendEntry{name: states[kind].name, colour: states[kind].tint.light, hatch: states[kind].hatch})
+			changes.Entries = append(changes.Entries, paper.Entry{Name: states[kind].name, Colour: states[kind].tint.light, Hatch: states[kind].hatch})
 		}
 	}
-	return []legendGroup{tasks, idle, marks, changes}
+	return []paper.Group{tasks, idle, marks, changes}
 }
 
 // idleNames completes "idle, waiting for", by explain.IdleCause.
 var idleNames = [...]string{"a predecessor", "a transfer", "dispatch", "nothing: no work left", "a change of state"}
+
+// The colours of what is no task.
+var (
+	otherGrey   = color.RGBA{153, 153, 153, 255}
+	moveGrey    = color.RGBA{85, 85, 85, 255}    // transfers
+	moveLight   = color.RGBA{155, 155, 155, 255} // the same on dark paper
+	roomBrown   = color.RGBA{150, 40, 10, 255}   // transfers for lack of memory
+	roomLight   = color.RGBA{190, 70, 45, 255}   // the same on dark paper
+	reservedRed = color.RGBA{190, 60, 0, 255}    // the planned peak
+)
+
+// tint is a colour behind workers that do nothing, on white paper and on the dark paper of a report.
+// On both it is further from the ink of the paper than any colour of a task: a test measures how far.
+type tint struct{ light, dark color.RGBA }
+
+// The tints of idle workers, by explain.IdleCause, and the tint of sleep.
+var (
+	idleTints = [...]tint{
+		{color.RGBA{236, 236, 236, 255}, color.RGBA{44, 46, 50, 255}}, // dependence: grey
+		{color.RGBA{255, 208, 192, 255}, color.RGBA{78, 34, 28, 255}}, // transfer: vermilion
+		{color.RGBA{255, 246, 190, 255}, color.RGBA{66, 56, 8, 255}},  // dispatch: yellow
+		{color.RGBA{250, 250, 250, 255}, color.RGBA{29, 31, 35, 255}}, // no work left: almost the paper
+		changeTint,
+	}
+	changeTint = tint{color.RGBA{230, 210, 246, 255}, color.RGBA{62, 36, 84, 255}} // of state: lilac
+	sleepTint  = tint{color.RGBA{190, 232, 238, 255}, color.RGBA{10, 56, 66, 255}}
+)
+
+// palette is the seven colours of Okabe and Ito (Color Universal Design, 2008) without black, then five
+// relatives of them. Their yellow is a little darker here, since light tints are next to it.
+var palette = [...]color.RGBA{
+	{0, 114, 178, 255},   // blue
+	{230, 159, 0, 255},   // orange
+	{0, 158, 115, 255},   // bluish green
+	{204, 121, 167, 255}, // reddish purple
+	{86, 180, 233, 255},  // sky blue
+	{213, 94, 0, 255},    // vermilion
+	{224, 214, 52, 255},  // yellow
+	{92, 78, 172, 255},   // indigo
+	{150, 48, 104, 255},  // wine
+	{150, 198, 150, 255}, // pale green
+	{128, 90, 40, 255},   // brown
+	{175, 175, 230, 255}, // pale indigo
+}

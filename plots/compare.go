@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"dahl/plots/paper"
 	"fmt"
 	"io"
 
@@ -30,7 +31,7 @@ func (o *Operation) Add(calls, predictedS, measuredS float64) {
 // Run.Show, and of the same steps of the prediction where it has as many.
 // Below them are each kernel's measured median over its predicted one, and the time of each
 // operation in a step.
-func Compare(w io.Writer, p Page, in Input) error {
+func Compare(w io.Writer, p paper.Page, in Input) error {
 	predicted, measured := in.Predicted, in.Run
 	if predicted == nil || in.Compared == nil {
 		return fmt.Errorf("compare: there is no prediction to compare with: %w", ErrNoData)
@@ -45,29 +46,29 @@ func Compare(w io.Writer, p Page, in Input) error {
 	if predicted.Problem.Graph != measured.Problem.Graph && len(predicted.Problem.Graph.Tasks) != len(measured.Problem.Graph.Tasks) {
 		return fmt.Errorf("compare: the runs are of different graphs (%d and %d tasks)", len(predicted.Problem.Graph.Tasks), len(measured.Problem.Graph.Tasks))
 	}
-	l, err := p.layout(measured.name()+": predicted and measured", in.Compared.Text)
+	l, err := p.Layout(measured.name()+": predicted and measured", in.Compared.Text)
 	if err != nil {
 		return err
 	}
-	table, size := &opTable{in.Compared, measured.Schedule.Steps, l.face, l.wide - scatterLeft - scatterSize - 44 - pageMargin}, vg.Length(scatterSize)
-	below := scatterTop + size + axisBottom + pageMargin
+	table, size := &opTable{in.Compared, measured.Schedule.Steps, l.Face, l.Wide - scatterLeft - scatterSize - 44 - paper.Margin}, vg.Length(scatterSize)
+	below := scatterTop + size + paper.AxisBottom + paper.Margin
 	beside := table.width >= leastTable // else the table is below the scatter
 	if !beside {
-		table.width, size = l.inner(), min(size, l.wide-scatterLeft-2*pageMargin)
-		below = scatterTop + size + axisBottom + pageMargin + scatterTop + table.height()
+		table.width, size = l.Inner(), min(size, l.Wide-scatterLeft-2*paper.Margin)
+		below = scatterTop + size + paper.AxisBottom + paper.Margin + scatterTop + table.height()
 	}
 	s, err := newGanttStack(l, below, []string{"predicted", "measured"}, predicted, measured)
 	if err != nil {
 		return err
 	}
 	kernels := pairKernels(s.charts[0], s.charts[1])
-	return l.render(w, s.height()+below, func(page, c draw.Canvas) {
+	return l.Render(w, s.height()+below, func(page, c draw.Canvas) {
 		top := s.draw(page, c) - scatterTop
-		f := &frame{c: c, face: l.face, box: vg.Rectangle{Min: vg.Point{X: scatterLeft, Y: top - size}, Max: vg.Point{X: scatterLeft + size, Y: top}}}
+		f := &paper.Frame{Canvas: c, Face: l.Face, Box: vg.Rectangle{Min: vg.Point{X: scatterLeft, Y: top - size}, Max: vg.Point{X: scatterLeft + size, Y: top}}}
 		drawScatter(f, kernels, s.charts[1].colours.fills)
-		at := vg.Point{X: f.box.Max.X + 44, Y: top}
+		at := vg.Point{X: f.Box.Max.X + 44, Y: top}
 		if !beside {
-			at = vg.Point{X: pageMargin, Y: f.box.Min.Y - axisBottom - scatterTop}
+			at = vg.Point{X: paper.Margin, Y: f.Box.Min.Y - paper.AxisBottom - scatterTop}
 		}
 		table.draw(c, at)
 	})

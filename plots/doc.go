@@ -1,7 +1,7 @@
 // Package plots draws schedules and writes them as traces for other viewers.
 //
 // Read first: [Run], the data of a figure, and [Figures], the table of figures. [Chrome] and
-// [Paje] write traces that Perfetto and ViTE open.
+// [Paje] write traces that Perfetto and ViTE open. Package plots/paper draws what knows of no run.
 //
 // # Invariants
 //

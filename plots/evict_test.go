@@ -3,6 +3,7 @@ package plots
 import (
 	"testing"
 
+	"dahl/plots/paper"
 	"dahl/schedule"
 	"dahl/schedule/place"
 )
@@ -31,7 +32,7 @@ func TestEvictionsAreNamed(t *testing.T) {
 	if links["XE"] != 1 || links["X"] != len(r.Schedule.Transfers)-1 {
 		t.Errorf("values of links in the Pajé trace: %v, want XE once", links)
 	}
-	if got, want := transferLabel(&r.Schedule.Transfers[0]), "evict "+formatBytes(r.Schedule.Transfers[0].Bytes); got != want {
+	if got, want := transferLabel(&r.Schedule.Transfers[0]), "evict "+paper.FormatBytes(r.Schedule.Transfers[0].Bytes); got != want {
 		t.Errorf("label %q, want %q", got, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/naming"
+	"dahl/plots/paper"
 	"dahl/schedule"
 	"dahl/schedule/audit"
 )
@@ -75,7 +76,7 @@ type Input struct {
 type Figure struct {
 	Name     string // also the file name without extension
 	Sentence string
-	Draw     func(w io.Writer, p Page, in Input) error
+	Draw     func(w io.Writer, p paper.Page, in Input) error
 }
 
 // ErrNoData says that a run lacks the data of a figure. Callers that draw every figure may skip
@@ -85,17 +86,17 @@ var ErrNoData = errors.New("nothing to draw")
 // Figures is the table of figures.
 func Figures() []Figure {
 	return []Figure{
-		{"gantt", "what each worker did when, and why it waited", func(w io.Writer, p Page, in Input) error { return Gantt(w, p, in.Run) }},
-		{"power", "(or energy) power by device, the energy it adds up to, and what the watts rest on", func(w io.Writer, p Page, in Input) error { return Power(w, p, in.Run) }},
-		{"memory", "bytes live in each memory, and what is reserved", func(w io.Writer, p Page, in Input) error { return Memory(w, p, in.Run) }},
+		{"gantt", "what each worker did when, and why it waited", func(w io.Writer, p paper.Page, in Input) error { return Gantt(w, p, in.Run) }},
+		{"power", "(or energy) power by device, the energy it adds up to, and what the watts rest on", func(w io.Writer, p paper.Page, in Input) error { return Power(w, p, in.Run) }},
+		{"memory", "bytes live in each memory, and what is reserved", func(w io.Writer, p paper.Page, in Input) error { return Memory(w, p, in.Run) }},
 		{"compare", "predicted and measured on one time axis, and kernel by kernel", Compare},
-		{"front", "time and energy of the plans that a search has simulated", func(w io.Writer, p Page, in Input) error {
+		{"front", "time and energy of the plans that a search has simulated", func(w io.Writer, p paper.Page, in Input) error {
 			if in.Front == nil {
 				return fmt.Errorf("front: no search was run: %w", ErrNoData)
 			}
 			return DrawFront(w, p, in.Front)
 		}},
-		{"confusion", "how often each class was predicted for each label", func(w io.Writer, p Page, in Input) error {
+		{"confusion", "how often each class was predicted for each label", func(w io.Writer, p paper.Page, in Input) error {
 			if in.Confusion == nil {
 				return fmt.Errorf("confusion: the run is no evaluation: %w", ErrNoData)
 			}
@@ -158,9 +159,9 @@ func (r *Run) summary() string {
 	case s.Steps > 1:
 		text += fmt.Sprintf(", %d steps", s.Steps)
 	}
-	text += fmt.Sprintf(", makespan %s", formatDuration(s.Makespan))
+	text += fmt.Sprintf(", makespan %s", paper.FormatDuration(s.Makespan))
 	if s.Period > 0 {
-		text += fmt.Sprintf(", steady step %s", formatDuration(s.Period))
+		text += fmt.Sprintf(", steady step %s", paper.FormatDuration(s.Period))
 	}
 	if capacity := float64(s.Makespan) * float64(len(r.Problem.Platform.Workers)); capacity > 0 {
 		text += fmt.Sprintf(", workers busy %.1f %%", 100*float64(busy)/capacity)
@@ -173,7 +174,7 @@ func (r *Run) summary() string {
 		case s.World == schedule.Measured:
 			by = "; by the estimated times no schedule of these tasks on these workers takes less than "
 		}
-		text += by + formatDuration(r.Bound)
+		text += by + paper.FormatDuration(r.Bound)
 	}
 	return text
 }

@@ -19,6 +19,7 @@ import (
 
 	"dahl/energy"
 	"dahl/must"
+	"dahl/plots/paper"
 	"dahl/schedule"
 )
 
@@ -64,7 +65,7 @@ func TestUnknownFigure(t *testing.T) {
 func drawn(t *testing.T, f Figure, format string, in Input) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	must.Do(t, f.Draw(&file, Page{Format: format}, in))
+	must.Do(t, f.Draw(&file, paper.Page{Format: format}, in))
 	return file.Bytes()
 }
 
@@ -128,7 +129,7 @@ func TestGoldenPicturesBelongToFigures(t *testing.T) {
 }
 
 func TestEqualInputGivesEqualBytes(t *testing.T) {
-	for _, format := range Formats() {
+	for _, format := range paper.Formats() {
 		for _, f := range Figures() {
 			if format == "png" && f.Name != "compare" {
 				continue // slow, and one rasteriser draws them all
@@ -221,7 +222,7 @@ func TestFiguresSayWhatIsMissing(t *testing.T) {
 	} {
 		f := must.Get(FigureByName(c.figure))(t)
 		var file bytes.Buffer
-		if err := f.Draw(&file, Page{Format: "svg"}, c.in); !errors.Is(err, ErrNoData) || file.Len() > 0 {
+		if err := f.Draw(&file, paper.Page{Format: "svg"}, c.in); !errors.Is(err, ErrNoData) || file.Len() > 0 {
 			t.Errorf("%s: error %v, want ErrNoData; %d bytes were written", c.figure, err, file.Len())
 		}
 	}
@@ -246,7 +247,7 @@ func TestDamagedRunsAreRefused(t *testing.T) {
 		in.Front, in.Confusion = nil, nil // which have no schedule
 		damage(in.Run)
 		for _, f := range Figures() {
-			if err := f.Draw(io.Discard, Page{Format: "svg"}, in); err == nil {
+			if err := f.Draw(io.Discard, paper.Page{Format: "svg"}, in); err == nil {
 				t.Errorf("%s: %s was drawn", name, f.Name)
 			}
 		}
@@ -267,7 +268,7 @@ func TestPowerThatIsNoStepFunctionIsRefused(t *testing.T) {
 	} {
 		r := tinyRun(t, schedule.Measured, 1)
 		r.Power = []energy.PowerTrace{{Name: "cpu", Samples: samples}}
-		if err := Power(io.Discard, Page{Format: "svg"}, r); err == nil || errors.Is(err, ErrNoData) {
+		if err := Power(io.Discard, paper.Page{Format: "svg"}, r); err == nil || errors.Is(err, ErrNoData) {
 			t.Errorf("%v: error %v", samples, err)
 		}
 	}
@@ -293,7 +294,7 @@ func TestExtremeTimesAreDrawn(t *testing.T) {
 		}
 		for _, f := range Figures() {
 			var svg bytes.Buffer
-			if err := f.Draw(&svg, Page{Format: "svg"}, in); err != nil && !errors.Is(err, ErrNoData) {
+			if err := f.Draw(&svg, paper.Page{Format: "svg"}, in); err != nil && !errors.Is(err, ErrNoData) {
 				t.Errorf("makespan %v: %v", makespan, err)
 			} else if bytes.Contains(svg.Bytes(), []byte("NaN")) || bytes.Contains(svg.Bytes(), []byte("Inf")) {
 				t.Errorf("makespan %v: %s has coordinates that are no numbers", makespan, f.Name)
@@ -315,12 +316,12 @@ func TestSVGSurvivesOddNames(t *testing.T) {
 // TestNoFigure: a format that there is not, and a writer that takes nothing, are errors.
 func TestNoFigure(t *testing.T) {
 	r := tinyRun(t, schedule.Measured, 1)
-	if err := Gantt(io.Discard, Page{Format: "bmp"}, r); err == nil || !strings.Contains(err.Error(), "svg, png, pdf") {
+	if err := Gantt(io.Discard, paper.Page{Format: "bmp"}, r); err == nil || !strings.Contains(err.Error(), "svg, png, pdf") {
 		t.Errorf("error %v, want one that lists the formats", err)
 	}
 	in, out := io.Pipe()
 	in.CloseWithError(io.ErrClosedPipe)
-	if err := Gantt(out, Page{Format: "svg"}, r); !errors.Is(err, io.ErrClosedPipe) {
+	if err := Gantt(out, paper.Page{Format: "svg"}, r); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("error %v, want that of the writer", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"dahl/naming"
+	"dahl/plots/paper"
 
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -50,7 +51,7 @@ const (
 )
 
 // DrawFront writes the figure. An error wraps ErrNoData where there is no point.
-func DrawFront(w io.Writer, p Page, of *Front) error {
+func DrawFront(w io.Writer, p paper.Page, of *Front) error {
 	if len(of.Points) == 0 {
 		return fmt.Errorf("front: %w", ErrNoData)
 	}
@@ -59,14 +60,14 @@ func DrawFront(w io.Writer, p Page, of *Front) error {
 			return fmt.Errorf("front: point %d takes %g s and %g J", i, p.Seconds, p.Joules)
 		}
 	}
-	f := &frame{}
-	f.x, f.y = of.axes()
+	f := &paper.Frame{}
+	f.Lower, f.Left = of.axes()
 	page, err := (&Values{Title: of.Title, Summary: of.Summary}).page(p, valuesLeft, "", of.legend(f))
 	if err != nil {
 		return err
 	}
-	return page.render(w, max(170, vg.Length(frontTall*page.share())), func(at *frame) {
-		at.x, at.y = of.axes()
+	return page.render(w, max(170, vg.Length(frontTall*page.Share())), func(at *paper.Frame) {
+		at.Lower, at.Left = of.axes()
 		of.draw(at)
 	})
 }
@@ -74,28 +75,28 @@ func DrawFront(w io.Writer, p Page, of *Front) error {
 // frontTall is the height of a front from the lower axis up.
 const frontTall = 356
 
-func (of *Front) draw(f *frame) {
-	f.drawGrid()
+func (of *Front) draw(f *paper.Frame) {
+	f.DrawGrid()
 	of.drawBound(f)
-	if x := of.Deadline; x > f.x.min && x < f.x.max {
-		line(f.c, ink, 0.8, vg.Point{X: f.X(x), Y: f.box.Min.Y}, vg.Point{X: f.X(x), Y: f.box.Max.Y}, 2, 2)
-		f.c.FillText(f.face.style(8.5, faintInk, text.XLeft, text.YTop), vg.Point{X: f.X(x) + 3, Y: f.box.Max.Y}, "deadline")
+	if x := of.Deadline; x > f.Lower.Min && x < f.Lower.Max {
+		paper.Line(f.Canvas, paper.Ink, 0.8, vg.Point{X: f.X(x), Y: f.Box.Min.Y}, vg.Point{X: f.X(x), Y: f.Box.Max.Y}, 2, 2)
+		f.Canvas.FillText(f.Face.Style(8.5, paper.FaintInk, text.XLeft, text.YTop), vg.Point{X: f.X(x) + 3, Y: f.Box.Max.Y}, "deadline")
 	}
 	of.drawPoints(f)
 }
 
 // legend says what the marks and lines are.
-func (of *Front) legend(f *frame) []legendEntry {
+func (of *Front) legend(f *paper.Frame) []paper.Entry {
 	what := cmp.Or(of.What, "plan")
-	entries := []legendEntry{
-		{name: "another " + what + inBrackets(of.outside(f)), colour: lighten(faintInk, 0.6), mark: faintMark},
-		{name: what + "s that no other beats in both", colour: palette[0], stroke: true, mark: dotMark},
+	entries := []paper.Entry{
+		{Name: "another " + what + inBrackets(of.outside(f)), Colour: paper.Lighten(paper.FaintInk, 0.6), Mark: paper.FaintMark},
+		{Name: what + "s that no other beats in both", Colour: palette[0], Stroke: true, Mark: paper.DotMark},
 	}
 	if slices.ContainsFunc(of.Points, func(p FrontPoint) bool { return p.Chosen }) {
-		entries = append(entries, legendEntry{name: "the " + what + " that was chosen", colour: palette[5], mark: chosenMark})
+		entries = append(entries, paper.Entry{Name: "the " + what + " that was chosen", Colour: palette[5], Mark: paper.ChosenMark})
 	}
 	if of.Bound > 0 {
-		entries = append(entries, legendEntry{name: "no plan of " + of.BoundOf + " is below", colour: reservedRed, stroke: true, dashed: true})
+		entries = append(entries, paper.Entry{Name: "no plan of " + of.BoundOf + " is below", Colour: reservedRed, Stroke: true, Dashed: true})
 	}
 	return entries
 }
@@ -107,7 +108,7 @@ const (
 )
 
 // axes cover the front, the plans near it, and the bound where that is near.
-func (of *Front) axes() (x, y axis) {
+func (of *Front) axes() (x, y paper.Axis) {
 	var seconds, joules []float64
 	for _, p := range of.Points {
 		if p.Front || p.Chosen {
@@ -134,18 +135,18 @@ func (of *Front) axes() (x, y axis) {
 }
 
 // frontAxis is logarithmic where values differ by more than a factor of four.
-func frontAxis(values []float64, base, what string) axis {
+func frontAxis(values []float64, base, what string) paper.Axis {
 	const wide = 4
 	least, most := slices.Min(values), slices.Max(values)
-	u := siUnit(base, most)
+	u := paper.SIUnit(base, most)
 	if least > 0 && most > wide*least {
-		return logAxis(least/1.15, most*1.15, siUnit(base, math.Sqrt(least*most)), what)
+		return paper.LogAxis(least/1.15, most*1.15, paper.SIUnit(base, math.Sqrt(least*most)), what)
 	}
-	return linearAxis(most, 0.08, u, what, 8)
+	return paper.LinearAxis(most, 0.08, u, what, 8)
 }
 
 // drawBound paints the line below which no plan is.
-func (of *Front) drawBound(f *frame) {
+func (of *Front) drawBound(f *paper.Frame) {
 	if !(of.Bound > 0) {
 		return
 	}
@@ -153,38 +154,40 @@ func (of *Front) drawBound(f *frame) {
 	const steps = 200
 	for i := range steps + 1 {
 		share := float64(i) / steps
-		x, y := f.x.value(share), of.Bound
+		x, y := valueAt(&f.Lower, share), of.Bound
 		switch of.Of {
 		case OfSeconds:
-			x, y = of.Bound, f.y.value(share)
+			x, y = of.Bound, valueAt(&f.Left, share)
 		case OfProduct:
 			y = of.Bound / x
 		}
-		if x > 0 && x >= f.x.min && x <= f.x.max && y >= f.y.min && y <= f.y.max {
+		if x > 0 && x >= f.Lower.Min && x <= f.Lower.Max && y >= f.Left.Min && y <= f.Left.Max {
 			pts = append(pts, vg.Point{X: f.X(x), Y: f.Y(y)})
 		}
 	}
 	if len(pts) > 1 {
-		f.c.StrokeLines(draw.LineStyle{Color: reservedRed, Width: 1, Dashes: []vg.Length{4, 3}}, pts)
+		f.Canvas.StrokeLines(draw.LineStyle{Color: reservedRed, Width: 1, Dashes: []vg.Length{4, 3}}, pts)
 	}
 }
 
-// value is the value at a share of the axis.
-func (a *axis) value(share float64) float64 {
-	if a.log {
-		return a.min * math.Pow(a.max/a.min, share)
+// valueAt is the value at a share of the axis.
+func valueAt(a *paper.Axis, share float64) float64 {
+	if a.Log {
+		return a.Min * math.Pow(a.Max/a.Min, share)
 	}
-	return a.min + float64(share*(a.max-a.min))
+	return a.Min + float64(share*(a.Max-a.Min))
 }
 
 // holds reports whether a plan is within the axes.
-func (f *frame) holds(p *FrontPoint) bool { return p.Seconds <= f.x.max && p.Joules <= f.y.max }
+func holds(f *paper.Frame, p *FrontPoint) bool {
+	return p.Seconds <= f.Lower.Max && p.Joules <= f.Left.Max
+}
 
 // outside says how many plans are beyond the axes; empty means none.
-func (of *Front) outside(f *frame) string {
+func (of *Front) outside(f *paper.Frame) string {
 	n := 0
 	for i := range of.Points {
-		if !f.holds(&of.Points[i]) {
+		if !holds(f, &of.Points[i]) {
 			n++
 		}
 	}
@@ -195,7 +198,7 @@ func (of *Front) outside(f *frame) string {
 }
 
 // drawPoints paints all plans faintly, the front as a line with the names of its devices, and the chosen plan.
-func (of *Front) drawPoints(f *frame) {
+func (of *Front) drawPoints(f *paper.Frame) {
 	at := func(p *FrontPoint) vg.Point { return vg.Point{X: f.X(p.Seconds), Y: f.Y(p.Joules)} }
 	var front []*FrontPoint
 	for i := range of.Points {
@@ -203,8 +206,8 @@ func (of *Front) drawPoints(f *frame) {
 		if p.Front {
 			front = append(front, p)
 		}
-		if f.holds(p) {
-			faintMark.draw(f.c, at(p), lighten(faintInk, 0.6))
+		if holds(f, p) {
+			paper.FaintMark.Draw(f.Canvas, at(p), paper.Lighten(paper.FaintInk, 0.6))
 		}
 	}
 	slices.SortStableFunc(front, func(a, b *FrontPoint) int {
@@ -221,12 +224,12 @@ func (of *Front) drawPoints(f *frame) {
 		line = append(line, at(p))
 	}
 	if len(line) > 1 {
-		f.c.StrokeLines(draw.LineStyle{Color: palette[0], Width: 1.4}, line)
+		f.Canvas.StrokeLines(draw.LineStyle{Color: palette[0], Width: 1.4}, line)
 	}
 	for _, p := range front {
-		dotMark.draw(f.c, at(p), palette[0])
+		paper.DotMark.Draw(f.Canvas, at(p), palette[0])
 	}
-	l := &labels{frame: f}
+	l := &labels{Frame: f}
 	l.leave(line)
 	for i := range of.Points {
 		if p := &of.Points[i]; of.Whole || p.Front || p.Chosen {
@@ -235,7 +238,7 @@ func (of *Front) drawPoints(f *frame) {
 	}
 	for i := range of.Points {
 		if p := &of.Points[i]; p.Chosen {
-			chosenMark.draw(f.c, at(p), palette[5])
+			paper.ChosenMark.Draw(f.Canvas, at(p), palette[5])
 			l.put(p.Label, at(p))
 		}
 	}
@@ -251,7 +254,7 @@ func (of *Front) drawPoints(f *frame) {
 
 // labels are the texts of a figure, none over another.
 type labels struct {
-	*frame
+	*paper.Frame
 	boxes []vg.Rectangle // what texts must leave free, and the texts
 	seen  []string
 	patch bool // of the paper's colour behind each text, which hides lines
@@ -274,8 +277,8 @@ func (l *labels) leave(line []vg.Point) {
 // put writes a text next to a point if there is room, and the text stands nowhere else.
 func (l *labels) put(what string, at vg.Point) {
 	const size, apart, widest = 8, 8, 190
-	style := l.face.style(size, ink, text.XLeft, text.YBottom)
-	what = clip(style, what, widest)
+	style := l.Face.Style(size, paper.Ink, text.XLeft, text.YBottom)
+	what = paper.Clip(style, what, widest)
 	if what == "" || slices.Contains(l.seen, what) {
 		return
 	}
@@ -285,7 +288,7 @@ func (l *labels) put(what string, at vg.Point) {
 		{X: at.X + apart, Y: at.Y + 3}, {X: at.X - apart - width, Y: at.Y + 3},
 	} {
 		box := vg.Rectangle{Min: from, Max: vg.Point{X: from.X + width, Y: from.Y + size}}
-		if box.Min.X < l.box.Min.X || box.Max.X > l.box.Max.X || box.Min.Y < l.box.Min.Y || box.Max.Y > l.box.Max.Y ||
+		if box.Min.X < l.Box.Min.X || box.Max.X > l.Box.Max.X || box.Min.Y < l.Box.Min.Y || box.Max.Y > l.Box.Max.Y ||
 			slices.ContainsFunc(l.boxes, func(b vg.Rectangle) bool {
 				return box.Min.X < b.Max.X && b.Min.X < box.Max.X && box.Min.Y < b.Max.Y && b.Min.Y < box.Max.Y
 			}) {
@@ -293,9 +296,9 @@ func (l *labels) put(what string, at vg.Point) {
 		}
 		l.boxes, l.seen = append(l.boxes, box), append(l.seen, what)
 		if l.patch {
-			fillRect(l.c, box, white)
+			paper.FillRect(l.Canvas, box, paper.White)
 		}
-		l.c.FillText(style, from, what)
+		l.Canvas.FillText(style, from, what)
 		return
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dahl/must"
+	"dahl/plots/paper"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -34,16 +35,16 @@ func tinyFront() *Front {
 // The axes reach what is drawn: a bound at most ten times below the front, and plans at most three times above it.
 func TestFrontAxes(t *testing.T) {
 	of := tinyFront()
-	f := &frame{}
-	if f.x, f.y = of.axes(); f.y.min > of.Bound || f.x.max > 0.1 || !f.holds(&of.Points[1]) {
-		t.Errorf("the axes are %v to %v s and %v to %v J", f.x.min, f.x.max, f.y.min, f.y.max)
+	f := &paper.Frame{}
+	if f.Lower, f.Left = of.axes(); f.Left.Min > of.Bound || f.Lower.Max > 0.1 || !holds(f, &of.Points[1]) {
+		t.Errorf("the axes are %v to %v s and %v to %v J", f.Lower.Min, f.Lower.Max, f.Left.Min, f.Left.Max)
 	}
 	if got := of.outside(f); got != "1 plan further out" {
 		t.Errorf("%q, want 1 plan further out", got)
 	}
 	of.Bound = 1e-9
-	if _, y := of.axes(); y.min > 4e-3 || y.min < 0 || y.log && y.min < 1e-3 {
-		t.Errorf("with a bound of 1 nJ the axis begins at %v J", y.min)
+	if _, y := of.axes(); y.Min > 4e-3 || y.Min < 0 || y.Log && y.Min < 1e-3 {
+		t.Errorf("with a bound of 1 nJ the axis begins at %v J", y.Min)
 	}
 }
 
@@ -51,18 +52,18 @@ func TestFrontAxes(t *testing.T) {
 func TestFrontWhole(t *testing.T) {
 	of := tinyFront()
 	of.Whole = true
-	f := &frame{}
-	if f.x, f.y = of.axes(); f.x.max < 1 || f.y.max < 1 || of.outside(f) != "" {
-		t.Errorf("the axes end at %v s and %v J", f.x.max, f.y.max)
+	f := &paper.Frame{}
+	if f.Lower, f.Left = of.axes(); f.Lower.Max < 1 || f.Left.Max < 1 || of.outside(f) != "" {
+		t.Errorf("the axes end at %v s and %v J", f.Lower.Max, f.Left.Max)
 	}
 }
 
 func TestFrontRefuses(t *testing.T) {
-	if err := DrawFront(io.Discard, Page{Format: "svg"}, &Front{}); !errors.Is(err, ErrNoData) {
+	if err := DrawFront(io.Discard, paper.Page{Format: "svg"}, &Front{}); !errors.Is(err, ErrNoData) {
 		t.Errorf("without points: %v", err)
 	}
 	for _, p := range []FrontPoint{{Seconds: 0, Joules: 1}, {Seconds: 1, Joules: math.NaN()}, {Seconds: math.Inf(1), Joules: 1}} {
-		if err := DrawFront(io.Discard, Page{Format: "svg"}, &Front{Points: []FrontPoint{p}}); err == nil {
+		if err := DrawFront(io.Discard, paper.Page{Format: "svg"}, &Front{Points: []FrontPoint{p}}); err == nil {
 			t.Errorf("%+v was drawn", p)
 		}
 	}
@@ -72,7 +73,7 @@ func TestFrontRefuses(t *testing.T) {
 // and at last nowhere.
 func TestLabelsLeaveDotsAndLines(t *testing.T) {
 	c := draw.NewCanvas(vgsvg.New(200, 200), 200, 200)
-	l := &labels{frame: &frame{c: c, face: newTypeface(), box: c.Rectangle}}
+	l := &labels{Frame: &paper.Frame{Canvas: c, Face: paper.NewTypeface(), Box: c.Rectangle}}
 	at := func(x, y vg.Length) vg.Point { return vg.Point{X: x, Y: y} }
 	for i, keep := range []func(){
 		func() {},
@@ -106,17 +107,17 @@ func TestLabelsLeaveDotsAndLines(t *testing.T) {
 // chosen, every mark is there once more: 13 faint dots and 7 of the front. The ring and the dot of what was chosen are there twice.
 func TestFrontLegendShowsTheMarks(t *testing.T) {
 	var file bytes.Buffer
-	must.Do(t, DrawFront(&file, Page{Format: "svg"}, tinyFront()))
+	must.Do(t, DrawFront(&file, paper.Page{Format: "svg"}, tinyFront()))
 	hex := func(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
 	counts := map[string]int{}
 	for _, path := range regexp.MustCompile(`<path d="([^"]*)"\s+style="([^"]*)"`).FindAllStringSubmatch(file.String(), -1) {
-		for _, c := range []color.RGBA{lighten(faintInk, 0.6), palette[0], palette[5]} {
+		for _, c := range []color.RGBA{paper.Lighten(paper.FaintInk, 0.6), palette[0], palette[5]} {
 			if strings.Contains(path[1], "A") && strings.Contains(path[2], hex(c)) {
 				counts[hex(c)]++
 			}
 		}
 	}
-	for c, want := range map[color.RGBA]int{lighten(faintInk, 0.6): 12 + 1, palette[0]: 6 + 1, palette[5]: 2 + 2} {
+	for c, want := range map[color.RGBA]int{paper.Lighten(paper.FaintInk, 0.6): 12 + 1, palette[0]: 6 + 1, palette[5]: 2 + 2} {
 		if got := counts[hex(c)]; got != want {
 			t.Errorf("%d marks of %s, want %d", got, hex(c), want)
 		}

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"dahl/plots/paper"
 	"image/color"
 	"io"
 	"slices"
@@ -15,30 +16,30 @@ import (
 // have rows of their own, and idle time is tinted by its cause. The critical path of the schedule
 // is a black line under its tasks. The ends of the steps are marked. Of several steps it shows the
 // steps of r.Show.
-func Gantt(w io.Writer, p Page, r *Run) error {
+func Gantt(w io.Writer, p paper.Page, r *Run) error {
 	if err := r.check("gantt"); err != nil {
 		return err
 	}
 	ch := newChart(r, newColouring(r))
 	ch.crop()
-	l, err := p.layout(ch.title(), r.summary())
+	l, err := p.Layout(ch.title(), r.summary())
 	if err != nil {
 		return err
 	}
 	busy := newBusy(ch)
-	legend := newLegend(l.face, l.inner(), ch.colours.legend(ch.used())...)
-	below := busy.height() + axisBottom + legend.height + pageMargin
+	legend := paper.NewLegend(l.Face, l.Inner(), ch.colours.legend(ch.used())...)
+	below := busy.height() + paper.AxisBottom + legend.Height + paper.Margin
 	talls, err := setHeights(l, 520, stepStrip+below, ch)
 	if err != nil {
 		return err
 	}
-	return l.render(w, stepStrip+talls[0]+below, func(page, c draw.Canvas) {
-		f := l.timeFrame(c, pageMargin+ch.labelWidth(l), ch.end, ch.shown.axis())
-		f.place(c.Max.Y-stepStrip, talls[0])
+	return l.Render(w, stepStrip+talls[0]+below, func(page, c draw.Canvas) {
+		f := l.TimeFrame(c, paper.Margin+ch.labelWidth(l), ch.end, ch.shown.axis())
+		f.Place(c.Max.Y-stepStrip, talls[0])
 		ch.draw(f)
 		busy.draw(f)
-		f.drawX(true)
-		legend.draw(page, pageMargin, f.box.Min.Y-axisBottom)
+		f.DrawX(true)
+		legend.Draw(page, paper.Margin, f.Box.Min.Y-paper.AxisBottom)
 	})
 }
 
@@ -56,12 +57,12 @@ const (
 const maxMarks = 24000
 
 // draw paints the rows, as setHeights made them, into the frame's box, the first on top.
-func (c *chart) draw(f *frame) {
-	f.drawXGrid()
+func (c *chart) draw(f *paper.Frame) {
+	f.DrawXGrid()
 	p := c.paintRows(f)
 	p.paint()
 	for _, l := range c.lines(f, p.labels) {
-		l.stroke(f.c)
+		l.stroke(f.Canvas)
 	}
 	p.write()
 	c.nameSteps(f)
@@ -69,8 +70,8 @@ func (c *chart) draw(f *frame) {
 }
 
 // paintRows collects what the rows show.
-func (c *chart) paintRows(f *frame) *painter {
-	shown := f.X(float64(c.end)) - f.box.Min.X // the axis may go on beyond this schedule
+func (c *chart) paintRows(f *paper.Frame) *painter {
+	shown := f.X(float64(c.end)) - f.Box.Min.X // the axis may go on beyond this schedule
 	columns := int(2 * shown)                  // no picture shows more
 	if c.pieces() > maxMarks {
 		columns = min(columns, max(maxMarks/len(c.rows), 64))
@@ -78,7 +79,7 @@ func (c *chart) paintRows(f *frame) *painter {
 	p := &painter{chart: c, f: f, columns: max(columns, 1), rects: make([]vg.Path, c.colours.categories())}
 	for i := range c.rows {
 		r := &c.rows[i]
-		top := f.box.Max.Y - r.top
+		top := f.Box.Max.Y - r.top
 		p.paintRow(r, top-vg.Length(r.tall*(1-rowGap/2)), top-vg.Length(r.tall*rowGap/2))
 	}
 	return p
@@ -103,7 +104,7 @@ func piecesOf(lanes [][]piece) (n int) {
 // files small.
 type painter struct {
 	chart   *chart
-	f       *frame
+	f       *paper.Frame
 	columns int
 	rects   []vg.Path // by category
 	edges   vg.Path   // the outlines of bars wide enough to have one
@@ -170,10 +171,10 @@ func (p *painter) paintPiece(q *piece, bottom, top vg.Length, outlined bool) {
 	if q.text == "" || size < 5 || to-from < 12 {
 		return
 	}
-	style := p.f.face.style(size, onColour(p.chart.colours.fills[q.category]), text.XCenter, text.YCenter)
+	style := p.f.Face.Style(size, paper.OnColour(p.chart.colours.fills[q.category]), text.XCenter, text.YCenter)
 	if name := fitText(&style, q, p.chart.colours, to-from-3); name != "" {
 		p.labels = append(p.labels, label{name, style, vg.Point{X: (from + to) / 2, Y: (bottom + top) / 2},
-			p.chart.colours.fills[q.category], p.chart.colours.hatch(q.category) != plain})
+			p.chart.colours.fills[q.category], p.chart.colours.hatch(q.category) != paper.Plain})
 	}
 }
 
@@ -207,7 +208,7 @@ func (p *painter) paint() {
 	colours := p.chart.colours
 	fill := func(category int) {
 		if path := p.rects[category]; len(path) > 0 {
-			fillHatched(p.f.c, path, colours.fills[category], colours.hatch(category))
+			paper.FillHatched(p.f.Canvas, path, colours.fills[category], colours.hatch(category))
 		}
 	}
 	for category := range slices.Backward(p.rects) {
@@ -216,8 +217,8 @@ func (p *painter) paint() {
 		}
 	}
 	if len(p.edges) > 0 {
-		p.f.c.SetLineStyle(draw.LineStyle{Color: white, Width: 0.5})
-		p.f.c.Stroke(p.edges)
+		p.f.Canvas.SetLineStyle(draw.LineStyle{Color: paper.White, Width: 0.5})
+		p.f.Canvas.Stroke(p.edges)
 	}
 	fill(colours.clock())
 }
@@ -227,9 +228,9 @@ func (p *painter) paint() {
 func (p *painter) write() {
 	for _, l := range p.labels {
 		if l.patch {
-			fillRect(p.f.c, l.box(), l.fill)
+			paper.FillRect(p.f.Canvas, l.box(), l.fill)
 		}
-		p.f.c.FillText(l.style, l.at, l.text)
+		p.f.Canvas.FillText(l.style, l.at, l.text)
 	}
 }
 

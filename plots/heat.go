@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"dahl/plots/paper"
 	"fmt"
 	"io"
 	"math"
@@ -20,7 +21,7 @@ const (
 
 // DrawHeat draws a map: a row for each series, from below, and a coloured cell with its value for
 // each point. An error wraps ErrNoData where there is no value.
-func DrawHeat(w io.Writer, p Page, v *Values) error {
+func DrawHeat(w io.Writer, p paper.Page, v *Values) error {
 	if err := v.check(math.Inf(-1), false); err != nil {
 		return fmt.Errorf("heat: %w", err)
 	}
@@ -28,7 +29,7 @@ func DrawHeat(w io.Writer, p Page, v *Values) error {
 	if !v.Counts {
 		note += "; framed: the best"
 	}
-	style, names := newTypeface().style(tickSize, ink, text.XRight, text.YCenter), vg.Length(0)
+	style, names := paper.NewTypeface().Style(paper.TickSize, paper.Ink, text.XRight, text.YCenter), vg.Length(0)
 	for _, s := range v.Series {
 		names = max(names, min(style.Width(s.Name), heatLabels))
 	}
@@ -37,17 +38,17 @@ func DrawHeat(w io.Writer, p Page, v *Values) error {
 		return err
 	}
 	x := of.labelAxis(v)
-	cell := min(heatCell, max(12, (of.wide-of.left-3*pageMargin)/vg.Length(len(v.Labels))))
-	return of.render(w, vg.Length(cell*vg.Length(len(v.Series))), func(f *frame) {
-		f.x, f.y = x, axis{min: 0, max: float64(len(v.Series)), label: v.YLabel}
+	cell := min(heatCell, max(12, (of.Wide-of.left-3*paper.Margin)/vg.Length(len(v.Labels))))
+	return of.render(w, vg.Length(cell*vg.Length(len(v.Series))), func(f *paper.Frame) {
+		f.Lower, f.Left = x, paper.Axis{Min: 0, Max: float64(len(v.Series)), Label: v.YLabel}
 		for i, s := range v.Series {
-			f.y.ticks = append(f.y.ticks, plot.Tick{Value: float64(i) + 0.5, Label: clip(style, s.Name, names)})
+			f.Left.Ticks = append(f.Left.Ticks, plot.Tick{Value: float64(i) + 0.5, Label: paper.Clip(style, s.Name, names)})
 		}
 		v.drawCells(f)
 	})
 }
 
-func (v *Values) drawCells(f *frame) {
+func (v *Values) drawCells(f *paper.Frame) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, s := range v.Series {
 		for _, p := range s.Points {
@@ -64,7 +65,7 @@ func (v *Values) drawCells(f *frame) {
 }
 
 // drawCell paints a value on a colour between white and blue. The best one has a frame.
-func (v *Values) drawCell(f *frame, cell vg.Rectangle, y, low, high float64) {
+func (v *Values) drawCell(f *paper.Frame, cell vg.Rectangle, y, low, high float64) {
 	share, best := 1.0, low
 	if high > low {
 		share = (y - low) / (high - low)
@@ -73,17 +74,17 @@ func (v *Values) drawCell(f *frame, cell vg.Rectangle, y, low, high float64) {
 		best = high
 	}
 	const lightest = 0.92
-	fill := lighten(palette[0], float64(lightest*(1-share)))
+	fill := paper.Lighten(palette[0], float64(lightest*(1-share)))
 	inner := vg.Rectangle{Min: vg.Point{X: cell.Min.X + 1, Y: cell.Min.Y + 1}, Max: vg.Point{X: cell.Max.X - 1, Y: cell.Max.Y - 1}}
-	fillRect(f.c, inner, fill)
+	paper.FillRect(f.Canvas, inner, fill)
 	if y == best && !v.Counts {
-		f.c.StrokeLines(draw.LineStyle{Color: palette[5], Width: 2}, corners(inner))
+		f.Canvas.StrokeLines(draw.LineStyle{Color: palette[5], Width: 2}, corners(inner))
 	}
 	middle := vg.Point{X: (cell.Min.X + cell.Max.X) / 2, Y: (cell.Min.Y + cell.Max.Y) / 2}
 	value := v.Quantity.format(y)
-	style := shrunk(f.face.style(min(9.5, (cell.Max.Y-cell.Min.Y).Points()*0.8), onColour(fill), text.XCenter, text.YCenter), value, cell.Max.X-cell.Min.X-3)
-	if none := v.Counts && y == 0; !none && style.Font.Size >= leastText { // part of a number would be another number
-		f.c.FillText(style, middle, value)
+	style := paper.Shrunk(f.Face.Style(min(9.5, (cell.Max.Y-cell.Min.Y).Points()*0.8), paper.OnColour(fill), text.XCenter, text.YCenter), value, cell.Max.X-cell.Min.X-3)
+	if none := v.Counts && y == 0; !none && style.Font.Size >= paper.LeastText { // part of a number would be another number
+		f.Canvas.FillText(style, middle, value)
 	}
 }
 

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"dahl/plots/paper"
 	"fmt"
 	"image/color"
 	"slices"
@@ -19,11 +20,11 @@ type segment struct {
 }
 
 func (s *segment) stroke(c draw.Canvas) {
-	line(c, s.colour, s.width, s.from, s.to, s.dashes...)
+	paper.Line(c, s.colour, s.width, s.from, s.to, s.dashes...)
 }
 
 // lines are the ends of the steps and the critical path between rows. They leave out the labels.
-func (c *chart) lines(f *frame, labels []label) (all []segment) {
+func (c *chart) lines(f *paper.Frame, labels []label) (all []segment) {
 	for _, s := range slices.Concat(c.stepLines(f), c.hopLines(f)) {
 		parts := []segment{s}
 		for i := range labels {
@@ -83,7 +84,7 @@ type stepEnd struct {
 }
 
 // stepsShown are the steps of a schedule of several that end in the window.
-func (c *chart) stepsShown(f *frame) (ends []stepEnd) {
+func (c *chart) stepsShown(f *paper.Frame) (ends []stepEnd) {
 	if len(c.stepEnds) < 2 {
 		return nil
 	}
@@ -96,11 +97,11 @@ func (c *chart) stepsShown(f *frame) (ends []stepEnd) {
 }
 
 // stepLines mark the end of the last task of each step, as far as there is room.
-func (c *chart) stepLines(f *frame) (lines []segment) {
-	last := f.box.Min.X - 10
+func (c *chart) stepLines(f *paper.Frame) (lines []segment) {
+	last := f.Box.Min.X - 10
 	for _, s := range c.stepsShown(f) {
 		if s.x-last >= 4 {
-			lines = append(lines, segment{vg.Point{X: s.x, Y: f.box.Min.Y}, vg.Point{X: s.x, Y: f.box.Max.Y + 2}, faintInk, 0.6, []vg.Length{2, 2}})
+			lines = append(lines, segment{vg.Point{X: s.x, Y: f.Box.Min.Y}, vg.Point{X: s.x, Y: f.Box.Max.Y + 2}, paper.FaintInk, 0.6, []vg.Length{2, 2}})
 			last = s.x
 		}
 	}
@@ -108,29 +109,29 @@ func (c *chart) stepLines(f *frame) (lines []segment) {
 }
 
 // nameSteps names as many steps as there is room for, above their ends.
-func (c *chart) nameSteps(f *frame) {
-	style := f.face.style(8, faintInk, text.XRight, text.YBottom)
-	free := f.box.Min.X
+func (c *chart) nameSteps(f *paper.Frame) {
+	style := f.Face.Style(8, paper.FaintInk, text.XRight, text.YBottom)
+	free := f.Box.Min.X
 	for _, s := range c.stepsShown(f) {
 		if s.x-style.Width(s.name) >= free {
-			f.c.FillText(style, vg.Point{X: s.x, Y: f.box.Max.Y + 3}, s.name)
+			f.Canvas.FillText(style, vg.Point{X: s.x, Y: f.Box.Max.Y + 3}, s.name)
 			free = s.x + 8
 		}
 	}
 }
 
 // hopLines are the lines of the critical path between rows. There are none if they would be too many.
-func (c *chart) hopLines(f *frame) (lines []segment) {
+func (c *chart) hopLines(f *paper.Frame) (lines []segment) {
 	if len(c.hops) > maxHops {
 		return nil
 	}
 	strip := func(row int) vg.Length { // the middle of the path within its row
 		r := &c.rows[row]
-		return f.box.Max.Y - r.top - r.tall + vg.Length(r.tall*rowGap/2) + vg.Length(stripHeight(r.tall*(1-rowGap))/2)
+		return f.Box.Max.Y - r.top - r.tall + vg.Length(r.tall*rowGap/2) + vg.Length(stripHeight(r.tall*(1-rowGap))/2)
 	}
 	for _, h := range c.hops {
 		from, to := vg.Point{X: f.X(float64(h.from)), Y: strip(h.fromRow)}, vg.Point{X: f.X(float64(h.to)), Y: strip(h.toRow)}
-		lines = append(lines, segment{from, to, pathBlack, 0.8, nil})
+		lines = append(lines, segment{from, to, paper.Black, 0.8, nil})
 	}
 	return lines
 }

@@ -13,12 +13,13 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"dahl/platform"
+	"dahl/plots/paper"
 	"dahl/schedule"
 )
 
 // Memory draws the bytes live in each memory over the run. Each memory that held anything has a
 // panel. The reserved bytes are a dashed line.
-func Memory(w io.Writer, p Page, r *Run) error {
+func Memory(w io.Writer, p paper.Page, r *Run) error {
 	if err := r.check("memory"); err != nil {
 		return err
 	}
@@ -28,36 +29,36 @@ func Memory(w io.Writer, p Page, r *Run) error {
 	}
 	summary := r.summary() // of all steps
 	r = r.within()
-	l, err := p.layout(r.title()+": live bytes by memory", summary)
+	l, err := p.Layout(r.title()+": live bytes by memory", summary)
 	if err != nil {
 		return err
 	}
-	note, style := l.note(memoryNote, l.inner()), l.face.style(labelSize, ink, text.XLeft, text.YBottom)
+	note, style := l.Note(memoryNote, l.Inner()), l.Face.Style(paper.LabelSize, paper.Ink, text.XLeft, text.YBottom)
 	const left, captionLine = 66, 13
-	captions, beside := make([][]string, len(panels)), note.height()+axisBottom-axisBottomBar+pageMargin
+	captions, beside := make([][]string, len(panels)), note.Height()+paper.AxisBottom-paper.AxisBottomBar+paper.Margin
 	for i, m := range panels {
-		captions[i] = wrap(style, m.caption(), l.wide-left-pageMargin)
-		beside += vg.Length(captionLine*len(captions[i])) + 11 + axisBottomBar
+		captions[i] = paper.Wrap(style, m.caption(), l.Wide-left-paper.Margin)
+		beside += vg.Length(captionLine*len(captions[i])) + 11 + paper.AxisBottomBar
 	}
 	n := vg.Length(len(panels))
-	all, err := l.fill(beside, n*max(70, min(240, vg.Length(640*l.share())/n, vg.Length(240*l.share())), vg.Length(90*l.share())), 40*n)
+	all, err := l.Fill(beside, n*max(70, min(240, vg.Length(640*l.Share())/n, vg.Length(240*l.Share())), vg.Length(90*l.Share())), 40*n)
 	if err != nil {
 		return err
 	}
-	return l.render(w, all+beside, func(page, c draw.Canvas) {
+	return l.Render(w, all+beside, func(page, c draw.Canvas) {
 		end := max(r.Schedule.Makespan, 1)
-		f := l.timeFrame(c, left, end, "time")
+		f := l.TimeFrame(c, left, end, "time")
 		top := c.Max.Y + 8
 		for i, m := range panels {
-			f.place(top-11-vg.Length(captionLine*len(captions[i])), all/n)
+			f.Place(top-11-vg.Length(captionLine*len(captions[i])), all/n)
 			m.draw(f, end, traceColour(i))
 			for k, s := range slices.Backward(captions[i]) {
-				c.FillText(style, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 5 + vg.Length(captionLine*(len(captions[i])-1-k))}, s)
+				c.FillText(style, vg.Point{X: f.Box.Min.X, Y: f.Box.Max.Y + 5 + vg.Length(captionLine*(len(captions[i])-1-k))}, s)
 			}
-			f.drawX(i == len(panels)-1)
-			top = f.box.Min.Y - axisBottomBar
+			f.DrawX(i == len(panels)-1)
+			top = f.Box.Min.Y - paper.AxisBottomBar
 		}
-		note.draw(page, vg.Point{X: page.Min.X + pageMargin, Y: f.box.Min.Y - axisBottom - 4}, text.XLeft)
+		note.Draw(page, vg.Point{X: page.Min.X + paper.Margin, Y: f.Box.Min.Y - paper.AxisBottom - 4}, text.XLeft)
 	})
 }
 
@@ -97,31 +98,31 @@ func memoryPanels(r *Run) []panel {
 
 // caption names the memory and its peaks.
 func (p *panel) caption() string {
-	s := fmt.Sprintf("%s: live peak %s", p.memory.Name, formatBytes(p.peak))
+	s := fmt.Sprintf("%s: live peak %s", p.memory.Name, paper.FormatBytes(p.peak))
 	if p.reserved > 0 {
-		s += ", reserved " + formatBytes(p.reserved)
+		s += ", reserved " + paper.FormatBytes(p.reserved)
 	}
 	if p.memory.CapacityBytes > 0 {
-		s += ", capacity " + formatBytes(p.memory.CapacityBytes)
+		s += ", capacity " + paper.FormatBytes(p.memory.CapacityBytes)
 	}
 	return s
 }
 
-func (p *panel) draw(f *frame, end time.Duration, colour color.RGBA) {
+func (p *panel) draw(f *paper.Frame, end time.Duration, colour color.RGBA) {
 	highest := float64(max(p.peak, p.reserved, p.limit()))
-	f.y = linearAxis(highest, 0.12, byteUnit(highest), "live", f.ticks(5))
-	f.drawGrid()
+	f.Left = paper.LinearAxis(highest, 0.12, paper.ByteUnit(highest), "live", f.Ticks(5))
+	f.DrawGrid()
 	times, bytes := envelope(p.at, p.bytes, end, maxStairs)
-	upper := f.stairs(times, bytes)
-	f.fillBetween(upper, []vg.Point{{X: upper[0].X, Y: f.box.Min.Y}, {X: f.box.Max.X, Y: f.box.Min.Y}}, lighten(colour, 0.65))
-	f.c.StrokeLines(draw.LineStyle{Color: colour, Width: 1}, upper)
+	upper := f.Stairs(times, bytes)
+	f.FillBetween(upper, []vg.Point{{X: upper[0].X, Y: f.Box.Min.Y}, {X: f.Box.Max.X, Y: f.Box.Min.Y}}, paper.Lighten(colour, 0.65))
+	f.Canvas.StrokeLines(draw.LineStyle{Color: colour, Width: 1}, upper)
 	if p.limit() > 0 {
-		p.drawLevel(f, p.limit(), ink, "capacity", text.XLeft)
+		p.drawLevel(f, p.limit(), paper.Ink, "capacity", text.XLeft)
 	}
 	if p.reserved > 0 {
 		p.drawLevel(f, p.reserved, reservedRed, "reserved", text.XRight, 5, 3)
 	}
-	f.drawY(44)
+	f.DrawY(44)
 }
 
 // nearCapacity is the part of a memory's capacity from which on the capacity is drawn. A limit
@@ -137,14 +138,14 @@ func (p *panel) limit() int64 {
 }
 
 // drawLevel draws a line at a number of bytes, with its name at one end.
-func (p *panel) drawLevel(f *frame, bytes int64, colour color.RGBA, name string, end text.XAlignment, dashes ...vg.Length) {
+func (p *panel) drawLevel(f *paper.Frame, bytes int64, colour color.RGBA, name string, end text.XAlignment, dashes ...vg.Length) {
 	y := f.Y(float64(bytes))
-	line(f.c, colour, 1.2, vg.Point{X: f.box.Min.X, Y: y}, vg.Point{X: f.box.Max.X, Y: y}, dashes...)
-	x := f.box.Min.X + 4
+	paper.Line(f.Canvas, colour, 1.2, vg.Point{X: f.Box.Min.X, Y: y}, vg.Point{X: f.Box.Max.X, Y: y}, dashes...)
+	x := f.Box.Min.X + 4
 	if end == text.XRight {
-		x = f.box.Max.X - 2
+		x = f.Box.Max.X - 2
 	}
-	f.c.FillText(f.face.style(8, colour, end, text.YBottom), vg.Point{X: x, Y: y + 3}, name)
+	f.Canvas.FillText(f.Face.Style(8, colour, end, text.YBottom), vg.Point{X: x, Y: y + 3}, name)
 }
 
 // envelope turns occupancy events into values between moments. If there are more moments than most,

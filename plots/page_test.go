@@ -14,11 +14,12 @@ import (
 
 	"dahl/energy"
 	"dahl/must"
+	"dahl/plots/paper"
 	"dahl/schedule"
 )
 
 // column is a page as wide as a column of a paper: 85 mm, which are 240.94 points, with text of 8 points.
-var column = Page{Format: "svg", WidthPt: 85 / MMPerPt, FontPt: 8}
+var column = paper.Page{Format: "svg", WidthPt: 85 / paper.MMPerPt, FontPt: 8}
 
 // TestColumn: each figure fits a column, with all of its text, of which none is cut.
 func TestColumn(t *testing.T) {
@@ -109,7 +110,7 @@ func textsOf(t *testing.T, svg []byte) map[string][2]float64 {
 func TestHeight(t *testing.T) {
 	in := tinyInput(t)
 	for _, f := range Figures() {
-		p := Page{Format: "svg", WidthPt: 360, HeightPt: 830}
+		p := paper.Page{Format: "svg", WidthPt: 360, HeightPt: 830}
 		var svg bytes.Buffer
 		must.Do(t, f.Draw(&svg, p, in))
 		if !strings.Contains(svg.String(), `height="830pt"`) {
@@ -118,10 +119,10 @@ func TestHeight(t *testing.T) {
 		p.HeightPt = 30
 		err := f.Draw(io.Discard, p, in)
 		least := regexp.MustCompile(`at least (\d+) mm`).FindStringSubmatch(err.Error())
-		if !errors.Is(err, ErrPage) || least == nil {
+		if !errors.Is(err, paper.ErrPage) || least == nil {
 			t.Fatalf("%s: %v", f.Name, err)
 		}
-		p.HeightPt = must.Get(strconv.ParseFloat(least[1], 64))(t) / MMPerPt
+		p.HeightPt = must.Get(strconv.ParseFloat(least[1], 64))(t) / paper.MMPerPt
 		if err := f.Draw(io.Discard, p, in); err != nil {
 			t.Errorf("%s with a height of %s mm: %v", f.Name, least[1], err)
 		}
@@ -131,23 +132,23 @@ func TestHeight(t *testing.T) {
 // TestTitleOfPage: a title takes the place of what a figure says of itself, and an empty one that of nothing.
 func TestTitleOfPage(t *testing.T) {
 	r := tinyRun(t, schedule.Measured, 1)
-	draw := func(p Page) string {
+	draw := func(p paper.Page) string {
 		p.Format = "svg"
 		var svg bytes.Buffer
 		must.Do(t, Gantt(&svg, p, r))
 		return svg.String()
 	}
 	own, empty := "What & why", ""
-	if svg := draw(Page{Title: &own}); !strings.Contains(svg, ">What &amp; why<") || strings.Contains(svg, "workers busy") {
+	if svg := draw(paper.Page{Title: &own}); !strings.Contains(svg, ">What &amp; why<") || strings.Contains(svg, "workers busy") {
 		t.Error("the title is not in the place of the figure's own")
 	}
-	if svg := draw(Page{Title: &empty}); strings.Contains(svg, "tiny") || strings.Contains(svg, "workers busy") {
+	if svg := draw(paper.Page{Title: &empty}); strings.Contains(svg, "tiny") || strings.Contains(svg, "workers busy") {
 		t.Error("the figure has a title")
 	}
-	if err := Gantt(io.Discard, Page{Format: "svg", WidthPt: 100}, r); !errors.Is(err, ErrPage) {
+	if err := Gantt(io.Discard, paper.Page{Format: "svg", WidthPt: 100}, r); !errors.Is(err, paper.ErrPage) {
 		t.Errorf("a width of 100 points: %v", err)
 	}
-	if err := Gantt(io.Discard, Page{Format: "png", DPI: 2400, WidthPt: 9000}, r); !errors.Is(err, ErrPage) {
+	if err := Gantt(io.Discard, paper.Page{Format: "png", DPI: 2400, WidthPt: 9000}, r); !errors.Is(err, paper.ErrPage) {
 		t.Errorf("a PNG of 300,000 pixels across: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"dahl/plots/paper"
 	"image/color"
 	"math"
 	"testing"
@@ -54,7 +55,7 @@ func (v *vision) distance(a, b color.RGBA) float64 {
 
 // White has lightness 1 and no hue; red is as Ottosson gives it.
 func TestOklab(t *testing.T) {
-	for c, want := range map[color.RGBA][3]float64{white: {1, 0, 0}, {255, 0, 0, 255}: {0.628, 0.225, 0.126}} {
+	for c, want := range map[color.RGBA][3]float64{paper.White: {1, 0, 0}, {255, 0, 0, 255}: {0.628, 0.225, 0.126}} {
 		for i, got := range allCones.oklab(c) {
 			if math.Abs(got-want[i]) > 6e-4 {
 				t.Errorf("%v is %v, want %v", c, allCones.oklab(c), want)

@@ -14,13 +14,14 @@ import (
 	"dahl/energy"
 	"dahl/naming"
 	"dahl/platform"
+	"dahl/plots/paper"
 )
 
 // Power draws the power of the consumers, stacked, over the run, and their energy below it. If
 // power changes more often than a picture can show, each column shows its mean, which keeps the
 // energy. Caps are dashed lines: the platform's cap from zero, and a device's cap from the lower
 // edge of its layer.
-func Power(w io.Writer, p Page, r *Run) error {
+func Power(w io.Writer, p paper.Page, r *Run) error {
 	if err := r.check("power"); err != nil {
 		return err
 	}
@@ -33,31 +34,31 @@ func Power(w io.Writer, p Page, r *Run) error {
 		return fmt.Errorf("power: no power of the platform is above 0 W: %w", ErrNoData)
 	}
 	caps := s.caps(r.Problem.Platform)
-	summary := fmt.Sprintf("%s in %s%s, %s on average", siUnit("J", s.total()).format(s.total()),
-		formatDuration(r.Schedule.Makespan), inBrackets(r.Part), siUnit("W", s.meanWatts()).format(s.meanWatts()))
+	summary := fmt.Sprintf("%s in %s%s, %s on average", paper.SIUnit("J", s.total()).Format(s.total()),
+		paper.FormatDuration(r.Schedule.Makespan), inBrackets(r.Part), paper.SIUnit("W", s.meanWatts()).Format(s.meanWatts()))
 	summary += "; most by " + s.greatest()
 	if len(s.times) == powerColumns+1 {
-		summary += "; watts are means of " + formatDuration(s.times[1])
+		summary += "; watts are means of " + paper.FormatDuration(s.times[1])
 	}
-	l, err := p.layout(r.title()+": power and energy"+inBrackets(r.Grounds), summary)
+	l, err := p.Layout(r.title()+": power and energy"+inBrackets(r.Grounds), summary)
 	if err != nil {
 		return err
 	}
-	legend := newLegend(l.face, l.inner(), legendGroup{caption: "joules", entries: s.legend()}, legendGroup{caption: "caps", entries: capLegend(caps)})
+	legend := paper.NewLegend(l.Face, l.Inner(), paper.Group{Caption: "joules", Entries: s.legend()}, paper.Group{Caption: "caps", Entries: capLegend(caps)})
 	const between = 26
-	below := axisBottom + legend.height + pageMargin
-	both, err := l.fill(between+below, max(vg.Length(400*l.share()), 240), 100)
+	below := paper.AxisBottom + legend.Height + paper.Margin
+	both, err := l.Fill(between+below, max(vg.Length(400*l.Share()), 240), 100)
 	if err != nil {
 		return err
 	}
 	upper := vg.Length(0.575 * both)
-	return l.render(w, both+between+below, func(page, c draw.Canvas) {
-		f := l.timeFrame(c, 66, s.end, "time")
-		f.place(c.Max.Y, upper)
+	return l.Render(w, both+between+below, func(page, c draw.Canvas) {
+		f := l.TimeFrame(c, 66, s.end, "time")
+		f.Place(c.Max.Y, upper)
 		s.drawPower(f, caps)
-		f.place(f.box.Min.Y-between, both-upper)
+		f.Place(f.Box.Min.Y-between, both-upper)
 		s.drawEnergy(f)
-		legend.draw(page, pageMargin, f.box.Min.Y-axisBottom)
+		legend.Draw(page, paper.Margin, f.Box.Min.Y-paper.AxisBottom)
 	})
 }
 
@@ -157,7 +158,7 @@ func (s *stack) greatest() string {
 			best, most = i, own
 		}
 	}
-	return fmt.Sprintf("%s, %s %%", s.names[best], significant(100*most/s.total()))
+	return fmt.Sprintf("%s, %s %%", s.names[best], paper.Significant(100*most/s.total()))
 }
 
 // own is the energy of a layer alone.
@@ -181,20 +182,20 @@ func (s *stack) total() float64 {
 func (s *stack) joules(i int) float64 { return s.sums[i][len(s.times)-1] }
 
 // legend names the layers from the top of the stack down, with their energy.
-func (s *stack) legend() []legendEntry {
-	var entries []legendEntry
+func (s *stack) legend() []paper.Entry {
+	var entries []paper.Entry
 	for i, layer := range slices.Backward(s.names) {
 		own := s.own(i)
-		name := fmt.Sprintf("%s %s", layer, siUnit("J", own).format(own))
-		name += fmt.Sprintf(" (%s %%)", significant(100*own/s.total()))
-		entries = append(entries, legendEntry{name: name, colour: lighten(traceColour(i), 0.25)})
+		name := fmt.Sprintf("%s %s", layer, paper.SIUnit("J", own).Format(own))
+		name += fmt.Sprintf(" (%s %%)", paper.Significant(100*own/s.total()))
+		entries = append(entries, paper.Entry{Name: name, Colour: paper.Lighten(traceColour(i), 0.25)})
 	}
 	return entries
 }
 
 // powerCap is a cap over the run.
 type powerCap struct {
-	legendEntry
+	paper.Entry
 	watts []float64 // by interval: where it lies in the stack; nil means too far above it to be drawn
 }
 
@@ -204,7 +205,7 @@ const farCap = 2
 // caps lists the caps of the platform and of devices with a layer of their own.
 func (s *stack) caps(p *platform.Platform) (all []powerCap) {
 	add := func(name string, watts float64, colour color.RGBA, below []float64) {
-		c := powerCap{legendEntry{name: name + " " + siUnit("W", watts).format(watts), colour: colour, stroke: true, dashed: true}, make([]float64, len(s.times)-1)}
+		c := powerCap{paper.Entry{Name: name + " " + paper.SIUnit("W", watts).Format(watts), Colour: colour, Stroke: true, Dashed: true}, make([]float64, len(s.times)-1)}
 		for k := range c.watts {
 			c.watts[k] = watts
 			if below != nil {
@@ -212,7 +213,7 @@ func (s *stack) caps(p *platform.Platform) (all []powerCap) {
 			}
 		}
 		if slices.Max(c.watts) > farCap*s.peak() {
-			c.name, c.watts = c.name+" (above the picture)", nil
+			c.Name, c.watts = c.Name+" (above the picture)", nil
 		}
 		all = append(all, c)
 	}
@@ -228,14 +229,14 @@ func (s *stack) caps(p *platform.Platform) (all []powerCap) {
 		if layer > 0 {
 			below = s.watts[layer-1]
 		}
-		add("of "+p.Devices[i].Name, p.Devices[i].CapWatts, darken(traceColour(layer)), below)
+		add("of "+p.Devices[i].Name, p.Devices[i].CapWatts, paper.Darken(traceColour(layer)), below)
 	}
 	return all
 }
 
-func capLegend(caps []powerCap) (entries []legendEntry) {
+func capLegend(caps []powerCap) (entries []paper.Entry) {
 	for _, c := range caps {
-		entries = append(entries, c.legendEntry)
+		entries = append(entries, c.Entry)
 	}
 	return entries
 }
@@ -243,43 +244,43 @@ func capLegend(caps []powerCap) (entries []legendEntry) {
 // peak is the greatest power in the stack.
 func (s *stack) peak() float64 { return slices.Max(s.watts[len(s.watts)-1]) }
 
-func (s *stack) drawPower(f *frame, caps []powerCap) {
+func (s *stack) drawPower(f *paper.Frame, caps []powerCap) {
 	peak := s.peak()
 	for _, c := range caps {
 		for _, watts := range c.watts {
 			peak = max(peak, watts)
 		}
 	}
-	f.y = linearAxis(peak, 0.08, siUnit("W", peak), "power", f.ticks(6))
-	f.drawGrid()
-	lower := []vg.Point{f.box.Min, {X: f.box.Max.X, Y: f.box.Min.Y}}
+	f.Left = paper.LinearAxis(peak, 0.08, paper.SIUnit("W", peak), "power", f.Ticks(6))
+	f.DrawGrid()
+	lower := []vg.Point{f.Box.Min, {X: f.Box.Max.X, Y: f.Box.Min.Y}}
 	for i, w := range s.watts {
-		upper := f.stairs(s.times, w)
-		f.fillBetween(upper, lower, lighten(traceColour(i), 0.25))
+		upper := f.Stairs(s.times, w)
+		f.FillBetween(upper, lower, paper.Lighten(traceColour(i), 0.25))
 		lower = upper
 	}
 	for _, c := range caps {
 		if c.watts == nil {
 			continue
 		}
-		f.c.StrokeLines(draw.LineStyle{Color: c.colour, Width: 1.2, Dashes: []vg.Length{5, 3}}, f.stairs(s.times, c.watts))
+		f.Canvas.StrokeLines(draw.LineStyle{Color: c.Colour, Width: 1.2, Dashes: []vg.Length{5, 3}}, f.Stairs(s.times, c.watts))
 	}
-	f.drawX(false)
-	f.drawY(44)
+	f.DrawX(false)
+	f.DrawY(44)
 }
 
-func (s *stack) drawEnergy(f *frame) {
-	f.y = linearAxis(s.total(), 0.08, siUnit("J", s.total()), "energy so far", f.ticks(5))
-	f.drawGrid()
-	lower := []vg.Point{f.box.Min, {X: f.box.Max.X, Y: f.box.Min.Y}}
+func (s *stack) drawEnergy(f *paper.Frame) {
+	f.Left = paper.LinearAxis(s.total(), 0.08, paper.SIUnit("J", s.total()), "energy so far", f.Ticks(5))
+	f.DrawGrid()
+	lower := []vg.Point{f.Box.Min, {X: f.Box.Max.X, Y: f.Box.Min.Y}}
 	for i, sums := range s.sums {
-		upper := f.polyline(s.times, sums)
-		f.fillBetween(upper, lower, lighten(traceColour(i), 0.25))
+		upper := f.Polyline(s.times, sums)
+		f.FillBetween(upper, lower, paper.Lighten(traceColour(i), 0.25))
 		lower = upper
 	}
-	f.c.StrokeLines(draw.LineStyle{Color: ink, Width: 1.2}, lower)
-	f.drawX(true)
-	f.drawY(44)
+	f.Canvas.StrokeLines(draw.LineStyle{Color: paper.Ink, Width: 1.2}, lower)
+	f.DrawX(true)
+	f.DrawY(44)
 }
 
 // traceColour repeats the palette where there are more traces than colours.

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"dahl/plots/paper"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 )
@@ -20,13 +21,13 @@ const (
 
 // setHeights gives the rows of charts their places on a page, given the height of all else there, and returns how tall the
 // charts are. Where the page has a height of its own they fill it, else they are at best of a target.
-func setHeights(l *layout, target, beside vg.Length, charts ...*chart) (talls []vg.Length, err error) {
+func setHeights(l *paper.Layout, target, beside vg.Length, charts ...*chart) (talls []vg.Length, err error) {
 	rows, heads := 0, vg.Length(0)
 	for _, c := range charts {
 		rows += len(c.rows)
 		heads += c.headsHeight()
 	}
-	all, err := l.fill(beside+heads, 0, vg.Length(leastRowHeight*vg.Length(rows)))
+	all, err := l.Fill(beside+heads, 0, vg.Length(leastRowHeight*vg.Length(rows)))
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func setHeights(l *layout, target, beside vg.Length, charts ...*chart) (talls []
 		if all > 0 {
 			talls = append(talls, c.setHeights(all*vg.Length(len(c.rows))/vg.Length(rows), leastRowHeight, all))
 		} else {
-			talls = append(talls, c.setHeights(max(target*l.share(), narrowChart), max(leastRowHeight, minRowHeight*l.share()), maxRowHeight))
+			talls = append(talls, c.setHeights(max(target*l.Share(), narrowChart), max(leastRowHeight, minRowHeight*l.Share()), maxRowHeight))
 		}
 	}
 	return talls, nil
@@ -101,37 +102,37 @@ func (c *chart) rowNames() (names []rowName) {
 }
 
 // labelWidth is the width of the row names to the left of the axis.
-func (c *chart) labelWidth(l *layout) vg.Length {
-	style := l.face.style(tickSize, ink, text.XRight, text.YCenter)
+func (c *chart) labelWidth(l *paper.Layout) vg.Length {
+	style := l.Face.Style(paper.TickSize, paper.Ink, text.XRight, text.YCenter)
 	widest := vg.Length(0)
 	for i := range c.rows {
-		widest = max(widest, style.Width(clip(style, c.rows[i].label, min(140, l.wide/3))))
+		widest = max(widest, style.Width(paper.Clip(style, c.rows[i].label, min(140, l.Wide/3))))
 	}
 	return vg.Length(widest*1.05) + 8 // SVG viewers without the font draw wider ones
 }
 
 // drawHeads writes the headings of nodes from the left edge of the page, each below a line.
-func (c *chart) drawHeads(f *frame) {
-	style := f.face.style(tickSize, ink, text.XLeft, text.YCenter)
-	left, right := f.c.Min.X+pageMargin, f.box.Max.X
+func (c *chart) drawHeads(f *paper.Frame) {
+	style := f.Face.Style(paper.TickSize, paper.Ink, text.XLeft, text.YCenter)
+	left, right := f.Canvas.Min.X+paper.Margin, f.Box.Max.X
 	for i := range c.rows {
 		r := &c.rows[i]
 		if r.head == "" {
 			continue
 		}
-		top := f.box.Max.Y - r.top + headHeight
-		fillRect(f.c, vg.Rectangle{Min: vg.Point{X: left, Y: top - headHeight}, Max: vg.Point{X: right, Y: top}}, white)
-		line(f.c, faintInk, 0.4, vg.Point{X: left, Y: top}, vg.Point{X: right, Y: top})
-		f.c.FillText(style, vg.Point{X: left, Y: top - headHeight/2}, clip(style, r.head, right-left))
+		top := f.Box.Max.Y - r.top + headHeight
+		paper.FillRect(f.Canvas, vg.Rectangle{Min: vg.Point{X: left, Y: top - headHeight}, Max: vg.Point{X: right, Y: top}}, paper.White)
+		paper.Line(f.Canvas, paper.FaintInk, 0.4, vg.Point{X: left, Y: top}, vg.Point{X: right, Y: top})
+		f.Canvas.FillText(style, vg.Point{X: left, Y: top - headHeight/2}, paper.Clip(style, r.head, right-left))
 	}
 }
 
 // drawLabels names the rows.
-func (c *chart) drawLabels(f *frame) {
-	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
+func (c *chart) drawLabels(f *paper.Frame) {
+	style := f.Face.Style(paper.TickSize, paper.Ink, text.XRight, text.YCenter)
 	for _, n := range c.rowNames() {
-		f.c.FillText(style, vg.Point{X: f.box.Min.X - 6, Y: f.box.Max.Y - n.at}, clip(style, n.text, f.box.Min.X-6-f.c.Min.X))
+		f.Canvas.FillText(style, vg.Point{X: f.Box.Min.X - 6, Y: f.Box.Max.Y - n.at}, paper.Clip(style, n.text, f.Box.Min.X-6-f.Canvas.Min.X))
 	}
-	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y})
+	paper.Line(f.Canvas, paper.Ink, 0.6, f.Box.Min, vg.Point{X: f.Box.Min.X, Y: f.Box.Max.Y})
 	c.drawHeads(f)
 }

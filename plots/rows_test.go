@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"dahl/platform"
+	"dahl/plots/paper"
 )
 
 // nodeRun is a run on cores and GPUs, each of which does something.
@@ -67,17 +68,17 @@ func TestDevicesAreTallAndNamed(t *testing.T) {
 }
 
 // laidOut is a chart on a page, as Gantt draws it.
-func laidOut(r *Run) (*chart, *frame) {
+func laidOut(r *Run) (*chart, *paper.Frame) {
 	ch := newChart(r, newColouring(r))
 	ch.crop()
 	tall := ch.setHeights(520, minRowHeight, maxRowHeight)
-	page := draw.NewCanvas(vgsvg.New(pageWidth, tall+100), pageWidth, tall+100)
-	l, err := Page{}.layout("", "")
+	page := draw.NewCanvas(vgsvg.New(paper.Width, tall+100), paper.Width, tall+100)
+	l, err := paper.Page{}.Layout("", "")
 	if err != nil {
 		panic(err)
 	}
-	f := l.timeFrame(page, 80, ch.end, "time")
-	f.place(page.Max.Y-stepStrip, tall)
+	f := l.TimeFrame(page, 80, ch.end, "time")
+	f.Place(page.Max.Y-stepStrip, tall)
 	return ch, f
 }
 

@@ -15,6 +15,7 @@ import (
 	"dahl/dag"
 	"dahl/naming"
 	"dahl/platform"
+	"dahl/plots/paper"
 )
 
 // kernelPair is one kernel (operation, type, shape, device) of tasks of one colour in both runs, or
@@ -67,7 +68,7 @@ func durationsByKernel(c *chart) map[kernelKey][]time.Duration {
 	memories := r.Problem.Platform.Memories
 	for i := range r.Schedule.Transfers {
 		t := &r.Schedule.Transfers[i]
-		key := kernelKey{"copy " + memories[t.From].Name + " to " + memories[t.To].Name, formatBytes(t.Bytes), r.Problem.Graph.Buffers[t.Buffer].Type, copyDevice, c.colours.transfer()}
+		key := kernelKey{"copy " + memories[t.From].Name + " to " + memories[t.To].Name, paper.FormatBytes(t.Bytes), r.Problem.Graph.Buffers[t.Buffer].Type, copyDevice, c.colours.transfer()}
 		by[key] = append(by[key], t.End-t.Start)
 	}
 	return by
@@ -81,9 +82,9 @@ func median(d []time.Duration) float64 {
 
 // drawScatter paints the kernels over the diagonal of equal times, with lines 10 % above and below, in
 // the colours of their tasks. It names those that are furthest off, by the time of all their calls.
-func drawScatter(f *frame, kernels []kernelPair, fills []color.RGBA) {
+func drawScatter(f *paper.Frame, kernels []kernelPair, fills []color.RGBA) {
 	if len(kernels) == 0 {
-		f.c.FillText(f.face.style(10, faintInk, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y},
+		f.Canvas.FillText(f.Face.Style(10, paper.FaintInk, text.XLeft, text.YTop), vg.Point{X: f.Box.Min.X, Y: f.Box.Max.Y},
 			"The two runs have no kernel in common.")
 		return
 	}
@@ -92,20 +93,20 @@ func drawScatter(f *frame, kernels []kernelPair, fills []color.RGBA) {
 		lo, hi = min(lo, k.predicted, k.measured), max(hi, k.predicted, k.measured)
 	}
 	lo, hi = lo/1.3, hi*1.3
-	u := timeUnit(time.Duration(math.Sqrt(lo * hi)))
-	f.x, f.y = logAxis(lo, hi, u, "predicted median"), logAxis(lo, hi, u, "measured median")
-	f.drawGrid()
+	u := paper.TimeUnit(time.Duration(math.Sqrt(lo * hi)))
+	f.Lower, f.Left = paper.LogAxis(lo, hi, u, "predicted median"), paper.LogAxis(lo, hi, u, "measured median")
+	f.DrawGrid()
 	for _, ratio := range []float64{0.9, 1, 1.1} {
 		from, to := max(lo, lo/ratio), min(hi, hi/ratio)
 		a, b := vg.Point{X: f.X(from), Y: f.Y(from * ratio)}, vg.Point{X: f.X(to), Y: f.Y(to * ratio)}
 		if ratio == 1 {
-			line(f.c, faintInk, 1, a, b)
+			paper.Line(f.Canvas, paper.FaintInk, 1, a, b)
 		} else {
-			line(f.c, faintInk, 0.7, a, b, 4, 3)
+			paper.Line(f.Canvas, paper.FaintInk, 0.7, a, b, 4, 3)
 		}
 	}
 	at := func(k *kernelPair) vg.Point { return vg.Point{X: f.X(k.predicted), Y: f.Y(k.measured)} }
-	l := &labels{frame: f, patch: true}
+	l := &labels{Frame: f, patch: true}
 	for i := range kernels {
 		l.leaveDot(at(&kernels[i]))
 	}
@@ -114,18 +115,18 @@ func drawScatter(f *frame, kernels []kernelPair, fills []color.RGBA) {
 	}
 	for i := range kernels {
 		k := &kernels[i]
-		f.c.DrawGlyph(draw.GlyphStyle{Color: white, Radius: 3.8, Shape: draw.CircleGlyph{}}, at(k))
-		f.c.DrawGlyph(draw.GlyphStyle{Color: fills[k.category], Radius: 3, Shape: draw.CircleGlyph{}}, at(k))
+		f.Canvas.DrawGlyph(draw.GlyphStyle{Color: paper.White, Radius: 3.8, Shape: draw.CircleGlyph{}}, at(k))
+		f.Canvas.DrawGlyph(draw.GlyphStyle{Color: fills[k.category], Radius: 3, Shape: draw.CircleGlyph{}}, at(k))
 	}
-	f.drawX(true)
-	f.drawY(44)
+	f.DrawX(true)
+	f.DrawY(44)
 	what := "kernels"
 	if slices.ContainsFunc(kernels, func(k kernelPair) bool { return k.device == copyDevice }) {
 		what = "kernels and copies"
 	}
 	what += ": diagonal = exact, dashed = 10 % off"
-	caption := shrunk(f.face.style(10.5, ink, text.XLeft, text.YBottom), what, f.c.Max.X-f.box.Min.X-pageMargin)
-	f.c.FillText(caption, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 8}, what)
+	caption := paper.Shrunk(f.Face.Style(10.5, paper.Ink, text.XLeft, text.YBottom), what, f.Canvas.Max.X-f.Box.Min.X-paper.Margin)
+	f.Canvas.FillText(caption, vg.Point{X: f.Box.Min.X, Y: f.Box.Max.Y + 8}, what)
 }
 
 // furthest lists the kernels whose calls together are furthest off, the furthest first.
@@ -145,7 +146,7 @@ const maxOps = 17
 type opTable struct {
 	*Compared
 	steps int
-	face  typeface
+	face  paper.Typeface
 	width vg.Length
 }
 
@@ -160,8 +161,8 @@ func (t *opTable) cells(o *Operation) []string {
 	if o.PredictedS > 0 && o.MeasuredS > 0 {
 		off = fmt.Sprintf("%+.1f %%", 100*(o.PredictedS/o.MeasuredS-1))
 	}
-	time := func(s float64) string { return formatDuration(time.Duration(math.Round(s * 1e9))) }
-	return []string{significant(o.Calls), time(o.PredictedS), time(o.MeasuredS), off}
+	time := func(s float64) string { return paper.FormatDuration(time.Duration(math.Round(s * 1e9))) }
+	return []string{paper.Significant(o.Calls), time(o.PredictedS), time(o.MeasuredS), off}
 }
 
 // operations are the lines of the table.
@@ -182,7 +183,9 @@ func (t *opTable) operations() (list []Operation) {
 	return append(list, t.Kernels)
 }
 
-func (t *opTable) nameStyle() draw.TextStyle { return t.face.style(9, ink, text.XLeft, text.YCenter) }
+func (t *opTable) nameStyle() draw.TextStyle {
+	return t.face.Style(9, paper.Ink, text.XLeft, text.YCenter)
+}
 
 // right is where a column of numbers ends.
 func (t *opTable) right(column int) vg.Length {
@@ -201,23 +204,23 @@ func (t *opTable) height() vg.Length {
 			lines++
 		}
 	}
-	return vg.Length(lines * legendLine)
+	return vg.Length(lines * paper.LegendLine)
 }
 
 // draw lists operations, their calls, times and errors, from a point down and to the right.
 func (t *opTable) draw(c draw.Canvas, at vg.Point) {
-	head, title := t.face.style(8.5, faintInk, text.XRight, text.YCenter), t.face.style(10.5, ink, text.XLeft, text.YBottom)
-	c.FillText(shrunk(title, t.title(), t.width), vg.Point{X: at.X, Y: at.Y + 8}, t.title())
-	c.FillText(t.face.style(8.5, faintInk, text.XLeft, text.YCenter), at, "operation")
+	head, title := t.face.Style(8.5, paper.FaintInk, text.XRight, text.YCenter), t.face.Style(10.5, paper.Ink, text.XLeft, text.YBottom)
+	c.FillText(paper.Shrunk(title, t.title(), t.width), vg.Point{X: at.X, Y: at.Y + 8}, t.title())
+	c.FillText(t.face.Style(8.5, paper.FaintInk, text.XLeft, text.YCenter), at, "operation")
 	for i, name := range []string{"calls", "predicted", "measured", "error"} {
 		c.FillText(head, vg.Point{X: at.X + t.right(i), Y: at.Y}, name)
 	}
-	number := t.face.style(9, ink, text.XRight, text.YCenter)
+	number := t.face.Style(9, paper.Ink, text.XRight, text.YCenter)
 	for _, o := range t.operations() {
-		at.Y -= legendLine
-		c.FillText(t.nameStyle(), at, clip(t.nameStyle(), o.Name, t.width))
+		at.Y -= paper.LegendLine
+		c.FillText(t.nameStyle(), at, paper.Clip(t.nameStyle(), o.Name, t.width))
 		if t.alone(o.Name) {
-			at.Y -= legendLine
+			at.Y -= paper.LegendLine
 		}
 		for i, s := range t.cells(&o) {
 			c.FillText(number, vg.Point{X: at.X + t.right(i), Y: at.Y}, s)

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"dahl/plots/paper"
 	"fmt"
 	"image"
 	"io"
@@ -30,11 +31,11 @@ const (
 )
 
 // DrawSheet draws the pictures from the left to the right and from above. An error wraps ErrNoData where there is none.
-func DrawSheet(w io.Writer, p Page, s *Sheet) error {
+func DrawSheet(w io.Writer, p paper.Page, s *Sheet) error {
 	if len(s.Pictures) == 0 {
 		return fmt.Errorf("sheet: %w", ErrNoData)
 	}
-	l, err := p.layout(s.Title, s.Summary)
+	l, err := p.Layout(s.Title, s.Summary)
 	if err != nil {
 		return err
 	}
@@ -42,22 +43,22 @@ func DrawSheet(w io.Writer, p Page, s *Sheet) error {
 	for _, p := range s.Pictures {
 		lines = max(lines, len(p.Lines))
 	}
-	tall := vg.Length(sheetPicture + noteLine*lines + 14)
-	columns := int(l.inner() / sheetCell)
+	tall := vg.Length(sheetPicture + paper.NoteLine*lines + 14)
+	columns := int(l.Inner() / sheetCell)
 	rows := (len(s.Pictures) + columns - 1) / columns
-	height, err := l.fill(pageMargin, tall*vg.Length(rows), tall*vg.Length(rows))
+	height, err := l.Fill(paper.Margin, tall*vg.Length(rows), tall*vg.Length(rows))
 	if err != nil {
 		return err
 	}
-	style := l.face.style(tickSize, ink, text.XLeft, text.YTop)
-	return l.render(w, height+pageMargin, func(_, c draw.Canvas) {
+	style := l.Face.Style(paper.TickSize, paper.Ink, text.XLeft, text.YTop)
+	return l.Render(w, height+paper.Margin, func(_, c draw.Canvas) {
 		for i, p := range s.Pictures {
-			at := vg.Point{X: c.Min.X + pageMargin + vg.Length(sheetCell*(i%columns)), Y: c.Max.Y - vg.Length(tall*vg.Length(i/columns)) - sheetPicture}
+			at := vg.Point{X: c.Min.X + paper.Margin + vg.Length(sheetCell*(i%columns)), Y: c.Max.Y - vg.Length(tall*vg.Length(i/columns)) - sheetPicture}
 			size := p.Image.Bounds().Size()
 			most := vg.Length(max(size.X, size.Y)) / sheetPicture
 			c.DrawImage(vg.Rectangle{Min: at, Max: vg.Point{X: at.X + vg.Length(size.X)/most, Y: at.Y + vg.Length(size.Y)/most}}, magnified(p.Image))
 			for k, line := range p.Lines {
-				c.FillText(style, vg.Point{X: at.X, Y: at.Y - 4 - vg.Length(noteLine*k)}, clip(style, line, sheetCell-4))
+				c.FillText(style, vg.Point{X: at.X, Y: at.Y - 4 - vg.Length(paper.NoteLine*k)}, paper.Clip(style, line, sheetCell-4))
 			}
 		}
 	})

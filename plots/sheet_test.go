@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dahl/must"
+	"dahl/plots/paper"
 )
 
 // tinySheet is pictures of 5 by 7 pixels, in each of which one pixel is white, and two of 3 by 2.
@@ -30,16 +31,16 @@ func tinySheet() *Sheet {
 
 func TestSheet(t *testing.T) {
 	var file bytes.Buffer
-	must.Do(t, DrawSheet(&file, Page{Format: "png"}, tinySheet()))
+	must.Do(t, DrawSheet(&file, paper.Page{Format: "png"}, tinySheet()))
 	wantGolden(t, "sheet", file.Bytes())
 	var again [2]bytes.Buffer
 	for i := range again {
-		must.Do(t, DrawSheet(&again[i], Page{Format: "svg"}, tinySheet()))
+		must.Do(t, DrawSheet(&again[i], paper.Page{Format: "svg"}, tinySheet()))
 	}
 	if !bytes.Equal(again[0].Bytes(), again[1].Bytes()) || bytes.Count(again[0].Bytes(), []byte("<image")) != 16 {
 		t.Error("two drawings differ, or have not 16 pictures")
 	}
-	if err := DrawSheet(io.Discard, Page{Format: "svg"}, &Sheet{}); !errors.Is(err, ErrNoData) {
+	if err := DrawSheet(io.Discard, paper.Page{Format: "svg"}, &Sheet{}); !errors.Is(err, ErrNoData) {
 		t.Errorf("without pictures: %v", err)
 	}
 }

@@ -1,11 +1,8 @@
 package plots
 
 import (
-	"image/color"
 	"slices"
 	"time"
-
-	"gonum.org/v1/plot/vg"
 
 	"dahl/energy"
 )
@@ -61,44 +58,4 @@ func joulesBetween(steps []energy.PowerSample, times []time.Duration) []float64 
 		}
 	}
 	return joules
-}
-
-// stairs is the outline of a step function: value v[k] from times[k] to times[k+1].
-func (f *frame) stairs(times []time.Duration, v []float64) []vg.Point {
-	var pts []vg.Point
-	for k := range v {
-		y := f.Y(v[k])
-		if k == 0 || y != pts[len(pts)-1].Y {
-			x := f.X(float64(times[k]))
-			if k > 0 {
-				pts = append(pts, vg.Point{X: x, Y: pts[len(pts)-1].Y})
-			}
-			pts = append(pts, vg.Point{X: x, Y: y})
-		}
-	}
-	return append(pts, vg.Point{X: f.X(float64(times[len(v)])), Y: pts[len(pts)-1].Y})
-}
-
-// polyline is the outline of a function given at each of the times.
-func (f *frame) polyline(times []time.Duration, v []float64) []vg.Point {
-	pts := make([]vg.Point, len(v))
-	for k := range v {
-		pts[k] = vg.Point{X: f.X(float64(times[k])), Y: f.Y(v[k])}
-	}
-	return pts
-}
-
-// fillBetween paints the area between two outlines.
-func (f *frame) fillBetween(upper, lower []vg.Point, fill color.RGBA) {
-	var path vg.Path
-	path.Move(upper[0])
-	for _, p := range upper[1:] {
-		path.Line(p)
-	}
-	for i := len(lower) - 1; i >= 0; i-- {
-		path.Line(lower[i])
-	}
-	path.Close()
-	f.c.SetColor(fill)
-	f.c.Fill(path)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dahl/platform"
+	"dahl/plots/paper"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 )
@@ -25,12 +26,12 @@ const (
 var states = [numStates]struct {
 	name  string
 	tint  tint
-	hatch hatch
+	hatch paper.Hatch
 }{
-	switching: {"changes its clock", changeTint, upright},
-	entering:  {"falls asleep", sleepTint, falling},
-	leaving:   {"wakes up", sleepTint, rising},
-	asleep:    {"asleep", sleepTint, plain},
+	switching: {"changes its clock", changeTint, paper.Upright},
+	entering:  {"falls asleep", sleepTint, paper.Falling},
+	leaving:   {"wakes up", sleepTint, paper.Rising},
+	asleep:    {"asleep", sleepTint, paper.Plain},
 }
 
 // kindOf is the kind of a stretch.

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"gonum.org/v1/plot/vg"
-
 	"dahl/dag"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/plots/paper"
 	"dahl/schedule"
 )
 
@@ -80,7 +79,7 @@ func TestFarCapsAreNamed(t *testing.T) {
 	s := newStack(r.Power, r.Schedule.Makespan, maxStairs)
 	for watts, name := range map[float64]string{251: "of all 251 W", 253: "of all 253 W (above the picture)"} {
 		r.Problem.Platform.CapWatts = watts
-		if c := s.caps(r.Problem.Platform)[0]; c.name != name || (c.watts == nil) != (watts > 252) {
+		if c := s.caps(r.Problem.Platform)[0]; c.Name != name || (c.watts == nil) != (watts > 252) {
 			t.Errorf("%+v, want %s", c, name)
 		}
 	}
@@ -121,28 +120,6 @@ func TestStatesInCharts(t *testing.T) {
 	}
 	if path := ch.rows[1].path; len(path) != 2 || path[0].from != 12*ms || path[0].to != 14*ms {
 		t.Errorf("the critical path on cpu.1 is %v, want the change of the clock and mean", path)
-	}
-}
-
-// Upright lines 4 apart stand at 0, 4 and 8 in a box 12 wide, and at 20 in one that begins at 17.
-// Slanting ones 4 apart meet the lower and the right edge of a box of 12 by 8 in 12/4 + 8/4 places.
-func TestHatchesStayInTheirBox(t *testing.T) {
-	for _, c := range []struct {
-		hatch                    hatch
-		left, bottom, wide, tall vg.Length
-		want                     int
-	}{{upright, 0, 0, 12, 8, 3}, {upright, 17, 3, 4, 8, 1}, {ticks, 0, 0, 5, 8, 2}, {rising, 0, 0, 12, 8, 5}, {falling, 1, 0, 12, 8, 5}} {
-		box := vg.Rectangle{Min: vg.Point{X: c.left, Y: c.bottom}, Max: vg.Point{X: c.left + c.wide, Y: c.bottom + c.tall}}
-		var lines vg.Path
-		c.hatch.lines(&lines, box, c.hatch.spacing(box.Path()))
-		for _, l := range lines {
-			if l.Pos.X < box.Min.X || l.Pos.X > box.Max.X || l.Pos.Y < box.Min.Y || l.Pos.Y > box.Max.Y {
-				t.Errorf("hatch %d: %v is outside %v", c.hatch, l.Pos, box)
-			}
-		}
-		if len(lines) != 2*c.want {
-			t.Errorf("hatch %d of %v: %d lines, want %d", c.hatch, box, len(lines)/2, c.want)
-		}
 	}
 }
 
@@ -230,7 +207,7 @@ func TestChangesMustFitThePlatform(t *testing.T) {
 	} {
 		r := statedRun(t)
 		r.Schedule.Changes = append(r.Schedule.Changes, c)
-		if err := Gantt(new(bytes.Buffer), Page{Format: "svg"}, r); err == nil || !strings.Contains(err.Error(), "change 8 ") {
+		if err := Gantt(new(bytes.Buffer), paper.Page{Format: "svg"}, r); err == nil || !strings.Contains(err.Error(), "change 8 ") {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

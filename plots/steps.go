@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"dahl/plots/paper"
 	"dahl/schedule"
 )
 
@@ -197,9 +198,9 @@ func (w *window) title(r *Run) string {
 // caption names the length of the shown time, and the steps.
 func (w *window) caption() string {
 	if w.whole {
-		return formatDuration(w.length)
+		return paper.FormatDuration(w.length)
 	}
-	return fmt.Sprintf("%s, %s", w.steps.text(), formatDuration(w.length))
+	return fmt.Sprintf("%s, %s", w.steps.text(), paper.FormatDuration(w.length))
 }
 
 // axis names the time axis.
@@ -207,5 +208,5 @@ func (w *window) axis() string {
 	if w.from == 0 {
 		return "time"
 	}
-	return "time after " + formatDuration(w.from)
+	return "time after " + paper.FormatDuration(w.from)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/must"
+	"dahl/plots/paper"
 	"dahl/schedule"
 )
 
@@ -96,7 +97,7 @@ func TestStepsOutside(t *testing.T) {
 	r := tinyRun(t, schedule.Measured, 1) // steps 5 and 6
 	for _, s := range []StepRange{{4, 5}, {6, 7}, {6, 5}} {
 		r.Show = s
-		if err := Gantt(nil, Page{Format: "svg"}, r); err == nil || !strings.HasSuffix(err.Error(), "the schedule has 5:6") {
+		if err := Gantt(nil, paper.Page{Format: "svg"}, r); err == nil || !strings.HasSuffix(err.Error(), "the schedule has 5:6") {
 			t.Errorf("steps %v: %v", s, err)
 		}
 	}

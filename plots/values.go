@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"dahl/naming"
+	"dahl/plots/paper"
 )
 
 // Values is a figure of one quantity of runs over one axis or two. [DrawBars], [DrawCurves] and [DrawHeat] draw it.
@@ -67,47 +68,47 @@ func (v *Values) check(least float64, curves bool) error {
 
 // valuesPage is the page of a figure of values: axes, and below the lower one a legend and a note.
 type valuesPage struct {
-	*layout
+	*paper.Layout
 	left, drop vg.Length // of the left axis, and below the lower one, with their labels
-	legend     *legend
-	note       *note
+	legend     *paper.Legend
+	note       *paper.Note
 }
 
 // page arranges the page of a figure.
-func (v *Values) page(p Page, left vg.Length, note string, entries []legendEntry) (*valuesPage, error) {
-	l, err := p.layout(v.Title, v.Summary)
+func (v *Values) page(p paper.Page, left vg.Length, note string, entries []paper.Entry) (*valuesPage, error) {
+	l, err := p.Layout(v.Title, v.Summary)
 	if err != nil {
 		return nil, err
 	}
-	of := &valuesPage{layout: l, left: left, drop: axisBottom}
-	of.legend, of.note = newLegend(l.face, l.wide-of.indent()-2*pageMargin, legendGroup{entries: entries}), l.note(note, l.inner()-pageMargin)
+	of := &valuesPage{Layout: l, left: left, drop: paper.AxisBottom}
+	of.legend, of.note = paper.NewLegend(l.Face, l.Wide-of.indent()-2*paper.Margin, paper.Group{Entries: entries}), l.Note(note, l.Inner()-paper.Margin)
 	return of, nil
 }
 
 // indent is where the legend begins: below the left axis, where the page is wide.
 func (of *valuesPage) indent() vg.Length {
-	if of.wide < pageWidth/2 {
-		return pageMargin
+	if of.Wide < paper.Width/2 {
+		return paper.Margin
 	}
-	return pageMargin + of.left
+	return paper.Margin + of.left
 }
 
 // render draws a figure whose data takes a height at best. Paint gives axes to a frame, and draws in it.
-func (of *valuesPage) render(w io.Writer, best vg.Length, paint func(f *frame)) error {
-	below := of.drop + of.legend.height + of.note.height() + pageMargin
-	tall, err := of.fill(below, best, 60)
+func (of *valuesPage) render(w io.Writer, best vg.Length, paint func(f *paper.Frame)) error {
+	below := of.drop + of.legend.Height + of.note.Height() + paper.Margin
+	tall, err := of.Fill(below, best, 60)
 	if err != nil {
 		return err
 	}
-	return of.layout.render(w, tall+below, func(_, c draw.Canvas) {
-		f := &frame{c: c, face: of.face, box: vg.Rectangle{
-			Min: vg.Point{X: c.Min.X + pageMargin + of.left, Y: c.Max.Y - tall}, Max: vg.Point{X: c.Max.X - 2*pageMargin, Y: c.Max.Y}}}
+	return of.Layout.Render(w, tall+below, func(_, c draw.Canvas) {
+		f := &paper.Frame{Canvas: c, Face: of.Face, Box: vg.Rectangle{
+			Min: vg.Point{X: c.Min.X + paper.Margin + of.left, Y: c.Max.Y - tall}, Max: vg.Point{X: c.Max.X - 2*paper.Margin, Y: c.Max.Y}}}
 		paint(f)
-		f.drawX(true)
-		f.drawY(of.left - 12)
-		top := f.box.Min.Y - of.drop
-		of.legend.draw(c, of.indent(), top)
-		of.note.draw(c, vg.Point{X: f.box.Max.X, Y: top - of.legend.height}, text.XRight)
+		f.DrawX(true)
+		f.DrawY(of.left - 12)
+		top := f.Box.Min.Y - of.drop
+		of.legend.Draw(c, of.indent(), top)
+		of.note.Draw(c, vg.Point{X: f.Box.Max.X, Y: top - of.legend.Height}, text.XRight)
 	})
 }
 
@@ -119,31 +120,31 @@ type Quantity struct {
 }
 
 // axis runs from zero to a value, with about a number of ticks.
-func (q *Quantity) axis(top float64, ticks int) axis {
-	a := linearAxis(top, 0.08, q.unit(top), q.Name, ticks)
-	if q.unit(top).name == "" {
-		a.label = q.Name
+func (q *Quantity) axis(top float64, ticks int) paper.Axis {
+	a := paper.LinearAxis(top, 0.08, q.unit(top), q.Name, ticks)
+	if q.unit(top).Name == "" {
+		a.Label = q.Name
 	}
 	return a
 }
 
 // unit is the unit in which a value is easiest to read.
-func (q *Quantity) unit(v float64) unit {
+func (q *Quantity) unit(v float64) paper.Unit {
 	switch q.Unit {
 	case "s":
-		u := timeUnit(time.Duration(v * 1e9))
-		u.size /= 1e9
+		u := paper.TimeUnit(time.Duration(v * 1e9))
+		u.Size /= 1e9
 		return u
 	case "B":
-		return byteUnit(v)
+		return paper.ByteUnit(v)
 	case "J":
-		return siUnit(q.Unit, v)
+		return paper.SIUnit(q.Unit, v)
 	case "":
 		if v >= 1e4 {
-			return unit{"thousands", 1e3}
+			return paper.Unit{Name: "thousands", Size: 1e3}
 		}
 	}
-	return unit{q.Unit, 1}
+	return paper.Unit{Name: q.Unit, Size: 1}
 }
 
 // format writes a value with three significant digits, or all of a number's before the point.
@@ -152,8 +153,8 @@ func (q *Quantity) format(v float64) string {
 	case q.Unit == "" && v >= 1000:
 		return naming.Grouped(fmt.Sprintf("%.0f", v))
 	case q.Unit == "s":
-		return formatDuration(time.Duration(v * 1e9))
+		return paper.FormatDuration(time.Duration(v * 1e9))
 	}
 	u := q.unit(v)
-	return strings.TrimSpace(u.format(v))
+	return strings.TrimSpace(u.Format(v))
 }

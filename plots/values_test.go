@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/must"
+	"dahl/plots/paper"
 )
 
 var stepTime, rate = Quantity{Name: "step time", Unit: "s"}, Quantity{Name: "images per second", More: true}
@@ -67,7 +68,7 @@ func tinySpeedup() *Values {
 	return v
 }
 
-type drawValues func(io.Writer, Page, *Values) error
+type drawValues func(io.Writer, paper.Page, *Values) error
 
 func TestValuesGolden(t *testing.T) {
 	for _, c := range []struct {
@@ -76,7 +77,7 @@ func TestValuesGolden(t *testing.T) {
 		v    *Values
 	}{{"bars", DrawBars, tinyBars()}, {"heat", DrawHeat, tinyHeat()}, {"curves", DrawCurves, tinyCurves()}, {"speedup", DrawCurves, tinySpeedup()}} {
 		var file bytes.Buffer
-		must.Do(t, c.draw(&file, Page{Format: "png"}, c.v))
+		must.Do(t, c.draw(&file, paper.Page{Format: "png"}, c.v))
 		wantGolden(t, c.name, file.Bytes())
 	}
 }
@@ -111,24 +112,24 @@ func TestValuesRefuse(t *testing.T) {
 	} {
 		for i, draw := range c.by {
 			v := &Values{Labels: []string{"1"}, Quantity: stepTime, Series: []Series{{Points: []Point{exactly("1", 1.5, 1), c.point}}}}
-			if err := draw(io.Discard, Page{Format: "svg"}, v); err == nil || errors.Is(err, ErrNoData) {
+			if err := draw(io.Discard, paper.Page{Format: "svg"}, v); err == nil || errors.Is(err, ErrNoData) {
 				t.Errorf("%s: figure %d: %v", name, i, err)
 			}
 		}
 	}
 	many := tinyBars()
 	many.Series = make([]Series, len(palette)+1)
-	if DrawBars(io.Discard, Page{Format: "svg"}, many) == nil {
+	if DrawBars(io.Discard, paper.Page{Format: "svg"}, many) == nil {
 		t.Error("more series than colours were drawn")
 	}
 	for i, draw := range append(labelled, DrawCurves) {
 		for _, v := range []*Values{{}, {Series: []Series{{Name: "empty"}}}} {
-			if err := draw(io.Discard, Page{Format: "svg"}, v); !errors.Is(err, ErrNoData) {
+			if err := draw(io.Discard, paper.Page{Format: "svg"}, v); !errors.Is(err, ErrNoData) {
 				t.Errorf("figure %d without points: %v, want ErrNoData", i, err)
 			}
 		}
 		one := &Values{Labels: []string{"1"}, Series: []Series{{Points: []Point{exactly("1", 1, 7)}}}}
-		if err := draw(io.Discard, Page{Format: "svg"}, one); err != nil {
+		if err := draw(io.Discard, paper.Page{Format: "svg"}, one); err != nil {
 			t.Errorf("figure %d of one value: %v", i, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"dahl/platform"
 	"dahl/rundir/durable"
 	"dahl/schedule"
+	"dahl/schedule/codec"
 )
 
 // The files of the results of a run.
@@ -45,8 +46,8 @@ func (d *Dir) WriteResults(r *Results) error {
 	}{
 		{PlatformFile, r.Platform.WriteTOML},
 		{GraphFile, r.Graph.WriteJSON},
-		{PlanFile, func(w io.Writer) error { return schedule.WritePlan(w, r.Plan, r.Graph, r.Platform) }},
-		{ScheduleFile, func(w io.Writer) error { return schedule.WriteSchedule(w, r.Schedule, r.Graph, r.Platform) }},
+		{PlanFile, func(w io.Writer) error { return codec.WritePlan(w, r.Plan, r.Graph, r.Platform) }},
+		{ScheduleFile, func(w io.Writer) error { return codec.WriteSchedule(w, r.Schedule, r.Graph, r.Platform) }},
 		{EnergyFile, func(w io.Writer) error {
 			e := json.NewEncoder(w)
 			e.SetIndent("", "  ")
@@ -62,7 +63,7 @@ func (d *Dir) WriteResults(r *Results) error {
 
 // WritePredicted writes the simulated schedule of what a run measured.
 func (d *Dir) WritePredicted(s *schedule.Schedule, g *dag.Graph, p *platform.Platform) error {
-	return d.Write(PredictedFile, func(w io.Writer) error { return schedule.WriteSchedule(w, s, g, p) })
+	return d.Write(PredictedFile, func(w io.Writer) error { return codec.WriteSchedule(w, s, g, p) })
 }
 
 // Loaded are the results of a run, read back.
@@ -133,13 +134,13 @@ func (l *Loaded) Energy() (*energy.Report, error) {
 func (l *Loaded) readSchedule(name string) (*schedule.Schedule, error) {
 	p := l.Decision.Graphs[0].Problem
 	return ReadAs(filepath.Join(l.dir, name), func(f io.Reader, name string) (*schedule.Schedule, error) {
-		return schedule.ReadSchedule(f, name, p.Graph, p.Platform)
+		return codec.ReadSchedule(f, name, p.Graph, p.Platform)
 	})
 }
 
 // ReadPlan reads a plan file for a graph and a platform.
 func ReadPlan(path string, g *dag.Graph, p *platform.Platform) (*schedule.Plan, error) {
-	return ReadAs(path, func(f io.Reader, name string) (*schedule.Plan, error) { return schedule.ReadPlan(f, name, g, p) })
+	return ReadAs(path, func(f io.Reader, name string) (*schedule.Plan, error) { return codec.ReadPlan(f, name, g, p) })
 }
 
 // ReadAs reads a file with a parser that takes the name for its errors.

@@ -52,13 +52,13 @@ func (c *Change) Transition(p *platform.Platform) platform.Transition {
 	case c.Kind == SwitchClock:
 		return p.Devices[c.Device].Switch
 	case c.Kind == FallAsleep:
-		return c.sleeps(p)[c.To].Enter
+		return c.SleepStates(p)[c.To].Enter
 	}
-	return c.sleeps(p)[c.To].Leave
+	return c.SleepStates(p)[c.To].Leave
 }
 
-// sleeps are the sleep states of the unit or link that changes.
-func (c *Change) sleeps(p *platform.Platform) []platform.SleepState {
+// SleepStates are the sleep states of the unit or link that changes.
+func (c *Change) SleepStates(p *platform.Platform) []platform.SleepState {
 	if c.Device < 0 {
 		return p.Links[c.Link].Sleeps
 	}
@@ -83,7 +83,7 @@ func (c *Change) StateName(p *platform.Platform) string {
 	if c.Kind == SwitchClock {
 		return p.Devices[c.Device].Clocks[c.To].Name
 	}
-	return c.sleeps(p)[c.To].Name
+	return c.SleepStates(p)[c.To].Name
 }
 
 // Covers reports whether a unit of a device is one of those that change.

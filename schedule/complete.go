@@ -37,25 +37,59 @@ func (s *Schedule) completeTimes(p *Problem) {
 	}
 	slices.SortStableFunc(s.Evictions, func(a, b Eviction) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Memory, b.Memory)) })
 	sortChanges(s.Changes)
-	s.setTimes()
+	s.setTimes(p)
 }
 
-// setTimes derives makespan, first step and period. The period is the mean
-// distance of step ends over the last half of the steps, where the start of the
-// run no longer shows.
-func (s *Schedule) setTimes() {
-	ends := make([]time.Duration, s.Steps)
-	s.Makespan = 0
+// setTimes derives makespan, first step and period.
+func (s *Schedule) setTimes(p *Problem) {
+	s.Makespan, s.FirstStep = 0, 0
 	for i := range s.Spans {
 		span := &s.Spans[i]
-		ends[span.Step] = max(ends[span.Step], span.End)
 		s.Makespan = max(s.Makespan, span.End)
+		if span.Step == 0 {
+			s.FirstStep = max(s.FirstStep, span.End)
+		}
 	}
-	s.FirstStep, s.Period = ends[0], 0
-	if last := s.Steps - 1; last > 0 {
-		half := last / 2
-		s.Period = (ends[last] - ends[half]) / time.Duration(last-half)
+	s.Period = s.period(p)
+}
+
+// period is the time that a step more takes in a long run: the mean distance of the ends of rounds, over the later half of those
+// with all tasks, where the start of the run no longer shows. A round is a step, and where tasks of a plan lag behind, the tasks between two
+// beginnings of its lists. The period is no shorter than what a worker of a plan has to do in these rounds: one may have
+// done some of it ahead, while others caught up. A run without such rounds has the mean of all that it took.
+func (s *Schedule) period(p *Problem) time.Duration {
+	last, first, lags := s.Steps-1, 0, []int32(nil)
+	if p.Plan != nil && p.Plan.Lags != nil {
+		lags, first = p.Plan.Lags, int(slices.Max(p.Plan.Lags))
 	}
+	switch {
+	case last == 0:
+		return 0
+	case last <= first:
+		return s.Makespan / time.Duration(s.Steps)
+	}
+	half := first + (last-first)/2
+	var begin, end, most time.Duration
+	work := make([]time.Duration, len(p.Platform.Workers))
+	for i := range s.Spans {
+		span := &s.Spans[i]
+		round := int(span.Step)
+		if lags != nil {
+			round += int(lags[span.Task])
+		}
+		if round > last {
+			continue
+		}
+		if end = max(end, span.End); round <= half {
+			begin = max(begin, span.End)
+		} else {
+			work[span.Worker] += span.End - span.Start
+		}
+	}
+	if p.Plan != nil {
+		most = slices.Max(work)
+	}
+	return max(end-begin, most) / time.Duration(last-half)
 }
 
 // moment is an event that changes the live bytes. At one time, ends come first, then evictions,

@@ -171,7 +171,7 @@ func fixPlans(d *Decision, choice *Choice) (err error) {
 	for i, plan := range plans {
 		problem := d.problem(i, choice.Seed)
 		if plan != nil {
-			problem.States = plan.States
+			problem.States, problem.Plan = plan.States, plan
 		}
 		d.Graphs[i].Problem, d.Graphs[i].Timed = *problem, d.Priced.Timed(i)
 	}
@@ -231,6 +231,9 @@ func layOutHost(d *Decision, _ *Choice) error {
 	}
 	return nil
 }
+
+// Overlaps reports whether steps overlap by lags of the plan.
+func (g *Decided) Overlaps() bool { return g.Plan != nil && g.Plan.Lags != nil }
 
 // Problem is a number of steps of a graph as it was decided. The tasks of timed steps cost
 // what they do in a recorded run.

@@ -74,7 +74,7 @@ func dumpList[T any](w *bufio.Writer, name string, list []T, text func(T) string
 func dumpProblem(w *bufio.Writer, decided *Decided) {
 	p, clocks, sleeps := &decided.Problem, map[string]string{}, map[string]string{}
 	if decided.Plan != nil {
-		clocks, sleeps = decided.Plan.stateNames(p.Graph, p.Platform)
+		clocks, sleeps = decided.Plan.StateNames(p.Graph, p.Platform)
 	}
 	fmt.Fprintln(w, "costs")
 	for t := range dag.TaskID(len(p.Graph.Tasks)) {

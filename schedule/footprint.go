@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/platform/quantity"
 	"dahl/schedule/layout"
 )
 
@@ -119,5 +120,5 @@ func (f *footprint) refusal(t dag.TaskID, w platform.WorkerID) string {
 		return "which cannot run it"
 	}
 	mem := &f.p.Platform.Memories[m]
-	return fmt.Sprintf("where it needs %s at once and memory %q has %s", platform.ShortBytes(f.bytes[t]), mem.Name, platform.ShortBytes(mem.CapacityBytes))
+	return fmt.Sprintf("where it needs %s at once and memory %q has %s", quantity.ShortBytes(f.bytes[t]), mem.Name, quantity.ShortBytes(mem.CapacityBytes))
 }

@@ -45,8 +45,8 @@ func (p *Plan) checkStates(g *dag.Graph, on *platform.Platform) error {
 	return nil
 }
 
-// setStates takes the clocks and sleep states of a plan by the names of its tasks.
-func (p *Plan) setStates(clocks, sleeps map[string]string, g *dag.Graph, on *platform.Platform) error {
+// SetStates takes the clocks and sleep states of a plan by the names of its tasks.
+func (p *Plan) SetStates(clocks, sleeps map[string]string, g *dag.Graph, on *platform.Platform) error {
 	if len(clocks)+len(sleeps) == 0 {
 		return nil
 	}
@@ -87,8 +87,8 @@ func (p *Plan) setStates(clocks, sleeps map[string]string, g *dag.Graph, on *pla
 	})
 }
 
-// stateNames are the clocks and sleep states of a plan by the names of its tasks.
-func (p *Plan) stateNames(g *dag.Graph, on *platform.Platform) (clocks, sleeps map[string]string) {
+// StateNames are the clocks and sleep states of a plan by the names of its tasks.
+func (p *Plan) StateNames(g *dag.Graph, on *platform.Platform) (clocks, sleeps map[string]string) {
 	clocks, sleeps = map[string]string{}, map[string]string{}
 	for t, id := range p.devices(g, on) {
 		if id < 0 {

@@ -27,6 +27,8 @@ type Problem struct {
 	// States are the clocks and sleep states of a plan.
 	States
 
+	Plan *Plan // that runs follow; nil means that a policy decides while they run, or nothing is decided yet
+
 	Seed uint64 // for policies that draw random numbers
 
 	// Versions is the number of versions of each storage by a plan, by memory and buffer. Nil means as many as the

@@ -23,8 +23,8 @@ type Schedule struct {
 	Memory    []Occupancy
 
 	Makespan time.Duration
-	// FirstStep is when the last task of step 0 ended; Period is the steady
-	// distance between the ends of consecutive steps (0 for a single step).
+	// FirstStep is when the last task of step 0 ended; Period is the time that a
+	// step more takes in a long run (0 for a single step).
 	FirstStep, Period time.Duration
 
 	PeakBytes []int64 // by memory

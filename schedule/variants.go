@@ -43,8 +43,8 @@ func (c *Costs) Variants(g *dag.Graph, p *platform.Platform) Variants {
 	return all
 }
 
-// check reports devices and calls that the graph and the platform do not have.
-func (v Variants) check(g *dag.Graph, p *platform.Platform) error {
+// Check reports devices and calls that the graph and the platform do not have.
+func (v Variants) Check(g *dag.Graph, p *platform.Platform) error {
 	if len(v) == 0 {
 		return nil
 	}

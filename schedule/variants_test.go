@@ -76,7 +76,7 @@ func TestVariantsRefused(t *testing.T) {
 		{Variants{"cpu": {"op float32 5": "fast"}}, `no call "op float32 5"`},
 		{Variants{"cpu": {"op float32 4": ""}}, "empty variant"},
 	} {
-		if err := c.v.check(g, p); err == nil || !strings.Contains(err.Error(), c.says) {
+		if err := c.v.Check(g, p); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v: %v, want an error that says %s", c.v, err, c.says)
 		}
 	}

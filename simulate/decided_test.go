@@ -48,6 +48,7 @@ func decided(p *schedule.Problem, h how) (*schedule.Decision, error) {
 	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{h.plan}})
 	if err == nil && d.Graphs[0].Placed.Links == p.Graph.Links {
 		d.Graphs[0].Problem = *p
+		d.Graphs[0].Problem.Plan = h.plan
 	}
 	return d, err
 }

@@ -13,6 +13,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/audit"
+	"dahl/schedule/codec"
 	"dahl/schedule/layout"
 	"dahl/schedule/policy"
 )
@@ -90,7 +91,7 @@ func scheduleBytes(t *testing.T, d *schedule.Decision, steps int) []byte {
 	}
 	var out bytes.Buffer
 	if err == nil {
-		err = schedule.WriteSchedule(&out, s, d.Priced.Program.Graphs[0], d.Priced.Platform)
+		err = codec.WriteSchedule(&out, s, d.Priced.Program.Graphs[0], d.Priced.Platform)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +107,7 @@ func fromFiles(t *testing.T, d *schedule.Decision) *schedule.Decision {
 	g, p := d.Priced.Program.Graphs[0], d.Priced.Platform
 	plan := *d.PlanOf(0, nil)
 	plan.Variants = d.Priced.Costs(0).Variants(g, p)
-	for _, err := range []error{p.WriteTOML(&machine), g.WriteJSON(&graph), schedule.WritePlan(&written, &plan, g, p)} {
+	for _, err := range []error{p.WriteTOML(&machine), g.WriteJSON(&graph), codec.WritePlan(&written, &plan, g, p)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,7 @@ func fromFiles(t *testing.T, d *schedule.Decision) *schedule.Decision {
 		t.Fatalf("%v\n%s", err, machine.String())
 	}
 	h := must.Get(dag.ReadJSON(&graph, "graph.json"))(t)
-	read := must.Get(schedule.ReadPlan(&written, "plan.json", h, q))(t)
+	read := must.Get(codec.ReadPlan(&written, "plan.json", h, q))(t)
 	priced := must.Get(schedule.Price(&dag.Program{Name: h.Name, Graphs: []*dag.Graph{h}}, q, schedule.Unbound))(t)
 	again, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{read}})
 	if err != nil {

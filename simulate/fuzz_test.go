@@ -11,6 +11,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/audit"
+	"dahl/schedule/codec"
 	"dahl/schedule/policy"
 )
 
@@ -25,7 +26,7 @@ func FuzzPlanWithGraph(f *testing.F) {
 	must.Do(f, g.WriteJSON(&graph))
 	for _, plan := range []*schedule.Plan{recorded, bare} {
 		var file bytes.Buffer
-		must.Do(f, schedule.WritePlan(&file, plan, g, p))
+		must.Do(f, codec.WritePlan(&file, plan, g, p))
 		f.Add(graph.String(), file.String())
 	}
 	f.Fuzz(func(t *testing.T, graph, file string) {
@@ -33,7 +34,7 @@ func FuzzPlanWithGraph(f *testing.F) {
 		if refused(t, err) {
 			return
 		}
-		plan, err := schedule.ReadPlan(strings.NewReader(file), "plan", g, p)
+		plan, err := codec.ReadPlan(strings.NewReader(file), "plan", g, p)
 		if refused(t, err) {
 			return
 		}

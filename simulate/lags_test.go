@@ -12,6 +12,7 @@ import (
 	"dahl/must"
 	"dahl/schedule"
 	"dahl/schedule/audit"
+	"dahl/schedule/codec"
 	"dahl/schedule/policy"
 )
 
@@ -113,8 +114,8 @@ func TestRandomLags(t *testing.T) {
 			t.Fatalf("seed %d: makespan %v is below the bound %v", seed, s.Makespan, bound)
 		}
 		var file strings.Builder
-		must.Do(t, schedule.WritePlan(&file, d.PlanOf(0, s), p.Graph, pl))
-		read := must.Get(schedule.ReadPlan(strings.NewReader(file.String()), "plan", p.Graph, pl))(t)
+		must.Do(t, codec.WritePlan(&file, d.PlanOf(0, s), p.Graph, pl))
+		read := must.Get(codec.ReadPlan(strings.NewReader(file.String()), "plan", p.Graph, pl))(t)
 		if again := must.Get(run(p, how{plan: read}))(t); byName(p, again) != byName(p, s) {
 			t.Fatalf("seed %d: from its file the plan gives another run", seed)
 		}

@@ -10,6 +10,7 @@ import (
 	"dahl/must"
 	"dahl/schedule"
 	"dahl/schedule/audit"
+	"dahl/schedule/codec"
 	"dahl/schedule/place"
 )
 
@@ -66,8 +67,8 @@ func TestStagedInParts(t *testing.T) {
 			t.Errorf("latency %v, shape %d, %d atoms: %d transfers in %v, want %d in %v", c.latency, c.shape, c.atoms, len(s.Transfers), s.Makespan, c.transfers, c.makespan)
 		}
 		var file bytes.Buffer
-		must.Do(t, schedule.WriteSchedule(&file, s, p.Graph, p.Platform))
-		if again, err := schedule.ReadSchedule(&file, "schedule.json", p.Graph, p.Platform); err != nil || audit.Check(again, p) != nil {
+		must.Do(t, codec.WriteSchedule(&file, s, p.Graph, p.Platform))
+		if again, err := codec.ReadSchedule(&file, "schedule.json", p.Graph, p.Platform); err != nil || audit.Check(again, p) != nil {
 			t.Errorf("read again: %v, %v", err, audit.Check(again, p))
 		}
 	}

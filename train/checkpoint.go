@@ -15,7 +15,7 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/npz"
-	"dahl/platform"
+	"dahl/platform/quantity"
 )
 
 // Checkpoint is a training between two steps, complete enough to go on to the same weights on
@@ -78,7 +78,7 @@ func (e CheckpointEvery) period(took time.Duration) time.Duration {
 func ParseCheckpointEvery(text string) (e CheckpointEvery, err error) {
 	counted := false
 	if e.Steps, counted = naming.ParseCount(text, "step"); !counted {
-		e.Time, err = platform.ParseTime(text)
+		e.Time, err = quantity.ParseTime(text)
 	}
 	if err != nil || e.Steps < 0 || e.Time < 0 || e == (CheckpointEvery{}) {
 		return CheckpointEvery{}, inputErrorf("write steps or a time, such as 100steps or 5min")

@@ -17,10 +17,12 @@ import (
 	"dahl/nn/layers"
 	"dahl/nn/models"
 	"dahl/nn/npz"
+	"dahl/nn/rates"
 	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/policy"
+	"dahl/train/metrics"
 )
 
 // trainable is a workload of digits-cnn over 53 training and 17 test samples: per epoch 7 steps of 7
@@ -119,11 +121,11 @@ func TestResume(t *testing.T) {
 		"cores, Adam, by a policy":      {p: cores, o: Options{Optimizer: adam.New(), Policy: policy("dmda")}, as: nn.Defaults{}},
 		"GPU, Adam":                     {p: emulated, o: Options{Optimizer: adam.New(), Record: 1}, as: nn.Defaults{}},
 		"GPU, momentum, by a policy":    {p: emulated, o: Options{Optimizer: momentum, Policy: policy("dmdar"), Type: dag.Float64}, as: nn.Defaults{}},
-		"GPU, a cosine over epochs":     {p: emulated, o: Options{Record: 1}, as: nn.Defaults{Schedule: nn.Schedule{Kind: "cosine", Over: 2}, Loss: nn.Loss{Name: "mse"}}},
+		"GPU, a cosine over epochs":     {p: emulated, o: Options{Record: 1}, as: nn.Defaults{Schedule: rates.Schedule{Kind: "cosine", Over: 2}, Loss: nn.Loss{Name: "mse"}}},
 		"cores, stashed weights":        {p: cores, o: Options{Optimizer: momentum, Lowering: stashed("cpu.0", "cpu.1")}},
 		"GPU, stashed weights":          {p: emulated, o: Options{Optimizer: momentum, Lowering: stashed("cpu.0", "gpu", "cpu.1"), Record: 1}},
 		"cores, all that changes steps": {p: cores, o: Options{Optimizer: nn.DefaultAdamW(), Policy: policy("eager")}, as: nn.Defaults{
-			Schedule: nn.Schedule{Kind: "cosine", Over: 17, PerStep: true, Warmup: 3, From: 0.25}, Loss: nn.Loss{LabelSmoothing: 0.125}, ClipNorm: 0.5}},
+			Schedule: rates.Schedule{Kind: "cosine", Over: 17, PerStep: true, Warmup: 3, From: 0.25}, Loss: nn.Loss{LabelSmoothing: 0.125}, ClipNorm: 0.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Checkpoint = CheckpointEvery{Steps: 5}
@@ -137,8 +139,8 @@ func TestResume(t *testing.T) {
 				t.Fatalf("%d checkpoints in %d steps, want 5 in 24", whole.Saving.Count, len(whole.Steps))
 			}
 			var from *Checkpoint
-			var steps []nn.StepMetrics
-			var epochs []nn.EpochMetrics
+			var steps []metrics.Step
+			var epochs []metrics.Epoch
 			for leg := range 5 {
 				tr, last, err := runFrom(t, w, from, 1)
 				if leg < 4 && !errors.Is(err, errEnough) || leg == 4 && err != nil {

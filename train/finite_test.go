@@ -10,6 +10,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/layers"
 	"dahl/platform"
+	"dahl/train/metrics"
 )
 
 // growing is a training of 20 steps whose convolution grows by -3 in each: a rate of 0.5 and a decay of 8 make -3 of 1. It begins
@@ -59,7 +60,7 @@ func TestLastFiniteWeights(t *testing.T) {
 		return nil
 	}
 	must.Do(t, tr.Run(t.Context()))
-	if bad < 5 || bad > 15 || len(hashes) != 20 || slices.ContainsFunc(tr.Steps, func(s nn.StepMetrics) bool { return notFinite(s.Loss) }) {
+	if bad < 5 || bad > 15 || len(hashes) != 20 || slices.ContainsFunc(tr.Steps, func(s metrics.Step) bool { return notFinite(s.Loss) }) {
 		t.Fatalf("of %d steps the first with weights that are not finite is %d; losses %v", len(hashes), bad, tr.Steps)
 	}
 	if noted == nil || noted != tr.Diverged || noted.Loss != "" || !slices.Equal(noted.Weights, []string{"bn1.running_var"}) {

@@ -10,6 +10,7 @@ import (
 	"dahl/nn/data"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/platform/quantity"
 	"dahl/schedule/layout"
 	"dahl/train/budget"
 )
@@ -47,7 +48,7 @@ func (w *Workload) holds() error {
 	if kept <= room {
 		return nil
 	}
-	return inputErrorf("graph %q needs %s for its parameters and the optimiser's state; all memories of platform %q together have %s", g.Name, platform.ShortBytes(kept), w.Platform.Name, platform.ShortBytes(room))
+	return inputErrorf("graph %q needs %s for its parameters and the optimiser's state; all memories of platform %q together have %s", g.Name, quantity.ShortBytes(kept), w.Platform.Name, quantity.ShortBytes(room))
 }
 
 // planNeeds lists the memory of planning without the graphs: a schedule of the longest segment, its energy and its figures.

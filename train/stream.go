@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"dahl/nn/data"
-	"dahl/platform"
+	"dahl/platform/quantity"
 )
 
 // As many batches are read ahead as fill mostAheadBytes, but at least two.
@@ -30,13 +30,13 @@ func (d *Data) StreamedText(batch int) string {
 	if d.Train.OnlyRead() {
 		why = ""
 	}
-	text := fmt.Sprintf("the samples "+why+"are read while the run goes on; %d batches, %s, are read ahead", ahead(bytes), platform.ShortBytes(aheadBytes(bytes)))
+	text := fmt.Sprintf("the samples "+why+"are read while the run goes on; %d batches, %s, are read ahead", ahead(bytes), quantity.ShortBytes(aheadBytes(bytes)))
 	unzipped := d.Train.UnzippedBytes()
 	if d.Test != nil {
 		unzipped += d.Test.UnzippedBytes()
 	}
 	if unzipped > 0 {
-		text += fmt.Sprintf("; compressed ones lie in a temporary file of %s beside them", platform.ShortBytes(unzipped))
+		text += fmt.Sprintf("; compressed ones lie in a temporary file of %s beside them", quantity.ShortBytes(unzipped))
 	}
 	return text
 }

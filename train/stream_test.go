@@ -22,6 +22,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule/policy"
 	"dahl/train/budget"
+	"dahl/train/metrics"
 )
 
 // write writes a file below a directory.
@@ -164,7 +165,7 @@ func TestStreamEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	tr.OnEpoch = func(m nn.EpochMetrics, _ time.Duration) {
+	tr.OnEpoch = func(m metrics.Epoch, _ time.Duration) {
 		if m.Epoch == 1 {
 			if err := os.Truncate(file, 500); err != nil {
 				t.Error(err)

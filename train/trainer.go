@@ -23,6 +23,7 @@ import (
 	"dahl/plan"
 	"dahl/schedule"
 	"dahl/schedule/layout"
+	"dahl/train/metrics"
 )
 
 // Trainer runs the program of a network on this machine: it hands batches to the executor,
@@ -31,8 +32,8 @@ type Trainer struct {
 	Leg    // that runs; after Run the first one, with the totals of all
 	Runner *execute.Runner
 
-	Epochs   []nn.EpochMetrics
-	Steps    []nn.StepMetrics
+	Epochs   []metrics.Epoch
+	Steps    []metrics.Step
 	Losses   []DeviceLoss    // devices that it went on without
 	Later    []Leg           // once the training has ended: the legs after the first
 	Diverged *Divergence     // the first loss of NaN or infinity; nil means none
@@ -49,7 +50,7 @@ type Trainer struct {
 	// Callbacks while the training goes on; nil means none. They report the end of an epoch
 	// with the time since the begin, a lost device before the training goes on without it, and
 	// a loss of NaN or infinity before the training goes on all the same.
-	OnEpoch      func(m nn.EpochMetrics, spent time.Duration)
+	OnEpoch      func(m metrics.Epoch, spent time.Duration)
 	OnLoss       func(DeviceLoss)
 	OnDivergence func(*Divergence)
 	// OnCheckpoint keeps a checkpoint, as often as the options say and at the end. The training
@@ -259,7 +260,7 @@ func (t *Trainer) begins() {
 }
 
 // Counted sums the counted steps of all epochs.
-func Counted(epochs []nn.EpochMetrics) (all plan.Counted) {
+func Counted(epochs []metrics.Epoch) (all plan.Counted) {
 	for _, e := range epochs {
 		all = all.Plus(plan.Counted{Steps: e.Steps, Samples: e.Samples, Time: time.Duration(math.Round(e.Seconds * 1e9)), Joules: e.Joules})
 	}
@@ -330,9 +331,9 @@ func (t *Trainer) TouchedBytes() (sum int64, err error) {
 
 // epoch runs what is left of the segments of one epoch: training in the given order, then the
 // test set.
-func (t *Trainer) epoch(ctx context.Context, order []int32) (nn.EpochMetrics, error) {
+func (t *Trainer) epoch(ctx context.Context, order []int32) (metrics.Epoch, error) {
 	at, segments := &t.at, t.Workload.epochOrder()
-	m := nn.EpochMetrics{Epoch: at.Epoch + 1}
+	m := metrics.Epoch{Epoch: at.Epoch + 1}
 	var inOrder []int32
 	if test := t.Workload.Data.Test; test != nil {
 		inOrder = InTurn(test.Len(), test.Len())
@@ -441,7 +442,7 @@ func (t *Trainer) runSteps(ctx, enough context.Context, p plan.Piece, count *tal
 func (t *Trainer) account(epoch int, p plan.Piece, s *schedule.Schedule, count *tally) error {
 	g := t.Workload.Program.Graphs[p.Graph]
 	batch, positions := nn.BatchOf(g), elements(t.Workload.Model.Positions())
-	a := plan.Accounted{Schedule: s, Epoch: epoch, First: t.feed.stepsDone + 1}
+	a := plan.Accounted{Schedule: s, Overlaps: t.Workload.Decision.Graphs[p.Graph].Overlaps(), Epoch: epoch, First: t.feed.stepsDone + 1}
 	if p.Recorded {
 		var err error
 		if a.Report, err = energy.FromSchedule(s, t.Workload.Decision.Problem(p.Graph, s.Steps, false)); err != nil {
@@ -459,7 +460,7 @@ func (t *Trainer) account(epoch int, p plan.Piece, s *schedule.Schedule, count *
 		step := t.feed.stepsDone
 		if nn.IsTraining(g) {
 			step += k + 1
-			t.Steps = append(t.Steps, nn.StepMetrics{Epoch: epoch, Step: step, Samples: batch, Loss: r.Loss, Correct: r.Correct})
+			t.Steps = append(t.Steps, metrics.Step{Epoch: epoch, Step: step, Samples: batch, Loss: r.Loss, Correct: r.Correct})
 		}
 		t.note(epoch, step, !nn.IsTraining(g), r.Loss)
 	}

@@ -13,13 +13,13 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"dahl/nn"
+	"dahl/train/metrics"
 )
 
 // curve is one training: its steps, and for each epoch the mean loss over the
 // samples and the accuracy on the test samples.
 type curve struct {
-	steps      []nn.StepMetrics
+	steps      []metrics.Step
 	losses     []float64
 	accuracies []float64
 }
@@ -60,7 +60,7 @@ func readComparison(prefix string) (*comparison, error) {
 }
 
 func readCurve(dir string) (*curve, error) {
-	steps, err := readFile(filepath.Join(dir, "steps.csv"), nn.ReadSteps)
+	steps, err := readFile(filepath.Join(dir, "steps.csv"), metrics.ReadSteps)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func readAccuracies(r io.Reader) ([]float64, error) {
 
 // epochMeans is the mean loss over the samples of each epoch: a short last batch
 // counts for as many samples as it has.
-func epochMeans(steps []nn.StepMetrics) ([]float64, error) {
+func epochMeans(steps []metrics.Step) ([]float64, error) {
 	var means []float64
 	sum, samples := 0.0, 0
 	for i, s := range steps {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"dahl/must"
-	"dahl/nn"
+	"dahl/train/metrics"
 )
 
 // row is a step of a made curve.
@@ -118,7 +118,7 @@ func TestSpreadWidensTheBound(t *testing.T) {
 
 // Three samples of loss 1 and two of 0.5 have mean 4/5.
 func TestEpochMeansWeighImages(t *testing.T) {
-	steps := []nn.StepMetrics{{Epoch: 1, Samples: 5, Loss: 2}, {Epoch: 2, Samples: 3, Loss: 1}, {Epoch: 2, Samples: 2, Loss: 0.5}}
+	steps := []metrics.Step{{Epoch: 1, Samples: 5, Loss: 2}, {Epoch: 2, Samples: 3, Loss: 1}, {Epoch: 2, Samples: 2, Loss: 0.5}}
 	means, err := epochMeans(steps)
 	if err != nil || len(means) != 2 || means[0] != 2 || means[1] != 0.8 {
 		t.Errorf("means %v, error %v; want 2 and 0.8", means, err)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dahl/naming"
-	"dahl/platform"
+	"dahl/platform/quantity"
 )
 
 // ThreeDigits prints a number with three significant digits, or those before the point.
@@ -36,7 +36,7 @@ func ShortTime(d time.Duration) string {
 }
 
 // ShortBytes prints a size with at most three significant digits.
-func ShortBytes(n int64) string { return platform.ShortBytes(n) }
+func ShortBytes(n int64) string { return quantity.ShortBytes(n) }
 
 // ShortCount prints a number with three significant digits and a decimal prefix.
 func ShortCount(v float64) string {

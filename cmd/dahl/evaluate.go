@@ -42,7 +42,7 @@ func newEvaluate(args []string) *cobra.Command {
 		Short: "lets a trained network predict a test set",
 		Long: `evaluate lets a trained network predict the samples of a test set: of the data that it was trained
 with, or of --data. Of a run directory it takes the weights, the network, how layers are cut, and the machine. Then loss and accuracy
-on the same data are those of the run's last epoch, to the last bit. A file of weights (` + naming.OneOf(weights.Endings()) + `) needs --model; it and an
+on the same data are those of the run's last epoch, to the last bit; with another --batch layers are cut for that one. A file of weights (` + naming.OneOf(weights.Endings()) + `) needs --model; it and an
 ONNX file predict on this machine or on that of --platform. Data without a test set are predicted as a whole. Steps are those
 of dahl simulate --inference. With --plan they follow a plan by dahl plan --inference, and loss and accuracy may differ in their
 last bits.
@@ -187,6 +187,9 @@ func (e *evaluation) options() (*flags.Options, error) {
 	o.Model, o.Platform, o.Resize = cmp.Or(e.given.Model, o.Model), cmp.Or(e.given.Platform, o.Platform), cmp.Or(e.given.Resize, o.Resize)
 	if e.given.Plan != "" {
 		o.Plan, o.Recorded = e.given.Plan, nil
+	}
+	if b := e.given.Batch; b != 0 && b != o.Batch && o.Recorded != nil && o.Recorded.Stages == nil {
+		o.Recorded, o.Lowering = nil, flags.DefaultTiles // tiles for many samples leave cores without work where a step has few
 	}
 	o.DType, o.Batch, o.Workers = cmp.Or(e.given.DType, o.DType), cmp.Or(e.given.Batch, o.Batch), e.workers
 	o.Outputs = e.outputs != ""

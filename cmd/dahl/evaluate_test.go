@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,6 +82,13 @@ func TestEvaluateRun(t *testing.T) {
 	mustRun(t, strings.Fields("evaluate cores --data synthetic:1x8x8:50:10 --out other")...)
 	if *summaryOf(t, "other").TestLoss == *summaryOf(t, "cores").TestLoss {
 		t.Error("the loss of other data is the same")
+	}
+	// Layers are cut for a batch of their own, as those of a file of weights are.
+	mustRun(t, strings.Fields("evaluate cores --batch 1 --out one")...)
+	mustRun(t, strings.Fields("evaluate cores/weights.npz --model digits-cnn --data synthetic:1x8x8:79:10 --batch 1 --workers 1 --out file")...)
+	one, file := must.Get(record.ReadManifest("one"))(t).Lowering, must.Get(record.ReadManifest("file"))(t).Lowering
+	if !reflect.DeepEqual(one, file) || reflect.DeepEqual(one, must.Get(record.ReadManifest("cores"))(t).Lowering) {
+		t.Errorf("one sample per step is cut as %+v, of a file of weights as %+v", one, file)
 	}
 }
 

@@ -14,11 +14,11 @@ import (
 	"dahl/cmd/dahl/record"
 	"dahl/dag"
 	"dahl/must"
-	"dahl/nn"
 	"dahl/nn/npz"
 	"dahl/plan"
 	"dahl/rundir"
 	"dahl/train"
+	"dahl/train/metrics"
 )
 
 // divergingNetwork has a dense layer after a dense layer, so that weights of 1e20 make sums
@@ -78,7 +78,7 @@ func firstNotFiniteStep(t *testing.T, args []string) int {
 	checkJSON(t, "on")
 	f := must.Get(os.Open("on/" + record.StepsFile))(t)
 	defer f.Close()
-	steps := must.Get(nn.ReadSteps(f))(t)
+	steps := must.Get(metrics.ReadSteps(f))(t)
 	for _, s := range steps {
 		if math.IsNaN(s.Loss) || math.IsInf(s.Loss, 0) {
 			m, err := record.ReadManifest("on")

@@ -16,10 +16,10 @@ import (
 
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
-	"dahl/nn"
 	"dahl/nn/npz"
 	"dahl/rundir"
 	"dahl/train"
+	"dahl/train/metrics"
 )
 
 // keeper keeps a training in its run directory while it goes on: tables that grow, and
@@ -93,12 +93,12 @@ func (k *keeper) write(t *train.Trainer, c *train.Checkpoint) error {
 // tables adds the rows that have come since.
 func (k *keeper) tables(t *train.Trainer) error {
 	return cmp.Or(
-		addRows(k.dir, record.StepsFile, &k.kept.Steps, t.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
-		addRows(k.dir, record.EpochsFile, &k.kept.Epochs, t.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch))
+		addRows(k.dir, record.StepsFile, &k.kept.Steps, t.Steps, metrics.NewStepWriter, (*metrics.Writer).Step),
+		addRows(k.dir, record.EpochsFile, &k.kept.Epochs, t.Epochs, metrics.NewEpochWriter, (*metrics.Writer).Epoch))
 }
 
 // addRows adds the rows that a table does not have yet.
-func addRows[T any](d *rundir.Dir, name string, kept *keptTable, rows []T, open func(io.Writer, bool) (*nn.MetricsWriter, error), write func(*nn.MetricsWriter, T) error) error {
+func addRows[T any](d *rundir.Dir, name string, kept *keptTable, rows []T, open func(io.Writer, bool) (*metrics.Writer, error), write func(*metrics.Writer, T) error) error {
 	var b bytes.Buffer
 	w, err := open(&b, kept.Bytes > 0)
 	for i := kept.Rows; err == nil && i < len(rows); i++ {

@@ -19,11 +19,11 @@ import (
 	"dahl/cmd/dahl/words"
 	"dahl/energy"
 	"dahl/naming"
-	"dahl/nn"
 	"dahl/platform"
 	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/train"
+	"dahl/train/metrics"
 	"dahl/train/peer"
 )
 
@@ -99,7 +99,7 @@ func runPeer(ctx context.Context, stdout, progress io.Writer, o *flags.Options, 
 	begun := time.Now()
 	t, err := peer.Prepare(ctx, peer.Job{Workload: &w.Workload, Program: program, Python: o.Python, Setting: o.Setting, Idle: flags.IdleWindow,
 		Meters:  func() peer.Meters { return flags.StartMeters(w.Platform) },
-		OnEpoch: func(m nn.EpochMetrics) { w.printEpoch(progress, m, m.Epoch, time.Since(begun)) }})
+		OnEpoch: func(m metrics.Epoch) { w.printEpoch(progress, m, m.Epoch, time.Since(begun)) }})
 	if missing := (*peer.MissingError)(nil); errors.As(err, &missing) {
 		return cli.AsInput(err)
 	}
@@ -140,8 +140,8 @@ func (w *workload) writePeer(dir *rundir.Dir, r *peer.Result, s *record.Summary,
 	m.Complete, m.FinalLoss = true, record.Number(r.Steps[len(r.Steps)-1].Loss)
 	var steps, epochs keptTable
 	err := cmp.Or(
-		addRows(dir, record.StepsFile, &steps, r.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
-		addRows(dir, record.EpochsFile, &epochs, r.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch),
+		addRows(dir, record.StepsFile, &steps, r.Steps, metrics.NewStepWriter, (*metrics.Writer).Step),
+		addRows(dir, record.EpochsFile, &epochs, r.Epochs, metrics.NewEpochWriter, (*metrics.Writer).Epoch),
 		dir.Write(rundir.PlatformFile, w.Platform.WriteTOML),
 		dir.Write(record.SummaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) }))
 	if err != nil {
@@ -209,8 +209,8 @@ func comparePeers(old, now *record.Manifest, dir, out string) ([]repeatRow, erro
 	}, nil
 }
 
-func readSteps(f io.Reader, name string) ([]nn.StepMetrics, error) {
-	steps, err := nn.ReadSteps(f)
+func readSteps(f io.Reader, name string) ([]metrics.Step, error) {
+	steps, err := metrics.ReadSteps(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -218,7 +218,7 @@ func readSteps(f io.Reader, name string) ([]nn.StepMetrics, error) {
 }
 
 // firstLosses are those that rounding does not part yet.
-func firstLosses(steps []nn.StepMetrics) (losses []float64) {
+func firstLosses(steps []metrics.Step) (losses []float64) {
 	for _, s := range steps[:min(len(steps), peer.LossSteps)] {
 		losses = append(losses, s.Loss)
 	}

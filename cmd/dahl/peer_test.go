@@ -14,8 +14,8 @@ import (
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
 	"dahl/must"
-	"dahl/nn"
 	"dahl/rundir"
+	"dahl/train/metrics"
 	"dahl/train/peer"
 )
 
@@ -65,7 +65,7 @@ func TestPeer(t *testing.T) {
 	if s.MakespanS != 1 || math.Abs(s.StepS-0.5/6) > 1e-12 || *s.SamplesPerS != 52 || s.Trained.PeakBytes != 7000000 || s.Load.OwnCores != 0.5 || s.Peer.Versions.Program != "Fake 1.2" {
 		t.Errorf("summary %+v, trained %+v, load %+v", s, s.Trained, s.Load)
 	}
-	epochs, err := rundir.ReadAs(filepath.Join("theirs", record.EpochsFile), func(f io.Reader, _ string) ([]nn.EpochMetrics, error) { return nn.ReadEpochs(f) })
+	epochs, err := rundir.ReadAs(filepath.Join("theirs", record.EpochsFile), func(f io.Reader, _ string) ([]metrics.Epoch, error) { return metrics.ReadEpochs(f) })
 	if err != nil || len(epochs) != 2 || epochs[1].TestLoss != 0.5 || !math.IsNaN(epochs[1].Accuracy) {
 		t.Errorf("epochs %+v, %v", epochs, err)
 	}

@@ -14,9 +14,9 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
-	"dahl/nn"
 	"dahl/rundir"
 	"dahl/train"
+	"dahl/train/metrics"
 )
 
 // interrupted is a training that goes on.
@@ -26,8 +26,8 @@ type interrupted struct {
 	checkpoint *train.Checkpoint // nil means that the training goes on, and has its state
 	progress   train.Progress    // of the checkpoint
 	kept       kept
-	steps      []nn.StepMetrics  // until then
-	epochs     []nn.EpochMetrics // likewise
+	steps      []metrics.Step  // until then
+	epochs     []metrics.Epoch // likewise
 }
 
 // openInterrupted opens the directory of an interrupted training. The command takes over the
@@ -127,10 +127,10 @@ func (in *interrupted) read(step int) error {
 	}
 	in.progress, in.kept = in.checkpoint.Progress, kept{}
 	if err = json.Unmarshal(in.checkpoint.Note, &in.kept); err == nil {
-		in.steps, err = rowsOf(in.dir, record.StepsFile, &in.kept.Steps, nn.ReadSteps)
+		in.steps, err = rowsOf(in.dir, record.StepsFile, &in.kept.Steps, metrics.ReadSteps)
 	}
 	if err == nil {
-		in.epochs, err = rowsOf(in.dir, record.EpochsFile, &in.kept.Epochs, nn.ReadEpochs)
+		in.epochs, err = rowsOf(in.dir, record.EpochsFile, &in.kept.Epochs, metrics.ReadEpochs)
 	}
 	return err
 }

@@ -11,9 +11,9 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
 	"dahl/must"
-	"dahl/nn"
 	"dahl/rundir"
 	"dahl/rundir/durable"
+	"dahl/train/metrics"
 )
 
 // shortTraining is of 4 epochs of 4 steps of 31 samples and one of 3 (127 = 4·31 + 3). The digits would have 1,797 samples to test it by.
@@ -48,11 +48,11 @@ func manifestOf(t *testing.T, dir string) *record.Manifest {
 	return must.Get(record.ReadManifest(dir))(t)
 }
 
-func epochsOf(t *testing.T, dir string) []nn.EpochMetrics {
+func epochsOf(t *testing.T, dir string) []metrics.Epoch {
 	t.Helper()
 	f := must.Get(os.Open(filepath.Join(dir, record.EpochsFile)))(t)
 	defer f.Close()
-	epochs := must.Get(nn.ReadEpochs(f))(t)
+	epochs := must.Get(metrics.ReadEpochs(f))(t)
 	for i := range epochs { // what time has to do with
 		epochs[i].Seconds, epochs[i].Joules = 0, 0
 	}

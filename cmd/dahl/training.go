@@ -14,10 +14,10 @@ import (
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
-	"dahl/nn"
 	"dahl/plan"
 	"dahl/rundir"
 	"dahl/train"
+	"dahl/train/metrics"
 )
 
 // trainer is a training as the command line shows it.
@@ -55,7 +55,7 @@ func newTrainer(w *workload, progress io.Writer, from *interrupted) (*trainer, e
 		debug.FreeOSMemory() // what was read is where it belongs, and its copy takes this place
 	}
 	if progress != nil {
-		t.OnEpoch = func(m nn.EpochMetrics, spent time.Duration) { w.printEpoch(progress, m, m.Epoch-done, spent) }
+		t.OnEpoch = func(m metrics.Epoch, spent time.Duration) { w.printEpoch(progress, m, m.Epoch-done, spent) }
 	}
 	t.OnLoss = func(l train.DeviceLoss) {
 		slog.Warn("a device failed; the training is planned anew without it and goes on from the last weights kept",
@@ -94,7 +94,7 @@ func (w *workload) ofLeg(l *train.Workload) *workload {
 
 // printEpoch prints what an epoch came to, and how long the others will take, where some were
 // done in the time spent.
-func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, done int, spent time.Duration) {
+func (w *workload) printEpoch(out io.Writer, m metrics.Epoch, done int, spent time.Duration) {
 	epochs := w.opts.Epochs
 	left := time.Duration(float64(spent) / float64(done) * float64(epochs-m.Epoch))
 	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f", len(fmt.Sprint(epochs)), m.Epoch, epochs, m.Loss)

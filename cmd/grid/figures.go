@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"dahl/plots"
+	"dahl/plots/paper"
 	"dahl/rundir/experiment"
 )
 
 // drawChart draws a picture over a part of the grid.
-func drawChart(w io.Writer, page plots.Page, f *experiment.File, c *experiment.Chart) error {
+func drawChart(w io.Writer, page paper.Page, f *experiment.File, c *experiment.Chart) error {
 	title, summary := chartTitle(f, c), chartSummary(f, c)
 	if c.Kind == experiment.Front {
 		return plots.DrawFront(w, page, frontOf(c, &plots.Front{Title: title, Summary: summary, What: "cell", Per: "a sample", Whole: true}))

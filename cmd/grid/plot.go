@@ -11,12 +11,13 @@ import (
 	"dahl/cmd/cli"
 	"dahl/naming"
 	"dahl/plots"
+	"dahl/plots/paper"
 	"dahl/rundir/durable"
 	"dahl/rundir/experiment"
 )
 
 // Plot draws the figures of an experiment that has run on other pages, and prints their paths. No names mean all.
-func Plot(stdout io.Writer, path string, names []string, p plots.Page) error {
+func Plot(stdout io.Writer, path string, names []string, p paper.Page) error {
 	m, err := ReadManifest(path)
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func Plot(stdout io.Writer, path string, names []string, p plots.Page) error {
 			continue
 		}
 		switch _, err := r.draw(&c, p); {
-		case errors.Is(err, plots.ErrPage):
+		case errors.Is(err, paper.ErrPage):
 			return cli.InputErrorf("%s: %w", c.Name, err)
 		case err == nil:
 			fmt.Fprintln(stdout, filepath.Join(path, figureFile(&c, p)))
@@ -70,12 +71,12 @@ func (r *gridRun) readRows(path string) {
 	}
 }
 
-func figureFile(c *experiment.Chart, p plots.Page) string {
+func figureFile(c *experiment.Chart, p paper.Page) string {
 	return filepath.Join(FiguresDir, c.Name+"."+p.Format)
 }
 
 // draw writes a figure into the directory, and returns its bytes.
-func (r *gridRun) draw(c *experiment.Chart, p plots.Page) ([]byte, error) {
+func (r *gridRun) draw(c *experiment.Chart, p paper.Page) ([]byte, error) {
 	var drawn bytes.Buffer
 	err := drawChart(&drawn, p, r.file, c)
 	if err == nil {

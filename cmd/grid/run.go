@@ -19,6 +19,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/naming"
 	"dahl/plots"
+	"dahl/plots/paper"
 	"dahl/rundir/durable"
 	"dahl/rundir/experiment"
 	"dahl/rundir/tables"
@@ -341,7 +342,7 @@ func (r *gridRun) write() error {
 	}
 	var figures [][]byte
 	for _, c := range r.table.Charts() {
-		switch figure, err := r.draw(&c, plots.Page{Format: "svg"}); {
+		switch figure, err := r.draw(&c, paper.Page{Format: "svg"}); {
 		case err == nil:
 			figures = append(figures, figure)
 		case !errors.Is(err, plots.ErrNoData):

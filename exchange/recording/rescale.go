@@ -34,7 +34,7 @@ func (r Rescaled) String() string {
 func Rescale(g *dag.Graph, from, to *platform.Platform) (*dag.Graph, Rescaled, error) {
 	out := Rescaled{From: from.Name, To: to.Name}
 	b := dag.NewBuilder(g.Name)
-	b.Grow(len(g.Tasks))
+	b.Grow(len(g.Tasks), len(g.Buffers))
 	for _, buffer := range g.Buffers {
 		if buffer.ViewOf == dag.None {
 			b.Buffer(buffer)

@@ -9,6 +9,7 @@ import (
 
 	"dahl/execute/driver"
 	"dahl/platform"
+	"dahl/platform/fit"
 )
 
 const (
@@ -28,10 +29,10 @@ const (
 type Copies struct {
 	Sizes    []int64
 	In, Out  []time.Duration // median by size
-	InFit    platform.TransferFit
-	OutFit   platform.TransferFit
-	Fit      platform.TransferFit // through both directions
-	BothWays float64              // time of the greatest copy during one in the other direction, relative to one alone
+	InFit    fit.Copies
+	OutFit   fit.Copies
+	Fit      fit.Copies // through both directions
+	BothWays float64    // time of the greatest copy during one in the other direction, relative to one alone
 	// Strided is the time of a copy in rows of 4096 bytes that lie 8192 apart, relative to a copy
 	// of as many bytes without gaps.
 	Strided float64
@@ -59,9 +60,9 @@ func (s *station) measureCopies() (c Copies, err error) {
 		c.Sizes, c.In, c.Out = append(c.Sizes, n), append(c.In, in), append(c.Out, out)
 	}
 	var ok [3]bool
-	c.InFit, ok[0] = platform.FitTransfers(c.Sizes, c.In)
-	c.OutFit, ok[1] = platform.FitTransfers(c.Sizes, c.Out)
-	c.Fit, ok[2] = platform.FitTransfers(slices.Concat(c.Sizes, c.Sizes), slices.Concat(c.In, c.Out))
+	c.InFit, ok[0] = fit.OfCopies(c.Sizes, c.In)
+	c.OutFit, ok[1] = fit.OfCopies(c.Sizes, c.Out)
+	c.Fit, ok[2] = fit.OfCopies(slices.Concat(c.Sizes, c.Sizes), slices.Concat(c.In, c.Out))
 	if ok != [3]bool{true, true, true} {
 		return c, errNoClock
 	}

@@ -6,6 +6,7 @@ import (
 
 	"dahl/execute"
 	"dahl/platform"
+	"dahl/platform/fit"
 )
 
 // Message sizes go up to mostMessageBytes, and each is sent messageRounds times.
@@ -28,11 +29,11 @@ func Messages(ctx context.Context, p *platform.Platform, ranks *execute.Ranks) (
 	hosts, nodes := p.Hosts(), execute.WorkingNodes(p)
 	var ways []platform.MeasuredWay
 	for pair, of := range times {
-		fit, ok := platform.FitTransfers(sizes, of)
+		line, ok := fit.OfCopies(sizes, of)
 		if !ok {
 			return nil, nil, fmt.Errorf("calibrate: messages between %s and %s took no time", p.Nodes[nodes[pair]].Name, p.Nodes[nodes[pair+1]].Name)
 		}
-		ways = append(ways, platform.MeasuredWay{From: hosts[nodes[pair]], To: hosts[nodes[pair+1]], Fit: fit})
+		ways = append(ways, platform.MeasuredWay{From: hosts[nodes[pair]], To: hosts[nodes[pair+1]], Fit: line})
 	}
 	q, err := p.WithWays(ways)
 	return q, ways, err

@@ -10,6 +10,7 @@ import (
 	"dahl/kernels"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/platform/fit"
 )
 
 // within reports whether two numbers are equal but for a relative difference.
@@ -106,11 +107,11 @@ func TestMeasureCopies(t *testing.T) {
 			t.Errorf("%d bytes take %v in and %v out", c.Sizes[last], c.In[last], c.Out[last])
 		}
 		for _, f := range []struct {
-			platform.TransferFit
+			fit.Copies
 			want float64
 		}{{c.InFit, 4e9}, {c.OutFit, 2e9}} {
 			if !nearly(float64(f.Latency), 9701, 1e-3) || !nearly(f.BytesPerSec, f.want, 1e-3) || f.MaxError > 1e-3 {
-				t.Errorf("%+v, want 9701 ns and %g B/s", f.TransferFit, f.want)
+				t.Errorf("%+v, want 9701 ns and %g B/s", f.Copies, f.want)
 			}
 		}
 		const bytes = 732 * 4096
@@ -161,7 +162,7 @@ func TestMeasureSpeed(t *testing.T) {
 func TestPutDevice(t *testing.T) {
 	d := &Device{CapacityBytes: 40e9, BytesPerSec: 1.3e12, FlopsPerSec: map[string]float64{"float32": 1.7e13},
 		Launches: Launches{Gap: 2000, ToDevice: 7000, ToHost: 6000},
-		Copies:   Copies{BothWays: 1.9, Fit: platform.TransferFit{Latency: 11_000, BytesPerSec: 2.3e10}}}
+		Copies:   Copies{BothWays: 1.9, Fit: fit.Copies{Latency: 11_000, BytesPerSec: 2.3e10}}}
 	for _, c := range []struct {
 		kind     string
 		capacity int64

@@ -16,6 +16,7 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/layers"
+	"dahl/nn/rates"
 	"dahl/platform/tomlfile"
 )
 
@@ -200,7 +201,7 @@ func training(t *tomlfile.Table) *nn.Defaults {
 	}
 	if _, ok := t.Keys["schedule"]; ok {
 		text := t.Text("schedule")
-		if d.Schedule, err = nn.ParseSchedule(text); err != nil {
+		if d.Schedule, err = rates.Parse(text); err != nil {
 			t.Fail("schedule", text, err.Error())
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Rotary turns the features of the first heads of a sequence by angles that grow with the position, the queries and the keys in front of an
-// [Attention]. What lies behind them, the values, stays. kernels/rotary.go has the equations.
+// [Attention]. What lies behind them, the values, stays. kernels/tokens.go has the equations.
 type Rotary struct {
 	Heads int     // that are turned
 	Width int     // features of a head, an even number

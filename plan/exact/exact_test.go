@@ -14,6 +14,7 @@ import (
 	"dahl/platform"
 	"dahl/platforms/testmachine"
 	"dahl/schedule"
+	"dahl/schedule/codec"
 )
 
 // paper is the graph of the HEFT paper on one of its platforms in testdata.
@@ -57,14 +58,14 @@ func TestPaper(t *testing.T) {
 				t.Errorf("%s on %s: value %v, bound %v, proven %v; the least is %v", c.objective, c.machine, r.Value, r.Bound, r.Proven, c.want)
 			}
 			var again bytes.Buffer
-			must.Do(t, schedule.WritePlan(&again, r.Plan, g, p))
+			must.Do(t, codec.WritePlan(&again, r.Plan, g, p))
 			if first.Len() > 0 && !bytes.Equal(first.Bytes(), again.Bytes()) {
 				t.Errorf("%s on %s: the second plan differs", c.objective, c.machine)
 			}
 			first = again
 		}
 		file := c.machine + "-" + string(c.objective) + ".plan.json"
-		plan := must.Get(schedule.ReadPlan(bytes.NewReader(read(t, file)), file, g, p))(t)
+		plan := must.Get(codec.ReadPlan(bytes.NewReader(read(t, file)), file, g, p))(t)
 		seconds, joules := must.Get2(simulated(t, priced, plan))(t)
 		if got := c.objective.Of(time.Duration(math.Round(seconds*1e9)), joules); math.Abs(got-c.want) > 0.05 {
 			t.Errorf("%s: comes to %v, the least is %v", file, got, c.want)

@@ -13,6 +13,7 @@ import (
 	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/codec"
 )
 
 // By all clocks of a few tasks, which the simulator goes through, none is below the bound. The chosen clocks are no better than the best
@@ -61,7 +62,7 @@ func TestClocksOfAPlan(t *testing.T) {
 		var files [2]bytes.Buffer
 		for i := range files {
 			found = must.Get(Clocks(t.Context(), priced, from, o))(t)
-			must.Do(t, schedule.WritePlan(&files[i], found.Plan(), priced.Program.Graphs[0], p))
+			must.Do(t, codec.WritePlan(&files[i], found.Plan(), priced.Program.Graphs[0], p))
 		}
 		if !bytes.Equal(files[0].Bytes(), files[1].Bytes()) {
 			t.Errorf("graph %d: two choices differ", k)

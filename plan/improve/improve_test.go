@@ -18,6 +18,7 @@ import (
 	"dahl/plan/problem"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/codec"
 	"dahl/schedule/policy"
 )
 
@@ -157,7 +158,7 @@ func TestNeverWorse(t *testing.T) {
 				} else if got < first*(1-1e-9) {
 					better++
 				}
-				must.Do(t, schedule.WritePlan(&files[i], found.Plan(), priced.Program.Graphs[0], priced.Platform))
+				must.Do(t, codec.WritePlan(&files[i], found.Plan(), priced.Program.Graphs[0], priced.Platform))
 			}
 			if !bytes.Equal(files[0].Bytes(), files[1].Bytes()) {
 				t.Errorf("graph %d: two searches found different plans", k)

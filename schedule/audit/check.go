@@ -204,19 +204,47 @@ func (c *audit) times() error {
 		}
 		return end
 	}
-	var makespan, period time.Duration
+	var makespan time.Duration
 	for step := range c.s.Steps {
 		makespan = max(makespan, lastEnd(step))
 	}
-	if n := c.s.Steps; n > 1 {
-		middle := (n - 1) / 2
-		period = (lastEnd(n-1) - lastEnd(middle)) / time.Duration(n-1-middle)
-	}
+	period := c.period(makespan)
 	if first := lastEnd(0); c.s.Makespan != makespan || c.s.FirstStep != first || c.s.Period != period {
 		return fmt.Errorf("makespan %v, first step %v, period %v; the spans say %v, %v, %v",
 			c.s.Makespan, c.s.FirstStep, c.s.Period, makespan, first, period)
 	}
 	return nil
+}
+
+// period is the mean distance between the ends of rounds of all tasks in their later half, or by plan the work of a worker in a round.
+func (c *audit) period(makespan time.Duration) time.Duration {
+	n, lags := c.s.Steps, make([]int32, c.n)
+	if c.p.Plan != nil {
+		copy(lags, c.p.Plan.Lags)
+	}
+	full := int(slices.Max(append([]int32{0}, lags...))) // the first round of all tasks
+	if n == 1 {
+		return 0
+	}
+	if full >= n-1 {
+		return makespan / time.Duration(n)
+	}
+	middle := full + (n-1-full)/2
+	ends := make([]time.Duration, n)
+	work := map[platform.WorkerID]time.Duration{}
+	for t := range c.n {
+		for round := int(lags[t]); round < n; round++ {
+			of := c.span(t, round-int(lags[t]))
+			if ends[round] = max(ends[round], of.End); round > middle && c.p.Plan != nil {
+				work[of.Worker] += of.End - of.Start
+			}
+		}
+	}
+	longest := slices.Max(ends) - slices.Max(ends[:middle+1])
+	for _, busy := range work {
+		longest = max(longest, busy)
+	}
+	return longest / time.Duration(n-1-middle)
 }
 
 // transfer verifies a single transfer.

@@ -17,6 +17,6 @@
 //
 // # Limits
 //
-// Of a graph the [MaxShared] largest storages in a memory share bytes. None do where the order of the tasks takes more than
+// The largest storages of a graph share bytes in a memory, until 2²⁹ places have been compared with one. None do where the order of the tasks takes more than
 // 1 GiB: the number of tasks that come before one of another worker times the number of workers, in words of 4 bytes. Without a plan chains that cover the graph count as workers.
 package layout

@@ -96,6 +96,19 @@ func TestLayoutNextStep(t *testing.T) {
 	}
 }
 
+// TestLayoutViewsOfInputs: a placed graph lists views of inputs behind the buffers that it knows to be written or not. They lie where their input does.
+func TestLayoutViewsOfInputs(t *testing.T) {
+	in := inOneMemory(chainGraph(t, 64, 128))
+	data := dag.BufferID(1)
+	view := in.Buffers[data]
+	view.Name, view.ViewOf, view.Shape = "data in pieces", data, []int{2, 5}
+	in.Buffers, in.Memory = append(in.Buffers, view), append(in.Memory, 0)
+	l := must.Get(Memories("p", []*Graph{in}, make([]platform.Memory, 1)))(t)[0][0]
+	if last := dag.BufferID(len(in.Buffers) - 1); l.Arena(last) != DataArena || l.Offset(last) != l.Offset(data) {
+		t.Errorf("the view lies at %d of arena %s, and its input at %d of arena %s", l.Offset(last), l.Arena(last), l.Offset(data), l.Arena(data))
+	}
+}
+
 // randomLoop is a random graph of activations with a parameter or two.
 func randomLoop(t *testing.T, r *rand.Rand) *dag.Graph {
 	b := dag.NewBuilder("loop")

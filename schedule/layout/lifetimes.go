@@ -11,10 +11,6 @@ import (
 	"dahl/schedule/ready"
 )
 
-// MaxShared is how many storages of a graph in a memory are compared with each other: the largest ones. The others get bytes of
-// their own.
-const MaxShared = 1 << 15
-
 // lifetimes says which storages are never live together.
 //
 // Storage x is before y if every use of x comes before every use of y. Two

@@ -29,14 +29,14 @@ func placeShared(m platform.MemoryID, graphs []*Graph) (*sharedStorages, error) 
 	written := map[string]bool{} // by input: a task of some graph writes it
 	for _, g := range graphs {
 		for _, id := range g.in[m] {
-			if b := &g.Buffers[id]; b.Role == dag.Input {
+			if b := &g.Buffers[id]; b.Role == dag.Input && b.ViewOf == dag.None {
 				written[b.Name] = false
 			}
 		}
 	}
 	for _, g := range graphs {
 		for _, id := range g.in[m] {
-			if _, input := written[g.Buffers[id].Name]; input && g.Written[id] {
+			if _, input := written[g.Buffers[id].Name]; input && g.storage(id) == id && g.Written[id] {
 				written[g.Buffers[id].Name] = true
 			}
 		}

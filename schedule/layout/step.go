@@ -8,8 +8,11 @@ import (
 	"dahl/dag"
 )
 
+// mostCompared bounds the places that storages of a graph in a memory are compared with. The storages left then get bytes of their own.
+const mostCompared = 1 << 29
+
 // placeStep places the storages of the step arena. Listed places come first. Then the largest storage goes first,
-// each to the lowest offset where it meets only storages that are never live together with it. Behind [MaxShared] of them the others lie apart.
+// each to the lowest offset where it meets only storages that are never live together with it. Behind [mostCompared] comparisons the others lie apart.
 // Without lifetimes nothing shares bytes.
 func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, listed *Listed) error {
 	s := &stepPlacing{l: l, g: g, storages: storages, lives: lives, extents: make([]extent, len(storages))}
@@ -37,12 +40,13 @@ func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, 
 		x, y := &g.Buffers[storages[a]], &g.Buffers[storages[b]]
 		return cmp.Or(cmp.Compare(s.extents[b].bytes, s.extents[a].bytes), cmp.Compare(y.Bytes(), x.Bytes()), cmp.Compare(x.Name, y.Name))
 	})
-	for i, k := range rest {
-		if i < MaxShared {
-			s.put(k, s.lowest(k))
-		} else {
-			s.append(k)
+	for _, k := range rest {
+		if lives == nil || s.compared > mostCompared {
+			s.put(k, s.end)
+			continue
 		}
+		s.put(k, s.lowest(k))
+		s.join(k)
 	}
 	l.ArenaBytes[StepArena] = s.end
 	if lives == nil {
@@ -60,52 +64,78 @@ type stepPlacing struct {
 	storages   []dag.BufferID
 	lives      *lifetimes // nil means that nothing shares bytes
 	extents    []extent   // by index into storages; the offset counts of those that are placed
-	placed     []int      // indices into storages, by offset
+	slots      []*slot    // by offset
+	compared   int        // slots looked at
 	total, end int64
 }
 
-// append puts a storage behind all others.
-func (s *stepPlacing) append(k int) {
-	s.l.put(s.storages[k], StepArena, s.end)
-	s.extents[k].offset = s.end
-	s.total += s.extents[k].bytes
-	s.end += s.extents[k].bytes
+// slot is a place with the storages that lie just there. Only lifetimes make storages share bytes, so that these are one after the other.
+type slot struct {
+	extent
+	pinned bool
+	lives  []int // indices into storages with users, in the order of their lifetimes
 }
 
 // put gives a storage its offset.
 func (s *stepPlacing) put(k int, offset int64) {
 	s.l.put(s.storages[k], StepArena, offset)
 	s.extents[k].offset = offset
-	e := s.extents[k]
-	s.total += e.bytes
-	s.end = max(s.end, e.end())
-	if s.lives == nil {
-		return
-	}
-	at, _ := slices.BinarySearchFunc(s.placed, e.offset, func(other int, offset int64) int {
-		if s.extents[other].offset <= offset {
-			return -1
-		}
-		return 1
-	})
-	s.placed = slices.Insert(s.placed, at, k)
+	s.total += s.extents[k].bytes
+	s.end = max(s.end, s.extents[k].end())
 }
 
 // lowest is the lowest offset at which a storage shares bytes only with storages never live together with it.
 func (s *stepPlacing) lowest(k int) (at int64) {
-	if s.lives == nil {
-		return s.end
-	}
-	for _, other := range s.placed {
-		e := s.extents[other]
-		if at+s.extents[k].bytes <= e.offset {
+	for _, other := range s.slots {
+		if at+s.extents[k].bytes <= other.offset {
 			break
 		}
-		if e.end() > at && !s.lives.ordered(k, other) {
-			at = e.end()
+		s.compared++
+		if other.end() > at && s.meets(other, k) {
+			at = other.end()
 		}
 	}
 	return at
+}
+
+// meets reports whether a storage may be live together with one of a slot.
+func (s *stepPlacing) meets(o *slot, k int) bool {
+	switch {
+	case o.pinned || s.lives.pinned[k]:
+		return true
+	case len(s.lives.users[k]) == 0:
+		return false
+	}
+	i := s.behind(o, k)
+	return i > 0 && !s.lives.before(o.lives[i-1], k) || i < len(o.lives) && !s.lives.before(k, o.lives[i])
+}
+
+// behind is the number of storages of a slot whose last user has a position before the first user of another one.
+func (s *stepPlacing) behind(o *slot, k int) int {
+	first := s.lives.span[k][0]
+	i, _ := slices.BinarySearchFunc(o.lives, first, func(x int, first int32) int {
+		if s.lives.span[x][1] < first {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// join adds a storage to the slot where it lies.
+func (s *stepPlacing) join(k int) {
+	e := s.extents[k]
+	i, found := slices.BinarySearchFunc(s.slots, e, func(o *slot, e extent) int {
+		return cmp.Or(cmp.Compare(o.offset, e.offset), cmp.Compare(o.bytes, e.bytes))
+	})
+	if !found {
+		s.slots = slices.Insert(s.slots, i, &slot{extent: e})
+	}
+	o := s.slots[i]
+	o.pinned = o.pinned || s.lives.pinned[k]
+	if len(s.lives.users[k]) > 0 {
+		o.lives = slices.Insert(o.lives, s.behind(o, k), k)
+	}
 }
 
 // checkListed refuses places of a plan at which two storages in use at once share bytes.
@@ -119,8 +149,13 @@ func (s *stepPlacing) checkListed() error {
 		_, err := endOf(all)
 		return err
 	}
-	for i, a := range s.placed {
-		for _, b := range s.placed[i+1:] {
+	placed := make([]int, len(s.storages)) // by offset
+	for k := range placed {
+		placed[k] = k
+	}
+	slices.SortStableFunc(placed, func(a, b int) int { return cmp.Compare(s.extents[a].offset, s.extents[b].offset) })
+	for i, a := range placed {
+		for _, b := range placed[i+1:] {
 			if s.extents[b].offset >= s.extents[a].end() {
 				break
 			}

@@ -153,7 +153,7 @@ func (pg *Graph) writeGraph() (*dag.Graph, error) {
 	}
 	w := pg.buffers()
 	b := dag.NewBuilder(pg.Origin.Name)
-	b.Grow(len(pg.moves))
+	b.Grow(len(pg.moves), len(w.list))
 	for i := range w.list {
 		if buf := &w.list[i]; buf.ViewOf == dag.None {
 			b.Buffer(*buf)

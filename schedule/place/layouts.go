@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/platform/quantity"
 	"dahl/schedule/layout"
 )
 
@@ -149,7 +150,7 @@ func overflow(l *layout.Layout, m *platform.Memory) (int64, error) {
 	if m.CapacityBytes == 0 || total <= m.CapacityBytes {
 		return 0, nil
 	}
-	a, short := &l.ArenaBytes, platform.ShortBytes
+	a, short := &l.ArenaBytes, quantity.ShortBytes
 	return total - m.CapacityBytes, &RoomError{m.Name, fmt.Sprintf("memory %q has %s and would hold %s, %s too many: network %s, data %s, step %s, scratch %s",
 		m.Name, short(m.CapacityBytes), short(total), short(total-m.CapacityBytes), short(a[layout.NetworkArena]), short(a[layout.DataArena]), short(a[layout.StepArena]), short(a[layout.ScratchArena]))}
 }

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/platform/quantity"
 	"dahl/schedule/layout"
 )
 
@@ -210,7 +211,7 @@ func (s *spill) tooLarge(i int, live int64) error {
 	}
 	mem := &s.p.Memories[s.memory]
 	return &RoomError{mem.Name, fmt.Sprintf("%s%q: its operands and what cannot leave memory %q need %s of the %s that the memory has for them",
-		what, s.g.Tasks[task].Name, mem.Name, platform.ShortBytes(live), platform.ShortBytes(max(0, s.limit)))}
+		what, s.g.Tasks[task].Name, mem.Name, quantity.ShortBytes(live), quantity.ShortBytes(max(0, s.limit)))}
 }
 
 // inOrder sorts the items as their tasks started, and puts moves to a host right behind their writers. So the

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"dahl/platform"
+	"dahl/platform/quantity"
 )
 
 // Limit is how much memory may still be taken, and who says so.
@@ -51,7 +51,7 @@ func Check(needs []Need, of Limit) error {
 		if n.Bytes == 0 {
 			continue
 		}
-		each = append(each, n.For+" "+platform.ShortBytes(n.Bytes))
+		each = append(each, n.For+" "+quantity.ShortBytes(n.Bytes))
 		if n.Lower != "" && n.Bytes >= sum/worthLowering && !slices.Contains(lower, n.Lower) {
 			lower = append(lower, n.Lower)
 		}
@@ -60,5 +60,5 @@ func Check(needs []Need, of Limit) error {
 	if len(lower) > 0 {
 		advice = "; take " + strings.Join(lower, " or ")
 	}
-	return fmt.Errorf("%s of memory are needed and %s has %s left: %s%s", platform.ShortBytes(sum), of.Of, platform.ShortBytes(max(0, of.Bytes)), strings.Join(each, ", "), advice)
+	return fmt.Errorf("%s of memory are needed and %s has %s left: %s%s", quantity.ShortBytes(sum), of.Of, quantity.ShortBytes(max(0, of.Bytes)), strings.Join(each, ", "), advice)
 }

@@ -12,6 +12,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/train"
+	"dahl/train/metrics"
 )
 
 // Job is a training by another program.
@@ -24,8 +25,8 @@ type Job struct {
 	// Idle is the time for which meters are read before the training, while nothing runs. Zero means not at all.
 	Idle time.Duration
 
-	OnEpoch func(nn.EpochMetrics) // nil means that nobody listens
-	Meters  func() Meters         // nil means the meters of this machine
+	OnEpoch func(metrics.Epoch) // nil means that nobody listens
+	Meters  func() Meters       // nil means the meters of this machine
 }
 
 // Result is the outcome of a training by another program.
@@ -39,8 +40,8 @@ type Result struct {
 	Device  string `json:"device"`
 	Threads int    `json:"threads"`
 	// Epochs have no accuracy of the training samples: it is NaN.
-	Epochs []nn.EpochMetrics `json:"-"`
-	Steps  []nn.StepMetrics  `json:"-"` // their number of correct samples, which is not counted, is -1
+	Epochs []metrics.Epoch `json:"-"`
+	Steps  []metrics.Step  `json:"-"` // their number of correct samples, which is not counted, is -1
 	// LossError is the largest difference of the first losses from dahl's, as a fraction.
 	LossError float64 `json:"loss_error"`
 
@@ -231,16 +232,16 @@ func ratesOf(w *train.Workload, epoch int) []float64 {
 }
 
 // addEpoch notes what an epoch came to.
-func (r *Result) addEpoch(w *train.Workload, epoch, steps int, trained reply) (m nn.EpochMetrics, err error) {
+func (r *Result) addEpoch(w *train.Workload, epoch, steps int, trained reply) (m metrics.Epoch, err error) {
 	n, batch := w.Data.Train.Len(), w.Options.Batch
 	if len(trained.Losses) != steps {
 		return m, fmt.Errorf("%s gave %d losses of %d steps", r.Program, len(trained.Losses), steps)
 	}
-	m = nn.EpochMetrics{Epoch: epoch + 1, Accuracy: math.NaN(), Steps: steps, Samples: n, Seconds: trained.Seconds}
+	m = metrics.Epoch{Epoch: epoch + 1, Accuracy: math.NaN(), Steps: steps, Samples: n, Seconds: trained.Seconds}
 	for i, loss := range trained.Losses {
 		samples := min(batch, n-i*batch)
 		m.Loss += float64(loss*float64(samples)) / float64(n)
-		r.Steps = append(r.Steps, nn.StepMetrics{Epoch: epoch + 1, Step: epoch*steps + i + 1, Samples: samples, Loss: loss, Correct: -1})
+		r.Steps = append(r.Steps, metrics.Step{Epoch: epoch + 1, Step: epoch*steps + i + 1, Samples: samples, Loss: loss, Correct: -1})
 	}
 	r.spent(trained)
 	return m, nil

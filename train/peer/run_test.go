@@ -22,6 +22,7 @@ import (
 	"dahl/nn/layers"
 	"dahl/nn/npz"
 	"dahl/train"
+	"dahl/train/metrics"
 )
 
 // smallWork is a training of 2 epochs of 13 samples in batches of 5, the last of 3 samples, and its
@@ -167,7 +168,7 @@ func TestRunInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	j := jobOf(t, w)
-	j.OnEpoch = func(nn.EpochMetrics) { interrupt() }
+	j.OnEpoch = func(metrics.Epoch) { interrupt() }
 	r, err := run(ctx, j)
 	if !errors.Is(err, context.Canceled) || r == nil || len(r.Epochs) != 1 {
 		t.Errorf("%+v, %v; want an epoch and the interruption", r, err)

@@ -17,9 +17,11 @@ import (
 	"dahl/naming"
 	"dahl/nn"
 	"dahl/nn/data"
+	"dahl/nn/rates"
 	"dahl/nn/weights"
 	"dahl/plan/problem"
 	"dahl/platform"
+	"dahl/platform/quantity"
 )
 
 // AddGraphFlags adds the flags that name a graph and a machine.
@@ -182,7 +184,7 @@ func AddTimeFlag(f *pflag.FlagSet, value *time.Duration, name, usage string) {
 }
 
 func (t *timeFlag) Set(text string) (err error) {
-	read, err := platform.ParseTime(text)
+	read, err := quantity.ParseTime(text)
 	*t = timeFlag(read)
 	return err
 }
@@ -213,7 +215,7 @@ func LossNames() []string {
 }
 
 func ScheduleNames() []string {
-	return cli.Texts(nn.Schedules(), func(s nn.ScheduleInfo) string { return s.Name })
+	return cli.Texts(rates.Schedules(), func(s rates.Info) string { return s.Name })
 }
 
 func OptimizerNames() []string {
@@ -229,7 +231,7 @@ func AddObjectiveFlags(cmd *cobra.Command, o *Options) {
 		o.BudgetTime = 0
 		if o.Budget, counted = naming.ParseCount(text, "node"); !counted {
 			if o.Budget, err = strconv.Atoi(text); err != nil {
-				o.BudgetTime, err = platform.ParseTime(text)
+				o.BudgetTime, err = quantity.ParseTime(text)
 			}
 		}
 		if err != nil || o.Budget < 1 && o.BudgetTime <= 0 {
@@ -266,7 +268,7 @@ func addPowerCapFlag(cmd *cobra.Command, o *Options) {
 func addDeadlineFlag(cmd *cobra.Command, o *Options) {
 	f := cmd.Flags()
 	f.Func("deadline", "look at plans only whose step takes no longer than a `time`, such as 12ms", func(text string) (err error) {
-		if o.Deadline, err = platform.ParseTime(text); err != nil || o.Deadline <= 0 {
+		if o.Deadline, err = quantity.ParseTime(text); err != nil || o.Deadline <= 0 {
 			err = fmt.Errorf("write a time above 0, such as \"12 ms\"")
 		}
 		return err

@@ -17,6 +17,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/files"
+	"dahl/nn/rates"
 	"dahl/plan/strategy"
 	"dahl/plan/tiling"
 	"dahl/platform"
@@ -172,7 +173,7 @@ func (o *Options) Trained(m *nn.Model) (*nn.Model, error) {
 		return nil, err
 	}
 	if o.Schedule != "" {
-		if d.Schedule, err = nn.ParseSchedule(o.Schedule); err != nil {
+		if d.Schedule, err = rates.Parse(o.Schedule); err != nil {
 			return nil, cli.InputErrorf("--schedule: %w", err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"dahl/naming"
 	"dahl/plan"
 	"dahl/plots"
+	"dahl/plots/paper"
 	"dahl/rundir"
 	"dahl/schedule"
 )
@@ -32,7 +33,7 @@ const (
 )
 
 // Draw writes a figure into a run.
-func Draw(d *rundir.Dir, f plots.Figure, in plots.Input, p plots.Page) error {
+func Draw(d *rundir.Dir, f plots.Figure, in plots.Input, p paper.Page) error {
 	var drawn bytes.Buffer
 	if err := f.Draw(&drawn, p, in); err != nil {
 		return err
@@ -44,7 +45,7 @@ func Draw(d *rundir.Dir, f plots.Figure, in plots.Input, p plots.Page) error {
 }
 
 // Screen is the page of a figure that a run writes by itself.
-var Screen = plots.Page{Format: "svg"}
+var Screen = paper.Page{Format: "svg"}
 
 // NewPlotRun prepares a schedule for figures and traces; of is the summary of the run.
 func NewPlotRun(prob *schedule.Problem, s *schedule.Schedule, of *Summary) (*plots.Run, error) {

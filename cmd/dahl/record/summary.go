@@ -26,6 +26,7 @@ import (
 	"dahl/schedule/explain"
 	"dahl/schedule/place"
 	"dahl/train"
+	"dahl/train/metrics"
 	"dahl/train/peer"
 )
 
@@ -392,7 +393,7 @@ type ObjectiveSummary struct {
 const MachineFile = "machine.toml"
 
 // AddLast adds what the last epoch came to.
-func (s *Summary) AddLast(e *nn.EpochMetrics) {
+func (s *Summary) AddLast(e *metrics.Epoch) {
 	loss := Number(e.Loss)
 	s.TrainingLoss, s.LossOf = &loss, "training"
 	if e.Tested {

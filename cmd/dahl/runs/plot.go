@@ -18,6 +18,7 @@ import (
 	"dahl/naming"
 	"dahl/plan"
 	"dahl/plots"
+	"dahl/plots/paper"
 	"dahl/rundir"
 )
 
@@ -45,7 +46,7 @@ caption of the paper.`)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.page.Format, "format", "svg", "`format` of the files: "+naming.OneOf(plots.Formats()))
+	f.StringVar(&o.page.Format, "format", "svg", "`format` of the files: "+naming.OneOf(paper.Formats()))
 	f.StringVar(&o.colour, "colour", "", "colour tasks by what they have in `common`: "+naming.OneOf(plots.Colours())+" (default: the first of three that tells them apart)")
 	f.StringVar(&o.steps, "steps", "", "`steps` that are shown: 4, 3:5 or all (default: in gantt and compare two steady ones, else all)")
 	f.StringVar(&o.width, "width", "", "`width`, such as 85mm, 17.5cm, 7in or 240pt (default: 960pt, which suits a screen)")
@@ -61,7 +62,7 @@ caption of the paper.`)
 
 // plotOptions are the flags of plot.
 type plotOptions struct {
-	page                                plots.Page
+	page                                paper.Page
 	colour, steps, width, height, title string
 }
 
@@ -71,7 +72,7 @@ func FigureNames() []string {
 
 // read checks the flags and makes the page of them.
 func (o *plotOptions) read(cmd *cobra.Command) (err error) {
-	if err := cli.CheckName("format", o.page.Format, plots.Formats()); err != nil {
+	if err := cli.CheckName("format", o.page.Format, paper.Formats()); err != nil {
 		return err
 	}
 	if o.colour != "" {
@@ -156,7 +157,7 @@ func (o *plotOptions) plot(cmd *cobra.Command, path string, names []string) erro
 			switch err := record.Draw(d, f, in, o.page); {
 			case err == nil:
 				drawn = append(drawn, filepath.Join(path, f.Name+"."+o.page.Format))
-			case errors.Is(err, plots.ErrPage):
+			case errors.Is(err, paper.ErrPage):
 				return cli.InputErrorf("%s: %w", f.Name, err)
 			case !errors.Is(err, plots.ErrNoData):
 				return err

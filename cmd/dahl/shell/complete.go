@@ -22,6 +22,7 @@ import (
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/plots"
+	"dahl/plots/paper"
 	"dahl/rundir"
 	"dahl/rundir/experiment"
 	"dahl/schedule"
@@ -49,7 +50,7 @@ func Completions() map[string]cobra.CompletionFunc {
 
 		"calibrate.out": cli.NamesOrFiles(nil, ".toml"), "import.out": cli.NamesOrFiles(nil, ".json", ".toml"), "report.out": cli.NamesOrFiles(nil, ".html"),
 		"experiment run.data": cli.Anything, "experiment verify.cells": cli.Anything, "experiment verify.count": cli.Anything,
-		"import.format": cli.Values(graphs.FormatNames()...), "plot.format": cli.Values(plots.Formats()...), "trace.format": cli.Values(runs.TraceFormatNames()...),
+		"import.format": cli.Values(graphs.FormatNames()...), "plot.format": cli.Values(paper.Formats()...), "trace.format": cli.Values(runs.TraceFormatNames()...),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/execute/calibrate"
 	"dahl/platform"
+	"dahl/platform/fit"
 	"dahl/train"
 )
 
@@ -60,7 +61,7 @@ func PrintDevice(out io.Writer, p *platform.Platform, d *calibrate.Device, meter
 }
 
 // FitText is the line through the times of copies, with its errors.
-func FitText(f *platform.TransferFit) string {
+func FitText(f *fit.Copies) string {
 	return fmt.Sprintf("%s + bytes/%sB/s (±%.0f %%, at most %.0f %%)", cli.ShortTime(f.Latency), cli.ShortCount(f.BytesPerSec), 100*f.RelError, 100*f.MaxError)
 }
 

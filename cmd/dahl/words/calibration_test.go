@@ -9,13 +9,14 @@ import (
 	"dahl/execute/calibrate"
 	"dahl/must"
 	"dahl/platform"
+	"dahl/platform/fit"
 	"dahl/train"
 )
 
 // TestPrintMeasuredPower: what a meter has shown, and the links that could not be told apart.
 func TestPrintMeasuredPower(t *testing.T) {
 	p := &platform.Platform{Memories: []platform.Memory{{Name: "hbm"}}, Devices: []platform.Device{{Name: "gpu0", Kind: "cuda", Count: 1}}}
-	fit := platform.TransferFit{Latency: 9 * time.Microsecond, BytesPerSec: 25.1e9, RelError: 0.03, MaxError: 0.08}
+	fit := fit.Copies{Latency: 9 * time.Microsecond, BytesPerSec: 25.1e9, RelError: 0.03, MaxError: 0.08}
 	d := &calibrate.Device{Device: "gpu0", Name: "some GPU", CapacityBytes: 40e9, FreeBytes: 39e9, LinksKept: true, Crowded: 1.7,
 		Copies: calibrate.Copies{Sizes: []int64{4, 64e6}, InFit: fit, OutFit: fit, Fit: fit, BothWays: 1.9, Strided: 1.25},
 		Energy: &meter.CallEnergy{IdleWatts: 41, Watts: 330, Joules: 0.5, ErrorJoules: 0.01, Meter: "counter"}}
