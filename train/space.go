@@ -38,7 +38,7 @@ type choices struct {
 	networks map[networkKey]*tiling.Network
 }
 
-// networkKey is what decides how a network is cut on a machine.
+// networkKey decides how a network may be cut on a machine.
 type networkKey struct {
 	grain        grain
 	accelerators int
