@@ -45,8 +45,8 @@ const movesPerGroup = 2000
 // movesPerNode is how many moves of local search take about as long as a simulated task.
 const movesPerNode = 16
 
-// rounds is how often local search begins anew.
-const rounds = 4
+// aims are how far from the bound to the best plan so far local search looks, each time that it begins anew.
+var aims = [...]float64{0, 0.5, 0, 0.75, 0, 0.25, 0, 0.5}
 
 // Search looks for the plan with the shortest steady step, beginning with some plans. It is no worse than the best of these.
 func Search(ctx context.Context, priced *schedule.Priced, seeds []*schedule.Plan, o Options) (*Result, error) {
@@ -70,12 +70,15 @@ func Search(ctx context.Context, priced *schedule.Priced, seeds []*schedule.Plan
 	}
 	cost := func(workers []platform.WorkerID) float64 { return m.newLoads(workers, float64(s.result.Bound)).cost() }
 	slices.SortStableFunc(places, func(a, b []platform.WorkerID) int { return cmp.Compare(cost(a), cost(b)) })
-	for round := range rounds * min(1, len(places)) {
+	for round := range len(aims) * min(1, len(places)) {
 		if s.over(ctx) || s.result.Evaluated != nil && float64(s.result.Step.Time) <= (1+closeEnough)*float64(s.result.Bound) {
 			break
 		}
-		r := rand.New(rand.NewPCG(o.Seed, uint64(round)))
-		s.tryPlaced(ctx, s.climb(ctx, places[round%len(places)], r))
+		r, aim := rand.New(rand.NewPCG(o.Seed, uint64(round))), float64(s.result.Bound)
+		if s.result.Evaluated != nil {
+			aim += (float64(s.result.Step.Time) - aim) * aims[round]
+		}
+		s.tryPlaced(ctx, s.climb(ctx, places[round%len(places)], aim, r))
 	}
 	if s.result.Evaluated == nil {
 		return nil, s.err
@@ -175,18 +178,20 @@ func (m *Model) byMinibatch() []platform.WorkerID {
 	return workers
 }
 
-// climb moves groups of tasks between workers. A place is the better the less the workers and links have to do beyond the bound, by the sum of squares,
-// and the fewer contents move: each delays a step.
+// climb moves groups of tasks between workers. A place is the better the less the workers and links have to do beyond an aim, by the sum of squares,
+// and the fewer contents move: each delays a step. The first aim is the bound, and others are nearer to the best plan so far. On slow links no
+// place is near the bound. One with some more than it everywhere is then no better than one with idle workers.
 // Late acceptance keeps a place that is no worse than the one some moves before (Burke, Bykov, The late acceptance hill-climbing
 // heuristic, European Journal of Operational Research 2017).
-func (s *search) climb(ctx context.Context, from []platform.WorkerID, r *rand.Rand) []platform.WorkerID {
-	l := s.newLoads(from, float64(s.result.Bound))
+func (s *search) climb(ctx context.Context, from []platform.WorkerID, aim float64, r *rand.Rand) []platform.WorkerID {
+	l := s.newLoads(from, aim)
 	const history = 500
 	late := slices.Repeat([]float64{l.cost()}, history)
 	best, least := slices.Clone(l.workers), l.cost()
 	nodes := max(1, (s.Nodes-s.result.Nodes)/4)
 	const eachLook = 1 << 12
-	for i := range min(movesPerNode*nodes, movesPerGroup*len(l.groups)) {
+	moves := min(movesPerNode*nodes, movesPerGroup*len(l.groups))
+	for i := range moves {
 		if i%eachLook == 0 && ctx.Err() != nil {
 			break
 		}
@@ -205,7 +210,7 @@ func (s *search) climb(ctx context.Context, from []platform.WorkerID, r *rand.Ra
 		}
 		late[i%history] = min(late[i%history], now)
 	}
-	s.result.Nodes += nodes
+	s.result.Nodes += moves / movesPerNode
 	return best
 }
 
