@@ -31,8 +31,8 @@ type Lowering struct {
 	VerticalSync bool `json:",omitzero"`
 	// JoinLoss lets the operations of the last layer compute its loss, too, so that its outputs are never in memory. The gradients compute them again.
 	JoinLoss bool `json:",omitzero"`
-	// Epilogues lets operations of dense layers compute the function behind them, and layer normalisations the sum before them, where nothing else is between. Results have
-	// the bits of separate operations, but for activations in bfloat16.
+	// Epilogues lets dense layers compute the function behind them, and layer normalisations the sum before them, where nothing else is between. It changes no bit, but for
+	// activations in bfloat16.
 	Epilogues bool `json:",omitzero"`
 	// Order is the name of the policy that orders the micro-batches of the stages. Empty means that no policy is named.
 	Order string `json:",omitzero"`

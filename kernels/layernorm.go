@@ -15,7 +15,7 @@ import (
 //
 //	μ = center·Σ x / c    σ² = Σ (x - μ)² / c    r = 1/√(σ² + eps)    y = w·n + b    for n = (x - μ)·r
 //
-// With Sum the row is a sum of two, and is kept. The gradient gets another part of the gradient of that row added: a block of a transformer adds a
+// With Sum the row is a sum of two, and this sum is a result. The gradient gets another part of the gradient of the row added. A block of a transformer adds a
 // residual before it normalises. Variants give the bits of the sum and the normalisation one after the other.
 //
 // k = μ, r of each row is kept. The gradient is, with g = w·dy and means over a row,

@@ -80,7 +80,7 @@ func isFunction(name string) bool {
 	return err == nil
 }
 
-// expectAlone expects the results of an operation without the function behind it.
+// expectAlone expects the results of the operation without the function behind it.
 func (e *Expected) expectAlone(c *Case) {
 	k, err := kernels.KernelByName(kernels.Written(c.Kernel.Base, c.Kernel.With&^(calls.Function|calls.Kept)))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // totalBounds is the bounds of the totals of a batch normalisation over samples, whose tiles are merged. Nil means that the operation is none.
 //
-// The number of values is exact. It errs by γ of itself where it is added to a number of a test, since those are not whole. The sum errs by γ = 2(N+16)·u of the sizes of its N terms. The squares are terms above 0, whose sum errs by γ of itself. The distance d of
+// The number of values is exact. Added to a number that a test has drawn it errs by γ of itself. The sum errs by γ = 2(N+16)·u of the sizes of its N terms. The squares are terms above 0, whose sum errs by γ of itself. The distance d of
 // the mean of a sample from the mean of all errs by a few u of the greatest mean m, so that the squares of all values err by 2γ·|d|·m and by γ·u·m² each.
 func totalBounds(c *Case, want *Case) [][]float64 {
 	if c.Kernel.Op != "moments.total" {

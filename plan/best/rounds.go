@@ -309,6 +309,9 @@ func (f *finder) rounds(ctx context.Context) error {
 	if !f.brief() {
 		return f.contend(ctx)
 	}
+	if f.over() { // the first plan has evicted much
+		return f.smaller().run(ctx, 0)
+	}
 	plan := f.best.nodesOfPlan()
 	for effort := firstEffort * plan; !f.over() && effort < mostEffort*plan; effort *= 2 {
 		before := f.left
