@@ -36,7 +36,7 @@ func TestSmallMemories(t *testing.T) {
 		o := best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: c.nodes, Brief: true}
 		found := must.Get(best.Find(t.Context(), &s.Space, o))(t)
 		if found.Tiles.OfNetwork() == "" {
-			t.Errorf("%s: %s keeps as many bytes as any lowering", c.machine, found.Choice)
+			t.Errorf("%s with %d nodes: %s keeps as many bytes as any lowering", c.machine, c.nodes, found.Choice)
 		}
 		placed := found.Evaluated.Decision.Placed
 		for i, l := range placed.Layouts()[0] {

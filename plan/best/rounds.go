@@ -309,9 +309,6 @@ func (f *finder) rounds(ctx context.Context) error {
 	if !f.brief() {
 		return f.contend(ctx)
 	}
-	if f.over() { // the first plan has evicted much
-		return f.smaller().run(ctx, 0)
-	}
 	plan := f.best.nodesOfPlan()
 	for effort := firstEffort * plan; !f.over() && effort < mostEffort*plan; effort *= 2 {
 		before := f.left
@@ -319,10 +316,10 @@ func (f *finder) rounds(ctx context.Context) error {
 			return err
 		}
 		if f.left == before {
-			return nil
+			break
 		}
 	}
-	return nil
+	return f.smaller().run(ctx, 0) // also where plans with evictions have taken all nodes
 }
 
 // runParts runs parts with their shares of an effort.
