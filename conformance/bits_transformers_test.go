@@ -11,13 +11,14 @@ import (
 )
 
 // TestBitsOfTransformers trains a block of a GPT, of a BERT and of a vision transformer with every number of workers and every way to schedule, on cores and with emulated GPUs. All
-// drop weights of keys. Each is cut along all dimensions, keys among them, in micro-batches; the GPT joins its loss with the last layer.
+// drop weights of keys. Each is cut along all dimensions, keys among them, in micro-batches; the GPT joins its loss with the last layer. Dense layers compute GELU, and normalisations residual sums.
 func TestBitsOfTransformers(t *testing.T) {
 	attention := layers.Attention{Heads: 5, Dropout: 0.25}
 	causal := attention
 	causal.Causal = true
 	block := func(of nn.Layer, residual string, inputs ...string) []nn.Layer {
-		return []nn.Layer{layers.LayerNorm{}, layers.Dense{Outputs: 30}, nn.Named{Name: "attention", Layer: of, Inputs: inputs}, layers.Dense{Outputs: 10}, nn.Named{Name: "residual", Layer: layers.Add{}, Inputs: []string{residual, "fc2"}}}
+		return []nn.Layer{layers.LayerNorm{}, layers.Dense{Outputs: 30}, nn.Named{Name: "attention", Layer: of, Inputs: inputs}, layers.Dense{Outputs: 10}, nn.Named{Name: "residual", Layer: layers.Add{}, Inputs: []string{residual, "fc2"}},
+			layers.LayerNorm{}, layers.Dense{Outputs: 14}, layers.Activation{Function: "gelu"}, layers.Dense{Outputs: 10}, nn.Named{Name: "end", Layer: layers.Add{}, Inputs: []string{"residual", "fc4"}}}
 	}
 	embedding := nn.Named{Name: "wte", Layer: layers.Embedding{Tokens: 13, Width: 10}, Inputs: []string{nn.InputName}}
 	for _, c := range []struct {
@@ -44,7 +45,7 @@ func TestBitsOfTransformers(t *testing.T) {
 			n.train = must.Get(data.Open(c.source, data.Options{Split: data.Train, Limit: fixtureTrain}))(t)
 			n.test = must.Get(data.Open(c.source, data.Options{Split: data.Test, Limit: fixtureTest}))(t)
 			l := n.mixedLowering()
-			l.JoinLoss = n.model.JoinsLoss()
+			l.JoinLoss, l.Epilogues = n.model.JoinsLoss(), true
 			l.Layers["attention"] = dag.LayerLowering{Forward: dag.Cut{Samples: 1, Rows: 3, Columns: 4, Accumulators: 2}, InputGradient: dag.Cut{Samples: 1, Outputs: 4, Rows: 4, Columns: 3}}
 			n.lower(t, l)
 			n.checkBits(t, "")

@@ -373,9 +373,14 @@ func (b *Builder) build(complete func(*Graph) error) (*Graph, error) {
 	if err := complete(&g); err != nil {
 		return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 	}
+	g.findLater()
+	return &g, nil
+}
+
+// findLater lets the graph find what it does not know yet once it is asked for.
+func (g *Graph) findLater() {
 	g.hash, g.names, g.buffersByName = sync.OnceValue(g.textHash), sync.OnceValue(g.rankTasks), sync.OnceValue(g.rankBuffers)
 	g.pieces = sync.OnceValue(g.recutStorages)
-	return &g, nil
 }
 
 // allTasks returns the tasks as one list.

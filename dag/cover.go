@@ -13,7 +13,7 @@ type span struct{ first, end int32 }
 // accesses share one list.
 type coverage struct {
 	*Graph
-	grids  []*grid // by buffer
+	grids  []*grid // by storage
 	whole  []span  // by storage: all its atoms, once listed
 	visits int     // lengths of the lists of all accesses
 }
@@ -72,12 +72,12 @@ func (c *coverage) list(t, i int) (span, error) {
 			return c.spans[int(c.access[t-1])+i], nil
 		}
 	}
-	boxes, err := c.grids[a.Buffer].boxesOf(c.Buffers[a.Buffer].Shape, a.Box)
+	boxes, err := c.grids[storage].boxesOf(c.Buffers[a.Buffer].Shape, a.Box)
 	if err != nil {
 		return span{}, err
 	}
 	for _, box := range boxes {
-		c.atomLists = c.grids[a.Buffer].appendAtoms(c.atomLists, box)
+		c.atomLists = c.grids[storage].appendAtoms(c.atomLists, box)
 	}
 	return span{begin, int32(len(c.atomLists))}, nil
 }

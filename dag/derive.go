@@ -47,7 +47,7 @@ func (g *Graph) cut() error {
 	return g.checkTaskAliases()
 }
 
-// cutStorages finds each storage's refinement and the boundaries of all regions. A storage without views of which all tasks use the whole has no grid.
+// cutStorages finds each storage's refinement and the boundaries of all regions, by storage. A storage without other refinements has no grid if all tasks use the whole of it.
 func (g *Graph) cutStorages() ([]*grid, error) {
 	grids, err := g.refineViewed()
 	if err != nil {
@@ -58,10 +58,11 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 			if a.Box == nil {
 				continue
 			}
-			gr := grids[a.Buffer]
+			s := g.Storage(a.Buffer)
+			gr := grids[s]
 			if gr == nil {
-				gr = newGrid(withoutUnits(g.Buffers[a.Buffer].Shape))
-				grids[a.Buffer] = gr
+				gr = newGrid(withoutUnits(g.Buffers[s].Shape))
+				grids[s] = gr
 			}
 			boxes, err := gr.boxesOf(g.Buffers[a.Buffer].Shape, a.Box)
 			if err != nil {
@@ -75,7 +76,7 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 	return grids, nil
 }
 
-// refineViewed makes the grids of storages with views.
+// refineViewed makes the grids of storages with views that refine them.
 func (g *Graph) refineViewed() ([]*grid, error) {
 	view, next := slices.Repeat([]BufferID{None}, len(g.Buffers)), make([]BufferID, len(g.Buffers)) // the first view of a storage, and the one behind a view
 	for i := len(g.Buffers) - 1; i >= 0; i-- {
@@ -86,10 +87,6 @@ func (g *Graph) refineViewed() ([]*grid, error) {
 	grids := make([]*grid, len(g.Buffers))
 	var shapes [][]int
 	for i := range g.Buffers {
-		if s := g.Buffers[i].ViewOf; s != None {
-			grids[i] = grids[s] // owners come before their views
-			continue
-		}
 		if view[i] == None {
 			continue
 		}
@@ -101,7 +98,9 @@ func (g *Graph) refineViewed() ([]*grid, error) {
 		if err != nil {
 			return nil, fmt.Errorf("buffer %q and its views: %w", g.Buffers[i].Name, err)
 		}
-		grids[i] = newGrid(fine)
+		if !slices.Equal(withoutUnits(g.Buffers[i].Shape), fine) {
+			grids[i] = newGrid(fine)
+		}
 	}
 	return grids, nil
 }
@@ -111,7 +110,7 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 	g.storageAtom = make([]AtomID, 2*len(g.Buffers))
 	limit := min(maxAtoms, freeAtoms+atomsPerAccess*g.countAccesses())
 	for i, gr := range grids {
-		if g.Storage(BufferID(i)) != BufferID(i) {
+		if g.Buffers[i].ViewOf != None {
 			continue
 		}
 		atoms, ok := 1, len(g.atomElems) < limit

@@ -37,7 +37,7 @@ type Graph struct {
 	names         func() *taskNames
 	buffersByName func() []BufferID // the buffers in the order of their names
 	hash          func() string
-	pieces        func() []*grid // by buffer: the cuts of its storage
+	pieces        func() []*grid // by storage: its cuts; nil where it has none, as [Graph.cutStorages] says
 }
 
 // taskNames is the order of the names of tasks.

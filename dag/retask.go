@@ -3,7 +3,6 @@ package dag
 import (
 	"fmt"
 	"slices"
-	"sync"
 )
 
 // Retask is the graph with other labels, placements and priorities of its tasks, and with further tasks that some of them follow. It calls change for each task, in program order.
@@ -27,6 +26,6 @@ func (g *Graph) Retask(change func(t TaskID, task *Task)) (*Graph, error) {
 	if ordered {
 		with.Links, with.isCarried, with.isWritten = with.Body().Link()
 	}
-	with.hash = sync.OnceValue(with.textHash)
+	with.findLater() // anew, so that it does not keep the tasks before
 	return with, nil
 }

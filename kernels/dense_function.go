@@ -16,9 +16,8 @@ import (
 //	z[n,o]  = b[o] + Σ_i x[n,i]·w[o,i]      y = f(z)
 //	dx[n,i] = f'(v[n,i])·Σ_o dy[n,o]·w[o,i]
 //
-// The parameter function is the number of f in [Functions], and setting is the number on which f depends. With Kept z is a result, too. v is z or y, as the function's
-// own gradient reads it. Variants give the bits of the operation without the function, and of the function or its gradient behind it. Those at
-// levels compute some columns at a time, which are still in a cache for the function.
+// The parameter function is the number of f in [Functions], and setting is the number on which f depends. With Kept z is a result, too. The function's own gradient reads v, too: z or y. Variants give the bits of the operation without the function, and of the function or its gradient behind it. A dense layer at
+// a level computes some rows at a time, which are still in a cache for the function.
 
 // followed is an operation whose result goes through a function.
 type followed struct {
@@ -38,7 +37,7 @@ func denseThenFunction(k Kernel) Kernel {
 		plain.Doc = "z = x·wᵀ + b, y = f(z)"
 	}
 	return f.kernelOf(plain, k.With,
-		atLevels("dense and the function by some columns at a time", cpu.DenseThen(f.first, valueRow[float32]), cpu.DenseThen(f.first, valueRow[float64]), nil))
+		atLevels("dense and the function by some rows at a time", cpu.DenseThen(f.first, valueRow[float32]), cpu.DenseThen(f.first, valueRow[float64]), nil))
 }
 
 func denseDxThenSlope(k Kernel) Kernel {
@@ -47,7 +46,7 @@ func denseDxThenSlope(k Kernel) Kernel {
 	plain.Operands[0].Modes = plain.Operands[0].Modes[:1]
 	plain.Doc = "dx = dy·w·f'(v)"
 	return f.kernelOf(plain, k.With,
-		atLevels("dense.dx and the slope by some columns at a time", cpu.DenseDxThen(slopeRow[float32]), cpu.DenseDxThen(slopeRow[float64]), nil))
+		atLevels("dense.dx, then the slope by rows", cpu.DenseDxThen(slopeRow[float32]), cpu.DenseDxThen(slopeRow[float64]), nil))
 }
 
 // kernelOf is the operation with the function behind it, and with variants of its own at levels.
@@ -70,7 +69,7 @@ func (f followed) kernelOf(plain Kernel, with calls.Attributes, own []calls.Vari
 	return k
 }
 
-// checkFunction refuses a number of no function, or a setting outside the function's range.
+// checkFunction refuses numbers without a function, and settings out of its range.
 func checkFunction(s *calls.Spec) error {
 	n, err := intParam(s, "function", 0, len(functions)-1)
 	if err != nil {

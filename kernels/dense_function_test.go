@@ -26,7 +26,7 @@ type followedStep struct {
 }
 
 // TestFusedAreTheirParts: every variant of an operation with a function or a sum gives the bits of the same variants of its parts, one after the other. Rows and columns are
-// fewer and more than what is computed at once: up to 14 rows, and 128 columns between two functions.
+// fewer and more than what is computed at once: up to 14 rows, and 24 between two functions.
 func TestFusedAreTheirParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(37, 41))
 	for i, c := range followedCases() {

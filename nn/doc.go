@@ -167,12 +167,12 @@
 // With [dag.Lowering.Epilogues], which the default for processors has:
 //
 //	dense + function          and in a training the values before it, which the slope reads
-//	dense.dx * slope          where a dense layer alone reads the function
+//	dense.dx * slope          where a dense layer alone reads the function; else the slope is a task of the layer before it
 //	sum + layernorm           of two values
-//	layernorm.dx + gradient   of a sum in front of the normalisation
+//	layernorm.dx + gradient   of the other reader of the same value, a sum behind the normalisation
 //
-// Where several layers read a function, its slope is a task of its own. Two layers stay apart in two stages, where one alone is computed again, and where devices share layers. The results have
-// the bits of separate operations, but in bfloat16, where a value between two operations is rounded.
+// Layers of two stages stay apart, as do layers of which one alone is computed again, and all layers of devices with one stage. The operations by themselves give the same
+// bits, but in bfloat16: there a value between two operations is rounded.
 //
 // So a residual block of two convolutions has, in addition to the convolutions, 3 passes over activations forward instead
 // of 13, and 13 backward instead of 17. A ReLU behind a normalisation keeps no mask either: its sign is computed again.
@@ -212,7 +212,7 @@
 //
 // # Training
 //
-// [Defaults] say how a model is trained: optimiser, a schedule of its rate, [Loss] and clipping of
+// [Defaults] say how a model is trained: optimiser, [Schedule] of its rate, [Loss] and clipping of
 // gradients, each as PyTorch defines it. A schedule is no part of the graph: who runs a step hands it the
 // rate in "step.hyper". Gradients that are clipped have their squares summed part by part in
 // "clip.squares". The task "clip" makes the factor of these, and updates read it in "clip.hyper".

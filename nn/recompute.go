@@ -276,11 +276,16 @@ func (r *recomputing) following(t dag.TaskID) (after []dag.TaskID) {
 
 // moved are the accesses of a task, in second buffers where the first are dropped.
 func (r *recomputing) moved(t dag.TaskID) []dag.Access {
-	accesses := slices.Clone(r.from.Tasks[t].Accesses)
-	for i := range accesses {
-		if a := &accesses[i]; r.drops[r.from.Storage(a.Buffer)] {
-			a.Buffer = r.secondOf(a.Buffer)
+	accesses := r.from.Tasks[t].Accesses
+	own := false
+	for i, a := range accesses {
+		if !r.drops[r.from.Storage(a.Buffer)] {
+			continue
 		}
+		if !own {
+			accesses, own = slices.Clone(accesses), true
+		}
+		accesses[i].Buffer = r.secondOf(a.Buffer)
 	}
 	return accesses
 }

@@ -42,6 +42,31 @@ func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 	for name, of := range shared {
 		shapes[name] = shapes[of]
 	}
+	given, err := readParameters(path, m.Name, shapes, counts, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(shared)) {
+		if a, of := given[name], given[shared[name]]; a != nil && of != nil && !slices.Equal(a.Float64s(), of.Float64s()) {
+			return nil, inputErrorf("%s: arrays %q and %q differ, and are one parameter of network %s; leave the former out", path, name, of.Name, m.Name)
+		}
+	}
+	return func(p *nn.Parameter, from int, values []float64) error {
+		a, ok := given[p.Name]
+		if !ok {
+			return inputErrorf("%s: no array %q of shape %v", path, p.Name, p.Shape)
+		}
+		a.Fill(values, from)
+		bad := func(v float64) bool { return notFinite(v) || t == dag.Float32 && math.Abs(v) > math.MaxFloat32 }
+		if i := slices.IndexFunc(values, bad); i >= 0 {
+			return inputErrorf("%s: array %q has %v at %v; want a finite number of type %s", path, p.Name, values[i], npz.IndexOf(from+i, a.Shape), t)
+		}
+		return nil
+	}, nil
+}
+
+// readParameters reads the arrays of a file by the names that they have in a network.
+func readParameters(path, network string, shapes map[string][]int, counts map[string]bool, names []string) (map[string]*npz.Array, error) {
 	spelling, joins, err := spellingOf(path, shapes)
 	if err != nil {
 		return nil, asInput(fmt.Errorf("reading the initial weights: %w", err))
@@ -56,9 +81,9 @@ func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 		shape, known := shapes[a.Name]
 		switch {
 		case !known:
-			return fmt.Errorf("network %s has no parameter of this name; write %s and nothing else", m.Name, strings.Join(names, ", "))
+			return fmt.Errorf("network %s has no parameter of this name; write %s and nothing else", network, strings.Join(names, ", "))
 		case !slices.Equal(a.Shape, shape):
-			return fmt.Errorf("its shape is %v, that of the parameter of network %s is %v", a.Shape, m.Name, shape)
+			return fmt.Errorf("its shape is %v, that of the parameter of network %s is %v", a.Shape, network, shape)
 		case counts[a.Name] && a.Type != dag.Int64:
 			return fmt.Errorf("its type is %v; write int64", a.Type)
 		case !counts[a.Name] && a.Type != dag.Float32 && a.Type != dag.Float64:
@@ -86,23 +111,7 @@ func FromFile(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
 		}
 		given[name] = weights.Join(name, shapes[name], arrays...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(shared)) {
-		if a, of := given[name], given[shared[name]]; a != nil && of != nil && !slices.Equal(a.Float64s(), of.Float64s()) {
-			return nil, inputErrorf("%s: arrays %q and %q differ, and are one parameter of network %s; leave the former out", path, name, of.Name, m.Name)
-		}
-	}
-	return func(p *nn.Parameter, from int, values []float64) error {
-		a, ok := given[p.Name]
-		if !ok {
-			return inputErrorf("%s: no array %q of shape %v", path, p.Name, p.Shape)
-		}
-		a.Fill(values, from)
-		bad := func(v float64) bool { return notFinite(v) || t == dag.Float32 && math.Abs(v) > math.MaxFloat32 }
-		if i := slices.IndexFunc(values, bad); i >= 0 {
-			return inputErrorf("%s: array %q has %v at %v; want a finite number of type %s", path, p.Name, values[i], npz.IndexOf(from+i, a.Shape), t)
-		}
-		return nil
-	}, nil
+	return given, nil
 }
 
 // spellingOf reads the names and shapes of a file of weights, and finds how they fit a network's.

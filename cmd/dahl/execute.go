@@ -220,13 +220,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Optio
 		return err
 	}
 	defer k.dir.Close()
-	w.printTraining(progress, predicted)
-	if f.from != nil {
-		f.from.print(progress, k.manifest)
-	}
-	for _, warning := range t.Runner.Warnings() {
-		slog.Warn(warning)
-	}
+	t.announce(progress, f.from, k.manifest)
 	runErr := t.watched(ctx, f)
 	runErr = errors.Join(runErr, t.save(f.Save))
 	if err := k.commit(t, runErr); err != nil {
@@ -336,6 +330,17 @@ func (t *trainer) summarize() *record.Summary {
 		}
 	}
 	return s
+}
+
+// announce prints the training that begins or goes on.
+func (t *trainer) announce(progress io.Writer, from *interrupted, manifest *record.Manifest) {
+	t.w.printTraining(progress, t.Predicted)
+	if from != nil {
+		from.print(progress, manifest)
+	}
+	for _, warning := range t.Runner.Warnings() {
+		slog.Warn(warning)
+	}
 }
 
 // printTraining says what is about to run.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"dahl/cmd/dahl/flags"
 	"dahl/cmd/dahl/record"
+	"dahl/must"
 	"dahl/rundir"
 )
 
@@ -27,27 +27,6 @@ count = 2
 power = { idle = "1 W", busy = "2 W" }
 `
 
-// endsAtLook is a context that ends when it is looked at for the nth time.
-type endsAtLook struct {
-	context.Context
-	end  context.CancelFunc
-	left atomic.Int64
-}
-
-func newEndsAtLook(t *testing.T, n int) *endsAtLook {
-	ctx, end := context.WithCancel(t.Context())
-	e := &endsAtLook{Context: ctx, end: end}
-	e.left.Store(int64(n))
-	return e
-}
-
-func (e *endsAtLook) Err() error {
-	if e.left.Add(-1) == 0 {
-		e.end()
-	}
-	return e.Context.Err()
-}
-
 // TestPlanEnded: wherever a search ends, a plan that is written is the best until then, and its directory is sound.
 func TestPlanEnded(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -56,7 +35,7 @@ func TestPlanEnded(t *testing.T) {
 	whole, cut := 0, 0
 	for n, ended := 1, true; ended; n += 1 + n/8 {
 		o := flags.Options{Platform: "two.toml", Graph: "chain.dot", Objective: "energy", Budget: 100, DType: "float32", Policy: flags.BestPolicy, Steps: 2}
-		ctx, out := newEndsAtLook(t, n), fmt.Sprint("plan", n)
+		ctx, out := must.EndsAtLook(t, n), fmt.Sprint("plan", n)
 		err := runPlan(ctx, io.Discard, &o, &flags.Output{Dir: out})
 		if ended = ctx.Context.Err() != nil; errors.Is(err, context.Canceled) != ended {
 			t.Errorf("after %d looks: %v", n, err)

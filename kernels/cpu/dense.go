@@ -44,45 +44,36 @@ func dotOf[T calls.Float](args []calls.Arg) simd.Dot[T] {
 // RowFunction computes elements of a row of results from elements of another operand, by the parameters of a call.
 type RowFunction[T calls.Float] func(l simd.Level, params []float64, to, of []T)
 
-// thenColumns is how many columns of a result a function follows at a time, so that they are still in a cache. It is a multiple of the columns that a
-// product computes together.
-const thenColumns = 128
+// thenBytes bounds the rows of sums that a function follows at a time, so that they are still in a cache. There are thenRows at least, as the weights pass by for each block.
+const (
+	thenBytes = 128 << 10
+	thenRows  = 24
+)
 
 // DenseThen is a dense layer followed by a function. The sums are in the first operand, or with kept = 1 in the second one.
 func DenseThen[T calls.Float](kept int, then RowFunction[T]) func(simd.Level, *calls.Call) {
 	return func(l simd.Level, call *calls.Call) {
 		y, z, all := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[kept]), dotOf[T](call.Args[kept:])
-		for j := 0; j < all.N; j += thenColumns {
+		rows := max(thenRows, thenBytes/(all.N*calls.SizeOf[T]())/thenRows*thenRows)
+		for i := 0; i < all.M; i += rows {
 			d := all
-			d.N, d.B, d.C = min(thenColumns, all.N-j), all.B[j*all.BRow:], all.C[j:]
-			if d.Bias != nil {
-				d.Bias = d.Bias[j:]
-			}
+			d.M, d.A, d.C = min(rows, all.M-i), all.A[i*all.ARow:], all.C[i*all.CRow:]
 			d.Run(l)
-			for i := range z.Rows {
-				then(l, call.Params, y.Row(i)[j:][:d.N], z.Row(i)[j:][:d.N])
+			for j := range d.M {
+				then(l, call.Params, y.Row(i+j), z.Row(i+j))
 			}
 		}
 	}
 }
 
-// DenseDxThen is a gradient of an input that a function of the last operand follows. Of few rows all columns are computed at once, since how these are put
-// together depends on their number.
+// DenseDxThen is a gradient of an input that a function of the last operand follows. All rows are computed at once, since their number decides
+// how sums are put together.
 func DenseDxThen[T calls.Float](then RowFunction[T]) func(simd.Level, *calls.Call) {
-	const fewRows = 8
 	return func(l simd.Level, call *calls.Call) {
-		dx, v, all := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[3]), dxProductOf[T](call)
-		columns := thenColumns
-		if all.M < fewRows {
-			columns = all.N
-		}
-		for j := 0; j < all.N; j += columns {
-			p := all
-			p.N, p.B, p.C = min(columns, all.N-j), all.B[j:], all.C[j:]
-			p.Run(l)
-			for i := range dx.Rows {
-				then(l, call.Params, dx.Row(i)[j:][:p.N], v.Row(i)[j:][:p.N])
-			}
+		dx, v, p := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[3]), dxProductOf[T](call)
+		p.Run(l)
+		for i := range dx.Rows {
+			then(l, call.Params, dx.Row(i), v.Row(i))
 		}
 	}
 }

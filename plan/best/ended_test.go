@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,27 +15,6 @@ import (
 	"dahl/plan/space"
 	"dahl/schedule"
 )
-
-// endsAtLook is a context that ends when it is looked at for the nth time.
-type endsAtLook struct {
-	context.Context
-	end  context.CancelFunc
-	left atomic.Int64
-}
-
-func newEndsAtLook(t *testing.T, n int) *endsAtLook {
-	ctx, end := context.WithCancel(t.Context())
-	e := &endsAtLook{Context: ctx, end: end}
-	e.left.Store(int64(n))
-	return e
-}
-
-func (e *endsAtLook) Err() error {
-	if e.left.Add(-1) == 0 {
-		e.end()
-	}
-	return e.Context.Err()
-}
 
 // TestEnded: wherever a search is ended, it says why if it has no plan yet. Else its plan takes what the simulator says of
 // as many steps as results are told in, its bound is no more than what the whole search found, and its certificate,
@@ -52,14 +30,14 @@ func TestEnded(t *testing.T) {
 		compared++
 		s := space.Of(in.priced, space.Sets(in.priced.Platform, in.priced.Program.Graphs[0]))
 		for _, o := range []Options{{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 5000}, {Aim: problem.Aim{Objective: problem.Time}, Nodes: 5000}} {
-			counted := newEndsAtLook(t, math.MaxInt)
+			counted := must.EndsAtLook(t, math.MaxInt)
 			whole := must.Get(Find(counted, s, o))(t)
-			looks := math.MaxInt - int(counted.left.Load())
+			looks := math.MaxInt - counted.Left()
 			for n := 1; n <= 2*looks; n = n*3/2 + 1 {
 				if n > looks && n*2/3 < looks {
 					n = looks // the last one, while bounds are proved
 				}
-				ctx := newEndsAtLook(t, n)
+				ctx := must.EndsAtLook(t, n)
 				found, err := Find(ctx, s, o)
 				ended := ctx.Context.Err() != nil
 				if err != nil {
@@ -93,7 +71,7 @@ func TestEnded(t *testing.T) {
 func TestExplainEnded(t *testing.T) {
 	found := alike(search(t, fmt.Sprintf(many, 5), 72, `{"cpu": 1000000}`, Options{Aim: problem.Aim{Objective: problem.Energy, Steady: true}, Nodes: 100_000}))
 	for _, looks := range []int{1, 60} {
-		e := must.Get(found.Explain(newEndsAtLook(t, looks), 1))(t)
+		e := must.Get(found.Explain(must.EndsAtLook(t, looks), 1))(t)
 		if c := &e.Chosen; !near9(c.Figures.Value, 0.432) || c.Devices != "cpu:4" || e.Next == nil {
 			t.Errorf("after %d looks: chosen %+v, next %+v", looks, c, e.Next)
 		}

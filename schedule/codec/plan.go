@@ -85,22 +85,7 @@ func WritePlan(w io.Writer, plan *schedule.Plan, g *dag.Graph, p *platform.Platf
 	if len(plan.Variants) > 0 {
 		l.field("variants", plan.Variants)
 	}
-	var busy []int
-	for i, list := range plan.Order {
-		if len(list) > 0 {
-			busy = append(busy, i)
-		}
-	}
-	l.list("devices", "{", "}", len(busy), func(i int) {
-		list := plan.Order[busy[i]]
-		names := make([]string, len(list))
-		for k, t := range list {
-			names[k] = g.Tasks[t].Name
-		}
-		l.value(p.Workers[busy[i]].Name)
-		l.write(": ")
-		l.value(names)
-	})
+	writeOrder(l, plan, g, p)
 	if lags := lagNames(plan, g); len(lags) > 0 {
 		l.field("lags", lags)
 	}
@@ -127,6 +112,26 @@ func WritePlan(w io.Writer, plan *schedule.Plan, g *dag.Graph, p *platform.Platf
 		return fmt.Errorf("write the plan of graph %q: %w", g.Name, err)
 	}
 	return nil
+}
+
+// writeOrder writes the tasks of each worker that has some.
+func writeOrder(l *lineWriter, plan *schedule.Plan, g *dag.Graph, p *platform.Platform) {
+	var busy []int
+	for i, list := range plan.Order {
+		if len(list) > 0 {
+			busy = append(busy, i)
+		}
+	}
+	l.list("devices", "{", "}", len(busy), func(i int) {
+		list := plan.Order[busy[i]]
+		names := make([]string, len(list))
+		for k, t := range list {
+			names[k] = g.Tasks[t].Name
+		}
+		l.value(p.Workers[busy[i]].Name)
+		l.write(": ")
+		l.value(names)
+	})
 }
 
 // lagNames are the lags by the names of the tasks that have one.

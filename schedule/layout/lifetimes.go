@@ -36,6 +36,7 @@ type orders struct {
 	users    [][]dag.TaskID // by storage, in program order
 	planned  *chains        // within a step, by the plan too if there is one
 	position []int32        // by task, in an order of all that keeps planned
+	words    [3][]uint64    // of sweeps, see sweepWords
 }
 
 // ordersOf finds the order of the tasks of each graph. Nil means that storages lie apart, or have too many chains.

@@ -19,8 +19,9 @@ type ends struct{ first, last []dag.TaskID }
 // storages with near first users.
 func (l *lifetimes) findEnds(storages []int) []ends {
 	found := make([]ends, len(l.users))
+	words := l.sweepWords()
+	uses, other := words[0], words[1]
 	n := l.Links.NumTasks()
-	uses, other := make([]uint64, n), make([]uint64, n)
 	near := slices.SortedFunc(slices.Values(storages), func(x, y int) int { return cmp.Compare(l.users[x][0], l.users[y][0]) })
 	for group := range slices.Chunk(near, 64) {
 		first, last := n-1, 0
@@ -63,6 +64,16 @@ func (l *lifetimes) findEnds(storages []int) []ends {
 	return found
 }
 
+// sweepWords are words of each task that sweeps use in turn. The last one is zero between them.
+func (o *orders) sweepWords() *[3][]uint64 {
+	if o.words[0] == nil {
+		for i := range o.words {
+			o.words[i] = make([]uint64, o.Links.NumTasks())
+		}
+	}
+	return &o.words
+}
+
 // mostSwept bounds the steps of sweeps. These find the orders that the graph implies already.
 const mostSwept = 1 << 23
 
@@ -87,9 +98,9 @@ func (l *lifetimes) connect(pairs []pair, found []ends, next bool) []dag.Edge {
 // missing are the edges that the graph does not imply. They are sorted by their ends, of which a sweep over the tasks
 // finds 64 at a time.
 func (l *lifetimes) missing(edges []dag.Edge, next bool) (missing []dag.Edge) {
-	n := l.Links.NumTasks()
-	here, across := make([]uint64, n), make([]uint64, n) // by task: the ends that come after it, in its step and in the next
-	bit := make([]uint64, n)                             // of each end
+	n, words := l.Links.NumTasks(), l.sweepWords()
+	here, across := words[0], words[1] // by task: the ends that come after it, in its step and in the next
+	bit := words[2]                    // of each end; zero before and after
 	for len(edges) > 0 {
 		ends, taken := 0, 0
 		for ; taken < len(edges); taken++ {

@@ -278,16 +278,22 @@ func countedText(of *record.Summary) string {
 	return fmt.Sprintf("the mean of %d of %s: all but the first of each graph", of.Counted.Steps, naming.Count(of.Steps, "step"))
 }
 
+// printClocks prints the clocks of both runs, where some device has several.
+func printClocks(w io.Writer, c *plan.Comparison) {
+	if c.PredictedClocks == nil && c.MeasuredClocks == nil && c.IgnoredClocks == nil {
+		return
+	}
+	measured := c.MeasuredClocks
+	if c.IgnoredClocks != nil {
+		measured = append(slices.Clip(measured), "whatever clock the machine had in place of "+strings.Join(c.IgnoredClocks, ", "))
+	}
+	fmt.Fprintf(w, "clocks: predicted at %s, measured at %s\n", shownClocks(c.PredictedClocks), shownClocks(measured))
+}
+
 // printComparison writes a comparison as tables; the summary belongs to the measured run.
 func printComparison(w io.Writer, c *plan.Comparison, of *record.Summary) {
 	fmt.Fprintf(w, "compared: %s; %s\n", stepsText(c, of.Shown), errorSign)
-	if c.PredictedClocks != nil || c.MeasuredClocks != nil || c.IgnoredClocks != nil {
-		measured := c.MeasuredClocks
-		if c.IgnoredClocks != nil {
-			measured = append(slices.Clip(measured), "whatever clock the machine had in place of "+strings.Join(c.IgnoredClocks, ", "))
-		}
-		fmt.Fprintf(w, "clocks: predicted at %s, measured at %s\n", shownClocks(c.PredictedClocks), shownClocks(measured))
-	}
+	printClocks(w, c)
 	fmt.Fprintf(w, "%-14s %12s %12s %9s\n", c.Graph, "predicted", "measured", "error")
 	row := func(what string, p plan.Pair, show func(float64) string, notes ...any) {
 		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent, fmt.Sprint(notes...))

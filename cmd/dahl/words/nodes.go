@@ -36,6 +36,9 @@ func PrintNodes(out io.Writer, n *plan.Nodes) {
 	}
 }
 
+// maxFolded bounds the ranges of names in a row.
+const maxFolded = 3
+
 // printRows prints n rows of a name and its cells. Neighbours with equal cells share a row.
 func printRows(out io.Writer, n int, row func(i int) (name, cells string)) {
 	for i, printed := 0, 0; i < n; printed++ {
@@ -52,7 +55,11 @@ func printRows(out io.Writer, n int, row func(i int) (name, cells string)) {
 			}
 			names = append(names, name)
 		}
-		fmt.Fprintf(out, "%-14s %s\n", strings.Join(naming.Folded(names, 1, "…"), ","), cells)
+		folded := naming.Folded(names, 1, "…")
+		if len(folded) > maxFolded {
+			folded = []string{folded[0] + " and others"}
+		}
+		fmt.Fprintf(out, "%-14s %s\n", strings.Join(folded, ","), cells)
 	}
 }
 
