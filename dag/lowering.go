@@ -93,9 +93,34 @@ type Stage struct {
 	// BucketBytes is how many bytes of small gradients one exchange has at least, where layers have as many; 0 means as many as begin to take slices.
 	BucketBytes int64 `json:"bucket_bytes,omitzero"`
 
+	Statistics Statistics `json:"statistics,omitzero"` // of a batch, over the devices
+
 	// Shares are proportions of samples, one for each device: the first k devices have the part from 0 to ⌊e·s/t⌋ of e samples if the first k numbers
 	// add up to s, and all to t. Nil means equal parts.
 	Shares []int `json:"shares,omitempty"`
+}
+
+// Statistics says where devices that share samples or rows sum the statistics of a batch.
+type Statistics int
+
+// The places. The first device takes two messages of each other one, with a number for each sample and channel. Sums of their own are a task more on each device, and
+// a message and a task in each round of a tree.
+const (
+	ByNumber Statistics = iota // as OnEach where three and more devices share, else as OnFirst
+	OnFirst                    // the sums of all samples on the first device
+	OnEach                     // each device its own samples, then a tree over the devices
+)
+
+var statisticsNames = [...]string{"number", "first", "each"}
+
+func (s Statistics) String() string { return nameOf(statisticsNames[:], int(s)) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s Statistics) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *Statistics) UnmarshalText(text []byte) error {
+	return unmarshalName(s, "statistics", statisticsNames[:], text)
 }
 
 // Shared reports whether several devices share the stage.

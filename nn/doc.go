@@ -104,8 +104,8 @@
 //
 // A batch normalisation needs the mean and the variance of each channel over all samples. Tasks take the moments of single samples, and one task
 // puts these together in the order of the samples and carries the running statistics on ("bn1.running_mean", as [Model.State]
-// lists them). So the bits of the statistics depend on no tiling. Where three and more devices share the samples, each puts the moments of its own together first
-// ("bn1.forward.total"), and a tree merges these: within each node, then between nodes. What follows waits for all samples of the micro-batch, as
+// lists them). So the bits of the statistics depend on no tiling. Where several devices share the samples, each may put the moments of its own together first
+// ("bn1.forward.total", see [dag.Statistics]), and a tree merges these: within each node, then between nodes. What follows waits for all samples of the micro-batch, as
 // the definition asks. The gradient has the same form. A dropout keeps no mask: it draws by seed, step, layer, sample and element, in the backward
 // pass again. An attention draws by query and key. In an evaluation it has no task.
 //

@@ -18,8 +18,8 @@ import (
 //	         layers of sequences between pairs of these are shared along samples or positions (pairs.go)
 //	any      all other operations without the dimension are shared along samples, such as the loss
 //
-// A task that has neither, such as the statistics of a batch normalisation over all samples, is placed on the first device. Of three and more devices each sums the moments of its samples
-// first ([Node.SumsApart]).
+// A task that has neither, such as the statistics of a batch normalisation over all samples, is placed on the first device. Each device may sum the moments of its samples
+// first ([dag.Statistics]).
 //
 // Devices that share samples or rows have copies of the weights in other layouts, and gradients in these, each for itself. What they have summed of one
 // gradient becomes one sum by an exchange ([dag.Exchange]). If that goes in slices, so do the updates: each device has the optimiser's state of its slice, as in
@@ -86,16 +86,19 @@ func (l *lowerer) sharedAlong(layer string) dag.Dimension {
 	return s.Along
 }
 
-// SumsApart reports whether each device first sums over its own samples, before a tree sums over the devices. Two devices exchange about as many messages either way, and would have
-// more tasks.
+// SumsApart reports whether each device first sums over its own samples, before a tree sums over the devices. Where nobody says, two devices do not: they exchange about as many messages
+// either way, and would have more tasks.
 func (n *Node) SumsApart() bool {
-	devices := 1
-	if s := n.l.sharing(n.Name); s != nil {
-		if devices = len(s.Devices); s.Along == dag.AlongOutputs {
-			devices = s.Replicas
-		}
+	s := n.l.sharing(n.Name)
+	if n.l.opt.totals || s == nil {
+		return n.l.opt.totals
 	}
-	return n.l.opt.totals || devices > 2
+	devices := len(s.Devices)
+	if s.Along == dag.AlongOutputs {
+		devices = s.Replicas
+	}
+	least := map[dag.Statistics]int{dag.ByNumber: 3, dag.OnEach: 2}[s.Statistics]
+	return least > 0 && devices >= least
 }
 
 // sharedWeight is the dimension along which copies, gradients and updates of a layer's weight are cut, and its index in the weight and in a copy.

@@ -33,6 +33,7 @@ func (w *Workload) network(l dag.Lowering) *strategy.Network {
 		case 3:
 			of.Rows = s.Out[1]
 		}
+		_, of.Statistics = s.Layer.(nn.Tracker)
 		for _, p := range s.Params {
 			if p.Of == "" {
 				of.Weights += size * float64(p.Elems())

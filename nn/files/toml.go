@@ -298,6 +298,7 @@ func stageOf(t *tomlfile.Table) dag.Stage {
 		}
 		nameIn(t, "along", &s.Along)
 		nameIn(t, "sum", &s.Sum)
+		nameIn(t, "statistics", &s.Statistics)
 		s.Replicas, s.Shares = t.Count("replicas", 0, len(s.Devices), 0), t.Counts("shares", 1, layers.MaxExtent)
 		s.PerNode = t.Count("per_node", 0, len(s.Devices), 0)
 		s.BucketBytes = int64(t.Count("bucket_bytes", 0, layers.MaxExtent, 0))
@@ -308,7 +309,7 @@ func stageOf(t *tomlfile.Table) dag.Stage {
 		t.Need("device", "the name of a device, a unit or a kind")
 		s.Device = t.Text("device")
 	}
-	t.Done("from, device, devices, and beside devices along, sum, replicas, shares, per_node, bucket_bytes")
+	t.Done("from, device, devices, and beside devices along, sum, statistics, replicas, shares, per_node, bucket_bytes")
 	return s
 }
 
@@ -389,6 +390,9 @@ func WriteLowering(w io.Writer, l dag.Lowering) error {
 			}
 			if s.BucketBytes > 0 {
 				fmt.Fprintf(&b, "bucket_bytes = %d\n", s.BucketBytes)
+			}
+			if s.Statistics != dag.ByNumber {
+				fmt.Fprintf(&b, "statistics = %q\n", s.Statistics)
 			}
 			if s.Shares != nil {
 				fmt.Fprintf(&b, "shares = [%s]\n", strings.Join(naming.List(s.Shares, strconv.Itoa), ", "))

@@ -84,7 +84,7 @@ func TestExampleLowering(t *testing.T) {
 func TestLoweringRoundTrip(t *testing.T) {
 	for _, info := range models.All() {
 		want := nn.DefaultLowering(info.New(), 17, 1<<19, dag.Float64)
-		want.MicroBatches, want.Stash, want.VerticalSync, want.Order, want.Stages = 5, true, true, "gpipe", []dag.Stage{{From: "input", Device: "a \"b\""}, {From: "fc1", Devices: []string{"c", "d\\"}, Along: dag.AlongRows, Sum: dag.Ring}, {From: "fc2", Devices: []string{"c", "d"}, Shares: []int{5, 3}, BucketBytes: 77}}
+		want.MicroBatches, want.Stash, want.VerticalSync, want.Order, want.Stages = 5, true, true, "gpipe", []dag.Stage{{From: "input", Device: "a \"b\""}, {From: "fc1", Devices: []string{"c", "d\\"}, Along: dag.AlongRows, Sum: dag.Ring}, {From: "fc2", Devices: []string{"c", "d"}, Shares: []int{5, 3}, BucketBytes: 77, Statistics: dag.OnEach}}
 		want.Recompute = []string{"h.*.attn", "fc\"?"}
 		want.Default = dag.LayerLowering{Forward: dag.Cut{Samples: 3}, WeightGradient: dag.Cut{Accumulators: 2}, Recompute: true}
 		var text strings.Builder

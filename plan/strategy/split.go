@@ -167,6 +167,7 @@ type Layer struct {
 	In, Out             float64
 	BorderIn, BorderOut float64 // rows on one side of a border that the kernel reads of both sides
 	Learns              bool    // its input has a gradient
+	Statistics          bool    // it needs sums over the samples of all devices
 }
 
 // Seat is a unit for a stage, or some units of a device.
@@ -249,6 +250,7 @@ func (s *Split) Lowering(n *Network) (l dag.Lowering, err error) {
 		return l, err
 	}
 	l.Stash = s.Stash
+	n.placeStatistics(l.Stages, max(1, l.MicroBatches))
 	if err := s.shareBySpeed(n, &l, seats); err != nil {
 		return l, err
 	}
