@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"dahl/plan/space"
-	"dahl/plan/tiling"
 )
 
 // contender is the search on one set of devices. It has levels, each with twice the effort of the one before. What a level does depends on no other set.
@@ -140,15 +139,13 @@ func (f *finder) runStep(ctx context.Context, s step) error {
 	return err
 }
 
-// tilesOfUnit is how many tiles an operation has in a plan of the usual size.
-const tilesOfUnit = 4
+// tilesOfLayer is how many tasks a layer has in a plan of the usual size.
+const tilesOfLayer = 8
 
-// usualSize is the size of a plan in nodes. It does not depend on the devices.
+// usualSize is the size of a plan in nodes. It does not depend on the devices: even whole layers have other tasks where some kinds of devices are.
 func (f *finder) usualSize() int {
-	if whole := tiling.Of(tiling.Base{Kind: tiling.Whole}); slices.Contains(f.space.Tiles, whole) {
-		if priced, err := f.space.Price(space.Choice{Devices: f.space.Devices[0], Tiles: whole}); err == nil {
-			return max(16, tilesOfUnit*priced.Program.Graphs[0].NumTasks())
-		}
+	if layers := len(f.space.Layers); layers > 0 {
+		return max(16, tilesOfLayer*layers)
 	}
 	return f.whole.nodesOfPlan()
 }

@@ -312,7 +312,11 @@ func (f *finder) rounds(ctx context.Context) error {
 	plan := f.best.nodesOfPlan()
 	for effort := firstEffort * plan; !f.over() && effort < mostEffort*plan; effort *= 2 {
 		before := f.left
-		if err := f.runParts(ctx, f.parts(f.contenders[0]), effort); err != nil {
+		err := f.runParts(ctx, f.parts(f.contenders[0]), effort)
+		if err == nil && !f.over() {
+			err = f.seed(ctx)
+		}
+		if err != nil {
 			return err
 		}
 		if f.left == before {
@@ -325,9 +329,6 @@ func (f *finder) rounds(ctx context.Context) error {
 // runParts runs parts with their shares of an effort.
 func (f *finder) runParts(ctx context.Context, parts []part, effort int) error {
 	for _, part := range parts {
-		if f.over() {
-			return nil
-		}
 		if err := part.run(ctx, f.left-int(part.effort*float64(effort))); err != nil {
 			return err
 		}
