@@ -64,7 +64,7 @@ func writeSimGrid(out io.Writer, d *schedule.Decision) {
 			fmt.Fprintf(w, "link %g %g\n", p.Links[i].BandwidthBytesPerSec, p.Links[i].Latency.Seconds())
 		}
 	}
-	for range p.Memories {
+	for range len(p.Memories) + len(p.Workers) {
 		fmt.Fprintln(w, "host")
 	}
 	routes := map[[2]platform.MemoryID]bool{}
@@ -111,7 +111,7 @@ func writeSimGrid(out io.Writer, d *schedule.Decision) {
 			continue
 		}
 		cost, _ := costs.Of(pg.TaskOf(t), p.Workers[worker[t]].Device)
-		fmt.Fprintln(w, " :", cost.Duration.Seconds(), p.MemoryOf(worker[t]))
+		fmt.Fprintln(w, " :", cost.Duration.Seconds(), len(p.Memories)+int(worker[t]))
 	}
 }
 

@@ -143,7 +143,7 @@ func TestMixture(t *testing.T) {
 		found := must.Get(best.Find(ctx, &s.Space, o))(t)
 		return found, s
 	}
-	o := best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 100_000}
+	o := best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 200_000}
 	quick := o
 	quick.Brief = true
 	least, singles := math.Inf(1), []tiling.Tiling(nil)

@@ -20,10 +20,8 @@ import (
 type modelled struct {
 	*layerwise.Model
 	choices *choices
-	extents map[string]dag.LayerLowering
 
 	mutex sync.Mutex
-	ways  map[grain]*tiling.Network
 	ranks map[rankKey][]space.Ranked // that no context has ended
 }
 
@@ -39,8 +37,7 @@ func (c *choices) model() (*modelled, error) {
 	if err != nil {
 		return nil, err
 	}
-	extents, err := c.Model.Extents(c.Options.Batch, !c.Options.Evaluate)
-	return &modelled{Model: m, choices: c, extents: extents, ways: map[grain]*tiling.Network{}, ranks: map[rankKey][]space.Ranked{}}, err
+	return &modelled{Model: m, choices: c, ranks: map[rankKey][]space.Ranked{}}, nil
 }
 
 // tilings are the ways to cut the network on a set of devices.
@@ -49,13 +46,7 @@ func (m *modelled) tilings(devices string) (*tiling.Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	g := grainOf(p)
-	if m.ways[g] == nil {
-		m.ways[g] = tilingsOf(m.choices.Model, p, m.choices.Options.Batch, m.choices.Options.Type, m.extents)
-	}
-	return m.ways[g], nil
+	return m.choices.tilings(p)
 }
 
 // estimate is a [space.Space]'s Estimate.

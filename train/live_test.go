@@ -62,7 +62,7 @@ func TestLive(t *testing.T) {
 // TestLiveTime: 7 s of training, 5 s on the test set and 2 s of the next epoch are 9 s of training.
 func TestLiveTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		graphs := []*dag.Graph{{Name: nn.GraphTrain}, {Name: "evaluate"}}
+		graphs := []*dag.Graph{must.Get(dag.NewBuilder(nn.GraphTrain).Build())(t), must.Get(dag.NewBuilder("evaluate").Build())(t)}
 		w := &Workload{Options: Options{Epochs: 2}, Program: &dag.Program{Graphs: graphs, Order: []dag.Segment{{Steps: 1}, {Graph: 1, Steps: 1}, {Steps: 1}, {Graph: 1, Steps: 1}}}}
 		tr := &Trainer{}
 		for _, c := range []struct {

@@ -35,6 +35,13 @@ type choices struct {
 
 	mutex    sync.Mutex
 	programs map[programKey]*lowering // with a model; equal programs are lowered once
+	networks map[networkKey]*tiling.Network
+}
+
+// networkKey decides how a network may be cut on a machine.
+type networkKey struct {
+	grain        grain
+	accelerators int
 }
 
 type programKey struct {
@@ -54,7 +61,7 @@ type lowering struct {
 // Space makes the space of sets of the devices that a list selects of a machine, and with a network, where
 // the workload fixes no lowering, of these tiles.
 func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling.Tiling) (*Space, error) {
-	c := &choices{Workload: *w, whole: whole, fence: fence, programs: map[programKey]*lowering{}}
+	c := &choices{Workload: *w, whole: whole, fence: fence, programs: map[programKey]*lowering{}, networks: map[networkKey]*tiling.Network{}}
 	c.extents = sync.OnceValues(func() (map[string]dag.LayerLowering, error) {
 		return c.Model.Extents(c.Options.Batch, !c.Options.Evaluate)
 	})
@@ -262,7 +269,13 @@ func (c *choices) tilings(p *platform.Platform) (*tiling.Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tilingsOf(c.Model, p, c.Options.Batch, c.Options.Type, extents), nil
+	key := networkKey{grainOf(p), Accelerators(p)}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.networks[key] == nil {
+		c.networks[key] = tilingsOf(c.Model, p, c.Options.Batch, c.Options.Type, extents)
+	}
+	return c.networks[key], nil
 }
 
 // firstOf is one step of the first graph of a program.

@@ -5,7 +5,7 @@
 //
 // Lines of FILE, whose numbers count from 0:
 //   link BYTES_PER_SECOND SECONDS_OF_LATENCY        (one for each direction of a duplex link)
-//   host                                            (a memory)
+//   host                                            (a memory, or a worker)
 //   route FROM TO LINK…
 //   work AFTER… : SECONDS HOST                      (activities, in an order in which all of AFTER come before)
 //   copy AFTER… : BYTES FROM TO

@@ -97,7 +97,7 @@ func TestSimulateSamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "m.toml", fmt.Sprintf(spreadMachine, "run_spread = 0.05\n"))
 	simulate := func(file, seed string) string {
-		return mustRun(t, "simulate", "--platform", file, "--model", "mlp", "--batch", "16", "--steps", "3", "--samples", "40", "--seed", seed, "--json")
+		return mustRun(t, "simulate", "--platform", file, "--model", "mlp", "--batch", "16", "--policy", "heft", "--steps", "3", "--samples", "40", "--seed", seed, "--json")
 	}
 	first := simulate("m.toml", "5")
 	if simulate("m.toml", "5") != first {
@@ -119,6 +119,6 @@ func TestSimulateSamples(t *testing.T) {
 	if flat.Samples.Count != 0 || !strings.Contains(flat.Samples.Missing, "no distributions") {
 		t.Errorf("nothing is drawn: %+v", flat.Samples)
 	}
-	must.Contain(t, mustRun(t, "simulate", "--platform", "flat.toml", "--model", "mlp", "--samples", "40"), "samples   none: every duration of this run is one number")
+	must.Contain(t, mustRun(t, "simulate", "--platform", "flat.toml", "--model", "mlp", "--policy", "heft", "--samples", "40"), "samples   none: every duration of this run is one number")
 	wantRefused(t, "simulate --platform m.toml --model mlp --samples -1", "--samples")
 }

@@ -44,6 +44,7 @@ sentence = "<script>alert(1)</script> [x](javascript:alert(1)) | a"
 [run]
 command = "simulate"
 model = "m.toml"
+policy = "heft"
 steps = 2
 batch = 3
 [grid]

@@ -22,7 +22,7 @@ func TestExperimentErrors(t *testing.T) {
 		{replaced("simulate", "simulat"), "", `grid.toml:4: command = "simulat": want simulate, plan or execute; did you mean simulate`},
 		{replaced("steps", "stebs"), "", "grid.toml:7: stebs: dahl simulate has no such flag for cells"},
 		{replaced("steps", "stebs"), "", "did you mean steps"},
-		{replaced("[3, 5]", `["x"]`), "", `grid.toml:9: batch = "x": `},
+		{replaced("[3, 5]", `["x"]`), "", `grid.toml:10: batch = "x": `},
 		{replaced("tiny.toml", "lenet"), "", `grid.toml:6: model = "lenet": `},
 		{replaced("laptop", "laptob"), "", "did you mean laptop"},
 		{replaced("cpu:2", "gpu"), "", `grid.toml: cell batch=3,devices=gpu: --devices: `},

@@ -26,6 +26,7 @@ command = "simulate"
 platform = "laptop"
 model = "tiny.toml"
 steps = 3
+policy = "heft"
 [grid]
 batch = [3, 5]
 devices = ["cpu:1", "cpu:2"]
@@ -85,7 +86,7 @@ func TestExperiment(t *testing.T) {
 	if o.Cells != 4 || o.OK != 4 || len(o.Rows) != 4 {
 		t.Fatalf("%+v", o)
 	}
-	mustRun(t, strings.Fields("simulate --batch=5 --devices=cpu:2 --model=tiny.toml --platform=laptop --steps=3 --out alone")...)
+	mustRun(t, strings.Fields("simulate --batch=5 --devices=cpu:2 --model=tiny.toml --platform=laptop --policy=heft --steps=3 --out alone")...)
 	alone := must.Get(cli.ReadJSON[record.Summary]("alone/" + record.SummaryFile))(t)
 	const cell = "batch=5,devices=cpu%3A2"
 	row := csvRows(t, "out")[cell]

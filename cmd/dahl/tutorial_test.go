@@ -39,6 +39,7 @@ func TestTutorial(t *testing.T) {
 			}
 		}
 		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel() // each page has a directory and processes of its own
 			p := &tutorialPage{t: t, name: name, dir: t.TempDir(), bin: bin}
 			p.follow()
 		})

@@ -117,17 +117,16 @@ type finder struct {
 	begun      time.Time
 	left       int                      // nodes
 	reserved   int                      // of them, for proofs
-	proposals  []space.Choice           // that the search has not come to
+	spent      int                      // in the steps of rounds
+	unit       int                      // the usual size of a plan
+	contenders []*contender             // the most promising first
 	strategies []space.Ranked           // likewise, choices with strategies,
 	named      []space.Ranked           // and those by name
-	comparing  bool                     // plans by a few steps alone
 	sets       map[string]units         // of the space, and of other candidates
 	others     sync.Map                 // by a set: the function that gives its otherUnits
 	reduced    map[space.Choice]bool    // for choices like these that keep fewer bytes the search has planned
 	refined    map[string]bool          // sets whose neighbours the model has ranked
-	postponed  []space.Choice           // of these, since the model thinks little of them
 	promises   map[space.Choice]float64 // values of proposals by the model
-	promised   float64                  // the least of them
 	sure       int                      // how well durations are known, see [schedule.Costs.LeastKnown]
 	tried      map[space.Choice]bool
 	covered    []*candidate       // choices with a larger set of devices in the search, whose plans include theirs
@@ -227,7 +226,7 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 }
 
 func newFinder(s *space.Space, o Options) *finder {
-	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, tried: map[space.Choice]bool{}, reduced: map[space.Choice]bool{}, refined: map[string]bool{}, promises: map[space.Choice]float64{}, promised: math.Inf(1), graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
+	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, tried: map[space.Choice]bool{}, reduced: map[space.Choice]bool{}, refined: map[string]bool{}, promises: map[space.Choice]float64{}, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
 	if f.begun.IsZero() {
 		f.begun = time.Now()
 	}

@@ -1,25 +1,29 @@
 // Package best searches a space for the plan with the least value of an objective, and proves how far the value may be above the least.
 //
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own. The search begins with the first choice in the rank
-// of a model. All policies plan on all devices too, in the first round at the latest. The search goes on in rounds (rounds.go), each with twice the effort of the one before. A round
+// of a model, and all policies plan on all devices. Then the sets contend (contend.go). The search on a set has levels:
+//   - level 0 plans for its choice in the rank;
+//   - level 1 improves that plan by local search. Before it the value by the model counts, since steps overlap there, and behind it the value of the plan;
+//   - each further level has twice the effort of the one before. It plans for more proposals: what the model ranks first on this set alone, the tiles of the best plan of all
+//     sets, and choices far apart in the space. It goes on from the best choices to similar ones (downhill.go), drawn at random. The most
+//     promising of them by the model are planned for. It improves plans by local search: the best one, and others, which may begin with the plan of a part of the set. On the best ones all
+//     policies plan where the effort suffices. Where a set has processors and other devices, the policy apart leaves loads to the processors, and nothing else.
+//
+// In a round the best set comes to some level, the next two to the level below, the next four to the level below that, and so on. In the next round each is one level higher,
+// and as many sets as had begun begin. A round also
 //   - plans for strategies by name, on all devices as --policy gives them: pipelines, replicas, parts of weights and of images. Those over all devices
 //     that are no processors come first, in the order of a model. Over cores alone they come last. What a bound excludes is not planned for. [Result.Untried] names the
-//     strategies that the nodes did not suffice for. Behind the first proposals come all the others, and then strategies with other numbers.
+//     strategies that the nodes did not suffice for. Then come strategies with other numbers. All of them contend as one set does.
 //     Stages have places, so that all policies and local search change their order alone;
-//   - plans for the next proposals: the choices that a model ranks first, and choices far apart in the space. On the
-//     best ones all policies plan. Where a set has processors and other devices, the policy apart leaves loads to the processors, and nothing else.
-//     What the model takes for more than twice as bad as the best comes last;
 //   - plans for choices that keep fewer bytes (smaller.go), where a memory is too small for the choice on all devices, or for the best one without a strategy: it has
 //     no plan, or reloads what was evicted. These join the loss with the last layer, recompute layers, or have more micro-batches;
-//   - ranks sets with a few more or fewer units than the two best sets, since the space lists few numbers, and plans for the best of these choices;
-//   - goes on from the best choices, on different devices, to similar ones, which differ in the cuts of layers or in units of one kind of
-//     devices (downhill.go), or of a pipeline in the number of micro-batches and in layers between two stages. They are drawn at random, and only those plan that promise most by the model. Without a model all do;
-//   - improves plans by local search: the best plan, and the best ones of other sets of devices. A set may begin with the plan of a part of it;
+//   - ranks sets with a few more or fewer units than the two best sets, since the space lists few numbers. The most promising contend next;
 //   - looks at all plans of a step that runs alone and has few tasks, by branch and bound.
 //
-// What a round does depends neither on the budget nor on the number of choices. So with more nodes the search goes on where it ended with
-// fewer, and its plan is never worse. A plan that becomes the best was simulated for as many steps as results are told in, and leaves out devices
-// without tasks.
+// A step of a round is charged with nodes that depend on the network alone, and is not begun where fewer are left. So neither the budget nor the number of sets changes what a
+// level does: with more nodes the search goes on where it ended with fewer, and its plan is never worse, and a set has the same level in the search of a machine as in the search of a
+// part of it, if it has the same rank in both. On a machine of few sets the search ends early. A plan that becomes the best was simulated for as many steps as results are told in, and
+// leaves out devices without tasks.
 //
 // The plans of all policies on all devices take no nodes. The search goes on from the choice of the devices in use where policies leave others idle: idle
 // devices make no further choices.
@@ -30,7 +34,7 @@
 // A time is for the whole command. The rank of a model takes a quarter of it at most. A part is kept for the report, which lasts as long as a few long
 // simulations of the plan. The rounds have six tenths of what is left after the first plan, and bounds the rest. One that is not found by then is left out.
 //
-// With one policy a search consists of proposals and similar choices, and proves nothing.
+// With one policy a search consists of proposals and similar choices on all sets together, and proves nothing.
 //
 // A brief search proves nothing either. It takes the plans of policies as they are, and compares them by few steps. In the end it plans for the best
 // pipeline and the best other strategy by the model, where these may be better.

@@ -29,51 +29,61 @@ const (
 	mostVainDraws = 64
 )
 
-// goDownhill goes on from the best choices on different devices, with strategies and without, to similar ones, drawn at random. A choice that is no worse is the next to go
+// goDownhill goes on from the best choices of a contender to similar ones, drawn at random. A choice that is no worse is the next to go
 // on from. By a model only the most promising of those that are drawn are planned for.
-func (f *finder) goDownhill(ctx context.Context, least int) error {
-	for !f.over() && f.left > least {
-		var from []*candidate
-		for _, c := range oneOfEach(f.byList(), math.MaxInt, func(c *candidate) string { return fmt.Sprint(c.used, c.Strategy != "") }) {
-			if len(from) < basins && !c.dry {
-				from = append(from, c)
+func (of *contender) goDownhill(f *finder) func(context.Context, int) error {
+	return func(ctx context.Context, least int) error {
+		for !f.over() && f.left > least {
+			from := of.basins(f)
+			if len(from) == 0 {
+				return nil
 			}
-		}
-		if len(from) == 0 {
-			return nil
-		}
-		similar := make([][]space.Choice, len(from))
-		err := parallel.Do(ctx, len(from), func(i int) error {
-			most := batch
-			if i > 0 { // as many from the first as from the others together
-				most = max(1, batch/(len(from)-1))
-			}
-			similar[i] = f.similar(ctx, from[i], most)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		var now []*candidate
-		for i, c := range from {
-			if f.space.Estimate != nil {
-				f.left -= len(similar[i]) * drawn * c.nodesOfPlan() / estimates
-			}
-			added, err := f.add(ctx, similar[i], c)
+			similar := make([][]space.Choice, len(from))
+			err := parallel.Do(ctx, len(from), func(i int) error {
+				most := batch
+				if i > 0 { // as many from the first as from the others together
+					most = max(1, batch/(len(from)-1))
+				}
+				similar[i] = f.similar(ctx, from[i], most, of.every)
+				return nil
+			})
 			if err != nil {
 				return err
 			}
-			now = append(now, slices.DeleteFunc(added, func(c *candidate) bool { return c.dropped })...)
+			var now []*candidate
+			for i, c := range from {
+				if f.space.Estimate != nil {
+					f.left -= len(similar[i]) * drawn * c.nodesOfPlan() / estimates
+				}
+				added, err := f.add(ctx, similar[i], c)
+				if err != nil {
+					return err
+				}
+				now = append(now, slices.DeleteFunc(added, func(c *candidate) bool { return c.dropped })...)
+			}
+			if err := f.planBatch(ctx, now, (*candidate).first); err != nil {
+				return err
+			}
 		}
-		if err := f.planBatch(ctx, now, (*candidate).first); err != nil {
-			return err
-		}
+		return nil
 	}
-	return nil
 }
 
-// similar draws choices that are similar to one and not known yet, none when ctx ends. Of many it takes the best by a model.
-func (f *finder) similar(ctx context.Context, c *candidate, most int) (some []space.Choice) {
+// basins are the choices from which a contender goes on: the best plans of policies, on different devices, and the best plan.
+func (of *contender) basins(f *finder) (from []*candidate) {
+	for _, c := range oneOfEach(of.byList(f), math.MaxInt, func(c *candidate) string { return fmt.Sprint(c.used, c.Strategy != "") }) {
+		if len(from) < basins && !c.dry {
+			from = append(from, c)
+		}
+	}
+	if best := of.best(f); !of.every && best != nil && !best.dry && !slices.Contains(from, best) {
+		from = append(from, best)
+	}
+	return from
+}
+
+// similar draws choices, of other units too or not, that are similar to one and not known yet, none when ctx ends. Of many it takes the best by a model.
+func (f *finder) similar(ctx context.Context, c *candidate, most int, units bool) (some []space.Choice) {
 	c.draws++
 	random := rand.New(rand.NewPCG(uint64(c.draws), uint64(len(c.Tiles.String()))))
 	of, vain := most, 0
@@ -83,7 +93,7 @@ func (f *finder) similar(ctx context.Context, c *candidate, most int) (some []sp
 	for len(some) < of && vain < mostVainDraws && ctx.Err() == nil {
 		choice := c.Choice
 		for changes := 1 + random.IntN(mostChanges); changes > 0; changes-- {
-			choice = f.changed(choice, random)
+			choice = f.changed(choice, random, units)
 		}
 		if vain++; !f.tried[choice] && !slices.Contains(some, choice) {
 			some, vain = append(some, choice), 0
@@ -110,10 +120,10 @@ func (f *finder) similar(ctx context.Context, c *candidate, most int) (some []sp
 
 // changed is a choice with another number of a layer, or other units of one kind of devices; one with a strategy has another near it. It is the choice itself where that has no
 // such neighbours, or no such tiles.
-func (f *finder) changed(c space.Choice, random *rand.Rand) space.Choice {
+func (f *finder) changed(c space.Choice, random *rand.Rand, units bool) space.Choice {
 	var all []space.Choice
 	switch {
-	case c.Strategy == "" && (len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0):
+	case c.Strategy == "" && units && (len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0):
 		sets := f.otherUnits(c.Devices)
 		if near := f.nearUnits(c.Devices); f.space.Estimate != nil && len(near) > 0 && random.IntN(2) == 0 {
 			sets = near

@@ -18,51 +18,59 @@ import (
 // simulated.
 const fixedCost, movesOfPlan = 8, 64
 
-// improve looks for better plans near the best ones. Half of the effort is for the best of all. Half of the
+// improve looks for better plans near the best ones of a contender. Half of the effort is for the best of all, unless that would not suffice for moves. Half of the
 // others are those with the best plans of policies, one of each set of devices that have tasks. The other half have not been improved before: local search gains
 // more on some than on others. With four times the effort there are twice as many, and each has twice the moves.
-func (f *finder) improve(ctx context.Context, least int) error {
-	if f.over() {
-		return nil
-	}
-	effort, fixed := f.left-least, fixedCost*f.best.nodesOfPlan()
-	var jobs []improving
-	if !f.best.proven {
-		jobs = append(jobs, improving{candidate: f.best, from: f.best.Plan})
-		if f.best.list != nil && effort >= 16*fixed {
-			jobs = append(jobs, improving{candidate: f.best, from: f.best.list, copies: 1})
+func (of *contender) improve(f *finder) func(context.Context, int) error {
+	return func(ctx context.Context, least int) error {
+		best := of.best(f)
+		if f.over() || best == nil {
+			return nil
 		}
-	}
-	best := len(jobs)
-	others := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c == f.best || c.proven || c.bound >= f.best.Value })
-	if effort >= 2*fixed {
-		most := int(math.Sqrt(float64(effort) / float64(fixed)))
-		fresh := slices.DeleteFunc(slices.Clone(others), func(c *candidate) bool { return c.moves > 0 })
-		chosen := slices.Concat(oneOfEach(others, (most+1)/2, func(c *candidate) string { return c.used }),
-			oneOfEach(fresh, most, func(c *candidate) string { return c.used + " " + c.graph }), others)
-		for _, c := range oneOfEach(chosen, most, func(c *candidate) string { return c.Devices + " " + c.graph }) {
-			from := cmp.Or(c.list, c.Plan)
-			if c.again = !c.again; !c.again {
-				from = f.inherited(ctx, c)
+		effort, fixed := f.left-least, fixedCost*best.nodesOfPlan()
+		var jobs []improving
+		if !best.proven && (best.moves == 0 || effort >= 4*fixed) {
+			jobs = append(jobs, improving{candidate: best, from: best.Plan})
+			if best.list != nil && effort >= 16*fixed {
+				jobs = append(jobs, improving{candidate: best, from: best.list, copies: 1})
 			}
-			jobs = append(jobs, improving{candidate: c, from: from})
 		}
+		first := len(jobs)
+		if first == 0 || effort >= 2*fixed {
+			jobs = append(jobs, of.others(ctx, f, best, int(math.Sqrt(float64(effort)/float64(fixed))))...)
+		}
+		for i := range jobs {
+			part := effort
+			if first > 0 && first < len(jobs) {
+				part /= 2
+			}
+			if i < first {
+				part /= first
+			} else {
+				part /= len(jobs) - first
+			}
+			if jobs[i].moves = max((part-fixed)*movesOfPlan/jobs[i].nodesOfPlan(), 1); f.Steady && jobs[i].copies == 0 {
+				jobs[i].copies = 2 // steady steps overlap with two copies of what a step writes anew
+			}
+		}
+		return f.improveEach(ctx, jobs, fixed)
 	}
-	for i := range jobs {
-		part := effort
-		if best > 0 && best < len(jobs) {
-			part /= 2
+}
+
+// others are choices of a contender besides its best one, from which local search may begin.
+func (of *contender) others(ctx context.Context, f *finder, best *candidate, most int) (jobs []improving) {
+	others := slices.DeleteFunc(of.byList(f), func(c *candidate) bool { return c == best || c.proven || c.bound >= f.best.Value })
+	fresh := slices.DeleteFunc(slices.Clone(others), func(c *candidate) bool { return c.moves > 0 })
+	chosen := slices.Concat(oneOfEach(others, (most+1)/2, func(c *candidate) string { return c.used }),
+		oneOfEach(fresh, most, func(c *candidate) string { return c.used + " " + c.graph }), others)
+	for _, c := range oneOfEach(chosen, most, func(c *candidate) string { return c.Devices + " " + c.graph }) {
+		from := cmp.Or(c.list, c.Plan)
+		if c.again = !c.again; !c.again {
+			from = f.inherited(ctx, c)
 		}
-		if i < best {
-			part /= best
-		} else {
-			part /= len(jobs) - best
-		}
-		if jobs[i].moves = max((part-fixed)*movesOfPlan/jobs[i].nodesOfPlan(), 1); f.Steady && jobs[i].copies == 0 {
-			jobs[i].copies = 2 // steady steps overlap with two copies of what a step writes anew
-		}
+		jobs = append(jobs, improving{candidate: c, from: from})
 	}
-	return f.improveEach(ctx, jobs, fixed)
+	return jobs
 }
 
 // improving is local search from the plan of a choice, with some number of moves and of versions of buffers.

@@ -13,10 +13,10 @@ import (
 	"dahl/schedule"
 )
 
-// A search goes on in rounds, each with twice the effort of the one before. They do not depend on the budget,
-// which says where the search stops. So with more nodes its plan is never worse.
+// A brief search goes on in rounds, each with twice the effort of the one before. They do not depend on the budget,
+// which says where the search stops.
 const (
-	// firstEffort is the effort of the first round, in plans of the choice with which the search begins, and mostEffort bounds the last.
+	// firstEffort is the effort of the first round of a brief search, in plans of the choice with which the search begins, and mostEffort bounds the last.
 	firstEffort, mostEffort = 48, 1 << 17
 	// batch is how many choices are planned for at one time, of the proposals or from one choice.
 	batch = 4
@@ -83,9 +83,16 @@ func (f *finder) begin(ctx context.Context) error {
 
 // tryFirst plans for the most promising choice by a model, or for the next one if it has no plan.
 func (f *finder) tryFirst(ctx context.Context) error {
-	for ; f.best == nil && len(f.proposals) > 0 && f.proposals[0] != f.whole.Choice; f.proposals = f.proposals[1:] {
-		if err := f.try(ctx, f.proposals[:1], nil); err != nil {
-			return err
+	for _, c := range f.contenders {
+		for f.best == nil && len(c.proposals) > 0 && c.proposals[0] != f.whole.Choice {
+			next := c.proposals[:1]
+			c.proposals = c.proposals[1:]
+			if err := f.try(ctx, next, nil); err != nil {
+				return err
+			}
+			if !c.every {
+				break
+			}
 		}
 	}
 	return nil
@@ -102,7 +109,7 @@ func (f *finder) seed(ctx context.Context) error {
 	}
 	left := f.left
 	defer func() { f.left = left }()
-	if err := f.planBatch(ctx, []*candidate{f.whole}, (*candidate).planByAll); err != nil || f.Known == nil {
+	if err := cmp.Or(f.planBatch(ctx, []*candidate{f.whole}, (*candidate).planByAll), f.challenge(ctx)); err != nil || f.Known == nil {
 		return err
 	}
 	known := f.Known.from.best
@@ -129,29 +136,50 @@ func (c *candidate) take(ctx context.Context, f *finder, plan *schedule.Plan, po
 	return ctx.Err()
 }
 
-// listProposals lists choices, the most promising first. Of a model these are its rank, and after three of it one choice of the
-// space. Without a model all come from the space.
+// listProposals lists choices, the most promising first: one contender for each set of devices, or one for all sets in a brief search. Of a model these are its
+// rank, and after three of it one choice of the space. Without a model all come from the space.
 func (f *finder) listProposals(ctx context.Context) error {
-	f.proposals = f.farApart()
+	list := f.farApart()
 	f.rankStrategies()
-	if f.space.Ranked == nil {
+	if f.space.Ranked != nil {
+		within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
+		defer cancel()
+		ranked, err := f.space.Ranked(within, f.space.Devices, f.Aim)
+		if err != nil {
+			return err
+		}
+		different := f.differentFirst(ranked)
+		if !f.brief() {
+			list = append(different, list...)
+			different = nil
+		}
+		const turn = 3
+		for i, choice := range different {
+			list = slices.Insert(list, min(i+i/turn, len(list)), choice)
+		}
+	}
+	if f.brief() {
+		of := &contender{every: true, level: none, proposals: list, promised: math.Inf(1)}
+		for _, value := range f.promises {
+			of.promised = min(of.promised, value)
+		}
+		f.contenders = []*contender{of}
 		return nil
 	}
-	within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
-	defer cancel()
-	ranked, err := f.space.Ranked(within, f.space.Devices, f.Aim)
-	if err != nil {
-		return err
+	for _, choice := range list {
+		c := f.contender(choice.Devices)
+		if len(c.proposals) == 0 {
+			c.promise = f.promises[choice]
+		}
+		c.proposals = append(c.proposals, choice)
 	}
-	const turn = 3
-	for i, choice := range f.differentFirst(ranked) {
-		f.proposals = slices.Insert(f.proposals, min(i+i/turn, len(f.proposals)), choice)
-	}
+	f.contenders = append(f.contenders, &contender{strategic: true, level: none, promised: math.Inf(1)})
 	return nil
 }
 
-// rankNear plans for choices with more or fewer units than the best ones have, those that promise more by the model: the space lists few numbers of units. Cuts of layers fit
-// the number of units, so that a search does not come from one number to another step by step. It does so once for each set of devices.
+// rankNear ranks sets with more or fewer units than the best ones have: the space lists few numbers of units. Cuts of layers fit
+// the number of units, so that a search does not come from one number to another step by step. It does so once for each set of devices. The most promising are
+// planned for in a brief search, and contend next in others.
 func (f *finder) rankNear(ctx context.Context, _ int) error {
 	if f.space.Ranked == nil || f.over() {
 		return nil
@@ -182,7 +210,17 @@ func (f *finder) rankNear(ctx context.Context, _ int) error {
 		return err
 	}
 	ranked = slices.DeleteFunc(ranked, func(r space.Ranked) bool { return r.Value >= least })
-	return f.try(ctx, f.differentFirst(ranked[:min(batch, len(ranked))]), nil)
+	next := f.differentFirst(ranked[:min(batch, len(ranked))])
+	if f.brief() {
+		for _, choice := range next {
+			f.contenders[0].promised = min(f.contenders[0].promised, f.promises[choice])
+		}
+		return f.try(ctx, next, nil)
+	}
+	for i, choice := range next {
+		f.contendNext(choice, i)
+	}
+	return nil
 }
 
 // differentFirst notes the values of choices. It puts choices behind the others whose value an earlier one has: they have the same work on equal devices, or leave devices
@@ -192,7 +230,6 @@ func (f *finder) differentFirst(ranked []space.Ranked) (list []space.Choice) {
 	known := map[float64]bool{}
 	for _, r := range ranked {
 		f.promises[r.Choice] = r.Value
-		f.promised = min(f.promised, r.Value)
 		if known[r.Value] {
 			alike = append(alike, r.Choice)
 			continue
@@ -252,21 +289,14 @@ type part struct {
 	effort float64
 }
 
-// parts lists the parts of a round.
-func (f *finder) parts() []part {
-	look, propose, near := part{f.lookAtAll, 1.0 / 2}, part{f.propose, 1.0 / 6}, part{f.rankNear, 0}
-	downhill, improve := part{f.goDownhill, 1.0 / 3}, part{f.improve, 1.0 / 2}
-	switch {
-	case f.Policy != nil:
+// parts lists the parts of a round of a brief search.
+func (f *finder) parts(all *contender) []part {
+	look, near := part{f.lookAtAll, 1.0 / 2}, part{f.rankNear, 0}
+	propose, downhill := part{all.propose(f), 1.0 / 6}, part{all.goDownhill(f), 1.0 / 3}
+	if f.Policy != nil {
 		return []part{propose, f.smaller(), downhill}
-	case f.Brief:
-		return []part{look, propose, f.smaller(), downhill, near} // a rank takes as long as many plans
 	}
-	named := func(share float64) part { return part{f.tryNamed, share} }
-	if _, others := f.whole.classes(); others == 0 { // cores share a memory, so that tiles need no transfers and leave few gaps: strategies rarely promise more
-		return []part{look, propose, f.smaller(), near, downhill, improve, named(1)}
-	}
-	return []part{named(1.0 / 6), look, propose, named(1), {f.tryStrategies, 1.0 / 6}, f.smaller(), near, downhill, improve}
+	return []part{look, propose, f.smaller(), downhill, near} // a rank takes as long as many plans
 }
 
 // rounds searches until the nodes are spent, nothing is left to do, or the effort is so large that little is to be expected.
@@ -276,25 +306,36 @@ func (f *finder) rounds(ctx context.Context) error {
 			return err
 		}
 	}
-	if f.brief() && f.over() { // the first plan has evicted much
+	if !f.brief() {
+		return f.contend(ctx)
+	}
+	if f.over() { // the first plan has evicted much
 		return f.smaller().run(ctx, 0)
 	}
 	plan := f.best.nodesOfPlan()
 	for effort := firstEffort * plan; !f.over() && effort < mostEffort*plan; effort *= 2 {
 		before := f.left
-		for _, part := range f.parts() {
-			if err := part.run(ctx, f.left-int(part.effort*float64(effort))); err != nil {
-				return err
-			}
-		}
-		if f.over() {
-			return nil
-		}
-		if err := f.seed(ctx); err != nil {
+		if err := f.runParts(ctx, f.parts(f.contenders[0]), effort); err != nil {
 			return err
 		}
 		if f.left == before {
 			return nil
+		}
+	}
+	return nil
+}
+
+// runParts runs parts with their shares of an effort.
+func (f *finder) runParts(ctx context.Context, parts []part, effort int) error {
+	for _, part := range parts {
+		if f.over() {
+			return nil
+		}
+		if err := part.run(ctx, f.left-int(part.effort*float64(effort))); err != nil {
+			return err
+		}
+		if err := f.challenge(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -329,46 +370,6 @@ func (f *finder) lookAtAll(ctx context.Context, least int) error {
 	return nil
 }
 
-// propose plans for the next proposals, and in all ways for the best choices.
-func (f *finder) propose(ctx context.Context, least int) error {
-	atOnce := min(max((f.left-least)/(allPolicies*f.best.nodesOfPlan()), 1), thorough)
-	for !f.over() && f.left > least {
-		now := f.nextProposals()
-		if len(now) == 0 {
-			break
-		}
-		if err := f.try(ctx, now, nil); err != nil {
-			return err
-		}
-	}
-	if f.Policy != nil || f.over() {
-		return nil
-	}
-	best := slices.DeleteFunc(f.byList(), func(c *candidate) bool { return c.byAll || c.isSmall(f.Options) })
-	now := oneOfEach(best, atOnce, func(c *candidate) string { return c.used })
-	most := slices.DeleteFunc(best, func(c *candidate) bool { return f.promises[c.Choice] == 0 || slices.Contains(now, c) })
-	slices.SortStableFunc(most, func(a, b *candidate) int { return cmp.Compare(f.promises[a.Choice], f.promises[b.Choice]) })
-	return f.planBatch(ctx, append(now, most[:min(atOnce-1, 1, len(most))]...), (*candidate).planByAll)
-}
-
-// nextProposals takes the next proposals from the list: first those that are not hopeless by the model.
-func (f *finder) nextProposals() (now []space.Choice) {
-	for len(f.proposals) > 0 && len(now) < batch {
-		next := f.proposals[0]
-		f.proposals = f.proposals[1:]
-		if f.promise(next) > hopeless*f.promised {
-			f.postponed = append(f.postponed, next)
-			continue
-		}
-		now = append(now, next)
-	}
-	if len(now) == 0 && len(f.postponed) > 0 {
-		f.proposals, f.postponed, f.promised = f.postponed, nil, math.Inf(1)
-		return f.nextProposals()
-	}
-	return now
-}
-
 // promise is the value of a choice by the model; zero means that the model does not know.
 func (f *finder) promise(c space.Choice) float64 {
 	value, known := f.promises[c]
@@ -398,26 +399,38 @@ func (f *finder) byList() []*candidate {
 	return all
 }
 
-// planBatch plans for some choices at one time, and counts the nodes. What is better than the best by a few steps is looked at in as many steps as
-// results are told in.
+// challenge looks at the best plan by a few steps in as many steps as results are told in, if it is not the best plan yet.
+func (f *finder) challenge(ctx context.Context) error {
+	if f.brief() || f.best == nil {
+		return nil
+	}
+	least := f.best
+	for _, c := range f.candidates {
+		if c.Plan != nil && !c.long && !c.dropped && (c.short < least.short || math.IsInf(least.short, 1) && c.Makespan < least.Makespan) {
+			least = c
+		}
+	}
+	if least == f.best {
+		return nil
+	}
+	return f.planBatch(ctx, []*candidate{least}, func(c *candidate, ctx context.Context, f *finder) error {
+		return c.adoptPlan(ctx, f.Options, c.Plan, longRun)
+	})
+}
+
+// planBatch plans for some choices at one time, and counts the nodes. The first plan of all is looked at in as many steps as results are told in.
 func (f *finder) planBatch(ctx context.Context, some []*candidate, plan func(*candidate, context.Context, *finder) error) error {
 	before := make([]int, len(some))
 	for i, c := range some {
 		before[i] = c.nodes + c.plans*c.nodesOfPlan()
 	}
-	none, best := f.best == nil, Attempt{}
-	if !none {
-		best = f.best.Attempt // as it is before: it may be one of these
-	}
+	first := f.best == nil
 	err := parallel.Do(ctx, len(some), func(i int) error {
 		c := some[i]
-		if err := plan(c, ctx, f); err != nil || c.Plan == nil || c.long || f.brief() || f.comparing {
+		if err := plan(c, ctx, f); err != nil || c.Plan == nil || c.long || f.brief() || !first {
 			return err
 		}
-		if none || c.short < best.short || math.IsInf(best.short, 1) && c.Makespan < best.Makespan {
-			return c.adoptPlan(ctx, f.Options, c.Plan, longRun)
-		}
-		return nil
+		return c.adoptPlan(ctx, f.Options, c.Plan, longRun)
 	})
 	for i, c := range some {
 		f.left -= c.nodes + c.plans*c.nodesOfPlan() - before[i]

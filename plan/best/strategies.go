@@ -52,9 +52,8 @@ func orderOf(strategy string) schedule.Policy {
 	return nil
 }
 
-// tryNamed plans for the next strategies by name, but for those that a bound excludes. Only the best of them by a few steps is simulated for long.
+// tryNamed plans for the next strategies by name, but for those that a bound excludes.
 func (f *finder) tryNamed(ctx context.Context, least int) error {
-	var best *candidate
 	for len(f.named) > 0 && !f.over() && f.left > least {
 		next := f.named[:min(batch, len(f.named))]
 		f.named = f.named[len(next):]
@@ -66,22 +65,11 @@ func (f *finder) tryNamed(ctx context.Context, least int) error {
 			c.dropped = c.dropped || f.excludes(c.priced)
 			return c.dropped
 		})
-		f.comparing = true
-		err = f.planBatch(ctx, added, (*candidate).first)
-		f.comparing = false
-		if err != nil {
+		if err := f.planBatch(ctx, added, (*candidate).first); err != nil {
 			return err
 		}
-		for _, c := range added {
-			if c.Plan != nil && (best == nil || better(&c.Attempt, &best.Attempt)) {
-				best = c
-			}
-		}
 	}
-	if best == nil {
-		return nil
-	}
-	return f.planBatch(ctx, []*candidate{best}, func(*candidate, context.Context, *finder) error { return nil })
+	return nil
 }
 
 // manySteps is after how many steps a bound of the time grows by the same for each.

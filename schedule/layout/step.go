@@ -64,7 +64,7 @@ type stepPlacing struct {
 	storages   []dag.BufferID
 	lives      *lifetimes // nil means that nothing shares bytes
 	extents    []extent   // by index into storages; the offset counts of those that are placed
-	slots      []*slot    // by offset
+	slots      []slot     // by offset
 	compared   int        // slots looked at
 	total, end int64
 }
@@ -73,7 +73,8 @@ type stepPlacing struct {
 type slot struct {
 	extent
 	pinned bool
-	lives  []int // indices into storages with users, in the order of their lifetimes
+	lives  []int    // indices into storages with users, in the order of their lifetimes
+	span   [2]int32 // from the first user of the first of them to the last one of the last
 }
 
 // put gives a storage its offset.
@@ -86,28 +87,35 @@ func (s *stepPlacing) put(k int, offset int64) {
 
 // lowest is the lowest offset at which a storage shares bytes only with storages never live together with it.
 func (s *stepPlacing) lowest(k int) (at int64) {
-	for _, other := range s.slots {
+	pinned := s.lives.pinned[k]
+	for i := range s.slots {
+		other := &s.slots[i]
 		if at+s.extents[k].bytes <= other.offset {
 			break
 		}
 		s.compared++
-		if other.end() > at && s.meets(other, k) {
-			at = other.end()
+		if end := other.end(); end > at && (other.pinned || pinned || s.meets(other, k)) {
+			at = end
 		}
 	}
 	return at
 }
 
-// meets reports whether a storage may be live together with one of a slot.
+// meets reports whether a storage may be live together with one of a slot, if neither is pinned.
 func (s *stepPlacing) meets(o *slot, k int) bool {
+	span, n := s.lives.span[k], len(o.lives)
 	switch {
-	case o.pinned || s.lives.pinned[k]:
-		return true
-	case len(s.lives.users[k]) == 0:
+	case n == 0:
 		return false
+	case o.span[1] < span[0]: // as mostly
+		return !s.lives.before(o.lives[n-1], k)
+	case span[1] < o.span[0]:
+		return len(s.lives.users[k]) > 0 && !s.lives.before(k, o.lives[0])
+	case n == 1:
+		return true
 	}
 	i := s.behind(o, k)
-	return i > 0 && !s.lives.before(o.lives[i-1], k) || i < len(o.lives) && !s.lives.before(k, o.lives[i])
+	return i > 0 && !s.lives.before(o.lives[i-1], k) || i < n && !s.lives.before(k, o.lives[i])
 }
 
 // behind is the number of storages of a slot whose last user has a position before the first user of another one.
@@ -125,16 +133,17 @@ func (s *stepPlacing) behind(o *slot, k int) int {
 // join adds a storage to the slot where it lies.
 func (s *stepPlacing) join(k int) {
 	e := s.extents[k]
-	i, found := slices.BinarySearchFunc(s.slots, e, func(o *slot, e extent) int {
+	i, found := slices.BinarySearchFunc(s.slots, e, func(o slot, e extent) int {
 		return cmp.Or(cmp.Compare(o.offset, e.offset), cmp.Compare(o.bytes, e.bytes))
 	})
 	if !found {
-		s.slots = slices.Insert(s.slots, i, &slot{extent: e})
+		s.slots = slices.Insert(s.slots, i, slot{extent: e})
 	}
-	o := s.slots[i]
+	o := &s.slots[i]
 	o.pinned = o.pinned || s.lives.pinned[k]
 	if len(s.lives.users[k]) > 0 {
 		o.lives = slices.Insert(o.lives, s.behind(o, k), k)
+		o.span = [2]int32{s.lives.span[o.lives[0]][0], s.lives.span[o.lives[len(o.lives)-1]][1]}
 	}
 }
 

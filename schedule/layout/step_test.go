@@ -99,3 +99,24 @@ func BenchmarkPipeline(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkUnlike places storages of which hardly two are of a size.
+func BenchmarkUnlike(b *testing.B) {
+	r := rand.New(rand.NewPCG(3, 5))
+	build := dag.NewBuilder("unlike")
+	order := make([][]dag.TaskID, 10)
+	const tasks, width = 4000, 50
+	for i := range tasks {
+		y := build.Buffer(dag.Buffer{Name: fmt.Sprint("y", i), Shape: []int{4000 + r.IntN(200_000)}, Type: dag.Uint8})
+		task := dag.Task{Name: fmt.Sprint("t", i), Accesses: []dag.Access{access(y, dag.Write)}}
+		if i >= width {
+			first := i/width*width - width
+			task.Accesses = append(task.Accesses, access(dag.BufferID(first+r.IntN(width/2)), dag.Read), access(dag.BufferID(first+width/2+r.IntN(width/2)), dag.Read))
+		}
+		order[i%10] = append(order[i%10], build.Task(task))
+	}
+	g := must.Get(build.Build())(b)
+	for b.Loop() {
+		must.Get(layOutByPlan(g, order))(b)
+	}
+}

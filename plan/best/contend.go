@@ -1,0 +1,288 @@
+package best
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"dahl/plan/space"
+	"dahl/plan/tiling"
+)
+
+// contender is the search on one set of devices. It has levels, each with twice the effort of the one before. What a level does depends on no other set.
+type contender struct {
+	devices   string
+	every     bool           // all sets instead
+	strategic bool           // or choices with strategies
+	level     int            // the last one; none means none
+	proposals []space.Choice // that the search has not come to
+	postponed []space.Choice // of these, since the model thinks little of them
+	promised  float64        // the least value of them by the model
+	promise   float64        // of the first one; zero means that nobody knows
+}
+
+const (
+	none = -1
+	// mostLevel is the last level.
+	mostLevel = 13
+)
+
+// effortOf is the effort of a level in plans. Level 0 plans for the most promising choice, level 1 is local search, and the others are all kinds of search.
+func effortOf(level int) int {
+	if level == 0 {
+		return 2
+	}
+	return 8 << level
+}
+
+// contender is the contender of a set, perhaps a new one.
+func (f *finder) contender(devices string) *contender {
+	if at := slices.IndexFunc(f.contenders, func(c *contender) bool { return !c.strategic && c.devices == devices }); at >= 0 {
+		return f.contenders[at]
+	}
+	c := &contender{devices: devices, level: none, promised: math.Inf(1)}
+	f.contenders = append(f.contenders, c)
+	return c
+}
+
+// contendNext lets the set of a choice contend before others that have not begun, but for some.
+func (f *finder) contendNext(choice space.Choice, behind int) {
+	c := f.contender(choice.Devices)
+	c.proposals, c.promise = slices.Insert(c.proposals, 0, choice), f.promises[choice]
+	f.contenders = slices.DeleteFunc(f.contenders, func(other *contender) bool { return other == c })
+	f.contenders = slices.Insert(f.contenders, min(behind, len(f.contenders)), c)
+}
+
+// has reports whether a choice is one of the contender.
+func (of *contender) has(c *candidate) bool {
+	return of.every || of.strategic == (c.Strategy != "") && (of.strategic || of.devices == c.Devices)
+}
+
+// best is the choice of the contender with the best plan; nil means there is no plan.
+func (of *contender) best(f *finder) (best *candidate) {
+	if of.every {
+		return f.best
+	}
+	for _, c := range f.candidates {
+		if of.has(c) && c.Plan != nil && !c.dropped && (best == nil || better(&c.Attempt, &best.Attempt)) {
+			best = c
+		}
+	}
+	return best
+}
+
+// byList lists the choices of the contender like [finder.byList].
+func (of *contender) byList(f *finder) []*candidate {
+	return slices.DeleteFunc(f.byList(), func(c *candidate) bool { return !of.has(c) })
+}
+
+// contend searches on all sets in rounds. In each one the best set comes to the level of the round, the next two to the level below, the next four to the
+// level below that, and so on, the last ones first. Sets that have not begun are behind the others. Strategies have steps of their own. A step of a round costs the same nodes on
+// every machine, whether there are as many sets or not, and is not begun where they are not left. So a machine has the plans of its parts, and the search with fewer nodes is
+// the beginning of that with more.
+func (f *finder) contend(ctx context.Context) error {
+	f.unit = f.usualSize()
+	for round := 1; round <= mostLevel; round++ {
+		before := f.spent
+		for _, s := range f.stepsOf(round) {
+			if f.left-s.nodes < f.reserved {
+				return nil
+			}
+			if err := f.runStep(ctx, s); err != nil {
+				return err
+			}
+		}
+		if err := f.seed(ctx); err != nil || f.spent == before {
+			return err
+		}
+	}
+	return nil
+}
+
+// step is a part of a round with what it costs.
+type step struct {
+	part
+	nodes int
+}
+
+// stepsOf lists the steps of a round. Cores share a memory, so that tiles need no transfers and leave few gaps: over cores alone strategies rarely promise more, and come last.
+func (f *finder) stepsOf(round int) (all []step) {
+	effort := f.unit << round
+	named, strategies := part{f.tryNamed, 1}, part{f.tryStrategies, 1}
+	hasStrategies := len(f.space.Layers) > 0
+	_, others := f.whole.classes()
+	if hasStrategies && others > 0 {
+		all = append(all, step{named, 2 * effort})
+	}
+	if f.whole.isSmall(f.Options) {
+		all = append(all, step{part{f.lookAtAll, 1}, 8 * effort})
+	}
+	for class := round; class >= 0; class-- {
+		all = append(all, step{f.bring(class, round-class), effortOf(round-class) * f.unit << class})
+	}
+	all = append(all, step{f.smaller(), 0}, step{part{f.rankNear, 0}, 0})
+	if hasStrategies && others > 0 {
+		return append(all, step{named, effort}, step{strategies, effort})
+	} else if hasStrategies {
+		return append(all, step{named, 4 * effort})
+	}
+	return all
+}
+
+// runStep runs a step for its nodes, however many it really takes.
+func (f *finder) runStep(ctx context.Context, s step) error {
+	left, reserved := f.left, f.reserved
+	f.reserved = math.MinInt / 2
+	err := f.runParts(ctx, []part{s.part}, s.nodes)
+	f.spent += left - f.left
+	f.left, f.reserved = left-s.nodes, reserved
+	return err
+}
+
+// tilesOfUnit is how many tiles an operation has in a plan of the usual size.
+const tilesOfUnit = 4
+
+// usualSize is the size of a plan in nodes. It does not depend on the devices.
+func (f *finder) usualSize() int {
+	if whole := tiling.Of(tiling.Base{Kind: tiling.Whole}); slices.Contains(f.space.Tiles, whole) {
+		if priced, err := f.space.Price(space.Choice{Devices: f.space.Devices[0], Tiles: whole}); err == nil {
+			return max(16, tilesOfUnit*priced.Program.Graphs[0].NumTasks())
+		}
+	}
+	return f.whole.nodesOfPlan()
+}
+
+// bring is a part that brings the contenders of a class to a level. Class k has 2^k contenders behind the classes before.
+func (f *finder) bring(class, level int) part {
+	return part{run: func(ctx context.Context, _ int) error {
+		order := f.order()
+		for _, c := range order[min(len(order), 1<<class-1):min(len(order), 2<<class-1)] {
+			for c.level < level {
+				if err := f.start(ctx, c); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}}
+}
+
+// order lists the contenders: those that have begun, the best first, and then the others. Before local search the model counts where it promises more, since it knows that steps
+// overlap.
+func (f *finder) order() []*contender {
+	for _, c := range f.byList() {
+		if c.Strategy == "" {
+			f.contender(c.Devices)
+		}
+	}
+	worth := map[*contender]float64{}
+	var begun, later []*contender
+	for _, c := range f.contenders {
+		if best := c.best(f); best != nil {
+			worth[c] = best.short
+			if c.level < 1 && c.promise > 0 {
+				worth[c] = min(worth[c], c.promise)
+			}
+			begun = append(begun, c)
+		} else if c.level == none && !c.strategic {
+			later = append(later, c)
+		}
+	}
+	slices.SortStableFunc(begun, func(a, b *contender) int { return cmp.Compare(worth[a], worth[b]) })
+	return append(begun, later...)
+}
+
+// start begins the next level of a contender.
+func (f *finder) start(ctx context.Context, c *contender) error {
+	c.level++
+	if c.level == 0 {
+		return f.tryFew(ctx, c)
+	}
+	best := c.best(f)
+	if best == nil {
+		return nil
+	}
+	effort := effortOf(c.level) * f.unit
+	if c.level == 1 {
+		return f.runParts(ctx, []part{{c.improve(f), 1}}, effort)
+	}
+	if c.level == 2 && f.space.Ranked != nil && !c.strategic {
+		ranked, err := f.space.Ranked(ctx, []string{c.devices}, f.Aim)
+		if err != nil {
+			return err
+		}
+		c.proposals = append(f.differentFirst(ranked), c.proposals...)
+	}
+	if f.best.Strategy == "" && !c.strategic {
+		c.proposals = slices.Insert(c.proposals, 0, space.Choice{Devices: c.devices, Tiles: f.best.Tiles})
+	}
+	parts := []part{{c.propose(f), 1.0 / 8}, {c.goDownhill(f), 1.0 / 4}, {c.improve(f), 5.0 / 8}}
+	return f.runParts(ctx, parts, effort)
+}
+
+// tryFew plans for the first proposals of a contender until one has a plan: for a few in any case where no model has put them in an order.
+func (f *finder) tryFew(ctx context.Context, c *contender) error {
+	for tries := 0; tries < batch && len(c.proposals) > 0 && (c.best(f) == nil || f.space.Ranked == nil); {
+		next := c.proposals[:1]
+		c.proposals = c.proposals[1:]
+		if f.tried[next[0]] {
+			continue
+		}
+		tries++
+		if err := f.try(ctx, next, nil); err != nil {
+			return err
+		}
+	}
+	return f.challenge(ctx)
+}
+
+// propose plans for the next proposals of a contender, and in all ways for its best choices.
+func (of *contender) propose(f *finder) func(context.Context, int) error {
+	return func(ctx context.Context, least int) error {
+		effort := (f.left - least) / f.best.nodesOfPlan()
+		atOnce := min(max(effort/allPolicies, 1), thorough)
+		for !f.over() && f.left > least {
+			now := of.nextProposals(f)
+			if len(now) == 0 {
+				break
+			}
+			if err := f.try(ctx, now, nil); err != nil {
+				return err
+			}
+		}
+		if f.Policy != nil || f.over() || !of.every && 2*effort < allPolicies {
+			return nil
+		}
+		best := slices.DeleteFunc(of.byList(f), func(c *candidate) bool { return c.byAll || c.isSmall(f.Options) })
+		now := oneOfEach(best, atOnce, func(c *candidate) string { return c.used })
+		most := slices.DeleteFunc(best, func(c *candidate) bool { return f.promises[c.Choice] == 0 || slices.Contains(now, c) })
+		slices.SortStableFunc(most, func(a, b *candidate) int { return cmp.Compare(f.promises[a.Choice], f.promises[b.Choice]) })
+		return f.planBatch(ctx, append(now, most[:min(atOnce-1, 1, len(most))]...), (*candidate).planByAll)
+	}
+}
+
+// nextProposals takes the next proposals from the list: first those that are not hopeless by the model.
+func (of *contender) nextProposals(f *finder) (now []space.Choice) {
+	for len(of.proposals) > 0 && len(now) < batch {
+		next := of.proposals[0]
+		of.proposals = of.proposals[1:]
+		if f.tried[next] && !of.every {
+			continue
+		}
+		promise := f.promise(next)
+		if promise > 0 && !of.every {
+			of.promised = min(of.promised, promise)
+		}
+		if promise > hopeless*of.promised {
+			of.postponed = append(of.postponed, next)
+			continue
+		}
+		now = append(now, next)
+	}
+	if len(now) == 0 && len(of.postponed) > 0 {
+		of.proposals, of.postponed, of.promised = of.postponed, nil, math.Inf(1)
+		return of.nextProposals(f)
+	}
+	return now
+}
