@@ -31,7 +31,7 @@ type curveCase struct {
 var curveCases = []curveCase{
 	{"alone", false, layersOf, 10_000_000, 10_000_000},
 	{"messages", true, layersOf, 1_000_000, 1_000_000},
-	{"bus", true, stagesOf, 1_000_000, 100_000},
+	{"bus", true, stagesOf, 1_000_000, 10_000},
 }
 
 // layersOf is layers of 50 tasks, each of which reads what one to three of the layer before have written.
