@@ -153,7 +153,7 @@ type multiplied struct {
 // byShares finds the multipliers for a model. The proof of more sets says with which tiles and views to begin; nil means there is none.
 func byShares(ctx context.Context, m *shares.Model, deadline time.Duration, of *multiplied) (best *multiplied, err error) {
 	best = &multiplied{Proof: &shares.Proof{Units: make([]float64, len(m.Units))}}
-	if of != nil {
+	if of != nil && of.view != nil { // else no program of more sets was solved
 		return best, best.raise(ctx, m, deadline, *of)
 	}
 	for last := range 2 { // by single tiles, or by all tiles of a result

@@ -16,13 +16,7 @@ import (
 // Two operations in a chain, of 8 us each, on two units with a dispatch of 1 us: the multipliers of the worked example of package shares are the
 // best. With them a step takes at least 10 us. Joules are those of the work, 32 uJ, and 2 W for that time.
 func TestShares(t *testing.T) {
-	cpu := testmachine.CPU(2, 1, 3)
-	cpu.Dispatch, cpu.FlopsPerSec = 1000, map[string]float64{"float32": 1e9}
-	var work []dag.Work
-	for _, name := range []string{"a", "b"} {
-		work = append(work, dag.Work{Name: name, Forms: []dag.Form{{Op: name, Type: dag.Float32, Flops: 8000, Sides: []int{16}}}})
-	}
-	s := &Sharing{Step: shares.NewStep(&dag.Step{Work: work, Chains: [][]dag.Link{{{Work: 0, Uniform: true}, {Work: 1, Uniform: true}}}}), Platform: testmachine.Shared(t, cpu), Leaves: 4, Enough: math.Inf(1)}
+	s := workedExample(t)
 	for o, want := range map[problem.Objective]float64{problem.Time: 10e-6, problem.Energy: 52e-6, problem.EDP: 520e-12} {
 		s.Aim = problem.Aim{Objective: o, Steady: true}
 		b := must.Get(Shares(t.Context(), s))(t)
@@ -30,6 +24,26 @@ func TestShares(t *testing.T) {
 		if got := b.Bound(); got > want || got < 0.99*want {
 			t.Errorf("%s: %g, want %g", o, got, want)
 		}
+	}
+}
+
+func workedExample(t *testing.T) *Sharing {
+	cpu := testmachine.CPU(2, 1, 3)
+	cpu.Dispatch, cpu.FlopsPerSec = 1000, map[string]float64{"float32": 1e9}
+	var work []dag.Work
+	for _, name := range []string{"a", "b"} {
+		work = append(work, dag.Work{Name: name, Forms: []dag.Form{{Op: name, Type: dag.Float32, Flops: 8000, Sides: []int{16}}}})
+	}
+	return &Sharing{Step: shares.NewStep(&dag.Step{Work: work, Chains: [][]dag.Link{{{Work: 0, Uniform: true}, {Work: 1, Uniform: true}}}}), Platform: testmachine.Shared(t, cpu), Leaves: 4, Enough: math.Inf(1)}
+}
+
+// TestSharesBegin: where no program of more sets was solved, the one of fewer sets begins by itself, and has the bound of the worked example.
+func TestSharesBegin(t *testing.T) {
+	s, aim := workedExample(t), problem.Aim{Objective: problem.Time, Steady: true}
+	m := must.Get(shares.NewModel(s.Step, s.Platform, shares.All(s.Platform), aim.Objective, aim.Steady))(t)
+	found := must.Get(byShares(t.Context(), m, 0, &multiplied{Proof: &shares.Proof{Units: make([]float64, len(m.Units))}}))(t)
+	if found.bound > 10e3 || found.bound < 0.99*10e3 {
+		t.Errorf("a bound of %g ns, want 10 us", found.bound)
 	}
 }
 
