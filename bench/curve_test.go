@@ -126,11 +126,10 @@ func BenchmarkCurve(b *testing.B) {
 				for b.Loop() {
 					for range times {
 						began := processorTime(b)
-						priced := must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(b)
-						d = must.Get(priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}))(b)
-						decided := processorTime(b)
+						d = decided(b, g, p, plan)
+						between := processorTime(b)
 						s = must.Get(simulate.Run(context.Background(), d, 0, 1, simulate.Options{}))(b)
-						all, run = all+processorTime(b)-began, run+processorTime(b)-decided
+						all, run = all+processorTime(b)-began, run+processorTime(b)-between
 					}
 				}
 				seconds := all.Seconds() / float64(b.N*times)
@@ -148,6 +147,12 @@ func BenchmarkCurve(b *testing.B) {
 			})
 		}
 	}
+}
+
+// decided is the decision of a plan of one graph.
+func decided(tb testing.TB, g *dag.Graph, p *platform.Platform, plan *schedule.Plan) *schedule.Decision {
+	priced := must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(tb)
+	return must.Get(priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}))(tb)
 }
 
 // processorTime is what the process has used of all processors.

@@ -9,7 +9,7 @@ import (
 	"dahl/plan/space"
 )
 
-// contender is the search on one set of devices. It has levels, each with twice the effort of the one before. What a level does depends on no other set.
+// contender is the search on one set of devices. It has levels, each with twice the effort of the one before. A level depends on other sets by one proposal alone, the tiles of the best plan.
 type contender struct {
 	devices   string
 	every     bool           // all sets instead
@@ -78,7 +78,7 @@ func (of *contender) byList(f *finder) []*candidate {
 
 // contend searches on all sets in rounds. In each one the best set comes to the level of the round, the next two to the level below, the next four to the
 // level below that, and so on, the last ones first. Sets that have not begun are behind the others. Strategies have steps of their own. A step of a round costs the same nodes on
-// every machine, whether there are as many sets or not, and is not begun where they are not left. So a machine has the plans of its parts, and the search with fewer nodes is
+// every machine, whether there are as many sets or not, and is not begun where they are not left. So a machine has nearly the plans of its parts, and the search with fewer nodes is
 // the beginning of that with more.
 func (f *finder) contend(ctx context.Context) error {
 	f.unit = f.usualSize()

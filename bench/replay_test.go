@@ -1,15 +1,11 @@
-package simulate
+package bench_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +13,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/simulate"
 )
 
 // hosts is a platform of n single cores; with messages each has a memory of its own, joined
@@ -100,31 +97,6 @@ func randomLayers(n, width int) *dag.Builder {
 	return b
 }
 
-// pipeOf is a number of samples that each pass through the same stages: every task reads
-// what the stage before has made of its sample, and follows that of the sample before.
-func pipeOf(stages, samples int) *dag.Builder {
-	b := dag.NewBuilder("pipe")
-	acc := func(buf dag.BufferID, m dag.Mode) dag.Access {
-		return dag.Access{Region: dag.Region{Buffer: buf}, Mode: m}
-	}
-	for n := range samples {
-		last := dag.None
-		for s := range stages {
-			y := b.Buffer(dag.Buffer{Name: fmt.Sprintf("y%d.%d", n, s), Shape: []int{25_000}, Type: dag.Float32, Role: dag.Activation})
-			task := dag.Task{Name: fmt.Sprintf("t%d.%d", n, s), Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 100_000}}, Accesses: []dag.Access{acc(y, dag.Write)}}
-			if last != dag.None {
-				task.Accesses = append(task.Accesses, acc(last, dag.Read))
-			}
-			if n > 0 {
-				task.After = []dag.TaskID{dag.TaskID((n-1)*stages + s)}
-			}
-			b.Task(task)
-			last = y
-		}
-	}
-	return b
-}
-
 type speedCase struct {
 	name     string
 	graph    func() *dag.Builder
@@ -145,10 +117,10 @@ var speedCases = []speedCase{
 	{"cholesky/181", func() *dag.Builder { return choleskyOf(181) }, false, false, 10},
 	{"messages/cholesky/181", func() *dag.Builder { return choleskyOf(181) }, true, false, 10},
 	{"messages/layered/20000 on 64", func() *dag.Builder { return randomLayers(20_000, 50) }, true, false, 64},
-	{"pipe/10000", func() *dag.Builder { return pipeOf(10, 1000) }, false, true, 10},
-	{"messages/pipe/10000", func() *dag.Builder { return pipeOf(10, 1000) }, true, true, 10},
-	{"pipe/1000000", func() *dag.Builder { return pipeOf(10, 100_000) }, false, true, 10},
-	{"messages/pipe/1000000", func() *dag.Builder { return pipeOf(10, 100_000) }, true, true, 10},
+	{"pipe/10000", func() *dag.Builder { return stagesOf(10_000) }, false, true, 10},
+	{"messages/pipe/10000", func() *dag.Builder { return stagesOf(10_000) }, true, true, 10},
+	{"pipe/1000000", func() *dag.Builder { return stagesOf(1_000_000) }, false, true, 10},
+	{"messages/pipe/1000000", func() *dag.Builder { return stagesOf(1_000_000) }, true, true, 10},
 }
 
 func (c speedCase) problem(b *testing.B) (*dag.Graph, *platform.Platform, *schedule.Plan) {
@@ -173,13 +145,13 @@ func BenchmarkPlan(b *testing.B) {
 			var before, after runtime.MemStats
 			debug.FreeOSMemory()
 			runtime.ReadMemStats(&before)
-			resident, cpu := resetPeak(b), cpuTime(b)
+			resident, cpu := resetPeak(b), processorTime(b)
 			for b.Loop() {
-				simulateSpeed(b, g, p, plan)
+				must.Get(simulate.Run(b.Context(), decided(b, g, p, plan), 0, 1, simulate.Options{}))(b)
 			}
 			n := float64(b.N * len(g.Tasks))
-			b.ReportMetric(float64((cpuTime(b)-cpu).Nanoseconds())/n, "cpu-ns/task")
-			b.ReportMetric(float64(status(b, "VmHWM")-resident)/float64(len(g.Tasks)), "peak-B/task")
+			b.ReportMetric(float64((processorTime(b)-cpu).Nanoseconds())/n, "cpu-ns/task")
+			b.ReportMetric(float64(statusBytes(b, "VmHWM")-resident)/float64(len(g.Tasks)), "peak-B/task")
 			runtime.ReadMemStats(&after)
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/n, "ns/task")
 			b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/n, "B/task")
@@ -187,36 +159,10 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// cpuTime is what the process has used of all cores.
-func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // resetPeak makes the bytes in memory now the most that there ever were, and returns them.
 func resetPeak(b *testing.B) int64 {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 		b.Skip(err)
 	}
-	return status(b, "VmRSS")
-}
-
-// status is a number of bytes from what Linux says of the process.
-func status(b *testing.B, name string) int64 {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		b.Skip(err)
-	}
-	_, line, _ := strings.Cut(string(text), name+":")
-	fields := strings.Fields(line)
-	kb := must.Get(strconv.ParseInt(fields[0], 10, 64))(b)
-	return kb << 10
-}
-
-// simulateSpeed decides by the plan and simulates.
-func simulateSpeed(b *testing.B, g *dag.Graph, p *platform.Platform, plan *schedule.Plan) {
-	priced := must.Get(schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound))(b)
-	d := must.Get(priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}}))(b)
-	must.Get(Run(context.Background(), d, 0, 1, Options{}))(b)
+	return statusBytes(b, "VmRSS")
 }
