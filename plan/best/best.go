@@ -116,7 +116,9 @@ type finder struct {
 	whole      *candidate // all devices by default, or the first choice that can be priced
 	begun      time.Time
 	left       int                      // nodes
-	reserved   int                      // of them, for proofs
+	reserved   int                      // of them, for proofs,
+	least      int                      // and what the step of a round leaves, or the first plan
+	searched   bool                     // the rounds have ended
 	spent      int                      // in the steps of rounds
 	unit       int                      // the usual size of a plan
 	contenders []*contender             // the most promising first
@@ -234,7 +236,7 @@ func newFinder(s *space.Space, o Options) *finder {
 		f.Evaluator = &plan.Evaluator{}
 	}
 	if !f.brief() {
-		f.reserved = f.Nodes - int(forSearch*float64(f.Nodes))
+		f.reserved, f.least = f.Nodes-int(forSearch*float64(f.Nodes)), f.Nodes
 	}
 	return f
 }
@@ -244,7 +246,10 @@ func (f *finder) progress() {
 	if f.Progress == nil || f.best == nil {
 		return
 	}
-	part := 1 - float64(f.left)/float64(f.Nodes)
+	part := 1 - float64(max(f.left, f.least))/float64(f.Nodes)
+	if f.searched {
+		part = max(part, forSearch)
+	}
 	if f.Time > 0 {
 		part = max(part, float64(time.Since(f.begun))/float64(f.Time))
 	}

@@ -52,16 +52,7 @@ func (c *candidate) apart() []schedule.Policy {
 }
 
 // classes counts the devices that may run any task: processors and others.
-func (c *candidate) classes() (processors, others int) {
-	for _, d := range c.units() {
-		if d.IsProcessor() {
-			processors++
-		} else {
-			others++
-		}
-	}
-	return processors, others
-}
+func (c *candidate) classes() (processors, others int) { return c.units().classes() }
 
 // planByAll keeps the best of what all policies plan.
 func (c *candidate) planByAll(ctx context.Context, f *finder) error {

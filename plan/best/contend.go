@@ -81,7 +81,11 @@ func (of *contender) byList(f *finder) []*candidate {
 // every machine, whether there are as many sets or not, and is not begun where they are not left. So a machine has nearly the plans of its parts, and the search with fewer nodes is
 // the beginning of that with more.
 func (f *finder) contend(ctx context.Context) error {
-	f.unit = f.usualSize()
+	defer func() {
+		f.least, f.searched = 0, true
+		f.progress()
+	}()
+	f.left, f.unit = f.Nodes, f.usualSize() // the first plan takes no nodes: with fewer devices it is smaller, and there would be more left
 	for round := 1; round <= mostLevel; round++ {
 		before := f.spent
 		for _, s := range f.stepsOf(round) {
@@ -132,7 +136,7 @@ func (f *finder) stepsOf(round int) (all []step) {
 // runStep runs a step for its nodes, however many it really takes.
 func (f *finder) runStep(ctx context.Context, s step) error {
 	left, reserved := f.left, f.reserved
-	f.reserved = math.MinInt / 2
+	f.reserved, f.least = math.MinInt/2, left-s.nodes
 	err := f.runParts(ctx, []part{s.part}, s.nodes)
 	f.spent += left - f.left
 	f.left, f.reserved = left-s.nodes, reserved
@@ -166,7 +170,7 @@ func (f *finder) bring(class, level int) part {
 }
 
 // order lists the contenders: those that have begun, the best first, and then the others. Before local search the model counts where it promises more, since it knows that steps
-// overlap.
+// overlap. Behind the best one come the first of each sort of set that local search has not seen, if it is not hopeless: what local search gains depends on the sort.
 func (f *finder) order() []*contender {
 	for _, c := range f.byList() {
 		if c.Strategy == "" {
@@ -187,6 +191,17 @@ func (f *finder) order() []*contender {
 		}
 	}
 	slices.SortStableFunc(begun, func(a, b *contender) int { return cmp.Compare(worth[a], worth[b]) })
+	seen := map[[2]int]bool{}
+	for _, c := range begun {
+		seen[f.sets[c.devices].sort()] = seen[f.sets[c.devices].sort()] || c.level >= 1
+	}
+	place := map[*contender]int{}
+	for i, c := range begun {
+		if sort := f.sets[c.devices].sort(); i == 0 || !c.strategic && !seen[sort] && worth[c] < hopeless*worth[begun[0]] {
+			seen[sort], place[c] = true, -1
+		}
+	}
+	slices.SortStableFunc(begun, func(a, b *contender) int { return cmp.Compare(place[a], place[b]) })
 	return append(begun, later...)
 }
 

@@ -194,6 +194,18 @@ func (u units) byKind() map[string]string {
 	return kinds
 }
 
+// classes counts the devices: processors and others.
+func (u units) classes() (processors, others int) {
+	for _, d := range u {
+		if d.IsProcessor() {
+			processors++
+		} else {
+			others++
+		}
+	}
+	return processors, others
+}
+
 func (u units) count(name string) int {
 	if i := slices.IndexFunc(u, func(of *platform.Device) bool { return of.Name == name }); i >= 0 {
 		return u[i].Count

@@ -45,7 +45,8 @@ func (f *finder) begin(ctx context.Context) error {
 	}
 	f.whole = f.candidates[0]
 	f.sure = f.whole.priced.Costs(0).LeastKnown()
-	f.readSets()
+	f.sets = map[string]units{}
+	f.readSets(f.space.Devices)
 	small := f.whole.isSmall(f.Options) && f.Policy == nil
 	if small {
 		if err := cmp.Or(f.price(ctx), f.leaveOut(ctx)); err != nil {
@@ -148,6 +149,11 @@ func (f *finder) listProposals(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if !f.brief() {
+			if ranked, err = f.rankAlone(within, ranked, mostAlone); err != nil {
+				return err
+			}
+		}
 		different := f.differentFirst(ranked)
 		if !f.brief() {
 			list = append(different, list...)
@@ -200,12 +206,16 @@ func (f *finder) rankNear(ctx context.Context, _ int) error {
 		}
 	}
 	slices.Sort(near)
+	f.readSets(near)
 	if near = slices.Compact(near); len(near) == 0 {
 		return nil
 	}
 	within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
 	defer cancel()
 	ranked, err := f.space.Ranked(within, near, f.Aim)
+	if err == nil && !f.brief() {
+		ranked, err = f.rankAlone(within, ranked, mostNear)
+	}
 	if err != nil {
 		return err
 	}
@@ -266,15 +276,14 @@ func isPlain(set units) bool {
 	return len(set) > 0 && !slices.ContainsFunc(set, func(d *platform.Device) bool { return d.Kind != set[0].Kind || d.Count < d.Whole })
 }
 
-// readSets selects the devices of all sets of the space, where all of the machine can be priced.
-func (f *finder) readSets() {
-	f.sets = map[string]units{}
+// readSets selects the devices of sets, where all of the machine can be priced.
+func (f *finder) readSets(sets []string) {
 	at := slices.IndexFunc(f.candidates, func(c *candidate) bool { return c.Devices == "" })
 	if at < 0 {
 		return
 	}
 	whole := f.candidates[at].priced.Platform
-	for _, set := range f.space.Devices {
+	for _, set := range sets {
 		if set == "" {
 			f.sets[set] = whole.Usable()
 		} else if p, err := whole.Select(set); err == nil {
