@@ -134,7 +134,7 @@ func (s *search) over() bool { return s.left <= 0 || s.ctx.Err() != nil }
 func (s *search) descend(p point) point {
 	for better := true; better && !s.over(); {
 		better = false
-		for i := range s.knobs {
+		for i := 0; i < len(s.knobs) && !s.over(); i++ {
 			k := &s.knobs[i]
 			from := p
 			for _, cut := range s.promising(k, from.layers[k.layer]) {
