@@ -44,23 +44,27 @@ func dotOf[T calls.Float](args []calls.Arg) simd.Dot[T] {
 // RowFunction computes elements of a row of results from elements of another operand, by the parameters of a call.
 type RowFunction[T calls.Float] func(l simd.Level, params []float64, to, of []T)
 
-// thenBytes bounds the rows of sums that a function follows at a time, so that they are still in a cache. There are thenRows at least, as the weights pass by for each block.
+// thenBytes bounds the sums that a function follows at a time, so that they are still in a cache. They are of all rows, since the weights would pass
+// by for each block of rows, and of thenColumns at least.
 const (
-	thenBytes = 128 << 10
-	thenRows  = 24
+	thenBytes   = 128 << 10
+	thenColumns = 512
 )
 
 // DenseThen is a dense layer followed by a function. The sums are in the first operand, or with kept = 1 in the second one.
 func DenseThen[T calls.Float](kept int, then RowFunction[T]) func(simd.Level, *calls.Call) {
 	return func(l simd.Level, call *calls.Call) {
 		y, z, all := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[kept]), dotOf[T](call.Args[kept:])
-		rows := max(thenRows, thenBytes/(all.N*calls.SizeOf[T]())/thenRows*thenRows)
-		for i := 0; i < all.M; i += rows {
+		columns := max(thenColumns, thenBytes/(all.M*calls.SizeOf[T]())/thenColumns*thenColumns)
+		for j := 0; j < all.N; j += columns {
 			d := all
-			d.M, d.A, d.C = min(rows, all.M-i), all.A[i*all.ARow:], all.C[i*all.CRow:]
+			d.N, d.B, d.C = min(columns, all.N-j), all.B[j*all.BRow:], all.C[j:]
+			if d.Bias != nil {
+				d.Bias = d.Bias[j:]
+			}
 			d.Run(l)
-			for j := range d.M {
-				then(l, call.Params, y.Row(i+j), z.Row(i+j))
+			for i := range d.M {
+				then(l, call.Params, y.Row(i)[j:][:d.N], z.Row(i)[j:][:d.N])
 			}
 		}
 	}
