@@ -76,7 +76,7 @@ func (of *contender) byList(f *finder) []*candidate {
 	return slices.DeleteFunc(f.byList(), func(c *candidate) bool { return !of.has(c) })
 }
 
-// contend searches on all sets in rounds. In each one the best set comes to the level of the round, the next two to the level below, the next four to the
+// contend searches on all sets in rounds. In each one the best set comes to the level of the round, the next two below that to the level below, the next four to the
 // level below that, and so on, the last ones first. Sets that have not begun are behind the others. Strategies have steps of their own. A step of a round costs the same nodes on
 // every machine, whether there are as many sets or not, and is not begun where they are not left. So a machine has nearly the plans of its parts, and the search with fewer nodes is
 // the beginning of that with more.
@@ -122,7 +122,8 @@ func (f *finder) stepsOf(round int) (all []step) {
 		all = append(all, step{part{f.lookAtAll, 1}, 8 * effort})
 	}
 	for class := round; class >= 0; class-- {
-		all = append(all, step{f.bring(class, round-class), effortOf(round-class) * f.unit << class})
+		level := round - class
+		all = append(all, slices.Repeat([]step{{f.bring(class == 0, level), effortOf(level) * f.unit}}, 1<<class)...)
 	}
 	all = append(all, step{f.smaller(), 0}, step{part{f.rankNear, 0}, 0})
 	if hasStrategies && others > 0 {
@@ -154,15 +155,19 @@ func (f *finder) usualSize() int {
 	return f.whole.nodesOfPlan()
 }
 
-// bring is a part that brings the contenders of a class to a level. Class k has 2^k contenders behind the classes before.
-func (f *finder) bring(class, level int) part {
+// bring is a part that brings a contender to a level: the best one, or else the next one below it. At level 0 a set begins that has no plan yet.
+func (f *finder) bring(best bool, level int) part {
 	return part{run: func(ctx context.Context, _ int) error {
 		order := f.order()
-		for _, c := range order[min(len(order), 1<<class-1):min(len(order), 2<<class-1)] {
-			for c.level < level {
-				if err := f.start(ctx, c); err != nil {
-					return err
-				}
+		if first := min(1, len(order)); best {
+			order = order[:first]
+		} else if level > 0 { // the best one comes to a higher level in the same round
+			order = order[first:]
+		}
+		at := slices.IndexFunc(order, func(c *contender) bool { return c.level < level && (level > 0 || c.best(f) == nil) })
+		for at >= 0 && order[at].level < level {
+			if err := f.start(ctx, order[at]); err != nil {
+				return err
 			}
 		}
 		return nil
