@@ -103,42 +103,44 @@ func (f *finder) contend(ctx context.Context) error {
 	return nil
 }
 
-// step is a part of a round with what it costs.
+// step is a part of a round with its effort, and what it is charged with.
 type step struct {
 	part
-	nodes int
+	effort, nodes int
 }
 
 // stepsOf lists the steps of a round. Cores share a memory, so that tiles need no transfers and leave few gaps: over cores alone strategies rarely promise more, and come last.
+// Elsewhere the first ones take no nodes, as policies do, and then strategies take as many as over cores.
 func (f *finder) stepsOf(round int) (all []step) {
 	effort := f.unit << round
 	named, strategies := part{f.tryNamed, 1}, part{f.tryStrategies, 1}
 	hasStrategies := len(f.space.Layers) > 0
 	_, others := f.whole.classes()
 	if hasStrategies && others > 0 {
-		all = append(all, step{named, 2 * effort})
+		all = append(all, step{named, 2 * effort, 0})
 	}
 	if f.whole.isSmall(f.Options) {
-		all = append(all, step{part{f.lookAtAll, 1}, 8 * effort})
+		all = append(all, step{part{f.lookAtAll, 1}, 8 * effort, 8 * effort})
 	}
 	for class := round; class >= 0; class-- {
 		level := round - class
-		all = append(all, slices.Repeat([]step{{f.bring(class == 0, level), effortOf(level) * f.unit}}, 1<<class)...)
+		nodes := effortOf(level) * f.unit
+		all = append(all, slices.Repeat([]step{{f.bring(class == 0, level), nodes, nodes}}, 1<<class)...)
 	}
-	all = append(all, step{f.smaller(), 0}, step{part{f.rankNear, 0}, 0})
+	all = append(all, step{f.smaller(), 0, 0}, step{part{f.rankNear, 0}, 0, 0})
 	if hasStrategies && others > 0 {
-		return append(all, step{named, effort}, step{strategies, effort})
+		return append(all, step{named, effort / 2, effort / 2}, step{strategies, effort / 2, effort / 2})
 	} else if hasStrategies {
-		return append(all, step{named, 4 * effort})
+		return append(all, step{named, effort, effort})
 	}
 	return all
 }
 
-// runStep runs a step for its nodes, however many it really takes.
+// runStep runs a step for its effort, and charges it with its nodes, however many it really takes.
 func (f *finder) runStep(ctx context.Context, s step) error {
 	left, reserved := f.left, f.reserved
 	f.reserved, f.least = math.MinInt/2, left-s.nodes
-	err := f.runParts(ctx, []part{s.part}, s.nodes)
+	err := f.runParts(ctx, []part{s.part}, s.effort)
 	f.spent += left - f.left
 	f.left, f.reserved = left-s.nodes, reserved
 	return err
