@@ -76,7 +76,7 @@ func (of *contender) byList(f *finder) []*candidate {
 	return slices.DeleteFunc(f.byList(), func(c *candidate) bool { return !of.has(c) })
 }
 
-// contend searches on all sets in rounds. In each one the best set comes to the level of the round, the next two to the level below, the next four to the
+// contend searches on all sets in rounds. In each one the best set comes to the level of the round, the next two below that to the level below, the next four to the
 // level below that, and so on, the last ones first. Sets that have not begun are behind the others. Strategies have steps of their own. A step of a round costs the same nodes on
 // every machine, whether there are as many sets or not, and is not begun where they are not left. So a machine has nearly the plans of its parts, and the search with fewer nodes is
 // the beginning of that with more.
@@ -103,41 +103,44 @@ func (f *finder) contend(ctx context.Context) error {
 	return nil
 }
 
-// step is a part of a round with what it costs.
+// step is a part of a round with its effort, and what it is charged with.
 type step struct {
 	part
-	nodes int
+	effort, nodes int
 }
 
 // stepsOf lists the steps of a round. Cores share a memory, so that tiles need no transfers and leave few gaps: over cores alone strategies rarely promise more, and come last.
+// Elsewhere the first ones take no nodes, as policies do, and then strategies take as many as over cores.
 func (f *finder) stepsOf(round int) (all []step) {
 	effort := f.unit << round
 	named, strategies := part{f.tryNamed, 1}, part{f.tryStrategies, 1}
 	hasStrategies := len(f.space.Layers) > 0
 	_, others := f.whole.classes()
 	if hasStrategies && others > 0 {
-		all = append(all, step{named, 2 * effort})
+		all = append(all, step{named, 2 * effort, 0})
 	}
 	if f.whole.isSmall(f.Options) {
-		all = append(all, step{part{f.lookAtAll, 1}, 8 * effort})
+		all = append(all, step{part{f.lookAtAll, 1}, 8 * effort, 8 * effort})
 	}
 	for class := round; class >= 0; class-- {
-		all = append(all, step{f.bring(class, round-class), effortOf(round-class) * f.unit << class})
+		level := round - class
+		nodes := effortOf(level) * f.unit
+		all = append(all, slices.Repeat([]step{{f.bring(class == 0, level), nodes, nodes}}, 1<<class)...)
 	}
-	all = append(all, step{f.smaller(), 0}, step{part{f.rankNear, 0}, 0})
+	all = append(all, step{f.smaller(), 0, 0}, step{part{f.rankNear, 0}, 0, 0})
 	if hasStrategies && others > 0 {
-		return append(all, step{named, effort}, step{strategies, effort})
+		return append(all, step{named, effort / 2, effort / 2}, step{strategies, effort / 2, effort / 2})
 	} else if hasStrategies {
-		return append(all, step{named, 4 * effort})
+		return append(all, step{named, effort, effort})
 	}
 	return all
 }
 
-// runStep runs a step for its nodes, however many it really takes.
+// runStep runs a step for its effort, and charges it with its nodes, however many it really takes.
 func (f *finder) runStep(ctx context.Context, s step) error {
 	left, reserved := f.left, f.reserved
 	f.reserved, f.least = math.MinInt/2, left-s.nodes
-	err := f.runParts(ctx, []part{s.part}, s.nodes)
+	err := f.runParts(ctx, []part{s.part}, s.effort)
 	f.spent += left - f.left
 	f.left, f.reserved = left-s.nodes, reserved
 	return err
@@ -154,15 +157,19 @@ func (f *finder) usualSize() int {
 	return f.whole.nodesOfPlan()
 }
 
-// bring is a part that brings the contenders of a class to a level. Class k has 2^k contenders behind the classes before.
-func (f *finder) bring(class, level int) part {
+// bring is a part that brings a contender to a level: the best one, or else the next one below it. At level 0 a set begins that has no plan yet.
+func (f *finder) bring(best bool, level int) part {
 	return part{run: func(ctx context.Context, _ int) error {
 		order := f.order()
-		for _, c := range order[min(len(order), 1<<class-1):min(len(order), 2<<class-1)] {
-			for c.level < level {
-				if err := f.start(ctx, c); err != nil {
-					return err
-				}
+		if first := min(1, len(order)); best {
+			order = order[:first]
+		} else if level > 0 { // the best one comes to a higher level in the same round
+			order = order[first:]
+		}
+		at := slices.IndexFunc(order, func(c *contender) bool { return c.level < level && (level > 0 || c.best(f) == nil) })
+		for at >= 0 && order[at].level < level {
+			if err := f.start(ctx, order[at]); err != nil {
+				return err
 			}
 		}
 		return nil

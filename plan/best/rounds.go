@@ -233,18 +233,18 @@ func (f *finder) rankNear(ctx context.Context, _ int) error {
 	return nil
 }
 
-// differentFirst notes the values of choices. It puts choices behind the others whose value an earlier one has: they have the same work on equal devices, or leave devices
+// differentFirst notes the values of choices. It puts choices behind the others whose value an earlier one of their sort has: they have the same work on equal devices, or leave devices
 // without work.
 func (f *finder) differentFirst(ranked []space.Ranked) (list []space.Choice) {
 	var alike []space.Choice
-	known := map[float64]bool{}
+	known := map[likeness]bool{}
 	for _, r := range ranked {
 		f.promises[r.Choice] = r.Value
-		if known[r.Value] {
+		if known[f.likeness(r)] {
 			alike = append(alike, r.Choice)
 			continue
 		}
-		known[r.Value] = true
+		known[f.likeness(r)] = true
 		list = append(list, r.Choice)
 	}
 	return append(list, alike...)
