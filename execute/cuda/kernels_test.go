@@ -99,6 +99,12 @@ func TestKernelShapes(t *testing.T) {
 		{"squares", [][]int{{1}, {3, 2, 5, 7, 37}}, nil, 1},
 		{"clip", [][]int{{3}, {2}, {1031}}, kerneltest.ClipParams(0.25), 1},
 		{"count", [][]int{{1}, {2053}}, nil, 0},
+		{"attention", [][]int{{1, 71, 40}, {1, 2, 71}, {1, 71, 40}, {1, 71, 20}, {1, 71, 20}, {1, 71}}, kerneltest.HeadParams(1, 2, 71, 70), 4},
+		{"attention", [][]int{{1, 67, 74}, {1, 2, 67}, {1, 67, 74}, {1, 71, 37}, {1, 71, 37}}, kerneltest.HeadParams(1, 2, 5, 0), 1},
+		{"attention", [][]int{{1, 37, 128}, {1, 1, 37}, {1, 37, 128}, {1, 37, 128}, {1, 37, 128}}, kerneltest.HeadParams(1, 1, 73, 36), 4},
+		{"attention.dx", attentionDxShapes(71, 2, 20), kerneltest.HeadParams(1, 2, 71, 70), 4},
+		{"attention.dx", attentionDxShapes(67, 2, 37), kerneltest.HeadParams(1, 2, 13, 6), 1},
+		{"attention.dx", attentionDxShapes(37, 1, 128), kerneltest.HeadParams(1, 1, 73, 36), 4},
 	} {
 		k, _ := kernels.KernelByName(c.op)
 		t.Run(c.op, func(t *testing.T) {
@@ -112,6 +118,12 @@ func TestKernelShapes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// attentionDxShapes are the shapes of all gradients of an attention with one head of keys, without a mask.
+func attentionDxShapes(positions, group, features int) [][]int {
+	q, k, l := []int{1, positions, group * features}, []int{1, positions, features}, []int{1, group, positions}
+	return [][]int{q, k, k, q, q, k, k, l, l}
 }
 
 // TestBFloat16 holds every variant in bfloat16 to itself in float32, as the test of package kernels does on processors.

@@ -1,69 +1,20 @@
 // Attention and rotary positions. A warp has a query, or a key of the gradient of keys and values, and its lanes have the
 // features in turn, at most kChunk of the result at a time. Weights of keys are computed again for each chunk. The softmax
 // runs along the keys with the greatest score so far, so that no scores are kept.
+#include "attention.h"
 #include "philox.h"
 #include "reduce.h"
 
 namespace dahl {
 
-// Features is an operand of samples, positions and features of heads. It is mirrored by gpu.featuresParams.
-struct Features {
-  uint64_t first;
-  int64_t sample, position;
-};
-
-// ByQuery is an operand of samples, heads of queries and queries. It is mirrored by gpu.byQueryParams.
-struct ByQuery {
-  uint64_t first;
-  int64_t sample, head;
-};
-
-// ByKey is an operand of a number for each key of a sample, or of none. It is mirrored by gpu.byKeyParams.
-struct ByKey {
-  uint64_t first;
-  int64_t sample;
-};
-
-// AttentionParams is mirrored by gpu.attentionParams. What an operation does not have is 0.
-struct AttentionParams {
-  Features q, k, v, y, dy, dk, dv;  // y is that of the forward pass, or dq is dk
-  ByQuery l, r;
-  ByKey m;  // 0 where no query sees a key
-  ByQuery rows;  // keys of draws; 0 where no weight is dropped
-  double scale;
-  double times;    // a weight that stays counts
-  uint64_t least;  // word of it
-  int32_t heads, group, width;  // heads of keys, heads of queries for each of them, features of a head
-  int32_t queries, keys, window, past;
-  int32_t total;              // warps
-  int32_t adds, adds_second;  // whether the first and the second result are added to what was there
-};
-
 constexpr int kLanes = 32, kParts = 8, kChunk = kLanes * kParts;
 
-// Task is what a warp computes: a position of a head of queries, or of keys.
-struct Task {
-  int32_t sample, head, position;
-};
-
+// task_of_warp is the position of a head that a warp has.
 DEVICE Task task_of_warp(int32_t heads, int32_t positions) {
-  const int32_t warp = int32_t(blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32), row = warp / positions;
-  return {row / heads, row % heads, warp % positions};
+  return task_of(int32_t(blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32), heads, positions);
 }
 
 DEVICE bool is_beyond(const AttentionParams& p) { return int32_t(blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) >= p.total; }
-
-template <class T>
-DEVICE T* features(const AttentionParams& p, const Features& f, int32_t sample, int32_t position, int32_t head) {
-  return global<T>(f.first) + (f.sample * sample + f.position * position + int64_t(head) * p.width);
-}
-
-template <class T>
-DEVICE T& by_query(const ByQuery& b, int32_t sample, int32_t head, int32_t query) {
-  return global<T>(b.first)[b.sample * sample + b.head * head + query];
-}
-
-DEVICE bool is_hidden(const ByKey& m, int32_t sample, int32_t key) { return m.first && !global<const int32_t>(m.first)[m.sample * sample + key]; }
 
 // times_of is how many times the weight of a key counts for a query.
 template <class T>

@@ -41,19 +41,24 @@ type attentionParams struct {
 	Queries, Keys, Window, Past int32
 	Total                       int32
 	Adds, AddsSecond            int32
+	Vector                      int32
 }
 
 // The variants of attention, of its gradients and of what goes with them, by the operands in their order.
 var (
-	Attention        = attentionOnCUDA("attention", 2, false, forwardOperands...)
-	AttentionDrop    = attentionOnCUDA("attention", 2, false, append(forwardOperands, (*attentionParams).rows)...)
-	AttentionDq      = attentionOnCUDA("attention.dq", 2, false, dqOperands...)
-	AttentionDropDq  = attentionOnCUDA("attention.dq", 2, false, append(dqOperands, (*attentionParams).rows)...)
-	AttentionDkv     = attentionOnCUDA("attention.dkv", 3, true, dkvOperands...)
-	AttentionDropDkv = attentionOnCUDA("attention.dkv", 3, true, append(dkvOperands, (*attentionParams).rows)...)
+	Attention        = append(attentionForward.onCUDA(), attentionForward.byTiles()...)
+	AttentionDrop    = attentionForward.dropping().onCUDA()
+	AttentionDq      = append(attentionDq.onCUDA(), attentionDq.byTiles()...)
+	AttentionDropDq  = attentionDq.dropping().onCUDA()
+	AttentionDkv     = append(attentionDkv.onCUDA(), attentionDkv.byTiles()...)
+	AttentionDropDkv = attentionDkv.dropping().onCUDA()
 
 	AttentionDx     = bothGradients(AttentionDq, AttentionDkv)
 	AttentionDropDx = bothGradients(AttentionDropDq, AttentionDropDkv)
+
+	attentionForward = attentionPass{"attention", 2, false, forwardOperands}
+	attentionDq      = attentionPass{"attention.dq", 2, false, dqOperands}
+	attentionDkv     = attentionPass{"attention.dkv", 3, true, dkvOperands}
 
 	forwardOperands = []operandOf{(*attentionParams).y, (*attentionParams).l, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v}
 	dqOperands      = []operandOf{(*attentionParams).dk, (*attentionParams).dy, (*attentionParams).q, (*attentionParams).k, (*attentionParams).v, (*attentionParams).l, (*attentionParams).r}
@@ -78,36 +83,62 @@ func (p *attentionParams) r() (*featuresParams, *byQueryParams)  { return nil, &
 
 func (p *attentionParams) rows() (*featuresParams, *byQueryParams) { return nil, &p.Rows }
 
-// attentionOnCUDA is the variant with a warp for each query, or byKey for each key. q is the operand of the queries, and the keys are behind it. A mask is behind all.
-func attentionOnCUDA(symbol string, q int, byKey bool, operands ...operandOf) []calls.Variant {
-	return headsOnCUDA("a warp per query or per key", symbol, operands, func(c *calls.DeviceCall) (p attentionParams, warps int) {
-		queries, keys := &c.Args[q], &c.Args[q+1]
-		p = attentionParams{
-			Heads: c.Param(0), Group: c.Param(1), Window: c.Param(2), Past: c.Param(3),
-			Queries: int32(queries.Shape[1]), Keys: int32(keys.Shape[1]), Width: int32(keys.Shape[2]) / c.Param(0),
-			Adds: flag(c.Args[0].Accumulates()), AddsSecond: flag(c.Args[1].Accumulates()),
-		}
-		if p.Scale = 1 / math.Sqrt(float64(p.Width)); len(c.Params) > 4 {
-			p.Least, p.Times = calls.DropLeast(c.Params[4]), 1/(1-c.Params[4])
-		}
-		if byKey {
-			return p, int(p.Heads) * int(p.Keys)
-		}
-		return p, int(p.Heads*p.Group) * int(p.Queries)
+// attentionPass is the forward pass of an attention, or gradients. q is the operand of the queries, and the keys are behind it. A mask is behind all.
+type attentionPass struct {
+	symbol   string
+	q        int
+	byKey    bool // it has results by key
+	operands []operandOf
+}
+
+// dropping is the pass with the keys of draws behind its other operands.
+func (a attentionPass) dropping() attentionPass {
+	a.operands = append(slices.Clone(a.operands), (*attentionParams).rows)
+	return a
+}
+
+// params is the parameter of a call without its operands, and how many rows of results a sample has: heads, and positions of each.
+func (a attentionPass) params(c *calls.DeviceCall) (p attentionParams, heads, positions int) {
+	queries, keys := &c.Args[a.q], &c.Args[a.q+1]
+	p = attentionParams{
+		Heads: c.Param(0), Group: c.Param(1), Window: c.Param(2), Past: c.Param(3),
+		Queries: int32(queries.Shape[1]), Keys: int32(keys.Shape[1]), Width: int32(keys.Shape[2]) / c.Param(0),
+		Adds: flag(c.Args[0].Accumulates()), AddsSecond: flag(c.Args[1].Accumulates()),
+	}
+	if p.Scale = 1 / math.Sqrt(float64(p.Width)); len(c.Params) > 4 {
+		p.Least, p.Times = calls.DropLeast(c.Params[4]), 1/(1-c.Params[4])
+	}
+	if a.byKey {
+		return p, int(p.Heads), int(p.Keys)
+	}
+	return p, int(p.Heads * p.Group), int(p.Queries)
+}
+
+// onCUDA is the variant with a warp for each query or key.
+func (a attentionPass) onCUDA() []calls.Variant {
+	return headsOnCUDA("a warp per query or per key", a.symbol, a.operands, func(c *calls.DeviceCall) (p attentionParams, warps int) {
+		p, heads, positions := a.params(c)
+		return p, heads * positions
 	})
 }
 
 // bothGradients are the launches of attention.dq and then of attention.dkv for a call with the results of both.
-func bothGradients(dq, dkv []calls.Variant) []calls.Variant {
-	all := OnCUDA("a warp per query, then one per key", func(c *calls.DeviceCall) []offload.Launch {
-		without := func(from, to int) *calls.DeviceCall {
+func bothGradients(dq, dkv []calls.Variant) (all []calls.Variant) {
+	for i, v := range dq {
+		without := func(c *calls.DeviceCall, from, to int) *calls.DeviceCall {
 			part := *c
 			part.Args = slices.Delete(slices.Clone(c.Args), from, to)
 			return &part
 		}
-		return append(dq[0].Launches(without(1, 3)), dkv[0].Launches(without(0, 1))...)
-	})
-	all[0].Blocks = true
+		v.Doc += ", queries first"
+		v.Launches = func(c *calls.DeviceCall) []offload.Launch {
+			return append(dq[i].Launches(without(c, 1, 3)), dkv[i].Launches(without(c, 0, 1))...)
+		}
+		if v.Takes != nil {
+			v.Takes = takesHeads(5)
+		}
+		all = append(all, v)
+	}
 	return all
 }
 
@@ -120,35 +151,43 @@ func rowsOfHeadsOnCUDA(symbol string, r int, operands ...operandOf) []calls.Vari
 	})
 }
 
-// headsOnCUDA is a variant with some warps for each sample. A launch has some of the samples.
+// headsOnCUDA is a variant with some warps for each sample.
 func headsOnCUDA(doc, symbol string, operands []operandOf, paramsOf func(c *calls.DeviceCall) (p attentionParams, warps int)) []calls.Variant {
 	v := OnCUDA(doc, func(c *calls.DeviceCall) []offload.Launch {
 		p, warps := paramsOf(c)
-		samples := c.Args[0].Shape[0]
-		var all []offload.Launch
-		for n, step := 0, max(1, cudaMost/(32*warps)); n < samples; n += step {
-			for i, of := range operands {
-				a := &c.Args[i]
-				if f, b := of(&p); f != nil {
-					*f = featuresParams{a.Sample(n), int64(a.Stride[0]), int64(a.Stride[1])}
-				} else {
-					*b = byQueryParams{a.Sample(n), int64(a.Stride[0]), int64(a.Stride[1])}
-				}
-			}
-			if len(c.Args) > len(operands) {
-				m := &c.Args[len(operands)]
-				p.M = byKeyParams{m.Sample(n), int64(m.Stride[0])}
-			}
-			p.Total = int32(min(step, samples-n) * warps)
-			all = append(all, offload.Launch{
-				Module: "attention", Symbol: c.Symbol(symbol), Params: offload.Params(p),
+		return bySampleOfHeads(c, operands, p, 32*warps, func(p *attentionParams, samples int) offload.Launch {
+			p.Total = int32(samples * warps)
+			return offload.Launch{
+				Module: "attention", Symbol: c.Symbol(symbol),
 				Block: [3]uint32{128, 1, 1}, Grid: [3]uint32{blocksOf(int(p.Total), 128/32), 1, 1},
-			})
-		}
-		return all
+			}
+		})
 	})
 	v[0].Blocks = true
 	return v
+}
+
+// bySampleOfHeads are launches for some of the samples each, with some threads for each sample.
+func bySampleOfHeads(c *calls.DeviceCall, operands []operandOf, p attentionParams, threads int, launch func(p *attentionParams, samples int) offload.Launch) (all []offload.Launch) {
+	samples := c.Args[0].Shape[0]
+	for n, step := 0, max(1, cudaMost/threads); n < samples; n += step {
+		for i, of := range operands {
+			a := &c.Args[i]
+			if f, b := of(&p); f != nil {
+				*f = featuresParams{a.Sample(n), int64(a.Stride[0]), int64(a.Stride[1])}
+			} else {
+				*b = byQueryParams{a.Sample(n), int64(a.Stride[0]), int64(a.Stride[1])}
+			}
+		}
+		if len(c.Args) > len(operands) {
+			m := &c.Args[len(operands)]
+			p.M = byKeyParams{m.Sample(n), int64(m.Stride[0])}
+		}
+		l := launch(&p, min(step, samples-n))
+		l.Params = offload.Params(p)
+		all = append(all, l)
+	}
+	return all
 }
 
 // rotaryParams mirrors RotaryParams of cuda/attention.cu.

@@ -151,7 +151,9 @@ func attentionGradientCases() []HandCase {
 // (N+6)·u of the sizes of their terms. All is doubled, for the reference.
 //
 // With dropout p counts δ times in y and in dv, and dy·v in da. Each product with δ, and δ itself, errs by u.
-func attentionBounds(c *Case) [][]float64 {
+//
+// Factors that are rounded add f of its size to every product, see roundings: to δ, ε, y and the gradients.
+func attentionBounds(c *Case, bits int) [][]float64 {
 	op := strings.Replace(c.Kernel.Op, ".drop", "", 1)
 	q, k := map[string]int{"attention": 2, "attention.dx": 4, "attention.dq": 2, "attention.dkv": 3}[op], 0
 	if q == 0 {
@@ -160,9 +162,10 @@ func attentionBounds(c *Case) [][]float64 {
 	k = q + 1
 	heads, group := c.Value("heads"), c.Value("group")
 	b := &attentionBound{
-		call: c, u: UnitRoundoff(c.Spec.Type), q: c.Values(q), k: c.Values(k), v: c.Values(k + 1),
+		call: c, q: c.Values(q), k: c.Values(k), v: c.Values(k + 1),
 		mask: c.mask(), queries: c.Spec.Operands[q].Shape[1], keys: c.Spec.Operands[k].Shape[1], heads: heads, group: group, width: c.Spec.Operands[k].Shape[2] / heads,
 	}
+	b.u, b.f = roundings(c.Spec.Type, bits)
 	if op != c.Kernel.Op {
 		b.rows, b.p = c.Values(c.Operand("rows")), c.Params()[4]
 	}
@@ -252,7 +255,7 @@ func (c *Case) mask() []float64 {
 
 type attentionBound struct {
 	call                               *Case
-	u                                  float64
+	u, f                               float64 // of sums, and of products
 	q, k, v                            []float64
 	y, l                               []float64 // that a forward pass changes; else nil
 	mask                               []float64 // nil means that all keys are seen
@@ -297,7 +300,7 @@ func (b *attentionBound) pair(n, h, t, s int) (score, err float64) {
 	}
 	root := math.Sqrt(float64(b.width))
 	score /= root
-	return score, float64(b.width+4)*b.u*size/root + 4*b.u*math.Abs(score)
+	return score, (float64(b.width+4)*b.u+b.f)*size/root + 4*b.u*math.Abs(score)
 }
 
 func (b *attentionBound) forward(all [][]float64, n, h, t int) {
@@ -330,7 +333,7 @@ func (b *attentionBound) forward(all [][]float64, n, h, t int) {
 	worst += 4 * b.u * math.Abs(most)
 	all[1][at] = 2 * (worst + (count+12)*b.u*(1+math.Abs(l)))
 	for i, value := range values {
-		relative := 2*worst + (3*count+30)*b.u
+		relative := 2*worst + (3*count+30)*b.u + b.f
 		for d, v := range value {
 			all[0][from+d] += 2 * relative * times[i] * math.Exp(scores[i]-l) * math.Abs(v)
 		}
@@ -353,8 +356,8 @@ func (b *attentionBound) backward(n, h, t int, dy, l, r, dq, dk, dv []float64) {
 			v := times * dy[from+d] * b.v[of+d]
 			dp, dpSize = dp+v, dpSize+math.Abs(v)
 		}
-		wrong := p * (float64(b.width+6)*b.u*dpSize + relative*math.Abs(dp)) / root
-		terms := float64(b.keys+b.queries*b.group+6) * b.u
+		wrong := p * ((float64(b.width+6)*b.u+b.f)*dpSize + relative*math.Abs(dp)) / root
+		terms := float64(b.keys+b.queries*b.group+6)*b.u + b.f
 		for d := range b.width {
 			if dq != nil {
 				dq[from+d] += 2 * math.Abs(b.k[of+d]) * (wrong + terms*p*math.Abs(dp)/root)

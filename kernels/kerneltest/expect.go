@@ -30,11 +30,12 @@ import (
 // bounds of their own, see absolute.
 type Expected struct {
 	ref      *Case
-	terms    int         // N; 0 where there is no sum
-	sums     *Case       // its values are Σ|a||b|
-	alone    *Expected   // of the operation without the function behind it; nil means that there is none
-	operands []int       // of that operation, as numbers of operands of the whole
-	absolute [][]float64 // bounds by operand that do not depend on the variant; nil means none
+	terms    int                 // N; 0 where there is no sum
+	sums     *Case               // its values are Σ|a||b|
+	alone    *Expected           // of the operation without the function behind it; nil means that there is none
+	operands []int               // of that operation, as numbers of operands of the whole
+	before   *Case               // nil means that there are no bounds but sums
+	absolute map[int][][]float64 // by the bits of factors, bounds by operand, see limits
 }
 
 // Expect runs the reference.
@@ -51,8 +52,18 @@ func Expect(c *Case) *Expected {
 		e.sums = c.Magnitudes()
 		e.sums.Run(ref)
 	}
-	e.absolute = absolute(c, e.ref)
+	e.before, e.absolute = c.Clone(), map[int][][]float64{}
 	return e
+}
+
+// limits are the bounds of an operation with bounds of its own, for factors of some bits. Nil means that it has none.
+func (e *Expected) limits(bits int) [][]float64 {
+	all, there := e.absolute[bits]
+	if !there && e.before != nil {
+		all = absolute(e.before, e.ref, bits)
+		e.absolute[bits] = all
+	}
+	return all
 }
 
 // Compare compares all operands of a case that a variant has run with the expected results, and
@@ -120,22 +131,30 @@ func (e *Expected) sumBound(v *calls.Variant, i int) func(j int) float64 {
 		return nil
 	case e.alone != nil:
 		return e.functionBound(v, i)
-	case e.absolute != nil:
-		if limits := e.absolute[i]; limits != nil {
+	case e.limits(v.FactorBits) != nil:
+		if limits := e.limits(v.FactorBits)[i]; limits != nil {
 			return func(j int) float64 { return limits[j] }
 		}
 		return nil
 	case e.terms == 0:
 		return nil
 	}
-	sums, u, inputs := e.sums.Values(i), UnitRoundoff(e.ref.Spec.Type), 0.0
+	sums := e.sums.Values(i)
+	u, rounded := roundings(e.ref.Spec.Type, v.FactorBits)
 	nu := float64(e.terms) * u
-	if v.FactorBits > 0 {
-		inputs = math.Ldexp(1, -v.FactorBits) // half the distance of two numbers with these bits
-		nu *= 2
-	}
-	relative := 1.01 * (2*nu/(1-nu) + 2*inputs + inputs*inputs)
+	relative := 1.01 * (2*nu/(1-nu) + rounded)
 	return func(j int) float64 { return relative * sums[j] }
+}
+
+// roundings are the unit roundoff of sums, and by how much of itself a product errs whose factors are rounded to some bits. Zero bits means
+// that they are not.
+func roundings(t dag.DType, bits int) (u, product float64) {
+	u = UnitRoundoff(t)
+	if bits == 0 {
+		return u, 0
+	}
+	factor := math.Ldexp(1, -bits) // half the distance of two numbers with these bits
+	return 2 * u, 2*factor + factor*factor
 }
 
 // UnitRoundoff is half the distance of 1 and the next number.

@@ -26,7 +26,7 @@ import "math"
 // mse: the loss is the mean of c squares of at most 2² each. It differs by 2γ_(c+3)·4, with the
 // subtraction counted twice, the square and the division. The gradient is computed element by
 // element in all variants.
-func absolute(c, want *Case) [][]float64 {
+func absolute(c, want *Case, bits int) [][]float64 {
 	u := UnitRoundoff(c.Spec.Type)
 	bounds := map[string]func(want float64) float64{}
 	classes := func() float64 { return float64(c.Spec.Operands[c.Operand("z")].Shape[1]) }
@@ -49,7 +49,10 @@ func absolute(c, want *Case) [][]float64 {
 		sums := float64(c.Spec.Operands[c.Operand("s")].Shape[0])
 		bounds["clipped"] = func(want float64) float64 { return 2 * (sums + 6) * 0x1p-53 * want }
 	default:
-		for _, bounds := range []func(*Case) [][]float64{functionBounds, rowNormBounds, attentionBounds, rowsOfHeadsBounds, xentBounds, tableBounds} {
+		if all := attentionBounds(c, bits); all != nil {
+			return all
+		}
+		for _, bounds := range []func(*Case) [][]float64{functionBounds, rowNormBounds, rowsOfHeadsBounds, xentBounds, tableBounds} {
 			if all := bounds(c); all != nil {
 				return all
 			}

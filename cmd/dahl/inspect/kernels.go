@@ -37,10 +37,11 @@ what its calibration measured, alone (active 1) and with several units busy; wit
 
 On devices of the kinds cpu and emulated, ref is the plain reference; go, avx2 and avx512
 are the fast ones for machines that have those instructions. On devices of the kind cuda,
-cuda is the default; tf32 and bf16 multiply on tensor cores, with factors rounded to 11
-and 8 bits, and cublas, cublaslt, cudnn and these with -tf32 are by NVIDIA's libraries
-where they are installed: all of these where --variant asks for them or a
-calibration finds them fastest; what rounds factors, only where --precision allows it.
+cuda is the default; tiled has tiles of queries and keys in shared memory; tf32 and bf16
+multiply on tensor cores, with factors rounded to 11 and 8 bits; cublas, cublaslt, cudnn
+and these with -tf32 are by NVIDIA's libraries where they are installed. All of these are
+taken where --variant asks for them or a calibration finds them fastest; what rounds
+factors, only where --precision allows it.
 Operations of the kind host are done by dahl itself.`,
 		Example: "  dahl kernels\n  dahl kernels dahl-demo\n  dahl kernels here.toml --json",
 		Args:    cli.WantArgs(0, 1, "one platform or run at most"),
