@@ -304,11 +304,11 @@ func (tr *training) segment(t testing.TB, seg dag.Segment) {
 	tr.runs = append(tr.runs, run{seg.Graph, problem, s})
 }
 
-func (tr *training) feed(step int, args []calls.Arg) error {
-	index := calls.Data[int32](&args[0])
+func (tr *training) feed(step int, call *calls.Call) error {
+	index := calls.Data[int32](&call.Args[0])
 	copy(index, data.Batch(tr.samples, len(index), step))
-	if len(args) > 1 {
-		copy(calls.Data[float64](&args[1]), []float64{tr.rate(), float64(tr.done + step + 1)})
+	if len(call.Args) > 1 {
+		copy(calls.Data[float64](&call.Args[1]), []float64{tr.rate(), float64(tr.done + step + 1)})
 	}
 	return nil
 }
@@ -321,11 +321,11 @@ func (n *network) rate() float64 {
 	return n.model.Defaults.Optimizer.Rate()
 }
 
-func (tr *training) fetch(_ int, args []calls.Arg) error {
+func (tr *training) fetch(_ int, call *calls.Call) error {
 	if tr.dtype == dag.Float64 {
-		tr.losses = append(tr.losses, calls.Data[float64](&args[0])[0])
+		tr.losses = append(tr.losses, calls.Data[float64](&call.Args[0])[0])
 	} else {
-		tr.losses = append(tr.losses, float64(calls.Data[float32](&args[0])[0]))
+		tr.losses = append(tr.losses, float64(calls.Data[float32](&call.Args[0])[0]))
 	}
 	return nil
 }

@@ -135,11 +135,11 @@ func (n *network) start(t testing.TB, h how) *training {
 	t.Helper()
 	tr := &training{network: n}
 	tr.open(t, h, map[string]execute.Hook{
-		"feed": func(step int, args []calls.Arg) error {
-			if len(args) > 1 {
-				copy(calls.Data[float64](&args[1]), []float64{n.rate(), float64(tr.done + step + 1)})
+		"feed": func(step int, call *calls.Call) error {
+			if len(call.Args) > 1 {
+				copy(calls.Data[float64](&call.Args[1]), []float64{n.rate(), float64(tr.done + step + 1)})
 			}
-			tr.visit(tr.done+step, calls.Data[int32](&args[0]))
+			tr.visit(tr.done+step, calls.Data[int32](&call.Args[0]))
 			return nil
 		},
 		"fetch": tr.fetch,

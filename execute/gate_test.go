@@ -70,11 +70,11 @@ func TestRunUntil(t *testing.T) {
 			var begun atomic.Int64
 			c.Variant, c.Hooks = "go", testHooks(nil)
 			feed := c.Hooks["feed"]
-			c.Hooks["feed"] = func(step int, args []calls.Arg) error {
+			c.Hooks["feed"] = func(step int, call *calls.Call) error {
 				if begun.Add(1) == at {
 					end()
 				}
-				return feed(before+step, args)
+				return feed(before+step, call)
 			}
 			if at == 0 {
 				end()

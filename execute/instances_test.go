@@ -141,15 +141,15 @@ func TestWritersRunAhead(t *testing.T) {
 		}
 		ahead := make(chan struct{})
 		hooks := map[string]Hook{
-			"feed": func(step int, args []calls.Arg) error {
-				if calls.Data[int32](&args[0])[0] = int32(step); step == n-1 {
+			"feed": func(step int, call *calls.Call) error {
+				if calls.Data[int32](&call.Args[0])[0] = int32(step); step == n-1 {
 					close(ahead)
 				}
 				return nil
 			},
-			"fetch": func(step int, args []calls.Arg) error {
+			"fetch": func(step int, call *calls.Call) error {
 				<-ahead
-				if got := calls.Data[int32](&args[1])[0]; got != int32(step) {
+				if got := calls.Data[int32](&call.Args[1])[0]; got != int32(step) {
 					return fmt.Errorf("it finds %d", got)
 				}
 				return nil

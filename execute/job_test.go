@@ -32,13 +32,13 @@ func TestPeriodWithoutRecord(t *testing.T) {
 			var fed, fetched [steps]time.Duration // begin of the one, end of the other
 			inner := testHooks(nil)
 			c.opt.Hooks = map[string]Hook{
-				"feed": func(step int, args []calls.Arg) error {
+				"feed": func(step int, call *calls.Call) error {
 					fed[step] = time.Since(begin)
-					return inner["feed"](step, args)
+					return inner["feed"](step, call)
 				},
-				"fetch": func(step int, args []calls.Arg) error {
+				"fetch": func(step int, call *calls.Call) error {
 					defer func() { fetched[step] = time.Since(begin) }()
-					return inner["fetch"](step, args)
+					return inner["fetch"](step, call)
 				},
 			}
 			r := newRunner(t, prog, c.opt)

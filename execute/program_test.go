@@ -160,18 +160,18 @@ func machine(t testing.TB, cores int) *platform.Platform { return node(t, cores,
 // testHooks feed the samples in turn and keep the losses.
 func testHooks(losses *[]float32) map[string]Hook {
 	return map[string]Hook{
-		"feed": func(step int, args []calls.Arg) error {
+		"feed": func(step int, call *calls.Call) error {
 			for i := range testBatch {
-				calls.Data[int32](&args[0])[i] = int32((step*testBatch + i) % testSamples)
+				calls.Data[int32](&call.Args[0])[i] = int32((step*testBatch + i) % testSamples)
 			}
-			if len(args) > 1 {
-				copy(calls.Data[float64](&args[1]), []float64{0.125, float64(step + 1)})
+			if len(call.Args) > 1 {
+				copy(calls.Data[float64](&call.Args[1]), []float64{0.125, float64(step + 1)})
 			}
 			return nil
 		},
-		"fetch": func(_ int, args []calls.Arg) error {
+		"fetch": func(_ int, call *calls.Call) error {
 			if losses != nil {
-				*losses = append(*losses, calls.Data[float32](&args[0])[0])
+				*losses = append(*losses, calls.Data[float32](&call.Args[0])[0])
 			}
 			return nil
 		},

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"dahl/schedule/layout"
 )
@@ -80,6 +81,42 @@ func (n *Ranks) Share(value any, failed error) error {
 		}
 		return failed
 	})
+}
+
+// The answers to [Ranks.Any].
+const yes, no = "yes", "no"
+
+// Any reports whether some rank says so. A rank that has failed meanwhile comes to [Ranks.Agree] instead, and has no part in the answer.
+func (n *Ranks) Any(mine bool) (any bool, err error) {
+	said := map[bool]string{true: yes, false: no}
+	err = n.do(func() error {
+		if n.Rank > 0 {
+			n.peers[0].sendText(entryText, said[mine])
+			text, err := n.take(n.peers[0])
+			if any = string(text) == yes; err == nil && !any && string(text) != no {
+				err = &rankError{0, string(text)}
+			}
+			return err
+		}
+		any = mine
+		var asked []*peer
+		for p := range n.others {
+			text, err := n.take(p)
+			if err != nil {
+				return err
+			}
+			if answer := string(text); answer == yes || answer == no {
+				any, asked = any || answer == yes, append(asked, p)
+			} else {
+				p.arrived = slices.Insert(p.arrived, 0, text)
+			}
+		}
+		for _, p := range asked {
+			p.sendText(entryText, said[any])
+		}
+		return nil
+	})
+	return any, err
 }
 
 // tell is the part of a rank other than rank 0 in Agree.

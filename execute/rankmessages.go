@@ -274,7 +274,7 @@ func (n *Ranks) handle(e received) {
 // take waits for a text of a rank. It is called on the goroutine.
 func (n *Ranks) take(p *peer) (text []byte, err error) {
 	err = n.until(func() (bool, error) {
-		if len(p.arrived) == 0 && p.left {
+		if len(p.arrived) == 0 && len(p.coming) == 0 && p.left {
 			return false, fmt.Errorf("rank %d has left", p.rank)
 		}
 		return len(p.arrived) > 0, nil

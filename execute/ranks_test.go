@@ -207,3 +207,16 @@ func trainRank(t *testing.T, prog *dag.Program, opt how, n *Ranks, steps int, re
 	}
 	return nil
 }
+
+// TestAny: all ranks learn whether one says yes. One that has failed says no word, and the others learn of that when they agree.
+func TestAny(t *testing.T) {
+	for _, yes := range []int{-1, 0, 2} {
+		together(t, 3, 7, func(n *Ranks) error {
+			any, err := n.Any(n.Rank == yes)
+			if any != (yes >= 0) {
+				t.Errorf("rank %d: %v where rank %d says yes", n.Rank, any, yes)
+			}
+			return err
+		})
+	}
+}

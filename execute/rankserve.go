@@ -19,8 +19,11 @@ type outcome struct {
 	Changes             []schedule.Change
 }
 
-// command tells the other ranks to take part in a job.
-func (n *Ranks) command(j *job) error {
+// Tell gives the other ranks a note with each run from now on, see [Options].
+func (r *Runner) Tell(note []byte) { r.note = note }
+
+// command tells the other ranks to take part in a job, and gives them a note.
+func (n *Ranks) command(j *job, note []byte) error {
 	kind := entryRun
 	if j.record {
 		kind = entryRecordedRun
@@ -34,6 +37,7 @@ func (n *Ranks) command(j *job) error {
 		n.stamp = j.sequence
 		for p := range n.others {
 			p.send(entry{Kind: kind, Lane: int32(j.graph.index), Value: int64(j.steps), At: int64(begin)})
+			p.sendText(entryText, string(note))
 		}
 		return nil
 	})
@@ -103,6 +107,17 @@ func (r *Runner) follow(e received) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.opt.Ranks
+	var note []byte
+	err := n.do(func() (err error) {
+		note, err = n.take(n.peers[0])
+		return err
+	})
+	if err == nil && r.opt.Told != nil {
+		err = r.opt.Told(int(e.Lane), int(e.Value), note)
+	}
+	if err != nil {
+		return err
+	}
 	j, _, err := r.newJob(int(e.Lane), int(e.Value), e.Kind == entryRecordedRun)
 	if err != nil {
 		return err

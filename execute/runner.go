@@ -21,9 +21,9 @@ import (
 )
 
 // Hook does a host operation (kernels.Kernel.Host) on the worker that reaches it. step counts
-// from 0 within the run. args are the task's operands, in the order of the operation's line in
+// from 0 within the run. The call has the task's operands, in the order of the operation's line in
 // kernels.Kernels. Hooks of different tasks may run at the same time. An error ends the run.
-type Hook func(step int, args []calls.Arg) error
+type Hook func(step int, call *calls.Call) error
 
 // Options says how a decided program is executed.
 type Options struct {
@@ -39,6 +39,9 @@ type Options struct {
 
 	// Ranks are the processes that run the program together. Nil means that this one does all.
 	Ranks *Ranks
+
+	// Told is called at a rank other than rank 0 before each run, with what [Runner.Tell] was given there. Nil means that nobody asks.
+	Told func(graph, steps int, note []byte) error
 }
 
 // Runner is a program compiled for this machine, with its memory and its
@@ -65,6 +68,7 @@ type Runner struct {
 	devices []*device // by memory; nil for one without lanes of its own
 	post    poller    // the goroutine of the ranks
 
+	note   []byte        // for the other ranks
 	spent  time.Duration // in runs
 	mu     sync.Mutex    // admits one run at a time, and none after Close
 	closed bool
@@ -198,7 +202,7 @@ func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record 
 	defer context.AfterFunc(enough, j.endAtStep)()
 	j.base = time.Now()
 	if n := r.opt.Ranks; n != nil {
-		if err := n.command(j); err != nil {
+		if err := n.command(j, r.note); err != nil {
 			return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
 		}
 	}

@@ -137,14 +137,14 @@ func leastAllocations(t *testing.T, prog *dag.Program, opt how, first, last int,
 	var before, after runtime.MemStats
 	opt.Hooks = testHooks(nil)
 	feed := opt.Hooks["feed"]
-	opt.Hooks["feed"] = func(step int, args []calls.Arg) error {
+	opt.Hooks["feed"] = func(step int, call *calls.Call) error {
 		switch step {
 		case first:
 			runtime.ReadMemStats(&before)
 		case last:
 			runtime.ReadMemStats(&after)
 		}
-		return feed(step, args)
+		return feed(step, call)
 	}
 	r := newRunner(t, prog, opt)
 	least := uint64(math.MaxUint64)
@@ -191,11 +191,11 @@ func TestCancelStopsBetweenTasks(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		opt.Hooks = testHooks(nil)
 		feed := opt.Hooks["feed"]
-		opt.Hooks["feed"] = func(step int, args []calls.Arg) error {
+		opt.Hooks["feed"] = func(step int, call *calls.Call) error {
 			if step == 5 {
 				cancel()
 			}
-			return feed(step, args)
+			return feed(step, call)
 		}
 		r, err := newOn(prog, opt)
 		if err != nil {
@@ -234,18 +234,18 @@ func TestFailureNamesTheTask(t *testing.T) {
 	cause := errors.New("no more data")
 	for _, c := range []struct {
 		name   string
-		change func(step int, args []calls.Arg) error
+		change func(step int, call *calls.Call) error
 		task   string
 		is     error
 		parts  []string
 	}{
-		{"hook fails", func(int, []calls.Arg) error { return cause }, "feed", cause, []string{"step 4", `"feed"`, "index write [7]", "no more data"}},
-		{"hook panics", func(int, []calls.Arg) error { panic("boom") }, "feed", nil, []string{`"feed"`, "panic: boom"}},
-		{"hook leaves", func(int, []calls.Arg) error { runtime.Goexit(); return nil }, "feed", errGoexit, []string{`"feed"`}},
+		{"hook fails", func(int, *calls.Call) error { return cause }, "feed", cause, []string{"step 4", `"feed"`, "index write [7]", "no more data"}},
+		{"hook panics", func(int, *calls.Call) error { panic("boom") }, "feed", nil, []string{`"feed"`, "panic: boom"}},
+		{"hook leaves", func(int, *calls.Call) error { runtime.Goexit(); return nil }, "feed", errGoexit, []string{`"feed"`}},
 		// An index beyond the data set makes the kernel of some tile panic.
-		{"kernel panics", func(_ int, args []calls.Arg) error {
-			for i := range calls.Data[int32](&args[0]) {
-				calls.Data[int32](&args[0])[i] = 1 << 20
+		{"kernel panics", func(_ int, call *calls.Call) error {
+			for i := range calls.Data[int32](&call.Args[0]) {
+				calls.Data[int32](&call.Args[0])[i] = 1 << 20
 			}
 			return nil
 		}, "l", nil, []string{"load", "images read [13 11]", "panic: "}},
@@ -256,11 +256,11 @@ func TestFailureNamesTheTask(t *testing.T) {
 		} {
 			opt.Hooks = testHooks(nil)
 			feed := opt.Hooks["feed"]
-			opt.Hooks["feed"] = func(step int, args []calls.Arg) error {
+			opt.Hooks["feed"] = func(step int, call *calls.Call) error {
 				if step == 4 {
-					return c.change(step, args)
+					return c.change(step, call)
 				}
-				return feed(step, args)
+				return feed(step, call)
 			}
 			r := newRunner(t, prog, opt)
 			s, err := r.Run(context.Background(), 0, 9, true)
@@ -437,10 +437,10 @@ func TestTheRestKeepsRunning(t *testing.T) {
 	asked, answered := make(chan int), make(chan int)
 	hooks := testHooks(nil)
 	fetch := hooks["fetch"]
-	hooks["fetch"] = func(step int, args []calls.Arg) error {
+	hooks["fetch"] = func(step int, call *calls.Call) error {
 		asked <- step
 		<-answered
-		return fetch(step, args)
+		return fetch(step, call)
 	}
 	r := newRunner(t, prog, how{Platform: machine(t, cores), Plans: randomPlans(prog, cores, 8), Options: Options{Hooks: hooks}})
 	go func() {

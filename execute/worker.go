@@ -109,7 +109,7 @@ func (w *worker) run(j *job, task, step, round int32) bool {
 	call := inStep(&t.call, t.later, step)
 	start := j.now()
 	if t.hook != nil {
-		if err := t.hook(int(step), call.Args); err != nil {
+		if err := t.hook(int(step), call); err != nil {
 			j.fault(task, step, err)
 			return false
 		}

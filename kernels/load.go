@@ -187,14 +187,23 @@ var feed = Kernel{
 }
 
 var feedImages = Kernel{
-	Op: "feed.images", Doc: "the caller writes the batch itself with m labels, and what feed does",
+	Op: "feed.images", Doc: "the caller writes samples of the batch from the first one given on, their places among these, and {learning rate, step from 1}",
 	Operands: []Operand{
 		writes("index", Index, "n"),
 		writes("images", Stored, "n ..."),
-		writes("labels", Index, "m"),
 		optional(writes("hyper", Scalar, "2")),
 	},
-	Host: true,
+	Params: []string{"first"},
+	Host:   true,
+}
+
+var feedLabels = Kernel{
+	Op: "feed.labels", Doc: "the caller writes the labels of samples of the batch from the first one given on",
+	Operands: []Operand{
+		writes("labels", Index, "n ..."),
+	},
+	Params: []string{"first"},
+	Host:   true,
 }
 
 var fetch = Kernel{

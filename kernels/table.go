@@ -113,7 +113,7 @@ func (t *Table) Complete(task *dag.Task, buffer func(dag.BufferID) dag.Buffer) e
 
 // table is the table of operations, with a line for each combination of attributes. Nothing changes it.
 var table = stated(slices.Concat([]Kernel{
-	feed, fetch, feedImages,
+	feed, fetch, feedImages, feedLabels,
 	load, loadNHWC, loadRows, loadLabels,
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
 }, composed(), []Kernel{

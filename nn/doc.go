@@ -224,7 +224,7 @@
 // "grad.conv1.weight", optimiser state "state.conv1.weight.v", a layer's output "conv1.out". The
 // data set is "data.train.images" and "data.train.labels" (or "data.test…"). A step's inputs are
 // "step.index" and "step.hyper", its results "loss" and "correct". Where the data set is streamed
-// there is no such buffer, and "step.images" and "step.labels" are inputs of every step.
+// there is no such buffer, and "step.images" and "labels" are inputs of every step.
 //
 // A task's name is a function of layer, phase and tile: "conv1.forward[0:8,0:4]". The first range counts samples, and the
 // second output channels or features; for input gradients the second counts input channels.

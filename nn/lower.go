@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"dahl/dag"
-	"dahl/kernels"
 	"dahl/naming"
 )
 
@@ -53,6 +52,10 @@ type LowerOptions struct {
 	SampleType dag.DType
 	Divisor    float64
 	Stream     bool
+
+	// HostOf names a processor on the node of a device of a stage, which hands over samples of a stream. Empty, or nil, means that
+	// any processor of the caller will do.
+	HostOf func(device string) string
 
 	// Outputs hands over the outputs of the last layer with the loss of an evaluation.
 	Outputs bool
@@ -206,41 +209,9 @@ func (opt *LowerOptions) complete(m *Model) error {
 	return m.checkLowering(&opt.Lowering, opt.FullBatch)
 }
 
-// feed hands the step its index, and where the data set is streamed the samples themselves. It
-// returns the samples and labels among which the index chooses.
-func (l *lowerer) feed() (samples, labels dag.BufferID) {
-	from, n, home, op := "data.test", l.opt.Samples, hostMemory, "feed"
-	if l.opt.Train {
-		from = "data.train"
-	}
-	if l.opt.Stream {
-		from, n, home, op = "step", l.opt.Batch, "", "feed.images"
-	}
-	samples = l.input(from+".images", l.opt.SampleType, withBatch(n, l.m.Input), home)
-	perSample := withBatch(n, l.m.Positions())
-	if l.opt.Stream {
-		perSample = []int{Elems(perSample)} // for feed.images, whose labels have one dimension
-	}
-	labels = l.input(from+".labels", dag.Int32, perSample, home)
-	l.index = l.input("step.index", dag.Int32, []int{l.opt.Batch}, "")
-	fed := []dag.Access{writes(l.index, nil)}
-	if l.opt.Stream {
-		fed = append(fed, writes(samples, nil), writes(labels, nil))
-	}
-	if l.opt.Train {
-		l.hyper = l.input("step.hyper", dag.Float64, []int{2}, "")
-		fed = append(fed, writes(l.hyper, nil))
-	}
-	l.add(dag.Task{Name: "feed", Op: op, Labels: labelsOf("input", phaseLoad), Accesses: fed, Placement: onHost()})
-	return samples, labels
-}
-
 // load feeds the step and builds the batch. Samples that are flattened at once stay in the order of features.
 func (l *lowerer) load() {
-	if l.isFirst() {
-		l.ofBatch(func() { l.fed[0], l.fed[1] = l.feed() })
-	}
-
+	l.feed()
 	l.samples = l.tensor(InputName, l.m.Input)
 	if l.m.flattensInput() {
 		l.samples = l.features(InputName, l.m.Input)
@@ -263,7 +234,7 @@ func (l *lowerer) load() {
 	}
 	x.value = l.image(x.name, dag.Activation, x)
 	l.loadSamples(x, to, op, params)
-	if l.isFirst() {
+	if l.isFirst() && !l.opt.Stream {
 		l.ofBatch(l.loadLabels)
 	}
 }
@@ -273,7 +244,7 @@ func (l *lowerer) loadSamples(x, to *tensor, op string, params dag.Params) {
 	load := func(_ []side, r []dag.Range) dag.Task {
 		return dag.Task{
 			Name: "input.load[" + rangeText(l.inBatch(r[0])) + "]", Op: op, Params: params, Labels: labelsOf("input", phaseLoad),
-			Accesses: []dag.Access{writes(to.at(r[0])), reads(l.fed[0], nil), reads(l.index, boxOf([]int{l.opt.Batch}, l.inBatch(r[0])))},
+			Accesses: []dag.Access{writes(to.at(r[0])), reads(l.fed[0], l.fedWith(r[0])), reads(l.index, boxOf([]int{l.opt.Batch}, l.inBatch(r[0])))},
 		}
 	}
 	turn := func(_ []side, r []dag.Range) dag.Task {
@@ -305,17 +276,6 @@ func (l *lowerer) bySamples(name string) []side {
 }
 
 func forwardCut(tiles dag.LayerLowering) dag.Cut { return tiles.Forward }
-
-func (l *lowerer) loadLabels() {
-	y := l.buffer("labels", dag.Int32, dag.Activation, withBatch(l.opt.Batch, l.m.Positions()))
-	if l.opt.Stream && len(l.m.Positions()) > 0 {
-		l.fed[1] = l.view("step.labels.samples", l.fed[1], l.b.BufferAt(y).Shape)
-	}
-	l.add(dag.Task{
-		Name: "labels.load", Op: "load.labels", Labels: labelsOf("input", phaseLoad),
-		Accesses: []dag.Access{writes(y, nil), reads(l.fed[1], nil), reads(l.index, nil)},
-	})
-}
 
 // forward adds the tasks of a group, after the groups that it reads. Its output has a
 // gradient if it depends on parameters. Otherwise nothing would use the gradient.
@@ -464,9 +424,6 @@ func (l *lowerer) buffer(name string, t dag.DType, role dag.Role, shape []int) d
 func (l *lowerer) input(name string, t dag.DType, shape []int, home string) dag.BufferID {
 	return l.b.Buffer(dag.Buffer{Name: name, Shape: shape, Type: t, Role: dag.Input, Home: home})
 }
-
-// onHost keeps a task on a processor, since the program itself performs it.
-func onHost() *dag.Placement { return &dag.Placement{Device: kernels.HostKind} }
 
 func labelsOf(layer, phase string) dag.Labels { return dag.Labels{Layer: layer, Phase: phase} }
 

@@ -64,14 +64,17 @@ func TestLossPerPosition(t *testing.T) {
 		opt.Lowering.MicroBatches = c.micro
 		opt.Lowering.Layers = map[string]dag.LayerLowering{"loss": {Forward: dag.Cut{Samples: c.tile}}, "input": {Forward: dag.Cut{Samples: c.tile}}}
 		in := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
-		from := map[bool]string{false: "data.train", true: "step"}[c.stream]
+		from, of := "data.train", "data.train.labels"
+		if c.stream {
+			from, of = "step", "labels"
+		}
 		if c.kind == dag.Uint8 {
 			copy(in.bytes(from+".images"), bytes)
 		} else {
 			p, size := in.Elems(from + ".images")
 			copy(unsafe.Slice((*float64)(unsafe.Pointer(p)), size), at)
 		}
-		copy(in.ints(from+".labels"), labels)
+		copy(in.ints(of), labels)
 		weights := map[string][]float64{}
 		for _, p := range m.Parameters() {
 			w := make([]float64, p.Elems())

@@ -31,7 +31,8 @@ type ProgramOptions struct {
 	// After is called for each graph after each pass of its lowering. Nil means that nobody asks.
 	After func(pass string, l *Lowered)
 
-	Stream bool // the samples are handed to every step, see LowerOptions
+	Stream bool                       // the samples are handed to every step, see LowerOptions
+	HostOf func(device string) string // likewise
 
 	Outputs bool // of evaluations are handed over, see LowerOptions
 
@@ -78,7 +79,7 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 			}
 			g, once, err := m.lower(LowerOptions{
 				Name: run.name, Batch: run.batch, FullBatch: part.batch, Type: opt.Type, Lowering: opt.Lowering, Train: part.train,
-				Optimizer: opt.Optimizer, Samples: part.samples, SampleType: opt.SampleType, Divisor: opt.Divisor, Stream: opt.Stream, Outputs: opt.Outputs, After: opt.After,
+				Optimizer: opt.Optimizer, Samples: part.samples, SampleType: opt.SampleType, Divisor: opt.Divisor, Stream: opt.Stream, HostOf: opt.HostOf, Outputs: opt.Outputs, After: opt.After,
 				Prepared: run.name == GraphEval && opt.TrainSamples == 0,
 			})
 			if err != nil {

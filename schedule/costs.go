@@ -120,7 +120,7 @@ func costRow(g *dag.Graph, t dag.TaskID, p *platform.Platform, opt costOptions, 
 		if _, known := offers[kind]; !known {
 			offers[kind] = opt.target.Offers(g, t, kind)
 		}
-		if of := offers[kind]; len(of) > 0 && of[0].Host && !byCaller(p, d) {
+		if of := offers[kind]; len(of) > 0 && of[0].Host && !byCaller(p, d) && like.only(task.Placement) != d {
 			continue
 		}
 		if cost, ok := costOn(task, p, d, offers[kind], opt.variants.nameOf(p.Devices[d].Name, task), opt.timed); ok {
@@ -292,7 +292,8 @@ func placedOnDevice(name string, p *platform.Platform, d platform.DeviceID) bool
 		slices.ContainsFunc(p.Workers, func(w platform.Worker) bool { return w.Device == d && w.Name == name })
 }
 
-// byCaller reports whether a device is on the node of a cluster where the caller is.
+// byCaller reports whether a device is on the node of a cluster where the caller is. The caller does its tasks there, but for those that are
+// placed on a processor of another node.
 func byCaller(p *platform.Platform, d platform.DeviceID) bool {
 	return p.NodeOf(p.Devices[d].Memory) == p.NodeOf(p.HostMemory())
 }

@@ -2,9 +2,11 @@ package train
 
 import (
 	"context"
+	"sync"
 	"unsafe"
 
 	"dahl/dag"
+	"dahl/execute"
 	"dahl/kernels/calls"
 	"dahl/nn/data"
 )
@@ -19,11 +21,12 @@ type feeder struct {
 	ctx       context.Context // of the running segment
 	data      *data.Dataset   // of its samples
 	order     []int32         // of these
+	told      []int32         // the order that other ranks know
 	batch     int             // of its steps
 	stepsDone int             // training steps before the segment, for the optimiser's t
 
-	samples *stream // of streamed data; nil before the first step
-	first   int     // batch of the stream that is the segment's first
+	mu      sync.Mutex
+	streams map[part]*stream // of streamed data, by what a task hands over
 
 	live    *live        // is told each step
 	stop    bool         // at a loss that is not finite
@@ -39,13 +42,27 @@ type StepResult struct {
 	Ignored int     // labels of -1, which do not count
 }
 
+// part is some samples of each batch, or their labels.
+type part struct {
+	labels bool
+	rows   dag.Range
+}
+
+// hooks are the operations of the feeder.
+func (f *feeder) hooks() map[string]execute.Hook {
+	return map[string]execute.Hook{"feed": f.feed, "feed.images": f.feedSamples, "feed.labels": f.feedLabels, "fetch": f.fetch}
+}
+
 // begin prepares for a segment over samples of a data set in an order, in batches. What has been
 // read ahead of them is used.
 func (f *feeder) begin(ctx context.Context, d *data.Dataset, order []int32, batch, steps int) {
-	if f.samples != nil && f.samples.continues(d, order, batch) {
-		f.first = f.samples.next
-	} else {
-		f.close()
+	for p, s := range f.streams {
+		if s.continues(d, order, batch) {
+			s.first = s.next
+		} else {
+			s.close()
+			delete(f.streams, p)
+		}
 	}
 	f.ctx, f.data, f.order, f.batch = ctx, d, order, batch
 	if cap(f.results) < steps {
@@ -56,49 +73,55 @@ func (f *feeder) begin(ctx context.Context, d *data.Dataset, order []int32, batc
 
 // close ends what is read ahead.
 func (f *feeder) close() {
-	if f.samples != nil {
-		f.samples.close()
+	for _, s := range f.streams {
+		s.close()
 	}
-	f.samples, f.first = nil, 0
+	f.streams = nil
 }
 
 // feed implements the op "feed": index, and for training {learning rate, t}.
-func (f *feeder) feed(step int, args []calls.Arg) error {
-	batch := data.Batch(f.order, f.batch, step)
-	copy(calls.Data[int32](&args[0]), batch)
-	each, ignored := elements(f.data.Positions), 0
-	for _, sample := range batch {
-		ignored += ignoredOf(f.data.Labels[int(sample)*each:][:each])
-	}
-	f.results[step].Ignored = ignored
-	f.feedHyper(step, args[1:])
+func (f *feeder) feed(step int, call *calls.Call) error {
+	copy(calls.Data[int32](&call.Args[0]), data.Batch(f.order, f.batch, step))
+	f.feedHyper(step, call.Args[1:])
 	return nil
 }
 
-// feedSamples implements the op "feed.images": the index of a batch in order, its samples and
-// labels, and the numbers of feed.
-func (f *feeder) feedSamples(step int, args []calls.Arg) error {
-	index := calls.Data[int32](&args[0])
+// feedSamples implements the op "feed.images": the places of samples of a batch in their order, the samples, and the numbers of feed.
+func (f *feeder) feedSamples(step int, call *calls.Call) error {
+	index := calls.Data[int32](&call.Args[0])
 	data.InOrder(index)
-	f.feedHyper(step, args[3:])
-	if f.samples == nil || f.samples.next != f.first+step { // the first step, or again an earlier one
-		f.close()
-		f.samples = newStream(f.data, f.order, f.batch, step)
-	}
-	labels := calls.Data[int32](&args[2])
-	err := f.samples.copyNext(f.ctx, unsafe.Slice((*byte)(args[1].First), len(index)*f.data.SampleBytes()), labels)
-	f.results[step].Ignored = ignoredOf(labels)
-	return err
+	f.feedHyper(step, call.Args[2:])
+	return f.streamOf(step, part{false, rowsOf(call, len(index))}).copyNext(f.ctx, unsafe.Slice((*byte)(call.Args[1].First), len(index)*f.data.SampleBytes()), nil)
 }
 
-// ignoredOf is the number of labels of -1.
-func ignoredOf(labels []int32) (n int) {
-	for _, label := range labels {
-		if label < 0 {
-			n++
-		}
+// feedLabels implements the op "feed.labels": the labels of samples of a batch.
+func (f *feeder) feedLabels(step int, call *calls.Call) error {
+	labels := &call.Args[0]
+	return f.streamOf(step, part{true, rowsOf(call, labels.Shape[0])}).copyNext(f.ctx, nil, calls.Data[int32](labels))
+}
+
+// rowsOf are n rows of a batch, from the first one of a call on.
+func rowsOf(call *calls.Call, n int) dag.Range {
+	first := int(call.Params[0])
+	return dag.Range{Lo: first, Hi: first + n}
+}
+
+// streamOf is the stream of a part whose next batch is the one of a step.
+func (f *feeder) streamOf(step int, p part) *stream {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.streams[p]
+	if s != nil && s.next == s.first+step {
+		return s
 	}
-	return n
+	if s != nil { // again an earlier step
+		s.close()
+	} else if f.streams == nil {
+		f.streams = map[part]*stream{}
+	}
+	s = newStream(f.data, f.order, f.batch, p, step)
+	f.streams[p] = s
+	return s
 }
 
 func (f *feeder) feedHyper(step int, args []calls.Arg) {
@@ -110,8 +133,9 @@ func (f *feeder) feedHyper(step int, args []calls.Arg) {
 }
 
 // fetch implements the op "fetch": loss, correct, and in an evaluation outputs.
-func (f *feeder) fetch(step int, args []calls.Arg) error {
-	r := &f.results[step]
+func (f *feeder) fetch(step int, call *calls.Call) error {
+	r, args := &f.results[step], call.Args
+	r.Ignored = f.data.Ignored(data.Batch(f.order, f.batch, step))
 	if f.dtype == dag.Float64 {
 		r.Loss = calls.Data[float64](&args[0])[0]
 	} else {

@@ -80,16 +80,21 @@ func (w *Workload) Afford() error {
 func (w *Workload) afford(left budget.Limit) error {
 	err := budget.Check(w.needs(), left)
 	if err != nil && !w.Options.Stream && w.Data.Train != nil {
-		w.Options.Stream = true
-		if err := w.Lower(); err != nil {
-			return err
-		}
-		if err := w.Choose(); err != nil {
+		if err := w.Stream(); err != nil {
 			return err
 		}
 		err = budget.Check(w.needs(), left)
 	}
 	return asInput(err)
+}
+
+// Stream lowers and decides the program anew for data that are read while the training goes on.
+func (w *Workload) Stream() error {
+	w.Options.Stream = true
+	if err := w.Lower(); err != nil {
+		return err
+	}
+	return w.Choose()
 }
 
 // streams reports whether data are too large to be planned for in memory: they would take more than

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -46,30 +45,39 @@ func fedBytes(d *data.Dataset, batch int) int {
 	return batch * (d.SampleBytes() + 4*elements(d.Positions))
 }
 
-// stream reads the samples and labels of batches in their order, ahead of the steps that read them.
+// stream reads a part of the batches of an order, ahead of the steps that read them.
 type stream struct {
 	data  *data.Dataset
 	order []int32
 	batch int
+	part  part
+	first int // batch that is a segment's first
 	next  int // batch that copyNext gives
 
-	free, ready chan *batchSamples
+	free, ready chan *batchPart
 	quit        chan struct{}
 }
 
-type batchSamples struct {
+// batchPart is samples of a batch, or their labels.
+type batchPart struct {
 	samples []byte
 	labels  []int32
 	err     error // nothing follows it
 }
 
-// newStream begins to read the batches of an order from one on.
-func newStream(d *data.Dataset, order []int32, batch, from int) *stream {
+// newStream begins to read a part of the batches of an order from one on.
+func newStream(d *data.Dataset, order []int32, batch int, p part, from int) *stream {
 	n := ahead(fedBytes(d, batch))
-	s := &stream{data: d, order: order, batch: batch, next: from,
-		free: make(chan *batchSamples, n), ready: make(chan *batchSamples, n), quit: make(chan struct{})}
+	s := &stream{data: d, order: order, batch: batch, part: p, next: from,
+		free: make(chan *batchPart, n), ready: make(chan *batchPart, n), quit: make(chan struct{})}
 	for range n {
-		s.free <- &batchSamples{samples: make([]byte, batch*d.SampleBytes()), labels: make([]int32, batch*elements(d.Positions))}
+		b := &batchPart{}
+		if p.labels {
+			b.labels = make([]int32, p.rows.Len()*elements(d.Positions))
+		} else {
+			b.samples = make([]byte, p.rows.Len()*d.SampleBytes())
+		}
+		s.free <- b
 	}
 	go s.read(from)
 	return s
@@ -78,14 +86,18 @@ func newStream(d *data.Dataset, order []int32, batch, from int) *stream {
 // read reads until all whole batches are read, one cannot be, or the stream is closed.
 func (s *stream) read(k int) {
 	for ; (k+1)*s.batch <= len(s.order); k++ {
-		var b *batchSamples
+		var b *batchPart
 		select {
 		case b = <-s.free:
 		case <-s.quit:
 			return
 		}
-		next := data.Batch(s.order, s.batch, k)
-		b.err = cmp.Or(s.data.Read(b.samples, next), s.data.ReadLabels(b.labels, next))
+		next := data.Batch(s.order, s.batch, k)[s.part.rows.Lo:s.part.rows.Hi]
+		if s.part.labels {
+			b.err = s.data.ReadLabels(b.labels, next)
+		} else {
+			b.err = s.data.Read(b.samples, next)
+		}
 		s.ready <- b // never blocks: there is room for all
 		if b.err != nil {
 			return
@@ -93,7 +105,7 @@ func (s *stream) read(k int) {
 	}
 }
 
-// copyNext copies the samples and labels of the next batch, once they have been read or ctx has ended.
+// copyNext copies the part of the next batch, once it has been read or ctx has ended.
 func (s *stream) copyNext(ctx context.Context, samples []byte, labels []int32) error {
 	select {
 	case b := <-s.ready:
@@ -113,8 +125,12 @@ func (s *stream) copyNext(ctx context.Context, samples []byte, labels []int32) e
 
 // continues reports whether the stream gives the batches of an order next.
 func (s *stream) continues(d *data.Dataset, order []int32, batch int) bool {
-	rest := s.order[min(len(s.order), s.next*s.batch):]
-	return s.data == d && s.batch == batch && len(rest) > 0 && len(rest) == len(order) && &rest[0] == &order[0]
+	return s.data == d && s.batch == batch && isRest(order, s.order[min(len(s.order), s.next*batch):])
+}
+
+// isRest reports whether two orders are the same memory.
+func isRest(order, rest []int32) bool {
+	return len(rest) > 0 && len(rest) == len(order) && &rest[0] == &order[0]
 }
 
 // close ends the reading after the batch that is being read.

@@ -182,7 +182,7 @@ func TestStreamEnds(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	never := &stream{ready: make(chan *batchSamples)}
+	never := &stream{ready: make(chan *batchPart)}
 	if err := never.copyNext(ctx, nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v of an interrupted read", err)
 	}

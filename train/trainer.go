@@ -77,11 +77,10 @@ func (w *Workload) Start() (*Trainer, error) {
 	if w.Options.OtherMachine {
 		return nil, inputErrorf("platform %q is not this machine: its trainings are predicted only", w.Platform.Name)
 	}
-	method := w.Method()
-	if err := cmp.Or(method.Schedule.Check(), w.checkTokens()); err != nil {
+	if err := cmp.Or(w.Method().Schedule.Check(), w.checkTokens()); err != nil {
 		return nil, asInput(err)
 	}
-	t := &Trainer{feed: feeder{dtype: w.Options.Type.Arithmetic(), rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}}
+	t := &Trainer{feed: w.feeder()}
 	t.feed.live = &t.live
 	if w.Options.Evaluate {
 		t.Predictions = make([]Prediction, w.Data.Test.Len()*elements(w.Data.Test.Positions))
@@ -96,6 +95,12 @@ func (w *Workload) Start() (*Trainer, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// feeder feeds the steps of the program.
+func (w *Workload) feeder() feeder {
+	method := w.Method()
+	return feeder{dtype: w.Options.Type.Arithmetic(), rate: method.Schedule.Rates(method.Optimizer.Rate(), w.stepsPerEpoch())}
 }
 
 // Method is the way in which the model is trained.
@@ -136,8 +141,7 @@ func (w *Workload) Train(ctx context.Context) (*Trainer, error) {
 // open begins a leg: it compiles the program for the workload's devices and fills in the
 // data. With an error everything stays as it was.
 func (t *Trainer) open(w *Workload) error {
-	hooks := map[string]execute.Hook{"feed": t.feed.feed, "feed.images": t.feed.feedSamples, "fetch": t.feed.fetch}
-	r, err := execute.New(w.Decision, execute.Options{Hooks: hooks, Poison: true, AnyClock: w.Options.AnyClock, Ranks: w.Options.Ranks})
+	r, err := execute.New(w.Decision, execute.Options{Hooks: t.feed.hooks(), Poison: true, AnyClock: w.Options.AnyClock, Ranks: w.Options.Ranks})
 	if err == nil && !w.Options.Stream {
 		if err = w.Data.fill(r); err != nil {
 			r.Close()
@@ -292,17 +296,31 @@ func (t *Trainer) measureOne(ctx context.Context) error {
 // RunSteps runs steps of one graph over samples of the training set or the test set in a
 // given order, outside of the training and its totals.
 func (t *Trainer) RunSteps(ctx context.Context, graph, steps int, order []int32, recorded bool) (*schedule.Schedule, error) {
-	t.begin(ctx, graph, steps, order)
+	if err := t.begin(ctx, graph, steps, order); err != nil {
+		return nil, err
+	}
 	return t.Runner.Run(ctx, graph, steps, recorded)
 }
 
 // begin prepares for steps of a graph over samples in an order.
-func (t *Trainer) begin(ctx context.Context, graph, steps int, order []int32) {
-	g, d := t.Workload.Program.Graphs[graph], t.Workload.Data.Test
-	if nn.IsTraining(g) {
-		d = t.Workload.Data.Train
+func (t *Trainer) begin(ctx context.Context, graph, steps int, order []int32) (err error) {
+	w := t.Workload
+	g := w.Program.Graphs[graph]
+	t.feed.begin(ctx, w.splitOf(g), order, nn.BatchOf(g), steps)
+	if w.Options.Stream && w.Options.Ranks != nil {
+		var note []byte
+		note, err = t.feed.tell()
+		t.Runner.Tell(note)
 	}
-	t.feed.begin(ctx, d, order, nn.BatchOf(g), steps)
+	return err
+}
+
+// splitOf is the data set of a graph.
+func (w *Workload) splitOf(g *dag.Graph) *data.Dataset {
+	if nn.IsTraining(g) {
+		return w.Data.Train
+	}
+	return w.Data.Test
 }
 
 // Samples lists the samples of some steps of a graph: the training set shuffled, the test set
@@ -432,7 +450,9 @@ func (t *Trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *
 // enough ends. With stop, a loss that is not finite ends it.
 func (t *Trainer) runSteps(ctx, enough context.Context, p plan.Piece, count *tally, source []int32, stop bool) (*schedule.Schedule, error) {
 	t.feed.stop = stop
-	t.begin(ctx, p.Graph, p.Steps, source[count.Samples:])
+	if err := t.begin(ctx, p.Graph, p.Steps, source[count.Samples:]); err != nil {
+		return nil, err
+	}
 	s, err := t.Runner.RunUntil(ctx, enough, p.Graph, p.Steps, p.Recorded)
 	t.feed.stop = false
 	return s, err

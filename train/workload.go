@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/execute/hardware"
+	"dahl/execute/mpi"
 	"dahl/kernels"
 	"dahl/kernels/calls"
 	"dahl/nn"
@@ -88,6 +89,9 @@ func (w *Workload) Lower() (err error) {
 		if err := w.least(left); err != nil {
 			return err
 		}
+		if place, launched := mpi.Launched(); launched {
+			left.Bytes /= int64(place.LocalSize) // each rank of the machine would hold the data
+		}
 		o.Stream = o.Stream || w.Data.streams(left)
 	}
 	w.Data = w.Data.as(o.Type.Arithmetic())
@@ -155,8 +159,23 @@ func (w *Workload) programOptions() nn.ProgramOptions {
 	}
 	return nn.ProgramOptions{
 		Batch: o.Batch, TrainSamples: trained, TestSamples: n.Test, Epochs: o.Epochs,
-		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, SampleType: n.Type, Divisor: n.Divisor, Stream: o.Stream, Outputs: o.Evaluate,
+		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, SampleType: n.Type, Divisor: n.Divisor, Stream: o.Stream, HostOf: w.hostOf, Outputs: o.Evaluate,
 	}
+}
+
+// hostOf names a processor of the node of a device, or of a unit of one. It is empty where the node is the caller's, and where the node has none.
+func (w *Workload) hostOf(name string) string {
+	p := w.Platform
+	i := slices.IndexFunc(p.Workers, func(u platform.Worker) bool { return u.Name == name || p.Devices[u.Device].Name == name })
+	if i < 0 {
+		return ""
+	}
+	node := p.NodeOf(p.Devices[p.Workers[i].Device].Memory)
+	on := slices.IndexFunc(p.Devices, func(d platform.Device) bool { return d.IsProcessor() && p.NodeOf(d.Memory) == node })
+	if on < 0 || node == p.NodeOf(p.HostMemory()) {
+		return ""
+	}
+	return p.Devices[on].Name
 }
 
 // DumpLowering lowers the workload once more and writes the state of each graph after a pass as text.

@@ -178,6 +178,9 @@ const savingTraining = "the training ends after this step, and its files are wri
 func runTraining(ctx context.Context, stdout, progress io.Writer, o *flags.Options, f *executeFlags) error {
 	recoverClocks()
 	w, err := trainingWorkload(ctx, o)
+	if err == nil {
+		err = w.streamTogether(f.ranks)
+	}
 	if err != nil {
 		return err
 	}

@@ -109,12 +109,14 @@ func (m *mpiRun) weights(out string) string {
 	return must.Get(record.ReadManifest(filepath.Join(m.dir, out)))(m.t).WeightsHash
 }
 
-// TestMPIWeights: two ranks come to the weights of one process, with replicas and with stages.
+// TestMPIWeights: two ranks come to the weights of one process, with replicas and with stages, of images in memory and of a text, of which each rank reads its part.
 func TestMPIWeights(t *testing.T) {
 	m := newMPI(t)
 	for _, policy := range []string{"data-parallel:2", "1f1b:2x4"} {
-		if one, two := m.train(1, "flat.toml", policy, "flat"), m.train(2, "two.toml", policy, "two"); one != two {
-			t.Errorf("%s: the weights of two ranks are %.12s, of one %.12s", policy, two, one)
+		for _, more := range [][]string{nil, {"--model", "gpt-tiny", "--data", "text:3001", "--batch", "8"}} {
+			if one, two := m.train(1, "flat.toml", policy, "flat", more...), m.train(2, "two.toml", policy, "two", more...); one != two {
+				t.Errorf("%s %v: the weights of two ranks are %.12s, of one %.12s", policy, more, two, one)
+			}
 		}
 	}
 }

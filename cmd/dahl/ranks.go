@@ -94,6 +94,19 @@ func (w *workload) checkRanks() error {
 	return cli.AsInput(execute.CheckRanks(w.Platform, size))
 }
 
+// streamTogether streams the data where some rank cannot hold them: all have one program.
+func (w *workload) streamTogether(n *execute.Ranks) error {
+	if n == nil {
+		return nil
+	}
+	streams, err := n.Any(w.Options.Stream)
+	if err == nil && streams && !w.Options.Stream {
+		err = w.Stream()
+	}
+	w.opts.Stream = w.Options.Stream
+	return err
+}
+
 // ranksText says how many ranks train, and within what time their clocks were aligned with the clock of rank 0.
 func (w *workload) ranksText() string {
 	n := w.Options.Ranks
@@ -154,11 +167,11 @@ func (w *workload) serve(ctx context.Context) error {
 		return err
 	}
 	defer r.Close()
-	if err := w.agree(ctx, r); err != nil {
+	if err := w.agree(ctx, r.Runner); err != nil {
 		return err
 	}
 	meters := w.startMeters()
-	return r.Serve(func() any { return w.rankMeasured(r, meters) })
+	return r.Serve(func() any { return w.rankMeasured(r.Runner, meters) })
 }
 
 // startMeters starts the meters of the devices that this process uses.

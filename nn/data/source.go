@@ -89,6 +89,22 @@ func (d *Dataset) ReadLabels(dst, samples []int32) error {
 	return nil
 }
 
+// Ignored is the number of labels of some samples that are -1.
+func (d *Dataset) Ignored(samples []int32) (n int) {
+	if w, ok := d.source.(*windows); ok {
+		return w.ignored(samples)
+	}
+	each := elements(d.Positions)
+	for _, sample := range samples {
+		for _, label := range d.Labels[int(sample)*each:][:each] {
+			if label < 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // inParts calls do for equal parts of 0 to n-1 at once, as many as there are processors. It
 // returns the error of the first part that has one.
 func inParts(n int, do func(lo, hi int) error) error {

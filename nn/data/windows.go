@@ -142,9 +142,9 @@ func (w *windows) hide(sample int32, tokens, labels []int32) {
 		return
 	}
 	for t := range tokens {
-		at := 2 * (uint64(sample)*uint64(w.length) + uint64(t))
+		at := w.drawOf(sample, t)
 		switch drawn := w.draws.Below(at, 1000); {
-		case drawn >= 150:
+		case drawn >= found:
 			if labels != nil {
 				labels[t] = -1
 			}
@@ -163,6 +163,29 @@ func (w *windows) dataset(classes int) *Dataset {
 		classes = max(classes, w.mask+1)
 	}
 	return &Dataset{Type: dag.Int32, Shape: []int{w.length}, Positions: []int{w.length}, Classes: classes, source: w}
+}
+
+// found is how many of 1000 tokens are to be found.
+const found = 150
+
+// drawOf is the number of the first of two draws for a place of a sample.
+func (w *windows) drawOf(sample int32, t int) uint64 {
+	return 2 * (uint64(sample)*uint64(w.length) + uint64(t))
+}
+
+// ignored is the number of places of samples where nothing is to be found.
+func (w *windows) ignored(samples []int32) (n int) {
+	if w.mask == 0 {
+		return 0
+	}
+	for _, sample := range samples {
+		for t := range w.length {
+			if w.draws.Below(w.drawOf(sample, t), 1000) >= found {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // inMemory is tokens that are held.
