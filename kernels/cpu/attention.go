@@ -10,9 +10,11 @@ import (
 // Attention by tiles of queries against tiles of keys, each a product of matrices whose scores stay in a cache. Keys and values
 // of a head are transposed once, so that the scores of a row lie behind each other.
 
-// Extents of a tile of scores: 32 KB of them in float32.
+// Extents of a tile of scores: 32 KB of them in float32. Where queries see other keys than those behind them, attentionBand of them are multiplied with
+// what one of them sees.
 const (
 	attentionQueries = 32
+	attentionBand    = 16
 	attentionKeys    = 256
 )
 
@@ -72,27 +74,55 @@ func (a *attentionCall[T]) turn(which, n, head int) {
 	t.Run(a.level)
 }
 
-// tile is queries from first and keys from lo.
-type attentionTile struct{ first, rows, lo, columns int }
+// attentionTile is queries from first and keys from lo, whose scores begin at a position.
+type attentionTile struct{ first, rows, lo, columns, at int }
 
-// product fills the scores of a tile with products of an operand of queries and the transposed keys or values.
+// eachBand visits the bands of a tile with the keys that one of the queries sees, or with all where they see none.
+func (a *attentionCall[T]) eachBand(t attentionTile, visit func(attentionTile)) {
+	for i := 0; i < t.rows; i += attentionBand {
+		rows := min(attentionBand, t.rows-i)
+		lo, _ := a.seen(t, i)
+		_, hi := a.seen(t, i+rows-1)
+		if lo >= hi {
+			lo, hi = 0, t.columns
+		}
+		visit(attentionTile{t.first + i, rows, t.lo + lo, hi - lo, i*attentionKeys + lo})
+	}
+}
+
+// product fills the scores of a tile with products of an operand of queries and the transposed keys or values, as far as a band sees them.
 func (a *attentionCall[T]) product(which, arg, n, head int, t attentionTile) {
-	p := simd.Product[T]{M: t.rows, N: t.columns, K: a.Width, Batch: 1, AStep: 1, B: a.turned[which][t.lo:], BRow: a.Keys, C: a.scores[which], CRow: attentionKeys}
-	p.A, p.ARow = a.rest(arg, n, t.first, head)
-	p.Run(a.level)
+	a.eachBand(t, func(t attentionTile) {
+		p := simd.Product[T]{M: t.rows, N: t.columns, K: a.Width, Batch: 1, AStep: 1, B: a.turned[which][t.lo:], BRow: a.Keys, C: a.scores[which][t.at:], CRow: attentionKeys}
+		p.A, p.ARow = a.rest(arg, n, t.first, head)
+		p.Run(a.level)
+	})
 }
 
 // mix adds to an operand of queries the products of weights and features of keys.
 func (a *attentionCall[T]) mix(which, to, from, n, head int, t attentionTile, add bool) {
-	p := simd.Product[T]{M: t.rows, N: a.Width, K: t.columns, Batch: 1, AStep: 1, A: a.scores[which], ARow: attentionKeys, Accumulate: add}
-	p.B, p.BRow = a.rest(from, n, t.lo, head/a.Group)
-	p.C, p.CRow = a.rest(to, n, t.first, head)
-	p.Run(a.level)
+	a.eachBand(t, func(t attentionTile) {
+		p := simd.Product[T]{M: t.rows, N: a.Width, K: t.columns, Batch: 1, AStep: 1, A: a.scores[which][t.at:], ARow: attentionKeys, Accumulate: add}
+		p.B, p.BRow = a.rest(from, n, t.lo, head/a.Group)
+		p.C, p.CRow = a.rest(to, n, t.first, head)
+		p.Run(a.level)
+	})
 }
 
-// mixBack adds to an operand of keys the products of weights and features of queries.
-func (a *attentionCall[T]) mixBack(which, to, from, n, head int, t attentionTile, add bool) {
-	p := simd.Product[T]{M: t.columns, N: a.Width, K: t.rows, Batch: 1, A: a.scores[which], ARow: 1, AStep: attentionKeys, Accumulate: add}
+// mixBack adds to an operand of keys the products of weights and features of queries: of all with the keys that the first band sees or has passed, and of those behind
+// it with the others.
+func (a *attentionCall[T]) mixBack(which, to, from, n, head int, t attentionTile) {
+	_, seen := a.seen(t, min(attentionBand, t.rows)-1)
+	a.mixAll(which, to, from, n, head, attentionTile{t.first, t.rows, t.lo, seen, 0})
+	a.mixAll(which, to, from, n, head, attentionTile{t.first + attentionBand, t.rows - attentionBand, t.lo + seen, t.columns - seen, attentionBand*attentionKeys + seen})
+}
+
+// mixAll is mixBack for all queries and keys of a tile, which may have none.
+func (a *attentionCall[T]) mixAll(which, to, from, n, head int, t attentionTile) {
+	if t.columns <= 0 || t.rows <= 0 {
+		return
+	}
+	p := simd.Product[T]{M: t.columns, N: a.Width, K: t.rows, Batch: 1, A: a.scores[which][t.at:], ARow: 1, AStep: attentionKeys, Accumulate: true}
 	p.B, p.BRow = a.rest(from, n, t.first, head)
 	p.C, p.CRow = a.rest(to, n, t.lo, head/a.Group)
 	p.Run(a.level)
@@ -153,7 +183,7 @@ func (a *attentionCall[T]) eachTile(first, rows int, visit func(t attentionTile)
 	_, hi := a.KeysOf(first + rows - 1)
 	for at := lo / attentionKeys * attentionKeys; at < hi && lo < hi; at += attentionKeys {
 		from := max(at, lo)
-		visit(attentionTile{first, rows, from, min(at+attentionKeys, hi) - from})
+		visit(attentionTile{first, rows, from, min(at+attentionKeys, hi) - from, 0})
 	}
 }
 
@@ -320,8 +350,8 @@ func attentionByKeys[T calls.Float](l simd.Level, c *calls.Call, dk int) {
 						if dk > 0 {
 							a.mix(1, 0, a.k, n, g, t, true)
 						}
-						a.mixBack(1, dk, a.q, n, g, t, true)
-						a.mixBack(0, dv, dy, n, g, t, true)
+						a.mixBack(1, dk, a.q, n, g, t)
+						a.mixBack(0, dv, dy, n, g, t)
 					})
 				}
 			}

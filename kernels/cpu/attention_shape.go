@@ -107,10 +107,9 @@ func EachRowOfHeads[T calls.Float](c *calls.Call, visit func(numbers []T, query 
 	to := &c.Args[0]
 	width := c.Args[1].Shape[2] / to.Shape[1]
 	for n := range to.Shape[0] {
-		for h := range to.Shape[1] {
-			numbers := OfHead[T](to, n, h)
-			for t := range numbers {
-				visit(numbers, t, Features[T](&c.Args[1], n, t, h, width), Features[T](&c.Args[2], n, t, h, width))
+		for t := range to.Shape[2] { // features of all heads of a position follow each other
+			for h := range to.Shape[1] {
+				visit(OfHead[T](to, n, h), t, Features[T](&c.Args[1], n, t, h, width), Features[T](&c.Args[2], n, t, h, width))
 			}
 		}
 	}
