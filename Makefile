@@ -183,7 +183,7 @@ gpu-check: gpu-bundle
 # goes through, and what it would print. Its times mean nothing.
 gpu-rehearsal: gpu-bundle cuda-driver
 	@mkdir -p bin/rehearsal
-	@PYTHON="$(PYTHON)" LIBRARIES= LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver MODELS=bench/gpu/tiny.toml BATCH=8 BATCHES=8 LIMIT=64 THREADS=1 \
+	@PYTHON="$(PYTHON)" LIBRARIES= LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver MODELS=bench/gpu/tiny.toml TRANSFORMERS= BATCH=8 BATCHES=8 LIMIT=64 THREADS=1 \
 	  CPU=cpu:1 GPU=gpu0 JOULES=100ms PEERS="--repeats 2 --repetition 30ms --energy 200ms" PARTS="train calibrate devices peers-gpu peers-cpu" \
 	  sh bench/gpu/check.sh bin/rehearsal
 

@@ -14,7 +14,7 @@
 # packages' libraries of NVIDIA, such as cuBLAS and cuDNN, are used where the system has none;
 # LIBRARIES names other folders.
 # MODELS names other networks, BATCH the batch of trainings, BATCHES those beside PyTorch, THREADS its
-# cores, LIMIT=N how many images are trained on, JOULES about how long a class of kernels runs for its
+# cores, TRANSFORMERS networks that are calibrated besides, LIMIT=N how many images are trained on, JOULES about how long a class of kernels runs for its
 # joules, PEERS flags for `dahl-bench peers`, CPU and GPU other lists of devices: so all of this also ends
 # on the slow test build of the driver library (make gpu-rehearsal).
 # Exit status: 0 if every part passed or was left out with a reason, 1 otherwise, 2 for bad input.
@@ -107,6 +107,9 @@ calibrate() {
   done
   for model in $models; do
     part "calibrate-gpu-$(name "$model")" "$dahl" calibrate --devices "$gpu" --model "$model" --batch "$batches" --joules 0s --out "$out/platform.toml"
+  done
+  for model in ${TRANSFORMERS-gpt-tiny gpt-char}; do
+    part "calibrate-gpu-$(name "$model")" "$dahl" calibrate --devices "$gpu" --model "$model" --batch "$batch" --joules 0s --out "$out/platform.toml"
   done
   [ ! -s "$out/platform.toml" ] || part kernels "$dahl" kernels "$out/platform.toml" --by-variant
 }

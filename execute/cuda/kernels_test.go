@@ -5,6 +5,7 @@ package cuda
 import (
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dahl/dag"
@@ -117,6 +118,32 @@ func TestKernelShapes(t *testing.T) {
 				d.compare(s)
 			}
 		})
+	}
+}
+
+// TestAttentionOfSomeQueries: queries from the 13th on have the same bits as among all 71 of them, in every variant.
+func TestAttentionOfSomeQueries(t *testing.T) {
+	const all, first, features = 71, 13, 20
+	k, _ := kernels.KernelByName("attention")
+	d := newKernelBench(t)
+	shapes := func(queries int) [][]int {
+		return [][]int{{1, queries, features}, {1, 1, queries}, {1, queries, features}, {1, all, features}, {1, all, features}}
+	}
+	whole := kerneltest.New(k, dag.Float32, shapes(all), kerneltest.FirstModes(k)[:5], kerneltest.AttentionParams(all, all-1), 0)
+	whole.Fill(rand.New(rand.NewPCG(5, 23)))
+	some := kerneltest.New(k, dag.Float32, shapes(all-first), kerneltest.FirstModes(k)[:5], kerneltest.AttentionParams(all, all-1-first), 0)
+	must(t, kernels.Validate(&some.Spec))
+	for i, skip := range []int{first * features, first, first * features, 0, 0} {
+		from := whole.Values(i)[skip:]
+		some.Set(i, func(j int) float64 { return from[j] })
+	}
+	for v := range d.variants(whole) {
+		want, got := d.run(whole, v), d.run(some, v)
+		for i, skip := range []int{first * features, first} {
+			if w, g := want.Values(i)[skip:], got.Values(i); !slices.Equal(w, g) {
+				t.Errorf("%s: operand %d differs", v.Name, i)
+			}
+		}
 	}
 }
 

@@ -91,8 +91,8 @@ DEVICE void attention(const AttentionParams& p) {
   if (lane() == 0) l = all > 0 ? most + log(all) : none;
 }
 
-ENTRY(attention_f32, AttentionParams, 128) { attention<float>(p); }
-ENTRY(attention_f64, AttentionParams, 128) { attention<double>(p); }
+ENTRY(attention_f32, AttentionParams, 128, 4) { attention<float>(p); }
+ENTRY(attention_f64, AttentionParams, 128, 4) { attention<double>(p); }
 
 template <class T>
 DEVICE void attention_dq(const AttentionParams& p) {
