@@ -76,8 +76,8 @@ func (of *contender) byList(f *finder) []*candidate {
 	return slices.DeleteFunc(f.byList(), func(c *candidate) bool { return !of.has(c) })
 }
 
-// contend searches on all sets in rounds. In each one the best set comes to the level of the round, the next two below that to the level below, the next four to the
-// level below that, and so on, the last ones first. Sets that have not begun are behind the others. Strategies have steps of their own. A step of a round costs the same nodes on
+// contend searches on all sets in rounds. In each one the best set comes to the level of the round, the next two to the level below, the next four to the
+// level under it, and so on, the last ones first. Sets that have not begun are behind the others. Strategies have steps of their own. A step of a round costs the same nodes on
 // every machine, whether there are as many sets or not, and is not begun where they are not left. So a machine has nearly the plans of its parts, and the search with fewer nodes is
 // the beginning of that with more.
 func (f *finder) contend(ctx context.Context) error {
@@ -176,7 +176,7 @@ func (f *finder) bring(best bool, level int) part {
 	}}
 }
 
-// order lists the contenders: those that have a plan, the best first, and then those that have not begun.
+// order lists the contenders: first those with a plan, the best first, and then the sets that have not begun.
 func (f *finder) order() []*contender {
 	for _, c := range f.byList() {
 		if c.Strategy == "" {
