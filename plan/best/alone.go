@@ -17,14 +17,14 @@ const (
 	furtherDevice = 1.0 / 15
 )
 
-// rankAlone ranks the first sets of each sort in a rank by themselves, and orders them by that: the best one of each sort first. A rank shares its effort between sets, so that most of
-// them have cuts that were found on others. By itself a set has the effort that it has in the search of a part of the machine. Sets that look hopeless stay as they are.
-func (f *finder) rankAlone(ctx context.Context, ranked []space.Ranked, most int) ([]space.Ranked, error) {
+// rankAlone ranks the first sets of each sort in a rank by themselves, and returns the others as they are: those like one of the first, and the hopeless ones last. A rank shares its effort
+// between sets, so that most of them have cuts that were found on others. By itself a set has the effort that it has in the search of a part of the machine.
+func (f *finder) rankAlone(ctx context.Context, ranked []space.Ranked, most int) (first, others []space.Ranked, err error) {
 	least := math.Inf(1)
 	for _, r := range ranked {
 		least = min(least, r.Value)
 	}
-	var first, others, last []space.Ranked
+	var last []space.Ranked
 	of, known := map[[2]int]int{}, map[likeness]bool{}
 	for _, r := range ranked {
 		sort, alike := f.sets[r.Devices].sort(), f.likeness(r)
@@ -38,16 +38,48 @@ func (f *finder) rankAlone(ctx context.Context, ranked []space.Ranked, most int)
 			of[sort]++
 		}
 	}
-	err := parallel.Do(ctx, len(first), func(i int) error {
+	err = parallel.Do(ctx, len(first), func(i int) error {
 		alone, err := f.space.Ranked(ctx, []string{first[i].Devices}, f.Aim)
 		if err == nil && len(alone) > 0 && alone[0].Value < first[i].Value {
 			first[i] = alone[0]
 		}
 		return err
 	})
-	if err != nil && ctx.Err() == nil {
+	if ctx.Err() != nil {
+		err = nil
+	}
+	return first, append(others, last...), err
+}
+
+// rankedWithNear ranks sets alone, and then those near the two best ones: the space lists few numbers of units. They come first.
+func (f *finder) rankedWithNear(ctx context.Context, ranked []space.Ranked) ([]space.Ranked, error) {
+	first, others, err := f.rankAlone(ctx, ranked, mostAlone)
+	if err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(first, func(a, b space.Ranked) int { return cmp.Compare(a.Value, b.Value) })
+	var near []string
+	for _, r := range first[:min(thorough, len(first))] {
+		f.refined[r.Devices] = true
+		near = append(near, f.nearUnits(r.Devices)...)
+	}
+	near = slices.DeleteFunc(near, func(set string) bool { return slices.Contains(f.space.Devices, set) })
+	slices.Sort(near)
+	if near = slices.Compact(near); len(near) > 0 {
+		f.readSets(near)
+		if ranked, err = f.space.Ranked(ctx, near, f.Aim); err == nil {
+			ranked, _, err = f.rankAlone(ctx, ranked, mostNear)
+		}
+		if err != nil {
+			return nil, err
+		}
+		first = append(first, ranked...)
+	}
+	return append(f.sortsFirst(first), others...), nil
+}
+
+// sortsFirst orders sets by their values, the best one of each sort first.
+func (f *finder) sortsFirst(first []space.Ranked) []space.Ranked {
 	weighed := func(r space.Ranked) float64 { return r.Value * (1 + furtherDevice*float64(len(f.sets[r.Devices]))) }
 	slices.SortStableFunc(first, func(a, b space.Ranked) int { return cmp.Compare(weighed(a), weighed(b)) })
 	var best, rest []space.Ranked
@@ -59,7 +91,7 @@ func (f *finder) rankAlone(ctx context.Context, ranked []space.Ranked, most int)
 			seen[sort], best = true, append(best, r)
 		}
 	}
-	return slices.Concat(best, rest, others, last), nil
+	return append(best, rest...)
 }
 
 // likeness tells choices apart by the model.

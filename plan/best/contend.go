@@ -76,8 +76,8 @@ func (of *contender) byList(f *finder) []*candidate {
 	return slices.DeleteFunc(f.byList(), func(c *candidate) bool { return !of.has(c) })
 }
 
-// contend searches on all sets in rounds. In each one the best set comes to the level of the round, the next two below that to the level below, the next four to the
-// level below that, and so on, the last ones first. Sets that have not begun are behind the others. Strategies have steps of their own. A step of a round costs the same nodes on
+// contend searches on all sets in rounds. In each one the best set comes to the level of the round, the next two to the level below, the next four to the
+// level under it, and so on, the last ones first. Sets that have not begun are behind the others. Strategies have steps of their own. A step of a round costs the same nodes on
 // every machine, whether there are as many sets or not, and is not begun where they are not left. So a machine has nearly the plans of its parts, and the search with fewer nodes is
 // the beginning of that with more.
 func (f *finder) contend(ctx context.Context) error {
@@ -161,10 +161,10 @@ func (f *finder) usualSize() int {
 func (f *finder) bring(best bool, level int) part {
 	return part{run: func(ctx context.Context, _ int) error {
 		order := f.order()
-		if first := min(1, len(order)); best {
-			order = order[:first]
-		} else if level > 0 { // the best one comes to a higher level in the same round
-			order = order[first:]
+		if best {
+			order = order[:min(1, len(order))]
+		} else if level == 1 {
+			order = f.unseenFirst(order)
 		}
 		at := slices.IndexFunc(order, func(c *contender) bool { return c.level < level && (level > 0 || c.best(f) == nil) })
 		for at >= 0 && order[at].level < level {
@@ -176,8 +176,7 @@ func (f *finder) bring(best bool, level int) part {
 	}}
 }
 
-// order lists the contenders: those that have begun, the best first, and then the others. Before local search the model counts where it promises more, since it knows that steps
-// overlap. Behind the best one come the first of each sort of set that local search has not seen, if it is not hopeless: what local search gains depends on the sort.
+// order lists the contenders: first those with a plan, the best first, and then the sets that have not begun.
 func (f *finder) order() []*contender {
 	for _, c := range f.byList() {
 		if c.Strategy == "" {
@@ -187,29 +186,44 @@ func (f *finder) order() []*contender {
 	worth := map[*contender]float64{}
 	var begun, later []*contender
 	for _, c := range f.contenders {
-		if best := c.best(f); best != nil {
-			worth[c] = best.short
-			if c.level < 1 && c.promise > 0 {
-				worth[c] = min(worth[c], c.promise)
-			}
+		if worth[c] = c.worth(f); !math.IsInf(worth[c], 1) {
 			begun = append(begun, c)
 		} else if c.level == none && !c.strategic {
 			later = append(later, c)
 		}
 	}
 	slices.SortStableFunc(begun, func(a, b *contender) int { return cmp.Compare(worth[a], worth[b]) })
-	seen := map[[2]int]bool{}
-	for _, c := range begun {
-		seen[f.sets[c.devices].sort()] = seen[f.sets[c.devices].sort()] || c.level >= 1
+	return append(begun, later...)
+}
+
+// worth is the value of the best plan. Before local search the value by the model counts where it is less, since the model knows that steps overlap. It is infinite without a plan.
+func (of *contender) worth(f *finder) float64 {
+	best := of.best(f)
+	switch {
+	case best == nil:
+		return math.Inf(1)
+	case of.level < 1 && of.promise > 0:
+		return min(best.short, of.promise)
 	}
-	place := map[*contender]int{}
-	for i, c := range begun {
-		if sort := f.sets[c.devices].sort(); i == 0 || !c.strategic && !seen[sort] && worth[c] < hopeless*worth[begun[0]] {
-			seen[sort], place[c] = true, -1
+	return best.short
+}
+
+// unseenFirst puts the first contender of each sort of set that local search has not seen before the others, if it is not hopeless: what local search gains depends on the sort.
+func (f *finder) unseenFirst(order []*contender) []*contender {
+	seen := map[[2]int]bool{}
+	for _, c := range order {
+		sort := f.sets[c.devices].sort()
+		seen[sort] = seen[sort] || c.level >= 1
+	}
+	var first, others []*contender
+	for _, c := range order {
+		if sort := f.sets[c.devices].sort(); c.strategic || seen[sort] || c.worth(f) >= hopeless*order[0].worth(f) {
+			others = append(others, c)
+		} else {
+			seen[sort], first = true, append(first, c)
 		}
 	}
-	slices.SortStableFunc(begun, func(a, b *contender) int { return cmp.Compare(place[a], place[b]) })
-	return append(begun, later...)
+	return append(first, others...)
 }
 
 // start begins the next level of a contender.

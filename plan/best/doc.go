@@ -1,7 +1,8 @@
 // Package best searches a space for the plan with the least value of an objective, and proves how far the value may be above the least.
 //
 // Read first: [Find]. Every choice of a set of devices and a lowering has a program with costs of its own. The search begins with the first choice in the rank
-// of a model, and all policies plan on all devices. Then the sets contend (contend.go). The search on a set has levels:
+// of a model, and all policies plan on all devices. Of each sort of set (with processors or without, with no, one or more other devices) the model also ranks the first ones
+// alone (alone.go), and those with a few more or fewer units than the two best: a rank of all sets shares its effort between them, and the space lists few numbers. Then the sets contend (contend.go). The search on a set has levels:
 //   - level 0 plans for its choice in the rank;
 //   - level 1 improves that plan by local search. Before it the value by the model counts, since steps overlap there, and behind it the value of the plan;
 //   - each further level has twice the effort of the one before. It plans for more proposals: what the model ranks first on this set alone, the tiles of the best plan of all
@@ -9,15 +10,15 @@
 //     promising of them by the model are planned for. It improves plans by local search: the best one, and others, which may begin with the plan of a part of the set. On the best ones all
 //     policies plan where the effort suffices. Where a set has processors and other devices, the policy apart leaves loads to the processors, and nothing else.
 //
-// In a round the best set comes to some level, the next two to the level below, the next four to the level below that, and so on. In the next round each is one level higher,
-// and as many sets as had begun begin. A round also
+// In a round the best set comes to some level, the next two below it to the level below, the next four to the level below that, and so on. In the next round each is one level higher,
+// and as many sets as had begun begin. Local search sees the best of each sort of set first, since what it gains depends on the sort. A round also
 //   - plans for strategies by name, on all devices as --policy gives them: pipelines, replicas, parts of weights and of images. Those over all devices
 //     that are no processors come first, in the order of a model. Over cores alone they come last. What a bound excludes is not planned for. [Result.Untried] names the
 //     strategies that the nodes did not suffice for. Then come strategies with other numbers. All of them contend as one set does.
 //     Stages have places, so that all policies and local search change their order alone;
 //   - plans for choices that keep fewer bytes (smaller.go), where a memory is too small for the choice on all devices, or for the best one without a strategy: it has
 //     no plan, or reloads what was evicted. These join the loss with the last layer, recompute layers, or have more micro-batches;
-//   - ranks sets with a few more or fewer units than the two best sets, since the space lists few numbers. The most promising contend next;
+//   - ranks sets near the two with the best plans likewise. The most promising contend next;
 //   - looks at all plans of a step that runs alone and has few tasks, by branch and bound.
 //
 // A step of a round is charged with nodes that depend on the network alone, and is not begun where fewer are left. So neither the budget nor the number of sets changes what a
@@ -25,7 +26,7 @@
 // part of it, if it has the same rank in both. On a machine of few sets the search ends early. A plan that becomes the best was simulated for as many steps as results are told in, and
 // leaves out devices without tasks.
 //
-// The plans of all policies on all devices take no nodes. The search goes on from the choice of the devices in use where policies leave others idle: idle
+// The first plan takes no nodes, and neither do the plans of all policies on all devices and the first strategies by name: there are fewer of them, or smaller ones, with fewer devices. The search goes on from the choice of the devices in use where policies leave others idle: idle
 // devices make no further choices.
 //
 // Six tenths of the nodes, or of the time, are for the rounds. Then the linear relaxation of package relax proves bounds of the

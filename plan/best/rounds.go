@@ -150,7 +150,7 @@ func (f *finder) listProposals(ctx context.Context) error {
 			return err
 		}
 		if !f.brief() {
-			if ranked, err = f.rankAlone(within, ranked, mostAlone); err != nil {
+			if ranked, err = f.rankedWithNear(within, ranked); err != nil {
 				return err
 			}
 		}
@@ -214,7 +214,8 @@ func (f *finder) rankNear(ctx context.Context, _ int) error {
 	defer cancel()
 	ranked, err := f.space.Ranked(within, near, f.Aim)
 	if err == nil && !f.brief() {
-		ranked, err = f.rankAlone(within, ranked, mostNear)
+		ranked, _, err = f.rankAlone(within, ranked, mostNear)
+		slices.SortStableFunc(ranked, func(a, b space.Ranked) int { return cmp.Compare(a.Value, b.Value) })
 	}
 	if err != nil {
 		return err
