@@ -173,10 +173,11 @@ func (n *Ranks) turn() (busy bool) {
 		busy = busy || some
 		switch {
 		case err != nil:
-			n.fail(fmt.Errorf("messages with rank %d: %w", p.rank, err))
+			n.fail(&lostError{fmt.Errorf("messages with rank %d: %w", p.rank, err)})
 		case paused:
 			p.heard = now
 		case now.Sub(p.heard) > rankTimeout && !p.left:
+			// Not lost: the library would wait for a rank that stands still.
 			n.fail(fmt.Errorf("rank %d has not been heard of for %v: its process or its machine is gone", p.rank, rankTimeout))
 		}
 	}
@@ -207,8 +208,12 @@ func (n *Ranks) fail(err error) {
 	if reported := (*rankError)(nil); errors.As(err, &reported) {
 		return // they know
 	}
+	kind := entryStop
+	if Lost(err) {
+		kind = entryLost
+	}
 	for p := range n.others {
-		p.sendText(entryStop, err.Error())
+		p.sendText(kind, err.Error())
 		n.flush(p, n.turned)
 	}
 }
@@ -217,12 +222,13 @@ func (n *Ranks) fail(err error) {
 type rankError struct {
 	rank int
 	text string
+	lost bool
 }
 
 func (e *rankError) Error() string { return fmt.Sprintf("rank %d: %s", e.rank, e.text) }
 
 // ErrReported is an error of which another rank tells the user.
-var ErrReported error = &rankError{0, "it reports why"}
+var ErrReported error = &rankError{0, "it reports why", false}
 
 // Reported says whether another rank has an error, and reports it.
 func Reported(err error) bool { return errors.As(err, new(*rankError)) }
