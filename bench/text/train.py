@@ -172,6 +172,7 @@ def main():
     args = parser.parse_args()
     with open(args.text, "rb") as f:
         text = np.frombuffer(f.read(), np.uint8)
+    os.makedirs(args.out, exist_ok=True)
     sections, worst = [], 0.0
     for name in args.networks or STEPS:
         apart, page = section(args, name, text)

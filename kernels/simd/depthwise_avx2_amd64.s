@@ -61,44 +61,32 @@ rows1:
 
 load1:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole1
 	VMASKMOVPS (SI), Y15, Y0
+	JMP        startEnded1
 
+startWhole1:
+	VMOVUPS (SI), Y0
+
+startEnded1:
 loaded1:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole1
+	JE   tapsWhole1
 
-tapRowPart1:
-	MOVQ R14, SI
-	MOVQ R15, BX
-	MOVQ 208(DI), DX
-
-tapPart1:
-	VMASKMOVPS  (BX), Y15, Y1
-	VMASKMOVPS  (SI), Y15, Y2
-	VFMADD231PS Y2, Y1, Y0
-	ADDQ        R13, SI
-	ADDQ        CX, BX
-	DECQ        DX
-	JNE         tapPart1
-	ADDQ        216(DI), R14
-	ADDQ        232(DI), R15
-	DECQ        AX
-	JNE         tapRowPart1
-	JMP         summed1
-
-whole1:
 tapRow1:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
 tap1:
-	VMOVUPS     (BX), Y1
-	VFMADD231PS (SI), Y1, Y0
+	VMASKMOVPS  (BX), Y15, Y1
+	VMASKMOVPS  (SI), Y15, Y2
+	VFMADD231PS Y2, Y1, Y0
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
@@ -107,8 +95,27 @@ tap1:
 	ADDQ        232(DI), R15
 	DECQ        AX
 	JNE         tapRow1
+	JMP         tapsEnded1
 
-summed1:
+tapsWhole1:
+tapRowWhole1:
+	MOVQ R14, SI
+	MOVQ R15, BX
+	MOVQ 208(DI), DX
+
+tapWhole1:
+	VMOVUPS     (BX), Y1
+	VFMADD231PS (SI), Y1, Y0
+	ADDQ        R13, SI
+	ADDQ        CX, BX
+	DECQ        DX
+	JNE         tapWhole1
+	ADDQ        216(DI), R14
+	ADDQ        232(DI), R15
+	DECQ        AX
+	JNE         tapRowWhole1
+
+tapsEnded1:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
@@ -174,24 +181,33 @@ rows2:
 
 load2:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole2
 	VMASKMOVPS (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
+	JMP        startEnded2
 
+startWhole2:
+	VMOVUPS (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y1
+
+startEnded2:
 loaded2:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole2
+	JE   tapsWhole2
 
-tapRowPart2:
+tapRow2:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart2:
+tap2:
 	VMASKMOVPS  (BX), Y15, Y2
 	VMASKMOVPS  (SI), Y15, Y3
 	VFMADD231PS Y3, Y2, Y0
@@ -200,33 +216,33 @@ tapPart2:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart2
+	JNE         tap2
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart2
-	JMP         summed2
+	JNE         tapRow2
+	JMP         tapsEnded2
 
-whole2:
-tapRow2:
+tapsWhole2:
+tapRowWhole2:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap2:
+tapWhole2:
 	VMOVUPS     (BX), Y2
 	VFMADD231PS (SI), Y2, Y0
 	VFMADD231PS (SI)(R9*1), Y2, Y1
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap2
+	JNE         tapWhole2
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow2
+	JNE         tapRowWhole2
 
-summed2:
+tapsEnded2:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
@@ -310,26 +326,37 @@ rows3:
 
 load3:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole3
 	VMASKMOVPS (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
+	JMP        startEnded3
 
+startWhole3:
+	VMOVUPS (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y2
+
+startEnded3:
 loaded3:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole3
+	JE   tapsWhole3
 
-tapRowPart3:
+tapRow3:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart3:
+tap3:
 	VMASKMOVPS  (BX), Y15, Y3
 	VMASKMOVPS  (SI), Y15, Y4
 	VFMADD231PS Y4, Y3, Y0
@@ -340,20 +367,20 @@ tapPart3:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart3
+	JNE         tap3
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart3
-	JMP         summed3
+	JNE         tapRow3
+	JMP         tapsEnded3
 
-whole3:
-tapRow3:
+tapsWhole3:
+tapRowWhole3:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap3:
+tapWhole3:
 	VMOVUPS     (BX), Y3
 	VFMADD231PS (SI), Y3, Y0
 	VFMADD231PS (SI)(R9*1), Y3, Y1
@@ -361,13 +388,13 @@ tap3:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap3
+	JNE         tapWhole3
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow3
+	JNE         tapRowWhole3
 
-summed3:
+tapsEnded3:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed3
@@ -463,6 +490,8 @@ rows4:
 
 load4:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole4
 	VMASKMOVPS (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
@@ -470,21 +499,32 @@ load4:
 	VMASKMOVPS (SI), Y15, Y2
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
+	JMP        startEnded4
 
+startWhole4:
+	VMOVUPS (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y2
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y3
+
+startEnded4:
 loaded4:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole4
+	JE   tapsWhole4
 
-tapRowPart4:
+tapRow4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart4:
+tap4:
 	VMASKMOVPS  (BX), Y15, Y4
 	VMASKMOVPS  (SI), Y15, Y5
 	VFMADD231PS Y5, Y4, Y0
@@ -497,20 +537,20 @@ tapPart4:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart4
+	JNE         tap4
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart4
-	JMP         summed4
+	JNE         tapRow4
+	JMP         tapsEnded4
 
-whole4:
-tapRow4:
+tapsWhole4:
+tapRowWhole4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap4:
+tapWhole4:
 	VMOVUPS     (BX), Y4
 	VFMADD231PS (SI), Y4, Y0
 	VFMADD231PS (SI)(R9*1), Y4, Y1
@@ -519,13 +559,13 @@ tap4:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap4
+	JNE         tapWhole4
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow4
+	JNE         tapRowWhole4
 
-summed4:
+tapsEnded4:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed4
@@ -633,6 +673,8 @@ rows5:
 
 load5:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole5
 	VMASKMOVPS (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
@@ -642,21 +684,34 @@ load5:
 	VMASKMOVPS (SI), Y15, Y3
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
+	JMP        startEnded5
 
+startWhole5:
+	VMOVUPS (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y2
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y3
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y4
+
+startEnded5:
 loaded5:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole5
+	JE   tapsWhole5
 
-tapRowPart5:
+tapRow5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart5:
+tap5:
 	VMASKMOVPS  (BX), Y15, Y5
 	VMASKMOVPS  (SI), Y15, Y6
 	VFMADD231PS Y6, Y5, Y0
@@ -671,20 +726,20 @@ tapPart5:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart5
+	JNE         tap5
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart5
-	JMP         summed5
+	JNE         tapRow5
+	JMP         tapsEnded5
 
-whole5:
-tapRow5:
+tapsWhole5:
+tapRowWhole5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap5:
+tapWhole5:
 	VMOVUPS     (BX), Y5
 	VFMADD231PS (SI), Y5, Y0
 	VFMADD231PS (SI)(R9*1), Y5, Y1
@@ -694,13 +749,13 @@ tap5:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap5
+	JNE         tapWhole5
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow5
+	JNE         tapRowWhole5
 
-summed5:
+tapsEnded5:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed5
@@ -820,6 +875,8 @@ rows6:
 
 load6:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole6
 	VMASKMOVPS (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
@@ -831,21 +888,36 @@ load6:
 	VMASKMOVPS (SI), Y15, Y4
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
+	JMP        startEnded6
 
+startWhole6:
+	VMOVUPS (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y2
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y3
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y4
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y5
+
+startEnded6:
 loaded6:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole6
+	JE   tapsWhole6
 
-tapRowPart6:
+tapRow6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart6:
+tap6:
 	VMASKMOVPS  (BX), Y15, Y6
 	VMASKMOVPS  (SI), Y15, Y7
 	VFMADD231PS Y7, Y6, Y0
@@ -862,20 +934,20 @@ tapPart6:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart6
+	JNE         tap6
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart6
-	JMP         summed6
+	JNE         tapRow6
+	JMP         tapsEnded6
 
-whole6:
-tapRow6:
+tapsWhole6:
+tapRowWhole6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap6:
+tapWhole6:
 	VMOVUPS     (BX), Y6
 	VFMADD231PS (SI), Y6, Y0
 	VFMADD231PS (SI)(R9*1), Y6, Y1
@@ -886,13 +958,13 @@ tap6:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap6
+	JNE         tapWhole6
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow6
+	JNE         tapRowWhole6
 
-summed6:
+tapsEnded6:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
@@ -1024,6 +1096,8 @@ rows7:
 
 load7:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole7
 	VMASKMOVPS (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
@@ -1037,21 +1111,38 @@ load7:
 	VMASKMOVPS (SI), Y15, Y5
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
+	JMP        startEnded7
 
+startWhole7:
+	VMOVUPS (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y2
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y3
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y4
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y5
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y6
+
+startEnded7:
 loaded7:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole7
+	JE   tapsWhole7
 
-tapRowPart7:
+tapRow7:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart7:
+tap7:
 	VMASKMOVPS  (BX), Y15, Y7
 	VMASKMOVPS  (SI), Y15, Y8
 	VFMADD231PS Y8, Y7, Y0
@@ -1070,20 +1161,20 @@ tapPart7:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart7
+	JNE         tap7
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart7
-	JMP         summed7
+	JNE         tapRow7
+	JMP         tapsEnded7
 
-whole7:
-tapRow7:
+tapsWhole7:
+tapRowWhole7:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap7:
+tapWhole7:
 	VMOVUPS     (BX), Y7
 	VFMADD231PS (SI), Y7, Y0
 	VFMADD231PS (SI)(R9*1), Y7, Y1
@@ -1095,13 +1186,13 @@ tap7:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap7
+	JNE         tapWhole7
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow7
+	JNE         tapRowWhole7
 
-summed7:
+tapsEnded7:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed7
@@ -1245,6 +1336,8 @@ rows8:
 
 load8:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole8
 	VMASKMOVPS (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
@@ -1260,21 +1353,40 @@ load8:
 	VMASKMOVPS (SI), Y15, Y6
 	ADDQ       152(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
+	JMP        startEnded8
 
+startWhole8:
+	VMOVUPS (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y2
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y3
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y4
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y5
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y6
+	ADDQ    152(DI), SI
+	VMOVUPS (SI), Y7
+
+startEnded8:
 loaded8:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole8
+	JE   tapsWhole8
 
-tapRowPart8:
+tapRow8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart8:
+tap8:
 	VMASKMOVPS  (BX), Y15, Y8
 	VMASKMOVPS  (SI), Y15, Y9
 	VFMADD231PS Y9, Y8, Y0
@@ -1295,20 +1407,20 @@ tapPart8:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart8
+	JNE         tap8
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart8
-	JMP         summed8
+	JNE         tapRow8
+	JMP         tapsEnded8
 
-whole8:
-tapRow8:
+tapsWhole8:
+tapRowWhole8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap8:
+tapWhole8:
 	VMOVUPS     (BX), Y8
 	VFMADD231PS (SI), Y8, Y0
 	VFMADD231PS (SI)(R9*1), Y8, Y1
@@ -1321,13 +1433,13 @@ tap8:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap8
+	JNE         tapWhole8
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow8
+	JNE         tapRowWhole8
 
-summed8:
+tapsEnded8:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed8
@@ -1525,44 +1637,32 @@ rows1:
 
 load1:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole1
 	VMASKMOVPD (SI), Y15, Y0
+	JMP        startEnded1
 
+startWhole1:
+	VMOVUPD (SI), Y0
+
+startEnded1:
 loaded1:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole1
+	JE   tapsWhole1
 
-tapRowPart1:
-	MOVQ R14, SI
-	MOVQ R15, BX
-	MOVQ 208(DI), DX
-
-tapPart1:
-	VMASKMOVPD  (BX), Y15, Y1
-	VMASKMOVPD  (SI), Y15, Y2
-	VFMADD231PD Y2, Y1, Y0
-	ADDQ        R13, SI
-	ADDQ        CX, BX
-	DECQ        DX
-	JNE         tapPart1
-	ADDQ        216(DI), R14
-	ADDQ        232(DI), R15
-	DECQ        AX
-	JNE         tapRowPart1
-	JMP         summed1
-
-whole1:
 tapRow1:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
 tap1:
-	VMOVUPD     (BX), Y1
-	VFMADD231PD (SI), Y1, Y0
+	VMASKMOVPD  (BX), Y15, Y1
+	VMASKMOVPD  (SI), Y15, Y2
+	VFMADD231PD Y2, Y1, Y0
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
@@ -1571,8 +1671,27 @@ tap1:
 	ADDQ        232(DI), R15
 	DECQ        AX
 	JNE         tapRow1
+	JMP         tapsEnded1
 
-summed1:
+tapsWhole1:
+tapRowWhole1:
+	MOVQ R14, SI
+	MOVQ R15, BX
+	MOVQ 208(DI), DX
+
+tapWhole1:
+	VMOVUPD     (BX), Y1
+	VFMADD231PD (SI), Y1, Y0
+	ADDQ        R13, SI
+	ADDQ        CX, BX
+	DECQ        DX
+	JNE         tapWhole1
+	ADDQ        216(DI), R14
+	ADDQ        232(DI), R15
+	DECQ        AX
+	JNE         tapRowWhole1
+
+tapsEnded1:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed1
@@ -1638,24 +1757,33 @@ rows2:
 
 load2:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole2
 	VMASKMOVPD (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
+	JMP        startEnded2
 
+startWhole2:
+	VMOVUPD (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y1
+
+startEnded2:
 loaded2:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole2
+	JE   tapsWhole2
 
-tapRowPart2:
+tapRow2:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart2:
+tap2:
 	VMASKMOVPD  (BX), Y15, Y2
 	VMASKMOVPD  (SI), Y15, Y3
 	VFMADD231PD Y3, Y2, Y0
@@ -1664,33 +1792,33 @@ tapPart2:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart2
+	JNE         tap2
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart2
-	JMP         summed2
+	JNE         tapRow2
+	JMP         tapsEnded2
 
-whole2:
-tapRow2:
+tapsWhole2:
+tapRowWhole2:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap2:
+tapWhole2:
 	VMOVUPD     (BX), Y2
 	VFMADD231PD (SI), Y2, Y0
 	VFMADD231PD (SI)(R9*1), Y2, Y1
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap2
+	JNE         tapWhole2
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow2
+	JNE         tapRowWhole2
 
-summed2:
+tapsEnded2:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed2
@@ -1774,26 +1902,37 @@ rows3:
 
 load3:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole3
 	VMASKMOVPD (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
+	JMP        startEnded3
 
+startWhole3:
+	VMOVUPD (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y2
+
+startEnded3:
 loaded3:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole3
+	JE   tapsWhole3
 
-tapRowPart3:
+tapRow3:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart3:
+tap3:
 	VMASKMOVPD  (BX), Y15, Y3
 	VMASKMOVPD  (SI), Y15, Y4
 	VFMADD231PD Y4, Y3, Y0
@@ -1804,20 +1943,20 @@ tapPart3:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart3
+	JNE         tap3
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart3
-	JMP         summed3
+	JNE         tapRow3
+	JMP         tapsEnded3
 
-whole3:
-tapRow3:
+tapsWhole3:
+tapRowWhole3:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap3:
+tapWhole3:
 	VMOVUPD     (BX), Y3
 	VFMADD231PD (SI), Y3, Y0
 	VFMADD231PD (SI)(R9*1), Y3, Y1
@@ -1825,13 +1964,13 @@ tap3:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap3
+	JNE         tapWhole3
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow3
+	JNE         tapRowWhole3
 
-summed3:
+tapsEnded3:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed3
@@ -1927,6 +2066,8 @@ rows4:
 
 load4:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole4
 	VMASKMOVPD (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
@@ -1934,21 +2075,32 @@ load4:
 	VMASKMOVPD (SI), Y15, Y2
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
+	JMP        startEnded4
 
+startWhole4:
+	VMOVUPD (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y2
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y3
+
+startEnded4:
 loaded4:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole4
+	JE   tapsWhole4
 
-tapRowPart4:
+tapRow4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart4:
+tap4:
 	VMASKMOVPD  (BX), Y15, Y4
 	VMASKMOVPD  (SI), Y15, Y5
 	VFMADD231PD Y5, Y4, Y0
@@ -1961,20 +2113,20 @@ tapPart4:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart4
+	JNE         tap4
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart4
-	JMP         summed4
+	JNE         tapRow4
+	JMP         tapsEnded4
 
-whole4:
-tapRow4:
+tapsWhole4:
+tapRowWhole4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap4:
+tapWhole4:
 	VMOVUPD     (BX), Y4
 	VFMADD231PD (SI), Y4, Y0
 	VFMADD231PD (SI)(R9*1), Y4, Y1
@@ -1983,13 +2135,13 @@ tap4:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap4
+	JNE         tapWhole4
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow4
+	JNE         tapRowWhole4
 
-summed4:
+tapsEnded4:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed4
@@ -2097,6 +2249,8 @@ rows5:
 
 load5:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole5
 	VMASKMOVPD (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
@@ -2106,21 +2260,34 @@ load5:
 	VMASKMOVPD (SI), Y15, Y3
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
+	JMP        startEnded5
 
+startWhole5:
+	VMOVUPD (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y2
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y3
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y4
+
+startEnded5:
 loaded5:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole5
+	JE   tapsWhole5
 
-tapRowPart5:
+tapRow5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart5:
+tap5:
 	VMASKMOVPD  (BX), Y15, Y5
 	VMASKMOVPD  (SI), Y15, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -2135,20 +2302,20 @@ tapPart5:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart5
+	JNE         tap5
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart5
-	JMP         summed5
+	JNE         tapRow5
+	JMP         tapsEnded5
 
-whole5:
-tapRow5:
+tapsWhole5:
+tapRowWhole5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap5:
+tapWhole5:
 	VMOVUPD     (BX), Y5
 	VFMADD231PD (SI), Y5, Y0
 	VFMADD231PD (SI)(R9*1), Y5, Y1
@@ -2158,13 +2325,13 @@ tap5:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap5
+	JNE         tapWhole5
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow5
+	JNE         tapRowWhole5
 
-summed5:
+tapsEnded5:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed5
@@ -2284,6 +2451,8 @@ rows6:
 
 load6:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole6
 	VMASKMOVPD (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
@@ -2295,21 +2464,36 @@ load6:
 	VMASKMOVPD (SI), Y15, Y4
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
+	JMP        startEnded6
 
+startWhole6:
+	VMOVUPD (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y2
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y3
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y4
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y5
+
+startEnded6:
 loaded6:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole6
+	JE   tapsWhole6
 
-tapRowPart6:
+tapRow6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart6:
+tap6:
 	VMASKMOVPD  (BX), Y15, Y6
 	VMASKMOVPD  (SI), Y15, Y7
 	VFMADD231PD Y7, Y6, Y0
@@ -2326,20 +2510,20 @@ tapPart6:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart6
+	JNE         tap6
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart6
-	JMP         summed6
+	JNE         tapRow6
+	JMP         tapsEnded6
 
-whole6:
-tapRow6:
+tapsWhole6:
+tapRowWhole6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap6:
+tapWhole6:
 	VMOVUPD     (BX), Y6
 	VFMADD231PD (SI), Y6, Y0
 	VFMADD231PD (SI)(R9*1), Y6, Y1
@@ -2350,13 +2534,13 @@ tap6:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap6
+	JNE         tapWhole6
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow6
+	JNE         tapRowWhole6
 
-summed6:
+tapsEnded6:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed6
@@ -2488,6 +2672,8 @@ rows7:
 
 load7:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole7
 	VMASKMOVPD (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
@@ -2501,21 +2687,38 @@ load7:
 	VMASKMOVPD (SI), Y15, Y5
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
+	JMP        startEnded7
 
+startWhole7:
+	VMOVUPD (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y2
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y3
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y4
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y5
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y6
+
+startEnded7:
 loaded7:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole7
+	JE   tapsWhole7
 
-tapRowPart7:
+tapRow7:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart7:
+tap7:
 	VMASKMOVPD  (BX), Y15, Y7
 	VMASKMOVPD  (SI), Y15, Y8
 	VFMADD231PD Y8, Y7, Y0
@@ -2534,20 +2737,20 @@ tapPart7:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart7
+	JNE         tap7
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart7
-	JMP         summed7
+	JNE         tapRow7
+	JMP         tapsEnded7
 
-whole7:
-tapRow7:
+tapsWhole7:
+tapRowWhole7:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap7:
+tapWhole7:
 	VMOVUPD     (BX), Y7
 	VFMADD231PD (SI), Y7, Y0
 	VFMADD231PD (SI)(R9*1), Y7, Y1
@@ -2559,13 +2762,13 @@ tap7:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap7
+	JNE         tapWhole7
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow7
+	JNE         tapRowWhole7
 
-summed7:
+tapsEnded7:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed7
@@ -2709,6 +2912,8 @@ rows8:
 
 load8:
 	ADDQ       56(DI), SI
+	CMPQ       264(DI), $0x00
+	JE         startWhole8
 	VMASKMOVPD (SI), Y15, Y0
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
@@ -2724,21 +2929,40 @@ load8:
 	VMASKMOVPD (SI), Y15, Y6
 	ADDQ       152(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
+	JMP        startEnded8
 
+startWhole8:
+	VMOVUPD (SI), Y0
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y1
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y2
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y3
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y4
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y5
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y6
+	ADDQ    152(DI), SI
+	VMOVUPD (SI), Y7
+
+startEnded8:
 loaded8:
 	MOVQ (DI), R14
 	ADDQ 40(DI), R14
 	MOVQ 8(DI), R15
 	MOVQ 200(DI), AX
 	CMPQ 264(DI), $0x00
-	JE   whole8
+	JE   tapsWhole8
 
-tapRowPart8:
+tapRow8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tapPart8:
+tap8:
 	VMASKMOVPD  (BX), Y15, Y8
 	VMASKMOVPD  (SI), Y15, Y9
 	VFMADD231PD Y9, Y8, Y0
@@ -2759,20 +2983,20 @@ tapPart8:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tapPart8
+	JNE         tap8
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRowPart8
-	JMP         summed8
+	JNE         tapRow8
+	JMP         tapsEnded8
 
-whole8:
-tapRow8:
+tapsWhole8:
+tapRowWhole8:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 208(DI), DX
 
-tap8:
+tapWhole8:
 	VMOVUPD     (BX), Y8
 	VFMADD231PD (SI), Y8, Y0
 	VFMADD231PD (SI)(R9*1), Y8, Y1
@@ -2785,13 +3009,13 @@ tap8:
 	ADDQ        R13, SI
 	ADDQ        CX, BX
 	DECQ        DX
-	JNE         tap8
+	JNE         tapWhole8
 	ADDQ        216(DI), R14
 	ADDQ        232(DI), R15
 	DECQ        AX
-	JNE         tapRow8
+	JNE         tapRowWhole8
 
-summed8:
+tapsEnded8:
 	MOVQ   248(DI), AX
 	TESTQ  AX, AX
 	JE     signed8

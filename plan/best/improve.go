@@ -29,9 +29,9 @@ func (of *contender) improve(f *finder) func(context.Context, int) error {
 		}
 		effort, fixed := f.left-least, fixedCost*best.nodesOfPlan()
 		var jobs []improving
-		if !best.proven && (best.moves == 0 || effort >= 4*fixed) {
+		if !best.proven && inOnePeriod(best.Plan) && (best.moves == 0 || effort >= 4*fixed) {
 			jobs = append(jobs, improving{candidate: best, from: best.Plan})
-			if best.list != nil && effort >= 16*fixed {
+			if best.list != nil && inOnePeriod(best.list) && effort >= 16*fixed {
 				jobs = append(jobs, improving{candidate: best, from: best.list, copies: 1})
 			}
 		}
@@ -68,10 +68,15 @@ func (of *contender) others(ctx context.Context, f *finder, best *candidate, mos
 		if c.again = !c.again; !c.again {
 			from = f.inherited(ctx, c)
 		}
-		jobs = append(jobs, improving{candidate: c, from: from})
+		if inOnePeriod(from) {
+			jobs = append(jobs, improving{candidate: c, from: from})
+		}
 	}
 	return jobs
 }
+
+// inOnePeriod reports whether a plan runs all tasks of a step in one period, as local search does. The order 1f1b may let tasks run steps behind others.
+func inOnePeriod(plan *schedule.Plan) bool { return plan.Lags == nil }
 
 // improving is local search from the plan of a choice, with some number of moves and of versions of buffers.
 type improving struct {

@@ -47,16 +47,7 @@ func (p *productLoop) pixels() {
 	p.pointer("a", "aAt", aOfBatch)
 	p.MOVQ(p.field("b"), bOfThis)
 	p.MOVQ(p.field("tapRows"), batch)
-	if p.wide {
-		p.taps("", true)
-	} else {
-		p.ifZero("last", p.label("whole"))
-		p.taps("Part", true)
-		p.JMP(operand.LabelRef(p.label("summed")))
-		p.Label(p.label("whole"))
-		p.taps("", false)
-		p.Label(p.label("summed"))
-	}
+	p.eitherEnd("taps", p.taps)
 	p.finish()
 	p.advanceAll("Block")
 	p.again(p.field("left"), p.label("rows"))
@@ -67,18 +58,18 @@ func (p *productLoop) pixels() {
 	p.end()
 }
 
-// taps adds the products of all taps. The vectors are whole, or under the mask.
-func (p *productLoop) taps(name string, masked bool) {
+// taps adds the products of all taps.
+func (p *productLoop) taps() {
 	factor, pixel := p.v(p.m), p.v(p.m+1)
-	p.Label(p.label("tapRow" + name))
+	p.Label(p.label("tapRow"))
 	p.MOVQ(aOfBatch, a0)
 	p.MOVQ(bOfThis, b)
 	p.MOVQ(p.field("tapColumns"), depth)
-	p.Label(p.label("tap" + name))
-	p.read(masked, p.mask(), operand.Mem{Base: b}, factor)
+	p.Label(p.label("tap"))
+	p.read(p.masked, p.mask(), operand.Mem{Base: b}, factor)
 	for i := range p.m {
 		switch {
-		case !masked:
+		case !p.masked:
 			p.fma(rowOf(i), factor, p.sum(i, 0))
 		case p.wide:
 			p.fmaMasked(rowOf(i), factor, p.mask(), p.sum(i, 0))
@@ -89,10 +80,10 @@ func (p *productLoop) taps(name string, masked bool) {
 	}
 	p.ADDQ(aStep, a0)
 	p.ADDQ(bRow, b)
-	p.again(depth, p.label("tap"+name))
+	p.again(depth, p.label("tap"))
 	p.ADDQ(p.field("aTapRow"), aOfBatch)
 	p.ADDQ(p.field("bTapRow"), bOfThis)
-	p.again(batch, p.label("tapRow"+name))
+	p.again(batch, p.label("tapRow"))
 }
 
 // fmaMasked adds a·b to the elements of sum that a mask selects; AVX-512 only.

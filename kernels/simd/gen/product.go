@@ -50,8 +50,9 @@ var (
 
 type productLoop struct {
 	loop
-	nv, m int
-	label func(string) string
+	nv, m  int
+	masked bool // the last vector is read under the mask
+	label  func(string) string
 }
 
 func (p *productLoop) function(m machine, maxRows int) {
@@ -109,17 +110,7 @@ func (p *productLoop) rows() {
 	}
 	p.MOVQ(bOfThis, b)
 	p.MOVQ(p.field("k"), depth)
-	if p.prefetches() {
-		p.ifZero("aheadStep", p.label("plain"))
-		p.Label(p.label("fetching"))
-		p.step(0)
-		p.PREFETCHT0(operand.Mem{Base: ahead})
-		p.ADDQ(p.field("aheadStep"), ahead)
-		p.again(depth, p.label("fetching"))
-		p.JMP(operand.LabelRef(p.label("stepped")))
-		p.Label(p.label("plain"))
-	}
-	p.steps()
+	p.eitherEnd("k", p.steps)
 	p.ADDQ(p.field("aBatch"), aOfBatch)
 	p.ADDQ(p.field("bBatch"), bOfThis)
 	if p.prefetches() {
@@ -198,6 +189,25 @@ func (p *productLoop) advanceAll(by string) {
 	}
 }
 
+// eitherEnd writes a piece of code for rows of B and C that end with a part of a vector, and once more for whole vectors: with AVX2 a load
+// under a mask takes as long as ten plain ones on some processors.
+func (p *productLoop) eitherEnd(name string, piece func()) {
+	p.masked = true
+	if p.wide {
+		piece()
+		return
+	}
+	label, whole, after := p.label, p.label(name+"Whole"), p.label(name+"Ended")
+	p.ifZero("last", whole)
+	piece()
+	p.JMP(operand.LabelRef(after))
+	p.Label(whole)
+	p.masked, p.label = false, func(name string) string { return label(name + "Whole") }
+	piece()
+	p.label = label
+	p.Label(after)
+}
+
 // sum is the register of vector j of row i.
 func (p *productLoop) sum(i, j int) reg.Register { return p.v(i*p.nv + j) }
 
@@ -214,21 +224,22 @@ func (p *productLoop) start() {
 	p.JMP(operand.LabelRef(p.label("loaded")))
 	p.Label(p.label("load"))
 	p.ADDQ(p.field("startAt"), a0)
-	for i := range p.m {
-		p.loadRow(a0, func(j int) reg.Register { return p.sum(i, j) })
-		if i < p.m-1 {
-			p.ADDQ(p.field("startRow"), a0)
+	p.eitherEnd("start", func() {
+		for i := range p.m {
+			p.loadRow(a0, func(j int) reg.Register { return p.sum(i, j) })
+			if i < p.m-1 {
+				p.ADDQ(p.field("startRow"), a0)
+			}
 		}
-	}
+	})
 	p.Label(p.label("loaded"))
 }
 
-// loadRow loads nv vectors, the last under the mask.
+// loadRow loads nv vectors.
 func (p *productLoop) loadRow(from reg.Register, to func(j int) reg.Register) {
-	for j := range p.nv - 1 {
-		p.move(operand.Mem{Base: from, Disp: j * p.bytes()}, to(j))
+	for j := range p.nv {
+		p.read(p.masked && j == p.nv-1, p.mask(), operand.Mem{Base: from, Disp: j * p.bytes()}, to(j))
 	}
-	p.load(operand.Mem{Base: from, Disp: (p.nv - 1) * p.bytes()}, p.mask(), to(p.nv-1))
 }
 
 // sets is how many sums each element has. A multiplication with addition takes four
@@ -271,6 +282,16 @@ func (p *productLoop) addSets() {
 // steps adds the products of depth rows of B, in turn to each set of sums, what is left
 // to the first.
 func (p *productLoop) steps() {
+	if p.prefetches() {
+		p.ifZero("aheadStep", p.label("plain"))
+		p.Label(p.label("fetching"))
+		p.step(0)
+		p.PREFETCHT0(operand.Mem{Base: ahead})
+		p.ADDQ(p.field("aheadStep"), ahead)
+		p.again(depth, p.label("fetching"))
+		p.JMP(operand.LabelRef(p.label("stepped")))
+		p.Label(p.label("plain"))
+	}
 	sets := p.sets()
 	if sets > 1 {
 		p.SUBQ(operand.Imm(uint64(sets)), depth)
