@@ -47,6 +47,8 @@ type Ranks struct {
 const (
 	// rankTimeout is how long a rank is silent before the others give it up.
 	rankTimeout = 10 * time.Second
+	// startTimeout is how long a rank waits for all others to start.
+	startTimeout = time.Minute
 	// beatPeriod is how often a rank says at least that it is alive.
 	beatPeriod = time.Second
 	// restPeriod is how often a process looks for messages where none has come for a while.
@@ -58,10 +60,15 @@ const (
 // Join makes this process one of the ranks that a launcher has started. open opens its end of the messages.
 func Join(place mpi.Launch, open func(mpi.Launch) (mpi.Port, error)) (*Ranks, error) {
 	n := &Ranks{place: place, work: make(chan func()), ended: make(chan struct{}), origin: time.Now()}
-	opened := make(chan error)
+	opened := make(chan error, 1)
 	go n.main(open, opened)
-	if err := <-opened; err != nil {
-		return nil, err
+	select {
+	case err := <-opened:
+		if err != nil {
+			return nil, err
+		}
+	case <-time.After(startTimeout): // a library may wait for a lost rank without an end
+		return nil, fmt.Errorf("not all ranks have started within %v", startTimeout)
 	}
 	return n, n.alignClocks()
 }
