@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"dahl/schedule/layout"
@@ -62,7 +64,7 @@ func (n *Ranks) Share(value any, failed error) error {
 				return err
 			}
 			if all.Failed != "" {
-				return &rankError{0, all.Failed}
+				return &rankError{0, all.Failed, false}
 			}
 			return json.Unmarshal(all.Shared, value)
 		}
@@ -94,7 +96,7 @@ func (n *Ranks) Any(mine bool) (any bool, err error) {
 			n.peers[0].sendText(entryText, said[mine])
 			text, err := n.take(n.peers[0])
 			if any = string(text) == yes; err == nil && !any && string(text) != no {
-				err = &rankError{0, string(text)}
+				err = &rankError{0, string(text), false}
 			}
 			return err
 		}
@@ -132,7 +134,7 @@ func (n *Ranks) tell(facts []Fact, failed error) error {
 	n.peers[0].sendText(entryText, string(text))
 	verdict, err := n.take(n.peers[0])
 	if err == nil && len(verdict) > 0 {
-		err = &rankError{0, string(verdict)}
+		err = &rankError{0, string(verdict), false}
 	}
 	return err
 }
@@ -168,4 +170,92 @@ func (r *Runner) PlanHash() string {
 		}
 	}
 	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// lostError is that a rank was lost.
+type lostError struct{ error }
+
+func (e *lostError) Unwrap() error { return e.error }
+
+// Lost reports whether an error is that a rank was lost.
+func Lost(err error) bool {
+	if of := (*rankError)(nil); errors.As(err, &of) {
+		return of.lost
+	}
+	return errors.As(err, new(*lostError))
+}
+
+// Outlives reports whether [Ranks.Shrink] can leave lost ranks behind.
+func (n *Ranks) Outlives() bool { return n.port.Outlives() }
+
+// Shrink leaves lost ranks behind, and returns which of the ranks before are left. Each of these calls it.
+func (n *Ranks) Shrink() (left []int, err error) {
+	before, size := n.Rank, n.Size
+	done := make(chan struct{})
+	n.begin(func() {
+		defer close(done)
+		if err = n.port.Shrink(); err != nil {
+			return
+		}
+		n.Rank, n.Size = n.port.Rank(), n.port.Size()
+		n.failed, n.agreed, n.run, n.peers = nil, false, nil, nil
+		n.early, n.commands, n.moving = nil, nil, text{}
+		n.sequence, n.stamp = 0, 0
+		err = n.listen()
+	})
+	<-done
+	if err == nil && n.Size == size {
+		err = errors.New("the library has lost none")
+	}
+	if err != nil {
+		return nil, err
+	}
+	machine, _ := os.Hostname() // a machine without a name has none here
+	all, err := n.seats(seat{before, machine})
+	if err != nil {
+		return nil, err
+	}
+	n.place.LocalRank, n.place.LocalSize = 0, 0
+	for rank, s := range all {
+		left = append(left, s.Before)
+		if s.Machine == machine {
+			n.place.LocalSize++
+			if rank < n.Rank {
+				n.place.LocalRank++
+			}
+		}
+	}
+	return left, n.alignClocks()
+}
+
+// seat is a rank that is left: which one it was before, and its machine.
+type seat struct {
+	Before  int
+	Machine string
+}
+
+// seats gives all ranks the seats of all.
+func (n *Ranks) seats(mine seat) (all []seat, err error) {
+	if n.Rank > 0 {
+		if err = n.report(mine); err == nil {
+			err = n.Share(&all, nil)
+		}
+		return all, err
+	}
+	all = []seat{mine}
+	err = n.do(func() error {
+		for p := range n.others {
+			text, err := n.take(p)
+			var s seat
+			if err == nil {
+				err = json.Unmarshal(text, &s)
+			}
+			if err != nil {
+				return err
+			}
+			all = append(all, s)
+		}
+		return nil
+	})
+	return all, n.Share(&all, err)
 }

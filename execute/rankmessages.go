@@ -31,6 +31,7 @@ const (
 	entryClock                        // the receiver's clock is Value behind rank 0's, to At
 	entryText                         // a text of Value bytes follows
 	entryStop                         // likewise, the reason why the run is over
+	entryLost                         // likewise, where a rank was lost
 	entryReport                       // it wants a report of the receiver
 	entryRun                          // run Value steps of graph Lane, from At on
 	entryRecordedRun                  // likewise with a record
@@ -234,8 +235,8 @@ func (n *Ranks) receiveTexts(p *peer) error {
 			return err
 		}
 		p.coming = p.coming[1:]
-		if e.Kind == entryStop {
-			n.fail(&rankError{p.rank, string(b)})
+		if e.Kind != entryText {
+			n.fail(&rankError{p.rank, string(b), e.Kind == entryLost})
 		} else {
 			p.arrived = append(p.arrived, bytes.Clone(b))
 		}
@@ -244,7 +245,9 @@ func (n *Ranks) receiveTexts(p *peer) error {
 }
 
 // announces reports whether a text follows an entry.
-func announces(e entry) bool { return e.Kind == entryText || e.Kind == entryStop }
+func announces(e entry) bool {
+	return e.Kind == entryText || e.Kind == entryStop || e.Kind == entryLost
+}
 
 // handle does what an entry says.
 func (n *Ranks) handle(e received) {
@@ -257,7 +260,7 @@ func (n *Ranks) handle(e received) {
 		n.ahead, n.ClockError = time.Duration(e.Value), time.Duration(e.At)
 	case entryPong:
 		n.pong = e.entry
-	case entryText, entryStop:
+	case entryText, entryStop, entryLost:
 		e.from.coming = append(e.from.coming, e.entry)
 	case entryRun, entryRecordedRun, entryReport:
 		n.commands = append(n.commands, e)

@@ -47,6 +47,8 @@ type Ranks struct {
 const (
 	// rankTimeout is how long a rank is silent before the others give it up.
 	rankTimeout = 10 * time.Second
+	// startTimeout is how long a rank waits for all others to start.
+	startTimeout = time.Minute
 	// beatPeriod is how often a rank says at least that it is alive.
 	beatPeriod = time.Second
 	// restPeriod is how often a process looks for messages where none has come for a while.
@@ -58,10 +60,15 @@ const (
 // Join makes this process one of the ranks that a launcher has started. open opens its end of the messages.
 func Join(place mpi.Launch, open func(mpi.Launch) (mpi.Port, error)) (*Ranks, error) {
 	n := &Ranks{place: place, work: make(chan func()), ended: make(chan struct{}), origin: time.Now()}
-	opened := make(chan error)
+	opened := make(chan error, 1)
 	go n.main(open, opened)
-	if err := <-opened; err != nil {
-		return nil, err
+	select {
+	case err := <-opened:
+		if err != nil {
+			return nil, err
+		}
+	case <-time.After(startTimeout): // a library may wait for a lost rank without an end
+		return nil, fmt.Errorf("not all ranks have started within %v", startTimeout)
 	}
 	return n, n.alignClocks()
 }
@@ -173,10 +180,11 @@ func (n *Ranks) turn() (busy bool) {
 		busy = busy || some
 		switch {
 		case err != nil:
-			n.fail(fmt.Errorf("messages with rank %d: %w", p.rank, err))
+			n.fail(&lostError{fmt.Errorf("messages with rank %d: %w", p.rank, err)})
 		case paused:
 			p.heard = now
 		case now.Sub(p.heard) > rankTimeout && !p.left:
+			// Not lost: the library would wait for a rank that stands still.
 			n.fail(fmt.Errorf("rank %d has not been heard of for %v: its process or its machine is gone", p.rank, rankTimeout))
 		}
 	}
@@ -207,8 +215,12 @@ func (n *Ranks) fail(err error) {
 	if reported := (*rankError)(nil); errors.As(err, &reported) {
 		return // they know
 	}
+	kind := entryStop
+	if Lost(err) {
+		kind = entryLost
+	}
 	for p := range n.others {
-		p.sendText(entryStop, err.Error())
+		p.sendText(kind, err.Error())
 		n.flush(p, n.turned)
 	}
 }
@@ -217,12 +229,13 @@ func (n *Ranks) fail(err error) {
 type rankError struct {
 	rank int
 	text string
+	lost bool
 }
 
 func (e *rankError) Error() string { return fmt.Sprintf("rank %d: %s", e.rank, e.text) }
 
 // ErrReported is an error of which another rank tells the user.
-var ErrReported error = &rankError{0, "it reports why"}
+var ErrReported error = &rankError{0, "it reports why", false}
 
 // Reported says whether another rank has an error, and reports it.
 func Reported(err error) bool { return errors.As(err, new(*rankError)) }

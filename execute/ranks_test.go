@@ -45,6 +45,8 @@ func (p *testPort) Rank() int                { return p.rank }
 func (p *testPort) Size() int                { return p.size }
 func (p *testPort) Alloc(bytes int64) []byte { return make([]byte, bytes) }
 func (p *testPort) Abort()                   {}
+func (p *testPort) Outlives() bool           { return false }
+func (p *testPort) Shrink() error            { return nil }
 func (p *testPort) Close() error             { return nil }
 
 var errKilled = errors.New("killed")

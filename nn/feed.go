@@ -6,7 +6,7 @@ import (
 )
 
 // The caller feeds a step. It writes which samples of the data set the step takes, or where the data set is streamed the samples
-// and labels themselves. Of devices that share samples each has a task that hands over its part, on a processor of its node. So over
+// and labels themselves. Where devices share samples, each gets its part from a task of its own, on a processor of its node. So over
 // several nodes each process reads what its own tasks use, and no samples go from node to node.
 
 // feed hands the step its index, or its samples and labels.

@@ -46,6 +46,8 @@ func (e *end) Rank() int            { return e.rank }
 func (e *end) Size() int            { return e.size }
 func (e *end) Alloc(n int64) []byte { return make([]byte, n) }
 func (e *end) Abort()               {}
+func (e *end) Outlives() bool       { return false }
+func (e *end) Shrink() error        { return nil }
 func (e *end) Close() error         { return nil }
 
 func (e *end) Send(to, tag int, b []byte) (mpi.Request, error) {

@@ -5,12 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
 	"dahl/cmd/dahl/flags"
@@ -87,8 +92,12 @@ func shareOptions(n *execute.Ranks, o *flags.Options, failed error) error {
 func (w *workload) checkRanks() error {
 	size := 1
 	if n := w.Options.Ranks; n != nil {
-		if size = n.Size; w.Options.KeepEvery > 0 {
-			return cli.InputErrorf("--continue-on-loss goes on in one process only; over ranks leave it out, and go on with --resume after a loss, with the nodes that are left in a platform file")
+		size = n.Size
+		if o := &w.Options; o.KeepEvery > 0 { // after a loss they go on from a checkpoint
+			if !n.Outlives() {
+				return cli.InputErrorf("--continue-on-loss over ranks takes Open MPI from 5.0 on and mpirun --with-ft ulfm; leave it out, and go on with --resume after a loss, with the nodes that are left in a platform file")
+			}
+			o.Checkpoint.Steps, o.KeepEvery = cmp.Or(o.Checkpoint.Steps, o.KeepEvery), 0
 		}
 	}
 	return cli.AsInput(execute.CheckRanks(w.Platform, size))
@@ -107,10 +116,71 @@ func (w *workload) streamTogether(n *execute.Ranks) error {
 	return err
 }
 
+// goOnWithout goes on from the last checkpoint with the ranks that are left after a loss.
+func (f *executeFlags) goOnWithout(cmd *cobra.Command, progress io.Writer, o *flags.Options, cause error) error {
+	left, err := f.ranks.Shrink()
+	if err != nil {
+		return fmt.Errorf("%v; it cannot go on without: %w", cause, err)
+	}
+	f.from, f.Resume = nil, f.Out.Dir
+	if f.ranks.Rank == 0 {
+		cli.LogTo(f.stderr)
+		if f.from, err = reopen(f.Out.Dir, o, left); err == nil {
+			defer f.from.dir.Close()
+			slog.Warn("a rank was lost; the training goes on from the last checkpoint", "cause", cause, "devices", o.Devices, "policy", o.Policy, "after_step", f.from.progress.Steps)
+		}
+	}
+	if err := shareOptions(f.ranks, o, err); err != nil {
+		return err
+	}
+	return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, o, f)
+}
+
+// reopen opens a training that goes on with the nodes of some ranks. Options become the ones that it goes on with.
+func reopen(dir string, o *flags.Options, left []int) (*interrupted, error) {
+	in, err := openFrom(dir, o, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err = onNodes(o, left); err != nil {
+		in.dir.Close()
+	}
+	return in, err
+}
+
+// onNodes leaves a training the devices of some of its nodes. A strategy with a number of devices has as many in proportion.
+func onNodes(o *flags.Options, left []int) error {
+	p, err := flags.ThisMachine(o)
+	if err != nil {
+		return err
+	}
+	nodes := execute.WorkingNodes(p)
+	var devices []*platform.Device
+	for i := range p.Devices {
+		if d := &p.Devices[i]; slices.Contains(left, slices.Index(nodes, p.NodeOf(d.Memory))) {
+			devices = append(devices, d)
+		}
+	}
+	o.Devices, o.Workers, o.Plan = platform.List(devices), 0, ""
+	name, number, found := strings.Cut(o.Policy, ":")
+	if !found {
+		return nil
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n*len(left)%len(nodes) > 0 {
+		return cli.InputErrorf("--policy %s is for another number of devices; go on with --resume, --devices %s and a policy for these", o.Policy, o.Devices)
+	}
+	o.Recorded = nil // it names lost devices
+	if o.Policy = fmt.Sprintf("%s:%d", name, n*len(left)/len(nodes)); n*len(left) == len(nodes) {
+		o.Policy = flags.ListPolicy
+	}
+	return nil
+}
+
 // ranksText says how many ranks train, and within what time their clocks were aligned with the clock of rank 0.
 func (w *workload) ranksText() string {
 	n := w.Options.Ranks
-	if n == nil {
+	if n == nil || n.Size == 1 { // of more the others are lost
 		return ""
 	}
 	return fmt.Sprintf("; %d ranks, of which the clocks were aligned within %v", n.Size, n.ClockError.Round(time.Microsecond/10))

@@ -43,6 +43,11 @@ func openInterrupted(cmd *cobra.Command, dir string, o *flags.Options) (*interru
 	if refused != nil {
 		return nil, refused
 	}
+	return openFrom(dir, o, cmd, given)
+}
+
+// openFrom opens the directory of an interrupted training, with the flags that are given.
+func openFrom(dir string, o *flags.Options, cmd *cobra.Command, given map[string]string) (*interrupted, error) {
 	in := &interrupted{manifest: new(record.Manifest)}
 	var err error
 	if in.dir, err = rundir.Resume(dir, in.manifest, record.StepsFile, record.EpochsFile); err != nil {

@@ -39,6 +39,15 @@ var (
 var functions = [...]string{"MPI_Isend", "MPI_Irecv", "MPI_Test", "MPI_Error_string", "MPI_Abort", "MPI_Finalize",
 	"MPI_Get_library_version", "MPI_Init_thread", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_set_errhandler"}
 
+// lossFunctions are calls of ULFM, W. Bland et al., "Post-failure recovery of MPI communication capability", 2013. Open MPI has them from 5.0 on. MPICH 4.0
+// has them too, and aborts in them.
+var lossFunctions = [...]string{"MPIX_Comm_revoke", "MPIX_Comm_shrink"}
+
+const revoke, shrink = 0, 1
+
+// lossVariable is 1 where mpirun of Open MPI was started with --with-ft ulfm. Otherwise it ends all ranks when one is lost.
+const lossVariable = "OMPI_MCA_mpi_ft_enable"
+
 const (
 	isend, irecv, test, errorString, abort, finalize              = 0, 1, 2, 3, 4, 5
 	libraryVersion, initThread, commRank, commSize, setErrhandler = 6, 7, 8, 9, 10
@@ -50,10 +59,11 @@ type world struct {
 	rank, size int
 	version    string
 	f          [len(functions)]uintptr
-	args       []uintptr  // of the call under way: arguments written out would be allocated
-	out        *[16]int32 // results of calls, outside Go's heap
-	text       []byte     // of an error, likewise
-	slots      []byte     // of requests, likewise
+	losses     [len(lossFunctions)]uintptr // zeros mean that a loss ends all
+	args       []uintptr                   // of the call under way: arguments written out would be allocated
+	out        *[16]int32                  // results of calls, outside Go's heap
+	text       []byte                      // of an error, likewise
+	slots      []byte                      // of requests, likewise
 	free       []Request
 }
 
@@ -85,18 +95,36 @@ func Open(l Launch) (Port, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	handlers.restore()
-	w.call(setErrhandler, w.world, w.errorsReturn)
-	if err := errors.Join(w.call(commRank, w.world, w.at(0)), w.call(commSize, w.world, w.at(1))); err != nil {
+	if err := w.find(); err != nil {
 		return nil, err
 	}
-	w.rank, w.size = int(w.out[0]), int(w.out[1])
 	if w.size != l.Size {
 		return nil, fmt.Errorf("%s (%s) finds %d ranks, and the launcher says that it started %d: it is of another MPI; write the file of its library into %s", file, w.version, w.size, l.Size, LibraryVariable)
 	}
+	return w, nil
+}
+
+// find finds the place of this process in a communicator in which no message is under way.
+func (w *world) find() error {
+	w.free = w.free[:0]
 	for i := range maxRequests {
 		w.free = append(w.free, Request(maxRequests-1-i))
 	}
-	return w, nil
+	w.call(setErrhandler, w.world, w.errorsReturn)
+	err := errors.Join(w.call(commRank, w.world, w.at(0)), w.call(commSize, w.world, w.at(1)))
+	w.rank, w.size = int(w.out[0]), int(w.out[1])
+	return err
+}
+
+func (w *world) Outlives() bool { return w.losses[shrink] != 0 }
+
+func (w *world) Shrink() error {
+	purego.SyscallN(w.losses[revoke], w.world) // fails where another rank was first
+	if code, _, _ := purego.SyscallN(w.losses[shrink], w.world, w.at(2)); int32(code) != 0 {
+		return fmt.Errorf("%s: %s", lossFunctions[shrink], w.errorText(int32(code)))
+	}
+	w.world = *(*uintptr)(unsafe.Pointer(&w.out[2]))
+	return w.find()
 }
 
 // load loads the first library that there is.
@@ -126,6 +154,11 @@ func (w *world) findABI(lib uintptr) {
 		w.abi = standardABI
 	case symbol("ompi_mpi_comm_world") != 0:
 		w.abi = openMPIABI
+		for i, name := range lossFunctions {
+			if os.Getenv(lossVariable) == "1" {
+				w.losses[i] = symbol(name)
+			}
+		}
 		w.world, w.byte_ = symbol("ompi_mpi_comm_world"), symbol("ompi_mpi_byte")
 		w.errorsReturn = symbol("ompi_mpi_errors_return")
 	default:

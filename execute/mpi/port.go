@@ -15,6 +15,12 @@ type Port interface {
 	// Done reports whether a request is done, and then forgets it. It does not block.
 	Done(r Request) (bool, error)
 
+	// Outlives reports whether Shrink can leave lost ranks behind.
+	Outlives() bool
+	// Shrink makes the ranks that are left all there are, in their order. All of them call it. What was under way is
+	// forgotten, and the memory of its messages is used no more.
+	Shrink() error
+
 	// Abort ends all ranks. It is for a rank whose peers may be gone.
 	Abort()
 	// Close waits for all ranks to close.
