@@ -2,7 +2,6 @@ package nn
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 
 	"dahl/dag"
@@ -29,6 +28,9 @@ type parts struct {
 // they are the first of a sum or of a block.
 func (t *tiler) partsOf(of int) (p parts) {
 	s, classes := &t.sides[of], map[string]int{}
+	if s.size >= s.extent && s.shares == nil {
+		return parts{of: []int{0}, first: []dag.Range{{Hi: s.extent}}, count: []int{1}}
+	}
 	s.each(func(r dag.Range) {
 		key := ""
 		if s.isWindow() && meets(t.sides) {
@@ -110,15 +112,17 @@ func (t *tiler) terms(result []int) (all []term, sum int) {
 	each := t.eachTerm(result)
 	sum = len(each)
 	accumulators := max(1, min(t.accumulators, sum))
-	known := map[string]int{}
+	known, key := map[string]int{}, []byte(nil)
 	for k, classes := range each {
-		key := fmt.Sprint(classes)
 		begins := k == 0 || (k-1)*accumulators/sum != k*accumulators/sum
-		key += strconv.FormatBool(begins)
-		at, ok := known[key]
+		key = strconv.AppendBool(key[:0], begins)
+		for _, class := range classes {
+			key = strconv.AppendInt(append(key, ' '), int64(class), 10)
+		}
+		at, ok := known[string(key)]
 		if !ok {
 			at = len(all)
-			known[key] = at
+			known[string(key)] = at
 			all = append(all, term{classes: classes, begins: begins})
 		}
 		all[at].count++

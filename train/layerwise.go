@@ -25,10 +25,11 @@ type modelled struct {
 	ranks map[rankKey][]space.Ranked // that no context has ended
 }
 
-// rankKey names a rank by its sets and its aim.
+// rankKey names a rank by its sets, its aim and its effort.
 type rankKey struct {
-	sets string
-	aim  problem.Aim
+	sets   string
+	aim    problem.Aim
+	effort float64
 }
 
 // model is the layer-wise model of the choices, made when it is first asked for.
@@ -87,15 +88,15 @@ func (m *modelled) estimated(choices []space.Choice, aim problem.Aim) (all []spa
 }
 
 // ranked is a [space.Space]'s Ranked. Searches of one space rank once.
-func (m *modelled) ranked(ctx context.Context, sets []string, aim problem.Aim) (all []space.Ranked, err error) {
-	key := rankKey{strings.Join(sets, ";"), aim}
+func (m *modelled) ranked(ctx context.Context, sets []string, aim problem.Aim, effort float64) (all []space.Ranked, err error) {
+	key := rankKey{strings.Join(sets, ";"), aim, effort}
 	m.mutex.Lock()
 	all = m.ranks[key]
 	m.mutex.Unlock()
 	if all != nil {
 		return slices.Clone(all), nil
 	}
-	ranked, err := m.Rank(ctx, sets, aim)
+	ranked, err := m.Rank(ctx, sets, aim, effort)
 	if err != nil {
 		return nil, err
 	}

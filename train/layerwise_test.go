@@ -30,7 +30,7 @@ func TestRanked(t *testing.T) {
 	for _, machine := range []string{"emulated", "laptop"} {
 		s := modelledSpace(t, "lenet5", machine, 7)
 		aim := problem.Aim{Objective: problem.Energy, Steady: true}
-		all := must.Get(s.Ranked(context.Background(), s.Devices, aim))(t)
+		all := must.Get(s.Ranked(context.Background(), s.Devices, aim, 1))(t)
 		if len(all) != len(s.Devices) {
 			t.Errorf("%s: %d choices for %d sets", machine, len(all), len(s.Devices))
 		}

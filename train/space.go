@@ -85,7 +85,7 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 			}
 			return m.estimate(choice, aim)
 		}
-		s.Ranked = func(ctx context.Context, devices []string, aim problem.Aim) ([]space.Ranked, error) {
+		s.Ranked = func(ctx context.Context, devices []string, aim problem.Aim, effort float64) ([]space.Ranked, error) {
 			m, err := model()
 			if err != nil {
 				return nil, err
@@ -93,7 +93,7 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 			if len(s.Neighbourhoods) == 0 {
 				return m.estimated((&space.Space{Devices: devices, Tiles: s.Tiles, Skips: s.Skips}).Choices(), aim), nil
 			}
-			return m.ranked(ctx, devices, aim)
+			return m.ranked(ctx, devices, aim, effort)
 		}
 	}
 	if tiles[0] != (tiling.Tiling{}) {

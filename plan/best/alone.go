@@ -39,7 +39,7 @@ func (f *finder) rankAlone(ctx context.Context, ranked []space.Ranked, most int)
 		}
 	}
 	err = parallel.Do(ctx, len(first), func(i int) error {
-		alone, err := f.space.Ranked(ctx, []string{first[i].Devices}, f.Aim)
+		alone, err := f.space.Ranked(ctx, []string{first[i].Devices}, f.Aim, 1)
 		if err == nil && len(alone) > 0 && alone[0].Value < first[i].Value {
 			first[i] = alone[0]
 		}
@@ -67,7 +67,7 @@ func (f *finder) rankedWithNear(ctx context.Context, ranked []space.Ranked) ([]s
 	slices.Sort(near)
 	if near = slices.Compact(near); len(near) > 0 {
 		f.readSets(near)
-		if ranked, err = f.space.Ranked(ctx, near, f.Aim); err == nil {
+		if ranked, err = f.space.Ranked(ctx, near, f.Aim, f.rankEffort()); err == nil {
 			ranked, _, err = f.rankAlone(ctx, ranked, mostNear)
 		}
 		if err != nil {

@@ -60,7 +60,7 @@ func (c *candidate) planByAll(ctx context.Context, f *finder) error {
 	return c.planByEach(ctx, f, append(policy.For(c.priced.Program.Graphs[0]), c.apart()...))
 }
 
-// planByEach keeps the best of what some policies plan. A brief search leaves out the others once the evictions of one plan have taken all nodes.
+// planByEach keeps the best of what some policies plan. A brief search leaves out the others once some have taken all nodes.
 func (c *candidate) planByEach(ctx context.Context, f *finder, policies []schedule.Policy) error {
 	var known [][][]dag.TaskID
 	for _, policy := range policies {
@@ -69,7 +69,7 @@ func (c *candidate) planByEach(ctx context.Context, f *finder, policies []schedu
 			return err
 		}
 		known = append(known, order)
-		if f.brief() && c.evicting > 0 && c.plans*c.nodesOfPlan() > f.left {
+		if f.brief() && c.plans*c.nodesOfPlan() > f.left {
 			break
 		}
 	}

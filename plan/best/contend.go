@@ -241,7 +241,7 @@ func (f *finder) start(ctx context.Context, c *contender) error {
 		return f.runParts(ctx, []part{{c.improve(f), 1}}, effort)
 	}
 	if c.level == 2 && f.space.Ranked != nil && !c.strategic {
-		ranked, err := f.space.Ranked(ctx, []string{c.devices}, f.Aim)
+		ranked, err := f.space.Ranked(ctx, []string{c.devices}, f.Aim, 1)
 		if err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func (of *contender) propose(f *finder) func(context.Context, int) error {
 
 // nextProposals takes the next proposals from the list: first those that are not hopeless by the model.
 func (of *contender) nextProposals(f *finder) (now []space.Choice) {
-	for len(of.proposals) > 0 && len(now) < batch {
+	for len(of.proposals) > 0 && len(now) < f.atOnce() {
 		next := of.proposals[0]
 		of.proposals = of.proposals[1:]
 		if f.tried[next] && !of.every {

@@ -37,7 +37,8 @@
 //
 // With one policy a search consists of proposals and similar choices on all sets together, and proves nothing.
 //
-// A brief search proves nothing either. It takes the plans of policies as they are, and compares them by few steps. In the end it plans for the best
+// A brief search proves nothing either. It takes the plans of policies as they are, and compares them by few steps. For networks of many layers the
+// model ranks with a part of the effort. In the end it plans for the best
 // pipeline and the best other strategy by the model, where these may be better.
 //
 // # Units

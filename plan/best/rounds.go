@@ -145,7 +145,7 @@ func (f *finder) listProposals(ctx context.Context) error {
 	if f.space.Ranked != nil {
 		within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
 		defer cancel()
-		ranked, err := f.space.Ranked(within, f.space.Devices, f.Aim)
+		ranked, err := f.space.Ranked(within, f.space.Devices, f.Aim, f.rankEffort())
 		if err != nil {
 			return err
 		}
@@ -183,6 +183,25 @@ func (f *finder) listProposals(ctx context.Context) error {
 	return nil
 }
 
+// briefRank is the part of the effort of a rank that a brief search has time for: all of it for briefLayers.
+const briefRank, briefLayers = 0.25, 8
+
+// atOnce is how many proposals are planned for at one time: in a brief search no more than there are nodes for plans like the best one.
+func (f *finder) atOnce() int {
+	if f.brief() {
+		return min(batch, max(1, f.left/f.best.nodesOfPlan()))
+	}
+	return batch
+}
+
+// rankEffort is the effort of a rank.
+func (f *finder) rankEffort() float64 {
+	if f.brief() && len(f.space.Layers) > briefLayers {
+		return briefRank
+	}
+	return 1
+}
+
 // rankNear ranks sets with more or fewer units than the best ones have: the space lists few numbers of units. Cuts of layers fit
 // the number of units, so that a search does not come from one number to another step by step. It does so once for each set of devices. The most promising are
 // planned for in a brief search, and contend next in others.
@@ -212,7 +231,7 @@ func (f *finder) rankNear(ctx context.Context, _ int) error {
 	}
 	within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
 	defer cancel()
-	ranked, err := f.space.Ranked(within, near, f.Aim)
+	ranked, err := f.space.Ranked(within, near, f.Aim, f.rankEffort())
 	if err == nil && !f.brief() {
 		ranked, _, err = f.rankAlone(within, ranked, mostNear)
 		slices.SortStableFunc(ranked, func(a, b space.Ranked) int { return cmp.Compare(a.Value, b.Value) })

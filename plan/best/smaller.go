@@ -1,9 +1,15 @@
 package best
 
-import "context"
+import (
+	"context"
+	"math"
+)
+
+// leastGain is a part of the best value. A brief search goes on to choices with even fewer bytes where the last few have less.
+const leastGain = 0.95
 
 // trySmaller plans for choices like one that keep fewer bytes, where a memory is too small for it: it has no plan, or its plan reloads what a memory had dropped. In
-// the second case it stops at choices of which one reloads nothing. The nodes of these few plans are beyond the budget.
+// the second case it stops at choices of which one reloads nothing. A brief search stops where a few gain little. The nodes of these few plans are beyond the budget.
 func (f *finder) trySmaller(ctx context.Context, c *candidate) error {
 	if f.space.Smaller == nil || c.Strategy != "" || f.reduced[c.Choice] || !f.isShort(c) {
 		return nil
@@ -18,12 +24,18 @@ func (f *finder) trySmaller(ctx context.Context, c *candidate) error {
 	for short := true; short && len(all) > 0; {
 		now := all[:min(batch, len(all))]
 		all = all[len(now):]
-		before := len(f.candidates)
+		before, value := len(f.candidates), math.Inf(1)
+		if f.best != nil {
+			value = f.best.Value
+		}
 		if err := f.try(ctx, now, c); err != nil {
 			return err
 		}
 		for _, of := range f.candidates[before:] {
 			short = short && (c.list == nil || f.isShort(of))
+		}
+		if f.brief() && f.best != nil && f.best.Value > value*leastGain {
+			return nil
 		}
 	}
 	return nil
@@ -42,7 +54,8 @@ func (f *finder) isShort(c *candidate) bool {
 func (f *finder) smaller() part {
 	return part{run: func(ctx context.Context, _ int) error {
 		for _, c := range append([]*candidate{f.whole}, f.byList()...) {
-			if err := f.trySmaller(ctx, c); err != nil || c != f.whole && c.Strategy == "" {
+			err := f.trySmaller(ctx, c)
+			if err != nil || c != f.whole && c.Strategy == "" || f.brief() && f.over() {
 				return err
 			}
 		}

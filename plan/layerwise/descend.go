@@ -23,6 +23,8 @@ type search struct {
 	set  *set
 	aim  problem.Aim
 	left int // tiles that may still be simulated
+
+	brief bool // it looks at fewer positions
 }
 
 // of estimates a lowering; infinity means that it cannot run.

@@ -170,7 +170,7 @@ func TestRank(t *testing.T) {
 	m.network.Machine = func(devices string) (*platform.Platform, error) {
 		return map[string]*platform.Platform{"one": one, "two": two, "": two}[devices], nil
 	}
-	ranked := must.Get(m.Rank(context.Background(), []string{"one", "two"}, problem.Aim{Objective: problem.Time, Steady: true}))(t)
+	ranked := must.Get(m.Rank(context.Background(), []string{"one", "two"}, problem.Aim{Objective: problem.Time, Steady: true}, 1))(t)
 	if len(ranked) != 2 || ranked[0].Devices != "two" || math.Abs(ranked[0].Value-18e-6) > 1e-12 || math.Abs(ranked[1].Value-36e-6) > 1e-12 {
 		t.Errorf("ranked %+v", ranked)
 	}
@@ -188,7 +188,7 @@ func TestRankEqual(t *testing.T) {
 		return p.Select(devices)
 	}
 	aim := problem.Aim{Objective: problem.Time, Steady: true}
-	ranked := must.Get(m.Rank(context.Background(), []string{"g0", "g1", "cpu"}, aim))(t)
+	ranked := must.Get(m.Rank(context.Background(), []string{"g0", "g1", "cpu"}, aim, 1))(t)
 	if len(ranked) != 3 || ranked[2].Devices != "g1" || !slices.ContainsFunc(ranked[:2], func(r Ranked) bool {
 		return r.Devices == "g0" && r.Value == ranked[2].Value && maps.Equal(r.Layers, ranked[2].Layers)
 	}) {
@@ -196,7 +196,7 @@ func TestRankEqual(t *testing.T) {
 	}
 	ended, end := context.WithCancel(context.Background())
 	end()
-	if ranked := must.Get(m.Rank(ended, []string{"g0", "g1", "cpu"}, aim))(t); len(ranked) > 0 {
+	if ranked := must.Get(m.Rank(ended, []string{"g0", "g1", "cpu"}, aim, 1))(t); len(ranked) > 0 {
 		t.Errorf("ranked %+v after the end", ranked)
 	}
 }

@@ -19,7 +19,7 @@ type Ranked struct {
 	Value   float64
 }
 
-// Efforts of a ranking, in simulated tiles.
+// Efforts of a whole ranking, in simulated tiles.
 const (
 	comparing = 250_000 // sets
 	sharing   = 60_000  // in a round, for all sets together
@@ -32,6 +32,14 @@ const (
 type round struct{ sets, ofAKind, effort int }
 
 var rounds = [...]round{{4, 3, 60_000}, {2, 2, 200_000}}
+
+// part is a part of some effort.
+func part(of int, effort float64) int { return int(math.Ceil(float64(of) * effort)) }
+
+// of is the round with a part of the whole effort, on fewer sets.
+func (r round) of(effort float64) round {
+	return round{part(r.sets, effort), part(r.ofAKind, effort), part(r.effort, effort)}
+}
 
 // ranking is a set in a ranking.
 type ranking struct {
@@ -46,8 +54,8 @@ type ranking struct {
 }
 
 // Rank orders sets of devices: the best one of each kind first, and then the others, each the most promising first. Sets equal to one of these come last. It compares uniform cuts by their flow, estimates the steps of the best ones of each
-// kind of set, and searches cuts for the best sets. When ctx ends, the list is as good as it is by then, and may lack sets.
-func (m *Model) Rank(ctx context.Context, sets []string, aim problem.Aim) ([]Ranked, error) {
+// kind of set, and searches cuts for the best sets. Effort is a part of the whole effort. When ctx ends, the list is as good as it is by then, and may lack sets.
+func (m *Model) Rank(ctx context.Context, sets []string, aim problem.Aim, effort float64) ([]Ranked, error) {
 	var all []*ranking
 	equal := map[*set][]string{} // sets behind the first of them
 	for _, devices := range sets {
@@ -63,16 +71,17 @@ func (m *Model) Rank(ctx context.Context, sets []string, aim problem.Aim) ([]Ran
 			continue
 		}
 		equal[set] = nil
-		all = append(all, &ranking{search: &search{ctx: ctx, set: set, aim: aim}, devices: devices, kind: set.kind(), flow: math.Inf(1)})
+		all = append(all, &ranking{search: &search{ctx: ctx, set: set, aim: aim, brief: effort < 1}, devices: devices, kind: set.kind(), flow: math.Inf(1)})
 	}
 	m.findFlows(all)
 	all = slices.DeleteFunc(all, func(r *ranking) bool { return math.IsInf(r.flow, 1) })
 	slices.SortStableFunc(all, func(a, b *ranking) int { return cmp.Compare(a.flow, b.flow) })
-	m.compare(all)
+	m.compare(all, effort)
 	slices.SortStableFunc(all, (*ranking).compare)
 	for _, r := range rounds {
+		r = r.of(effort)
 		m.each(r.chosen(all), func(of *ranking) { of.searchCuts(r.effort) })
-		m.share(all)
+		m.share(all, effort)
 		slices.SortStableFunc(all, (*ranking).compare)
 	}
 	var ranked, last []Ranked
@@ -164,8 +173,8 @@ func (r *ranking) weighed() float64 { return r.value * (1 + float64(len(r.set.De
 
 // compare estimates the sets in turns of their kinds until the effort is spent. The others get their flow, times what it is too low in their kind. The
 // best sets of processors are tuned.
-func (m *Model) compare(all []*ranking) {
-	m.eachWithin(turns(all), comparing, func(r *ranking) { r.value, r.known = r.search.of(r.layers), true })
+func (m *Model) compare(all []*ranking, effort float64) {
+	m.eachWithin(turns(all), part(comparing, effort), func(r *ranking) { r.value, r.known = r.search.of(r.layers), true })
 	var tunable []*ranking
 	for _, r := range all {
 		if r.known && r.kind[1] == 0 && len(m.knobs) <= fewKnobs {
@@ -174,7 +183,7 @@ func (m *Model) compare(all []*ranking) {
 	}
 	slices.SortStableFunc(tunable, func(a, b *ranking) int { return cmp.Compare(a.value, b.value) })
 	n := 0
-	for left := tuning; n < len(tunable) && left > 0; n++ {
+	for left := part(tuning, effort); n < len(tunable) && left > 0; n++ {
 		for i := range m.knobs {
 			left -= len(tunable[n].evenly(&m.knobs[i]))
 		}
@@ -244,11 +253,16 @@ func (s *search) tuned(p point) point {
 	return p
 }
 
+// mostIdle bounds the time of a knob in a brief search, relative to units that are always busy.
+const mostIdle = 1.2
+
 // evenly lists the positions of a knob with work for at least half of the units, or whole operations.
 func (s *search) evenly(k *knob) []dag.Cut {
-	return slices.DeleteFunc(k.cuts(s.set.units), func(cut dag.Cut) bool {
+	units := s.set.units
+	return slices.DeleteFunc(k.cuts(units), func(cut dag.Cut) bool {
 		parts := k.parts(&cut)
-		return parts > 1 && 2*parts < s.set.units || cut.Accumulators != 0 && cut.Accumulators != min(4, k.terms(&cut))
+		idle := parts > 1 && s.brief && roundsOf(parts, units)*float64(units) > mostIdle*float64(parts)
+		return idle || parts > 1 && 2*parts < units || cut.Accumulators != 0 && cut.Accumulators != min(4, k.terms(&cut))
 	})
 }
 
@@ -287,7 +301,7 @@ func leadersFirst(all []*ranking) []*ranking {
 }
 
 // share tries the best lowering of each kind on the other sets of its kind.
-func (m *Model) share(all []*ranking) {
+func (m *Model) share(all []*ranking, effort float64) {
 	best := map[[2]int]*ranking{}
 	for _, r := range all {
 		if of := best[r.kind]; r.found && (of == nil || r.value < of.value) {
@@ -295,7 +309,7 @@ func (m *Model) share(all []*ranking) {
 		}
 	}
 	others := slices.DeleteFunc(slices.Clone(all), func(r *ranking) bool { return best[r.kind] == nil || best[r.kind] == r })
-	m.eachWithin(others, sharing, func(r *ranking) {
+	m.eachWithin(others, part(sharing, effort), func(r *ranking) {
 		layers := best[r.kind].layers
 		if v := r.search.of(layers); v < r.value {
 			r.point, r.known = point{layers, v}, true
@@ -406,10 +420,14 @@ func (s *search) flowOn(all []flow, kind string) (e Estimate) {
 		if units == 0 {
 			takes, units = other, 1
 		}
-		rounds := (float64(ceilDiv(f.tiles, units)) + float64(f.tiles)/float64(units)) / 2
-		e.Seconds += f.count * takes * max(1, rounds) * 1e-9
+		e.Seconds += f.count * takes * max(1, roundsOf(f.tiles, units)) * 1e-9
 	}
 	return e
+}
+
+// roundsOf is how many tiles a unit has one after the other: in the middle between the most and the mean.
+func roundsOf(tiles, units int) float64 {
+	return (float64(ceilDiv(tiles, units)) + float64(tiles)/float64(units)) / 2
 }
 
 // exchanged is the seconds to move the weights of layers in parts between the memories of a kind, and back what changes them.

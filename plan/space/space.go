@@ -60,8 +60,8 @@ type Space struct {
 	Smaller func(Choice) ([]Choice, error)
 	// Shares returns the work of a step in every lowering, and the machine with all devices of the sets; nil means that nobody knows.
 	Shares func(context.Context) (*shares.Step, *platform.Platform, error)
-	// Ranked lists choices on sets of devices by the layer-wise model, the most promising first, until ctx ends; nil means there is no model.
-	Ranked func(ctx context.Context, devices []string, aim problem.Aim) ([]Ranked, error)
+	// Ranked lists choices on sets of devices by the layer-wise model, the most promising first, until ctx ends, with a part of the whole effort; nil means there is no model.
+	Ranked func(ctx context.Context, devices []string, aim problem.Aim, effort float64) ([]Ranked, error)
 	// Strategies are further choices, with strategies. Price, neighbourhoods and Estimate know them.
 	Strategies []Choice
 	// Named are strategies on all devices as a user names them, in groups, the most promising first. A plan is to be worse than none of them.
