@@ -60,7 +60,7 @@ func (s *Solver) choose(first bool) int32 {
 		if at >= 0 {
 			continue
 		}
-		if w := s.wrong(int32(j)); w > dualTolerance && float64(w*w) > most*s.reference[j] {
+		if w := s.wrong(int32(j)); w > s.tolerance[j] && float64(w*w) > most*s.reference[j] {
 			best, most = int32(j), float64(w*w)/s.reference[j]
 			if first {
 				break

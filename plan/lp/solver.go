@@ -8,12 +8,13 @@ import (
 )
 
 const (
-	primalTolerance = 1e-9 // of a scaled value from its bound, relative above 1
-	dualTolerance   = 1e-9 // of a scaled reduced cost
-	pivotTolerance  = 1e-9 // of an entry of a pivot row or column
-	perturbation    = 1e-6 // of a scaled cost, relative above 1
-	maxUpdates      = 100  // of a basis before it is factored anew
-	maxRounds       = 20   // of dual and primal simplex in turn
+	primalTolerance = 1e-9  // of a scaled value from its bound, relative above 1
+	dualTolerance   = 1e-9  // of a scaled reduced cost
+	dualRounding    = 1e-14 // of a scaled reduced cost, relative to the largest of its terms
+	pivotTolerance  = 1e-9  // of an entry of a pivot row or column
+	perturbation    = 1e-6  // of a scaled cost, relative above 1
+	maxUpdates      = 100   // of a basis before it is factored anew
+	maxRounds       = 20    // of dual and primal simplex in turn
 )
 
 // Status says how a solve ended, as far as floating-point numbers can tell.
@@ -51,6 +52,7 @@ type Solver struct {
 	lower, upper, cost     []float64 // by variable, scaled
 	shifted                []float64 // costs with perturbation and shifts
 	value, reduced         []float64 // by variable
+	tolerance              []float64 // by variable: of its reduced cost
 	head                   []int32   // by row: the basic variable that stands there
 	position               []int32   // by variable: the row where it stands, -1 means not basic
 	weight                 []float64 // by row: squared norm of the row of B⁻¹ (steepest edge)
@@ -117,7 +119,7 @@ func (s *Solver) load() {
 	}
 	known, variables := s.rows, p.Columns()+p.Rows()
 	s.rows = p.Rows()
-	for _, list := range []*[]float64{&s.lower, &s.upper, &s.cost, &s.shifted, &s.value, &s.reduced, &s.reference} {
+	for _, list := range []*[]float64{&s.lower, &s.upper, &s.cost, &s.shifted, &s.value, &s.reduced, &s.tolerance, &s.reference} {
 		*list = append(*list, make([]float64, variables-len(*list))...)
 	}
 	for len(s.position) < s.columns {
@@ -249,7 +251,8 @@ func (s *Solver) price(shift bool) {
 	}
 }
 
-// reduceCosts finds y from Bᵀy = c, and c − Aᵀy.
+// reduceCosts finds y from Bᵀy = c, and c − Aᵀy. Terms of 1e10 leave 1e-6 of rounding, which is no reason for a step: the primal simplex went round in
+// circles for it.
 func (s *Solver) reduceCosts() {
 	y := make([]float64, s.rows)
 	for i, j := range s.head {
@@ -259,9 +262,16 @@ func (s *Solver) reduceCosts() {
 	for j := range int32(s.columns) {
 		index, value := s.byColumn.at(j)
 		s.reduced[j] = s.shifted[j] - dot(y, index, value)
+		most := math.Abs(s.shifted[j])
+		for k, i := range index {
+			most = max(most, math.Abs(value[k]*y[i]))
+		}
+		s.tolerance[j] = dualTolerance + float64(dualRounding*most)
 	}
 	for i, x := range y {
-		s.reduced[s.columns+i] = s.shifted[s.columns+i] + x
+		j := s.columns + i
+		s.reduced[j] = s.shifted[j] + x
+		s.tolerance[j] = dualTolerance + float64(dualRounding*max(math.Abs(s.shifted[j]), math.Abs(x)))
 	}
 	for _, j := range s.head {
 		s.reduced[j] = 0
@@ -306,7 +316,7 @@ func (s *Solver) wrong(j int32) float64 {
 
 func (s *Solver) dualFeasible() bool {
 	for j, at := range s.position {
-		if at < 0 && s.wrong(int32(j)) > dualTolerance {
+		if at < 0 && s.wrong(int32(j)) > s.tolerance[j] {
 			return false
 		}
 	}
@@ -317,7 +327,7 @@ func (s *Solver) dualFeasible() bool {
 // bound. Where that is infinite it shifts the cost, until the primal simplex takes over.
 func (s *Solver) makeDualFeasible() {
 	for j, at := range s.position {
-		if at >= 0 || s.wrong(int32(j)) <= dualTolerance {
+		if at >= 0 || s.wrong(int32(j)) <= s.tolerance[j] {
 			continue
 		}
 		if math.IsInf(s.lower[j], 0) || math.IsInf(s.upper[j], 0) {
