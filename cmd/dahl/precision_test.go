@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"dahl/cmd/dahl/flags"
@@ -11,13 +12,14 @@ import (
 	"dahl/platform"
 )
 
-// TestPrecisionOfVariants: every variant that multiplies on tensor cores, which all have from
-// capability 8.0 on, rounds its factors, and no other does. TF32 keeps 11 bits, bfloat16 8.
+// TestPrecisionOfVariants: every variant that multiplies on tensor cores, which its name says, rounds its factors, and no other
+// does. TF32 keeps 11 bits, bfloat16 8. Devices have such products from capability 8.0 on.
 func TestPrecisionOfVariants(t *testing.T) {
 	for _, k := range kernels.Kernels() {
 		for _, v := range k.Variants {
 			full, tf32, bf16 := v.Within(calls.FullPrecision), v.Within(calls.TF32Precision), v.Within(calls.BF16Precision)
-			if full == (v.Capability >= 80) || tf32 == (v.Name == "bf16") || !bf16 {
+			rounds := strings.HasSuffix(v.Name, "tf32") || v.Name == "bf16"
+			if full == rounds || tf32 == (v.Name == "bf16") || !bf16 || rounds && v.Capability < 80 {
 				t.Errorf("%s %s is within full %v, tf32 %v, bf16 %v", k.Op, v.Name, full, tf32, bf16)
 			}
 		}
