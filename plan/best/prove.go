@@ -136,6 +136,10 @@ type proving struct {
 // What it lists does not depend on the number of goroutines. Relaxations count as plansOf, and parts by their effort.
 func (f *finder) lowest() (next []*proving) {
 	const batch = 4
+	// A search whose nodes do not even pay for a unit of effort begins no relaxation: one of a large graph takes minutes.
+	if f.left < nodesOfEffort {
+		return nil
+	}
 	byBound := slices.Clone(f.candidates)
 	slices.SortStableFunc(byBound, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.units()), len(a.units())))
