@@ -89,30 +89,12 @@ func read(b dag.BufferID) dag.Access {
 	return dag.Access{Region: dag.Region{Buffer: b}, Mode: dag.Read}
 }
 
-// tenWorkers share a memory, or have memories of their own at one bus.
-func tenWorkers(tb testing.TB, messages bool) *platform.Platform {
-	p := &platform.Platform{Name: "ten", Links: []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Sharing: platform.Shared, PowerSource: platform.Guess}}}
-	for i := range 10 {
-		m := platform.MemoryID(0)
-		if i == 0 || messages {
-			m = platform.MemoryID(i)
-			p.Memories = append(p.Memories, platform.Memory{Name: fmt.Sprint("m", i), BandwidthBytesPerSec: 1e9})
-			for from := range m {
-				p.Routes = append(p.Routes, platform.Route{From: from, To: m, Links: []platform.LinkID{0}})
-			}
-		}
-		p.Devices = append(p.Devices, platform.Device{Name: fmt.Sprint("d", i), Kind: "cpu", Count: 1, Memory: m, PowerSource: platform.Guess})
-	}
-	must.Do(tb, p.Complete())
-	return p
-}
-
 // BenchmarkCurve simulates the replay of a plan, from the graph to the schedule, beside SimGrid where that is installed. Seconds are those of processors.
 func BenchmarkCurve(b *testing.B) {
 	for _, c := range curveCases {
 		for n := 1000; n <= c.most; n *= 10 {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
-				g, p := must.Get(c.graph(n).Build())(b), tenWorkers(b, c.messages)
+				g, p := must.Get(c.graph(n).Build())(b), hostsOf(b, 10, c.messages, 0)
 				plan := &schedule.Plan{Order: make([][]dag.TaskID, len(p.Workers))}
 				for t := range g.Tasks {
 					plan.Order[t%len(p.Workers)] = append(plan.Order[t%len(p.Workers)], dag.TaskID(t))

@@ -16,13 +16,13 @@ import (
 	"dahl/simulate"
 )
 
-// hosts is a platform of n single cores; with messages each has a memory of its own, joined
-// to the others by one backbone.
-func hostsOf(t testing.TB, n int, messages bool) *platform.Platform {
+// hostsOf is a platform of n single cores. With messages each has a memory of its own, which one backbone of
+// some latency joins to the others.
+func hostsOf(t testing.TB, n int, messages bool, latency time.Duration) *platform.Platform {
 	t.Helper()
 	p := &platform.Platform{Name: "hosts", Memories: []platform.Memory{{Name: "m0", BandwidthBytesPerSec: 1e9}}}
 	if messages {
-		p.Links = []platform.Link{{Name: "backbone", BandwidthBytesPerSec: 1e9, Latency: 10 * time.Microsecond, Sharing: platform.Shared, PowerSource: platform.Guess}}
+		p.Links = []platform.Link{{Name: "backbone", BandwidthBytesPerSec: 1e9, Latency: latency, Sharing: platform.Shared, PowerSource: platform.Guess}}
 	}
 	for i := range n {
 		m := platform.MemoryID(0)
@@ -125,7 +125,7 @@ var speedCases = []speedCase{
 
 func (c speedCase) problem(b *testing.B) (*dag.Graph, *platform.Platform, *schedule.Plan) {
 	g := must.Get(c.graph().Build())(b)
-	p := hostsOf(b, c.hosts, c.messages)
+	p := hostsOf(b, c.hosts, c.messages, 10*time.Microsecond)
 	plan := &schedule.Plan{Order: make([][]dag.TaskID, len(p.Workers))}
 	for t := range g.Tasks {
 		w := t * 7919 / 13 % len(p.Workers)

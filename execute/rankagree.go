@@ -172,12 +172,12 @@ func (r *Runner) PlanHash() string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// lostError is that a rank was lost.
+// lostError says that a rank was lost.
 type lostError struct{ error }
 
 func (e *lostError) Unwrap() error { return e.error }
 
-// Lost reports whether an error is that a rank was lost.
+// Lost reports whether an error says that a rank was lost.
 func Lost(err error) bool {
 	if of := (*rankError)(nil); errors.As(err, &of) {
 		return of.lost

@@ -184,7 +184,7 @@ func (v *verification) checkLayout() {
 	}
 }
 
-// decidesLater reports whether the run decided at run time, so that its plan says only what came of that.
+// decidesLater reports whether the run decided at run time. Its plan then only records the decisions.
 func (v *verification) decidesLater() bool {
 	return v.Policy != nil && v.Decision.Priced.DecidesLater(v.Policy)
 }

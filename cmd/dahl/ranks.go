@@ -180,7 +180,7 @@ func onNodes(o *flags.Options, left []int) error {
 // ranksText says how many ranks train, and within what time their clocks were aligned with the clock of rank 0.
 func (w *workload) ranksText() string {
 	n := w.Options.Ranks
-	if n == nil || n.Size == 1 { // of more the others are lost
+	if n == nil || n.Size == 1 { // no other rank is there, or all others were lost
 		return ""
 	}
 	return fmt.Sprintf("; %d ranks, of which the clocks were aligned within %v", n.Size, n.ClockError.Round(time.Microsecond/10))

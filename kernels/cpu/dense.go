@@ -44,8 +44,8 @@ func dotOf[T calls.Float](args []calls.Arg) simd.Dot[T] {
 // RowFunction computes elements of a row of results from elements of another operand, by the parameters of a call.
 type RowFunction[T calls.Float] func(l simd.Level, params []float64, to, of []T)
 
-// thenBytes bounds the sums that a function follows at a time, so that they are still in a cache. A function follows all rows, since the weights would pass
-// by for each block of rows, and thenColumns at least.
+// thenBytes bounds the sums that a function follows at a time, so that they are still in a cache. A piece of sums has all rows, since the weights would pass
+// by for each block of rows, and thenColumns columns at least.
 const (
 	thenBytes   = 128 << 10
 	thenColumns = 512
