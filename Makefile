@@ -309,15 +309,13 @@ update:
 # Mutates the inputs of every fuzz target for FUZZTIME, a time or a number such as 2000x. The
 # committed ones run with the tests. At most 10 executions go into making a new input small:
 # Go's default is a minute, in which nothing else happens. A target that executes fewer than
-# FUZZFLOOR inputs does not fuzz, and fails. Without FUZZBUILD nothing is compiled anew for
-# coverage: CI mutates blindly what is committed.
+# FUZZFLOOR inputs does not fuzz, and fails.
 FUZZTIME  ?= 10s
 FUZZFLOOR ?= 2000
-FUZZBUILD ?= -fuzz=Fuzz
 
 fuzz:
 	@mkdir -p bin/fuzz; for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n 1 dirname | sort -u); do \
-	  bin=$(CURDIR)/bin/fuzz/$$(basename $$pkg); go test -c $(FUZZBUILD) -o $$bin.test $$pkg || exit 1; \
+	  bin=$(CURDIR)/bin/fuzz/$$(basename $$pkg); go test -c -fuzz=Fuzz -o $$bin.test $$pkg || exit 1; \
 	  for target in $$($$bin.test -test.list '^Fuzz'); do \
 	    log=$$(cd $$pkg && $$bin.test -test.run='^$$' -test.fuzz="^$$target\$$" -test.fuzztime=$(FUZZTIME) \
 	      -test.fuzzminimizetime=10x -test.fuzzcachedir=$$bin 2>&1) || { echo "$$pkg $$target"; echo "$$log"; exit 1; }; \

@@ -257,7 +257,11 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 		}
 		return nil
 	}
-	r.take(e, event{span: at, cat: cat, name: e.Name, link: whole(e.Args.Correlation), external: whole(e.Args.External), record: whole(e.Args.Record), bytes: whole(e.Args.Bytes)})
+	moved := whole(e.Args.Bytes)
+	if moved < 0 {
+		return fmt.Errorf("event %q: bytes is %d; the file is damaged: want at least 0", e.Name, moved)
+	}
+	r.take(e, event{span: at, cat: cat, name: e.Name, link: whole(e.Args.Correlation), external: whole(e.Args.External), record: whole(e.Args.Record), bytes: moved})
 	return nil
 }
 

@@ -103,6 +103,9 @@ func (r *nsightReader) table(name string) error {
 		})
 	case nsightWork + "MEMCPY":
 		return r.rows(name, []string{"start", "end", "deviceId", "streamId", "correlationId", "bytes", "copyKind"}, func(v []sqlite.Value) error {
+			if v[5].Int < 0 {
+				return fmt.Errorf("a copy of %d bytes; the file is damaged", v[5].Int)
+			}
 			return r.work(v, event{cat: copyWork, name: nsightCopy(v[6].Int), bytes: v[5].Int})
 		})
 	case nsightWork + "MEMSET":

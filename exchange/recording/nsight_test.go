@@ -26,10 +26,25 @@ func TestNsight(t *testing.T) {
 	}
 }
 
+// negativeCopy gives the first copy -32,768 instead of 4,096 bytes: stream 7 stands before them, and the correlation of 1 between takes no byte in SQLite's format.
+func negativeCopy(data []byte) []byte {
+	return bytes.ReplaceAll(data, []byte("\x07\x10\x00"), []byte("\x07\x80\x00"))
+}
+
+// TestNsightNegative: a copy of less than no bytes is one line about the file.
+func TestNsightNegative(t *testing.T) {
+	data := negativeCopy(must.Get(os.ReadFile("../sqlite/testdata/nsight.sqlite"))(t))
+	_, err := Read([]File{{Name: "n.sqlite", In: bytes.NewReader(data)}}, "n", Options{})
+	if want := "n.sqlite: table CUPTI_ACTIVITY_KIND_MEMCPY: a copy of -32768 bytes; the file is damaged"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func FuzzNsight(f *testing.F) {
 	data := must.Get(os.ReadFile("../sqlite/testdata/nsight.sqlite"))(f)
 	f.Add(data)
 	f.Add(bytes.ReplaceAll(data, []byte("gemm"), []byte("g\x82mm"))) // a name that is no UTF-8
+	f.Add(negativeCopy(data))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if !IsNsight("", data) {
 			return

@@ -73,7 +73,7 @@ func Read(files []File, name string, o Options) (*Result, error) {
 	j.alone = o.Alone
 	out := &Result{}
 	if out.Graph, err = j.graph(name, o.Step); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", t.file, err)
 	}
 	if out.Machine, err = j.machine(name); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.file, err)

@@ -196,6 +196,8 @@ func TestMistakes(t *testing.T) {
 		"cut off":         {good[:len(good)-20], "x.json: the file ends in the middle"},
 		"no JSON":         {strings.Replace(good, `"ph"`, `ph`, 1), "x.json: not JSON"},
 		"clock backwards": {file(`cpu_op 1 aten::mm 100 -30`), "a clock ran backwards"},
+		"negative copy":   {file(`gpu_memcpy 7 Memcpy 2 3 {"correlation":1,"device":3,"stream":7,"bytes":-32768}`), "x.json: at byte 261: event \"Memcpy\": bytes is -32768"},
+		"too many bytes":  {file(`cuda_runtime 1 cudaMemcpyAsync 1 8 {"correlation":1}`, `gpu_memcpy 7 Memcpy 2 3 {"correlation":1,"device":3,"stream":7,"bytes":9000000000000000000}`), "x.json: graph"},
 		"no times":        {file(`cpu_op 1 aten::mm "now" 30`), "want microseconds"},
 		"no work":         {`{"traceEvents":[]}`, "record with torch.profiler"},
 		"no list":         {`{"traceEvents":3}`, "want a list"},
