@@ -47,8 +47,8 @@ devices: each changes some numbers of single layers or the units of some devices
 plans, and what is no worse is kept. The values of both are those of dahl plan: of a run
 of 100 steps less one of 50, over 50. They are found by shorter runs.
 
---default adds what dahl simulate takes without a policy, and the seconds of the command
-beyond those of one with --policy heft: it decides for the least time.`,
+--default adds what dahl simulate takes without a policy, and the seconds of the command and
+of its processors beyond those of one with --policy heft: it decides for the least time.`,
 		Example: "  dahl-bench plan --networks lenet5 --platforms server --batches 32 --budgets 15s,60s --out plan.md\n" +
 			"  dahl-bench plan --objectives time --budgets 60s --hand 0 --default --out default.md",
 		Args: cli.NoArgs,
@@ -160,8 +160,8 @@ func (p *planned) bound() float64 {
 
 // simulated holds the figures of a run that dahl simulate prints.
 type simulated struct {
-	StepS  float64       `json:"step_s"`
-	beyond time.Duration // the time of the command less the time with HEFT
+	StepS  float64 `json:"step_s"`
+	beyond cost    // of the command, less those with HEFT
 }
 
 // rows plans for a network on a machine, by objective and budget.
@@ -213,7 +213,7 @@ func (o *planOptions) simulate(ctx context.Context, of []string) (*simulated, er
 		return nil, err
 	}
 	with, err := o.runDahl(ctx, &own, of...)
-	own.beyond = with.wall - without.wall
+	own.beyond = cost{with.wall - without.wall, with.processor - without.processor}
 	return &own, err
 }
 

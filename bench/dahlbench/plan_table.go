@@ -41,8 +41,8 @@ func (t *planTable) head() string {
 		line += " ---: | ---: | --- |"
 	}
 	if t.defaults {
-		head += " simulate's default | against the plan, % | beyond heft, s |"
-		line += " ---: | ---: | ---: |"
+		head += " simulate's default | against the plan, % | beyond heft, s | of processors |"
+		line += " ---: | ---: | ---: | ---: |"
 	}
 	return head + "\n" + line + "\n"
 }
@@ -75,9 +75,9 @@ func (t *planTable) format(r planRow) string {
 	}
 	if t.defaults {
 		if r.byDefault == nil {
-			return text + " | | |"
+			return text + " | | | |"
 		}
-		text += fmt.Sprintf(" %s | %s | %.2f |", number(r.byDefault.StepS), over(r.byDefault.StepS, plan), r.byDefault.beyond.Seconds())
+		text += fmt.Sprintf(" %s | %s | %.2f | %.2f |", number(r.byDefault.StepS), over(r.byDefault.StepS, plan), r.byDefault.beyond.wall.Seconds(), r.byDefault.beyond.processor.Seconds())
 	}
 	return text
 }
