@@ -80,7 +80,7 @@ grows: after an interruption, what was measured is in it, and the same command g
 on from there.
 Models are kept until --force measures them anew; do so after a new version of dahl.
 Calls whose times do not settle, or while others use the cores, are measured up to
-five times and then marked as unsteady. With --lowering best the calls are measured of
+five times and then marked as unsteady. With --lowering all the calls are measured of
 all tilings: samples per task times powers of two, with several GPUs also parts of all
 layers along each dimension. Single layers that are cut otherwise are not, so that dahl plan
 takes for them only calls that occur in these. Where RAPL may be read, the power of a processor
@@ -100,7 +100,7 @@ func newCalibrate([]string) *cobra.Command {
 		Short: "measure this machine and write it as a platform file",
 		Long:  calibrateHelp,
 		Example: `  dahl calibrate --out here.toml --model lenet5 --model mlp --batch 32 --batch 64
-  dahl calibrate --out here.toml --model lenet5 --batch 64 --lowering best
+  dahl calibrate --out here.toml --model lenet5 --batch 64 --lowering all
   dahl calibrate --out here.toml --sweep
   dahl calibrate --platform emulated --devices cpu:1,gpu --out here.toml --model lenet5
   mpirun -n 2 dahl calibrate --platform cluster.toml --out measured.toml`,
@@ -122,14 +122,14 @@ func newCalibrate([]string) *cobra.Command {
 	fs.StringArrayVar(&f.models, "model", calibratedModels, "`network` whose shapes are measured, a name or a model file; repeat it for more")
 	fs.IntSliceVar(&f.batches, "batch", nil, "batch `sizes`, such as 32,64 (default: each model's)")
 	fs.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes()))
-	fs.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
+	fs.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, or all: the default with each of many sizes of tiles, among which dahl plan chooses")
 	fs.StringVar(&o.Variant, "variant", "", "kernel `variant` to measure (default: all but the reference)")
 	fs.StringVar(&o.Precision, "precision", calls.FullPrecision, "`precision` of the variants that are measured inside steps, as execute has it; all are measured by themselves")
 	fs.StringVar(&o.Platform, "platform", "", "machine to measure: a TOML `file`, or the name of one that ships with dahl (default: this one, detected)")
 	fs.StringVar(&o.Devices, "devices", "", "measure some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all)")
 	fs.IntVar(&o.Workers, "workers", 0, "`cores` of the processor to use (default: all)")
 	f.perModel, f.joules = calibrationPerModel, 2*time.Second
-	flags.AddTimeFlag(fs, &f.perModel, "time", "about how long to measure, a `time` for each model and batch (with --lowering best: and tile), or for the sweep")
+	flags.AddTimeFlag(fs, &f.perModel, "time", "about how long to measure, a `time` for each model and batch (with --lowering all: and tile), or for the sweep")
 	flags.AddTimeFlag(fs, &f.joules, "joules", "on a device with a meter, how long a `time` to repeat a call of each class of kernels, and on a processor a product, and to idle beside it, for joules and watts (0: neither)")
 	fs.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
 	fs.BoolVar(&f.clocks, "set-clocks", false, "set the clocks of processors and GPUs to the frequencies that the platform file says, measure the watts of processors at each of them, and give them back at the end (needs root)")
@@ -137,7 +137,7 @@ func newCalibrate([]string) *cobra.Command {
 	flags.Exclude(cmd, "sweep", "model")
 	flags.Exclude(cmd, "sweep", "batch")
 	flags.Exclude(cmd, "sweep", "lowering")
-	flags.Before(cmd, o.CheckLowering)
+	flags.Before(cmd, func() error { return o.CheckLowering(flags.DefaultTiles, flags.AllTiles) })
 	flags.Exclude(cmd, "devices", "workers")
 	flags.Before(cmd, func() error {
 		if f.out == "" {
@@ -337,7 +337,7 @@ func (f *calibrateFlags) network(ctx context.Context, o *flags.Options) error {
 	add := func(title string, c flags.Options) error {
 		return f.add(title, o, func(how calibrate.Options) (*calibrate.Result, error) { return calibrateModel(ctx, &c, m, d, how) })
 	}
-	if o.Lowering != flags.BestTiles {
+	if o.Lowering != flags.AllTiles {
 		return add(title, *o)
 	}
 	dtype, err := cli.RealType(o.DType)

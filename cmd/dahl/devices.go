@@ -24,9 +24,6 @@ import (
 func (w *workload) figures(o *plan.Totals, readings ...meter.Reading) plan.StepFigures {
 	f := plan.FiguresOf(o, readings, record.Covers(readings, w.Platform))
 	f.Watts, f.Devices = w.meteredWatts(o.Report), w.used()
-	if w.tiles != nil {
-		f.Tiles = w.tiles.Chosen.String()
-	}
 	return f
 }
 
@@ -129,15 +126,10 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 	other.opts, other.searchPlatform, other.search, other.chosenDevices = &o, nil, nil, nil
 	other.Platform, other.Decision, other.Options.Devices, other.Options.Plan = some, nil, list, nil
 	if w.Model != nil {
-		if w.opts.Plan == "" && o.Recorded == nil && (o.Lowering == "" || flags.IsTiles(o.Lowering)) {
+		if w.opts.Plan == "" && o.Recorded == nil && (o.Lowering == "" || o.Lowering == flags.DefaultTiles) {
 			other.Options.Lowering = nil
 		}
 		if err := other.lowerAgain(); err != nil {
-			return nil, err
-		}
-	}
-	if o.Lowering == flags.BestTiles {
-		if err := other.searchTiles(ctx); err != nil {
 			return nil, err
 		}
 	}

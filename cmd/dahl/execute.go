@@ -112,9 +112,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 
 ` + watch.Help + `
 
-` + recordHelp + `
-
-` + flags.BestTilesHelp
+` + recordHelp
 
 func newExecute(args []string) *cobra.Command {
 	o := flags.Options{Args: args}
@@ -370,9 +368,6 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 			each = append(each, w.Platform.Memories[m].Name+" "+cli.ShortBytes(b))
 		}
 		fmt.Fprintf(out, "reserved  %s\n", strings.Join(each, ", "))
-	}
-	if w.tiles != nil {
-		words.PrintTiles(out, w.tiles)
 	}
 }
 

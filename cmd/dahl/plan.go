@@ -116,9 +116,7 @@ machine would draw more. front.csv and front.svg show all simulated plans by tim
 and energy, and mark the plans that no other beats in both.
 
 dahl experiment run plans for several machines, graphs or networks: command = "plan" in [run], and
-lists of them in [grid], such as platform = ["laptop", "server"] or graph = ["graphs/*.stg"].
-
-` + flags.BestTilesHelp
+lists of them in [grid], such as platform = ["laptop", "server"] or graph = ["graphs/*.stg"].`
 
 func newPlan(args []string) *cobra.Command {
 	o := flags.Options{Args: args}

@@ -80,7 +80,7 @@ func (in *interrupted) load(o *flags.Options, cmd *cobra.Command, given map[stri
 			}
 		}
 	}
-	if _, other := given["lowering"]; !other && o.Lowering != flags.BestTiles {
+	if _, other := given["lowering"]; !other {
 		o.Recorded = in.manifest.Lowering
 	}
 	for _, file := range in.manifest.Inputs {

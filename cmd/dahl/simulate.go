@@ -47,9 +47,7 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 
 ` + flags.BestPolicyHelp + `
 
-` + flags.StrategyHelp + `
-
-` + flags.BestTilesHelp,
+` + flags.StrategyHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
   dahl simulate --platform server --model resnet18 --batch 256 --inference
   dahl simulate --platform server --model resnet18 --data synthetic:3x32x32:50000:10 --epochs 90
@@ -208,7 +206,7 @@ func mainGraph(ctx context.Context, o *flags.Options, p, whole *platform.Platfor
 			return nil, err
 		}
 	}
-	if err := w.build(ctx); err != nil {
+	if err := w.build(); err != nil {
 		return nil, err
 	}
 	if o.Platform != "" {
@@ -289,7 +287,7 @@ func (w *workload) summarize(o *plan.Totals, readings ...meter.Reading) *record.
 		Steps: o.Steps, MakespanS: o.Run.Seconds(), Counted: record.CountedSummary{Steps: o.Counted.Steps, Samples: o.Counted.Samples, Seconds: o.Counted.Time.Seconds(), Joules: o.Counted.Joules},
 		EnergyJ: record.EnergySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: record.Recording(o),
-		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), Nodes: plan.NodesOf(problem, o.Main, o.Report), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
+		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Busy: plan.BusyShares(w.Platform, o.Main), Nodes: plan.NodesOf(problem, o.Main, o.Report), Waits: plan.WaitsOf(problem, o.Main),
 		States: plan.StatesOf(problem, o.Main, o.Report),
 	}
 	s.Work = record.NewStepWork(problem, o.Main, s.Waits)

@@ -52,7 +52,6 @@ func TestStages(t *testing.T) {
 	for args, want := range map[string]string{
 		"--policy 1f1b":                            "--policy 1f1b: the graph has no stages; write [[stage]] into a file for --lowering, or numbers behind the name, as in 1f1b:4x8",
 		"--policy owt":                             `owt: "emulated" has 1 unit beside processors; say how many devices`,
-		"--policy owt:2 --lowering best":           "--lowering best and --policy owt:2 exclude each other",
 		"--policy zero1":                           `--policy: strategy "zero1": write zero1:DEVICES`,
 		"--policy zero1:2+data-parallel:2":         `--policy: strategy "zero1:2+data-parallel:2": the devices of a stage share it along samples, and along one dimension more`,
 		"--policy owt:3":                           `owt:3: 3 devices have equal shares, and would wait for single cores: "emulated" has 1 unit beside processors; take at most 2 devices`,
@@ -61,7 +60,6 @@ func TestStages(t *testing.T) {
 		"--policy heft:2":                          "--policy heft:2: heft takes no numbers",
 		"--policy 1f1b:2":                          `--policy: strategy "1f1b:2": write 1f1b:DEVICESxMICRO-BATCHES`,
 		"--policy 1f1b:4x8":                        `1f1b:4x8: 4 devices are asked for: "emulated" has 3 units; take fewer`,
-		"--policy 1f1b:2x4 --lowering best":        "--lowering best and --policy 1f1b:2x4 exclude each other",
 		"--policy 1f1b:2x4 --lowering stages.toml": "with the lowering of stages.toml: 1f1b:2x4: the lowering has stages of its own",
 		"--lowering sync.toml":                     "sync.toml:1: vertical_sync = true: only stashed weights have versions; write stash = true, or leave the line out",
 		"--devices cpu --lowering stages.toml":     `lowering: stage 1, from "conv1": device "gpu" is not one of cpu, cpu.0, cpu.1`,

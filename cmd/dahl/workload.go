@@ -34,7 +34,6 @@ type workload struct {
 	search         *searched             // nil means none
 	chosenDevices  *record.ChosenDevices // of the policy best; nil means all
 	clocks         *record.MachineClocks // of a training; nil means that no clocks were asked for
-	tiles          *record.TileSearch    // result of --lowering best; nil means that it was not asked for
 	inputs         []cli.Identity        // files that the options name, for the manifest
 	rescaled       string                // what became of recorded times; empty means that they hold as they are
 }
@@ -53,7 +52,7 @@ func newWorkload(ctx context.Context, o *flags.Options, m *nn.Model, p *platform
 		return nil, cli.AsInput(err)
 	}
 	w := &workload{opts: o, Workload: train.Workload{Model: m, Data: d, Samples: d.Samples(), Platform: runnable}}
-	if err := w.build(ctx); err != nil {
+	if err := w.build(); err != nil {
 		return nil, err
 	}
 	if _, err := w.choosePlan(ctx); err != nil {
@@ -64,27 +63,15 @@ func newWorkload(ctx context.Context, o *flags.Options, m *nn.Model, p *platform
 	return w, err
 }
 
-// build makes the program, with the tiles that are best where these are asked for.
-func (w *workload) build(ctx context.Context) (err error) {
+// build makes the program.
+func (w *workload) build() (err error) {
 	if w.inputs, err = record.HashInputs(w.opts); err != nil {
 		return err
 	}
-	if w.opts.Lowering == flags.BestTiles {
-		if err := w.opts.CheckBestTiles(w.Platform); err != nil {
-			return err
-		}
-	}
-	if o := w.opts; o.Tile > o.Batch {
+	o := w.opts
+	if o.Tile > o.Batch {
 		return cli.InputErrorf("--tile %d: a step has %d samples; want at most as many", o.Tile, o.Batch)
 	}
-	if err := w.buildProgram(); err != nil || w.opts.Lowering != flags.BestTiles {
-		return err
-	}
-	return w.searchTiles(ctx)
-}
-
-func (w *workload) buildProgram() error {
-	o := w.opts
 	if (o.Model == "") == (o.Graph == "") {
 		return cli.InputErrorf("name a network with --model or a task graph with --graph")
 	}
@@ -113,7 +100,7 @@ func (w *workload) buildProgram() error {
 		return err
 	}
 	err = w.Lower()
-	if from := cmp.Or(o.Lowering, o.Plan); err != nil && from != "" && !flags.IsTiles(from) {
+	if from := cmp.Or(o.Lowering, o.Plan); err != nil && from != "" && from != flags.DefaultTiles {
 		err = fmt.Errorf("with the lowering of %s: %w", from, err)
 	}
 	o.Batch = w.Options.Batch

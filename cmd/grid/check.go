@@ -131,7 +131,7 @@ func checkSetting(command *command, s experiment.Setting, keys []string) error {
 	case "platform":
 		_, err = cli.LoadPlatform(s.Value)
 	case "lowering":
-		if !flags.IsTiles(s.Value) {
+		if s.Value != flags.DefaultTiles {
 			_, err = files.LoadLowering(s.Value)
 		}
 	case settingKey: // which is known with the contestant

@@ -102,7 +102,7 @@ type likeness struct {
 
 // likeness of a choice: one on a set of another sort may leave devices without work by the model alone. A brief search does not try all sorts.
 func (f *finder) likeness(r space.Ranked) likeness {
-	if f.brief() {
+	if f.Brief {
 		return likeness{value: r.Value}
 	}
 	return likeness{r.Value, f.sets[r.Devices].sort()}

@@ -31,8 +31,6 @@ type Options struct {
 	Progress func(thousandths int, value float64)
 	// Brief searches compare plans by few steps, take the plans of policies as they are, and prove nothing.
 	Brief bool
-	// Policy is the only one that plans, if it is not nil. Its searches are brief.
-	Policy schedule.Policy
 	// Begun is when the time began, which may be before the search; zero: with it.
 	Begun time.Time
 	// Known is the result of another search of the same graph on sets of devices of the same machine; nil means there was none. What
@@ -51,18 +49,11 @@ type Result struct {
 	All          float64                  // no plan of any lowering on any set of devices has less; zero means nothing is known
 	Certificate  *certificate.Certificate // of Bound; nil means the search has looked at all plans
 	Tried        []Attempt                // the best plan of each choice, the best first
-	Refused      []Refused                // choices without a plan
 	Simulated    []Attempt                // all different plans of the simulations, the shortest first, see [Front]
 	Untried      []string                 // strategies by name that the nodes or the time did not suffice for
 	Choices      int                      // choices that can run: of the space and of the neighbourhoods
 	Moves        int                      // of local search
 	from         *finder
-}
-
-// Refused is a choice that cannot run, and why.
-type Refused struct {
-	space.Choice
-	Err error
 }
 
 // Evaluate evaluates a plan that the search has made.
@@ -133,7 +124,7 @@ type finder struct {
 	tried      map[space.Choice]bool
 	covered    []*candidate       // choices with a larger set of devices in the search, whose plans include theirs
 	graphs     map[[2]string]bool // of the candidates, by devices, and order and hash
-	refused    []Refused
+	refused    []refusal
 	models     certificate.Models
 	hurried    bool          // the explanation has little time
 	all        *shares.Bound // of a bound for all lowerings; nil means there is none
@@ -172,6 +163,12 @@ type candidate struct {
 	err      error
 }
 
+// refusal is a choice that cannot run, and why.
+type refusal struct {
+	space.Choice
+	err error
+}
+
 // pass is a part of a search.
 type pass struct {
 	run  func(context.Context) error
@@ -180,8 +177,6 @@ type pass struct {
 
 func (f *finder) passes() []pass {
 	switch {
-	case f.Policy != nil:
-		return []pass{{f.begin, 0}, {f.rounds, 1}}
 	case f.Brief:
 		return []pass{{f.begin, 0}, {f.rounds, 1}, {f.tryPromising, 1}, {f.dropIdle, 0}}
 	}
@@ -235,7 +230,7 @@ func newFinder(s *space.Space, o Options) *finder {
 	if f.Evaluator == nil {
 		f.Evaluator = &plan.Evaluator{}
 	}
-	if !f.brief() {
+	if !f.Brief {
 		f.reserved, f.least = f.Nodes-int(forSearch*float64(f.Nodes)), f.Nodes
 	}
 	return f
@@ -255,9 +250,6 @@ func (f *finder) progress() {
 	}
 	f.Progress(int(1000*min(1, part)), f.best.Value)
 }
-
-// brief reports whether plans are compared by few steps alone, and nothing is proved.
-func (o *Options) brief() bool { return o.Brief || o.Policy != nil }
 
 // timeLeft returns the time that remains before the report.
 func (f *finder) timeLeft() time.Duration {
@@ -298,7 +290,7 @@ func (f *finder) add(ctx context.Context, choices []space.Choice, origin *candid
 	for _, c := range all {
 		f.tried[c.Choice] = true
 		if c.err != nil {
-			f.refused = append(f.refused, Refused{c.Choice, c.err})
+			f.refused = append(f.refused, refusal{c.Choice, c.err})
 			continue
 		}
 		graph := c.priced.Program.Graphs[0]
@@ -356,7 +348,7 @@ func (f *finder) leaveOut(context.Context) error {
 func (f *finder) noPlan() error {
 	var refused error
 	for _, r := range f.refused {
-		refused = cmp.Or(refused, fmt.Errorf("%s: %w", r.Choice, r.Err))
+		refused = cmp.Or(refused, fmt.Errorf("%s: %w", r.Choice, r.err))
 	}
 	if len(f.candidates) == 0 {
 		return refused
@@ -383,15 +375,13 @@ func (f *finder) result() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{from: f, Evaluated: evaluated, Refused: f.refused, Untried: f.untried(), Choice: b.Choice, Choices: len(f.candidates),
+	r := &Result{from: f, Evaluated: evaluated, Untried: f.untried(), Choice: b.Choice, Choices: len(f.candidates),
 		Result: exact.Result{Plan: b.Plan, Makespan: b.Makespan, Joules: b.Joules, Value: b.Value, Bound: math.Inf(1)}}
 	certified := &certificate.Certificate{Objective: f.Objective, Steady: f.Steady, Deadline: f.Deadline, Devices: f.space.Devices, Tiles: f.space.Tiles}
 	whole, kept := true, map[*certificate.Leaf]bool{}
 	for _, c := range f.candidates {
 		if c.Plan != nil {
 			r.Tried = append(r.Tried, c.Attempt)
-		} else if c.err != nil {
-			r.Refused = append(r.Refused, Refused{c.Choice, c.err})
 		}
 		r.Nodes += c.nodes
 		r.Moves += c.moves

@@ -15,13 +15,10 @@ import (
 	"dahl/schedule/policy"
 )
 
-// first plans what the choice is compared by: with the policy of the search, or else with HEFT. Where several GPUs are in the set,
+// first plans what the choice is compared by: with HEFT. Where several GPUs are in the set,
 // they get parts of the batch as well.
 func (c *candidate) first(ctx context.Context, f *finder) error {
 	c.planned = true
-	if f.Policy != nil {
-		return c.planByOne(ctx, f, f.Policy)
-	}
 	if policy.HasStages(c.priced.Program.Graphs[0]) {
 		return c.planByEach(ctx, f, c.orders())
 	}
@@ -69,17 +66,11 @@ func (c *candidate) planByEach(ctx context.Context, f *finder, policies []schedu
 			return err
 		}
 		known = append(known, order)
-		if f.brief() && c.plans*c.nodesOfPlan() > f.left {
+		if f.Brief && c.plans*c.nodesOfPlan() > f.left {
 			break
 		}
 	}
 	return nil
-}
-
-// planByOne keeps the better one of the incumbent of the choice and the plan of a policy.
-func (c *candidate) planByOne(ctx context.Context, f *finder, policy schedule.Policy) error {
-	_, err := c.planBy(ctx, f.Options, policy, nil)
-	return err
 }
 
 // isSmall reports whether branch and bound can look at all plans.
@@ -112,7 +103,7 @@ func (c *candidate) search(ctx context.Context, o *Options, nodes int) error {
 
 // freeClocks lists the clocks that tasks may have, by device.
 func (o *Options) freeClocks(p *platform.Platform) [][]platform.ClockID {
-	if o.brief() {
+	if o.Brief {
 		return p.ClocksUsed()
 	}
 	allowed := make([][]platform.ClockID, len(p.Devices))
@@ -227,7 +218,7 @@ func (c *candidate) adopt(ctx context.Context, o *Options, e *plan.Evaluated, st
 
 // step returns the time and the joules of a step of a plan. A brief search for the least time asks for no joules.
 func (o *Options) step(ctx context.Context, e *plan.Evaluated, steps int) (step plan.Step, err error) {
-	if o.brief() && o.Objective == problem.Time {
+	if o.Brief && o.Objective == problem.Time {
 		step.Time, err = e.StepTime(ctx, o.Steady, steps)
 		return step, err
 	}

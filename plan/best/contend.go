@@ -284,7 +284,7 @@ func (of *contender) propose(f *finder) func(context.Context, int) error {
 				return err
 			}
 		}
-		if f.Policy != nil || f.over() || !of.every && 2*effort < allPolicies {
+		if f.over() || !of.every && 2*effort < allPolicies {
 			return nil
 		}
 		best := slices.DeleteFunc(of.byList(f), func(c *candidate) bool { return c.byAll || c.isSmall(f.Options) })

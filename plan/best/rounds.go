@@ -47,7 +47,7 @@ func (f *finder) begin(ctx context.Context) error {
 	f.sure = f.whole.priced.Costs(0).LeastKnown()
 	f.sets = map[string]units{}
 	f.readSets(f.space.Devices)
-	small := f.whole.isSmall(f.Options) && f.Policy == nil
+	small := f.whole.isSmall(f.Options)
 	if small {
 		if err := cmp.Or(f.price(ctx), f.leaveOut(ctx)); err != nil {
 			return err
@@ -56,12 +56,12 @@ func (f *finder) begin(ctx context.Context) error {
 	if err := f.listProposals(ctx); err != nil {
 		return err
 	}
-	if f.space.Ranked != nil && f.Policy == nil && !small {
+	if f.space.Ranked != nil && !small {
 		if err := f.tryFirst(ctx); err != nil {
 			return err
 		}
 	}
-	if f.best == nil || f.brief() && f.whole.nodesOfPlan() <= f.left {
+	if f.best == nil || f.Brief && f.whole.nodesOfPlan() <= f.left {
 		if err := f.planBatch(ctx, []*candidate{f.whole}, (*candidate).first); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ const mostSeeded = 1000
 
 // seed lets all policies plan on all devices, once, and takes the plan of another search. That takes no nodes: with fewer devices there would be more left.
 func (f *finder) seed(ctx context.Context) error {
-	if f.whole.byAll || f.Policy != nil {
+	if f.whole.byAll {
 		return nil
 	}
 	left := f.left
@@ -149,13 +149,13 @@ func (f *finder) listProposals(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !f.brief() {
+		if !f.Brief {
 			if ranked, err = f.rankedWithNear(within, ranked); err != nil {
 				return err
 			}
 		}
 		different := f.differentFirst(ranked)
-		if !f.brief() {
+		if !f.Brief {
 			list = append(different, list...)
 			different = nil
 		}
@@ -164,7 +164,7 @@ func (f *finder) listProposals(ctx context.Context) error {
 			list = slices.Insert(list, min(i+i/turn, len(list)), choice)
 		}
 	}
-	if f.brief() {
+	if f.Brief {
 		of := &contender{every: true, level: none, proposals: list, promised: math.Inf(1)}
 		for _, value := range f.promises {
 			of.promised = min(of.promised, value)
@@ -188,7 +188,7 @@ const briefRank, briefLayers = 0.25, 8
 
 // atOnce is how many proposals are planned for at one time: in a brief search no more than there are nodes for plans like the best one.
 func (f *finder) atOnce() int {
-	if f.brief() {
+	if f.Brief {
 		return min(batch, max(1, f.left/f.best.nodesOfPlan()))
 	}
 	return batch
@@ -196,7 +196,7 @@ func (f *finder) atOnce() int {
 
 // rankEffort is the effort of a rank.
 func (f *finder) rankEffort() float64 {
-	if f.brief() && len(f.space.Layers) > briefLayers {
+	if f.Brief && len(f.space.Layers) > briefLayers {
 		return briefRank
 	}
 	return 1
@@ -232,7 +232,7 @@ func (f *finder) rankNear(ctx context.Context, _ int) error {
 	within, cancel := until(ctx, time.Now(), f.timeLeft(), forRank)
 	defer cancel()
 	ranked, err := f.space.Ranked(within, near, f.Aim, f.rankEffort())
-	if err == nil && !f.brief() {
+	if err == nil && !f.Brief {
 		ranked, _, err = f.rankAlone(within, ranked, mostNear)
 		slices.SortStableFunc(ranked, func(a, b space.Ranked) int { return cmp.Compare(a.Value, b.Value) })
 	}
@@ -241,7 +241,7 @@ func (f *finder) rankNear(ctx context.Context, _ int) error {
 	}
 	ranked = slices.DeleteFunc(ranked, func(r space.Ranked) bool { return r.Value >= least })
 	next := f.differentFirst(ranked[:min(batch, len(ranked))])
-	if f.brief() {
+	if f.Brief {
 		for _, choice := range next {
 			f.contenders[0].promised = min(f.contenders[0].promised, f.promises[choice])
 		}
@@ -322,20 +322,17 @@ type part struct {
 func (f *finder) parts(all *contender) []part {
 	look, near := part{f.lookAtAll, 1.0 / 2}, part{f.rankNear, 0}
 	propose, downhill := part{all.propose(f), 1.0 / 6}, part{all.goDownhill(f), 1.0 / 3}
-	if f.Policy != nil {
-		return []part{propose, f.smaller(), downhill}
-	}
 	return []part{look, propose, f.smaller(), downhill, near} // a rank takes as long as many plans
 }
 
 // rounds searches until the nodes are spent, nothing is left to do, or the effort is so large that little is to be expected.
 func (f *finder) rounds(ctx context.Context) error {
-	if f.whole.nodesOfPlan() <= mostSeeded && !f.brief() {
+	if f.whole.nodesOfPlan() <= mostSeeded && !f.Brief {
 		if err := f.seed(ctx); err != nil {
 			return err
 		}
 	}
-	if !f.brief() {
+	if !f.Brief {
 		return f.contend(ctx)
 	}
 	plan := f.best.nodesOfPlan()
@@ -428,7 +425,7 @@ func (f *finder) byList() []*candidate {
 
 // challenge looks at the best plan by a few steps in as many steps as results are told in, if it is not the best plan yet.
 func (f *finder) challenge(ctx context.Context) error {
-	if f.brief() || f.best == nil {
+	if f.Brief || f.best == nil {
 		return nil
 	}
 	least := f.best
@@ -454,7 +451,7 @@ func (f *finder) planBatch(ctx context.Context, some []*candidate, plan func(*ca
 	first := f.best == nil
 	err := parallel.Do(ctx, len(some), func(i int) error {
 		c := some[i]
-		if err := plan(c, ctx, f); err != nil || c.Plan == nil || c.long || f.brief() || !first {
+		if err := plan(c, ctx, f); err != nil || c.Plan == nil || c.long || f.Brief || !first {
 			return err
 		}
 		return c.adoptPlan(ctx, f.Options, c.Plan, longRun)
@@ -464,7 +461,7 @@ func (f *finder) planBatch(ctx context.Context, some []*candidate, plan func(*ca
 		if err := f.crown(ctx, c); err != nil {
 			return err
 		}
-		if f.brief() {
+		if f.Brief {
 			continue
 		}
 		if err := f.narrow(ctx, c); err != nil {
@@ -477,7 +474,7 @@ func (f *finder) planBatch(ctx context.Context, some []*candidate, plan func(*ca
 
 // crown makes a choice the best one if it is better, and leaves out its devices without tasks.
 func (f *finder) crown(ctx context.Context, c *candidate) error {
-	if f.offer(c); f.best != c || f.brief() {
+	if f.offer(c); f.best != c || f.Brief {
 		return nil
 	}
 	return f.dropIdle(context.WithoutCancel(ctx))
@@ -490,7 +487,7 @@ func (c *candidate) nodesOfPlan() int { return max(16, len(c.priced.Program.Grap
 // nothing to do.
 func (f *finder) offer(c *candidate) {
 	units := func(of *candidate) int { return len(of.priced.Platform.Workers) }
-	if c.Plan == nil || c.dropped || !c.long && !f.brief() {
+	if c.Plan == nil || c.dropped || !c.long && !f.Brief {
 		return
 	}
 	if f.best == nil || better(&c.Attempt, &f.best.Attempt) || c.Value == f.best.Value && units(c) < units(f.best) {

@@ -34,7 +34,7 @@ func (f *finder) trySmaller(ctx context.Context, c *candidate) error {
 		for _, of := range f.candidates[before:] {
 			short = short && (c.list == nil || f.isShort(of))
 		}
-		if f.brief() && f.best != nil && f.best.Value > value*leastGain {
+		if f.Brief && f.best != nil && f.best.Value > value*leastGain {
 			return nil
 		}
 	}
@@ -55,7 +55,7 @@ func (f *finder) smaller() part {
 	return part{run: func(ctx context.Context, _ int) error {
 		for _, c := range append([]*candidate{f.whole}, f.byList()...) {
 			err := f.trySmaller(ctx, c)
-			if err != nil || c != f.whole && c.Strategy == "" || f.brief() && f.over() {
+			if err != nil || c != f.whole && c.Strategy == "" || f.Brief && f.over() {
 				return err
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // rankStrategies lists the choices with strategies, the most promising by the model first. Strategies by name are on all devices, and take
 // the place of equal ones with fewer processors. A brief search has no time for them.
 func (f *finder) rankStrategies() {
-	if f.Policy != nil || f.space.Estimate == nil {
+	if f.space.Estimate == nil {
 		return
 	}
 	if !f.Brief {
@@ -100,7 +100,7 @@ func (f *finder) excludeNamed(ctx context.Context) error {
 		}
 		priced, err := f.space.Price(r.Choice)
 		if err != nil {
-			f.refused = append(f.refused, Refused{r.Choice, err})
+			f.refused = append(f.refused, refusal{r.Choice, err})
 			continue
 		}
 		f.left -= priced.Program.Graphs[0].NumTasks() / lowered
@@ -119,7 +119,7 @@ func (f *finder) untried() (names []string) {
 	}
 	for _, c := range f.candidates {
 		isNamed := slices.ContainsFunc(f.space.Named, func(group []space.Choice) bool { return slices.Contains(group, c.Choice) })
-		if isNamed && !f.brief() && c.Plan == nil && c.err == nil && !c.dropped {
+		if isNamed && !f.Brief && c.Plan == nil && c.err == nil && !c.dropped {
 			names = append(names, c.Strategy)
 		}
 	}

@@ -30,7 +30,7 @@ func AddGraphFlags(cmd *cobra.Command, o *Options) {
 	f.StringVar(&o.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl")
 	f.StringVar(&o.Model, "model", "", "network: a `name` (see dahl graph --list), a TOML model file, or an ONNX file with weights")
 	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON or text `file`, or one that dahl import reads")
-	f.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, best for the tiles that are fastest in simulation by the --policy, or default for tiles that follow from the caches, whole layers on one GPU alone (without --policy: the fastest that a model of the layers finds for the machine, else default)")
+	f.StringVar(&o.Lowering, "lowering", "", "tiles and recomputation of the layers: a TOML `file`, or default for tiles that follow from the caches, whole layers on one GPU alone (without --policy: the fastest that a model of the layers finds for the machine, else default)")
 	f.IntVar(&o.Tile, "tile", 0, "`samples` per task of the busiest layer, and of the others in proportion (0: the default's)")
 	f.StringVar(&o.DType, "dtype", "float32", "element `type`: "+naming.OneOf(cli.RealTypes())+"; with bfloat16 activations and their gradients are, and weights and arithmetic are float32")
 	f.IntVar(&o.Batch, "batch", 0, "`samples` per training step (default: the model's, or all samples where they are fewer)")
@@ -39,7 +39,7 @@ func AddGraphFlags(cmd *cobra.Command, o *Options) {
 	Exclude(cmd, "tile", "lowering")
 	Exclude(cmd, "tile", "graph")
 	Exclude(cmd, "tile", "plan")
-	Before(cmd, o.CheckLowering)
+	Before(cmd, func() error { return o.CheckLowering(DefaultTiles) })
 	Before(cmd, func() error {
 		if f.Changed("batch") && o.Batch < 1 { // 0 stands for what is derived
 			return fmt.Errorf("--batch %d: want at least 1", o.Batch)
@@ -356,7 +356,7 @@ func ReadPaths() map[string]func(string) string {
 	return map[string]func(string) string{
 		"data": unless(isData), "graph": path, "plan": path, "platform": path, "resume": path,
 		"init":       unless(func(value string) bool { return strings.HasPrefix(value, UniformInit) }),
-		"lowering":   unless(IsTiles),
+		"lowering":   unless(func(v string) bool { return v == DefaultTiles }),
 		"model":      unless(func(value string) bool { return !cli.IsModelFile(value) }),
 		"python":     unless(func(value string) bool { return !strings.ContainsRune(value, os.PathSeparator) }), // which is looked for where programs are
 		"vocabulary": unless(func(value string) bool { return slices.Contains(data.VocabularyKinds(), value) }),

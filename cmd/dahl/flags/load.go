@@ -212,14 +212,13 @@ func (o *Options) Training() (t train.Options, err error) {
 	return t, err
 }
 
-// lowering reads the lowering file, or the lowering of a plan; nil means the default, from which the search for
-// the best tiles begins.
+// lowering reads the lowering file, or the lowering of a plan; nil means the default.
 func (o *Options) lowering() (*dag.Lowering, error) {
 	switch {
 	case o.Lowering == "" && o.Plan != "":
 		made, err := o.madeFor()
 		return made.Lowering, cli.AsInput(err)
-	case o.Lowering == "" || IsTiles(o.Lowering):
+	case o.Lowering == "" || o.Lowering == DefaultTiles || o.Lowering == AllTiles:
 		return o.Recorded, nil
 	}
 	if err := cli.CheckRegular(o.Lowering); err != nil {
@@ -419,20 +418,6 @@ func (o *Options) AsksBest() bool { return o.Policy == BestPolicy && o.Plan == "
 // ChoosesTiles reports whether the policy best chooses tiles, too.
 func (o *Options) ChoosesTiles() bool {
 	return o.AsksBest() && o.Model != "" && o.Lowering == "" && o.Recorded == nil && o.Tile == 0 && o.Tiles == (tiling.Tiling{})
-}
-
-// CheckBestTiles refuses a search for tiles of what is no network on a machine, or has tiles.
-func (o *Options) CheckBestTiles(p *platform.Platform) error {
-	if o.Model == "" || len(p.Devices) == 0 {
-		return cli.InputErrorf("--lowering %s simulates a network on a machine: name both with --model and --platform", BestTiles)
-	}
-	if of, err := strategy.ByName(o.Policy); err == nil && of.OfNetworks() {
-		return cli.InputErrorf("--lowering %s and --policy %s exclude each other: the search knows no stages", BestTiles, o.Policy)
-	}
-	if o.Plan != "" {
-		return cli.InputErrorf("--lowering %s and --plan exclude each other: a plan has its lowering", BestTiles)
-	}
-	return nil
 }
 
 // UniformInit begins an --init that draws all weights from one interval.

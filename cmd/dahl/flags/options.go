@@ -188,10 +188,13 @@ func warnOf(name string, notes []string) {
 	}
 }
 
-// CheckLowering refuses a lowering that is neither a file nor a word for tiles.
-func (o *Options) CheckLowering() error {
-	if _, err := os.Stat(o.Lowering); o.Lowering != "" && !IsTiles(o.Lowering) && errors.Is(err, fs.ErrNotExist) {
-		return cli.InputErrorf("--lowering %s: no such file; write a TOML file, %s or %s%s", o.Lowering, BestTiles, DefaultTiles, naming.DidYouMean(o.Lowering, []string{BestTiles, DefaultTiles}))
+// CheckLowering refuses a lowering that is neither a file nor one of some words for tiles.
+func (o *Options) CheckLowering(words ...string) error {
+	if o.Lowering == "" || slices.Contains(words, o.Lowering) {
+		return nil
+	}
+	if _, err := os.Stat(o.Lowering); errors.Is(err, fs.ErrNotExist) {
+		return cli.InputErrorf("--lowering %s: no such file; write a TOML file or %s%s", o.Lowering, naming.OneOf(words), naming.DidYouMean(o.Lowering, words))
 	}
 	return nil
 }
@@ -219,7 +222,7 @@ func Before(cmd *cobra.Command, check func() error) {
 
 // setPolicy takes the name of a scheduler in any case. A lowering file that names the order of its stages takes the place of best.
 func (o *Options) setPolicy() error {
-	if o.Policy == BestPolicy && o.Lowering != "" && o.Lowering != BestTiles {
+	if o.Policy == BestPolicy && o.Lowering != "" {
 		if l, err := files.LoadLowering(o.Lowering); err == nil && l.Order != "" {
 			o.Policy = l.Order
 		}
@@ -316,23 +319,8 @@ func policyHelp() string {
 		" order the stages of a --lowering file, and strategies with numbers make stages, as in 1f1b:4x8"
 }
 
-// BestTiles is the --lowering for the fastest tiles in simulation, and DefaultTiles the one for tiles that follow from caches alone.
-const BestTiles, DefaultTiles = "best", "default"
-
-// IsTiles reports whether a --lowering is a word for tiles, and no file.
-func IsTiles(lowering string) bool { return lowering == BestTiles || lowering == DefaultTiles }
-
-// BestTilesHelp is the paragraph about it in the help of the commands that have it.
-const BestTilesHelp = `With --lowering best a step is simulated with many tiles of the layers, and the run has the
-fastest that a short search finds; the plan and the manifest record the lowering. It tries
-the samples per task of all layers times powers of two, tiles that a model of the layers
-ranks first, and with several GPUs all layers in parts along one dimension: samples,
-outputs, inputs, rows or columns. From the fastest it goes on to change single layers along
-any dimension, as far as their tiles are measured as well. Times of tilings of all layers
-that the platform file has not measured are predicted from measured ones, within the error
-bars of simulate: to choose by measured times, calibrate with --lowering best first. Weights
-depend on the lowering, so with best they may differ between machines and numbers of
-workers.`
+// DefaultTiles is the --lowering for tiles that follow from caches alone, and AllTiles the one of calibrate for all sizes of tiles.
+const DefaultTiles, AllTiles = "default", "all"
 
 // defaultBudget is how many parts of plans a search looks at.
 const defaultBudget = 200_000

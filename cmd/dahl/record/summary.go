@@ -82,7 +82,6 @@ type Summary struct {
 	States   *plan.States        `json:"states,omitempty"` // of the main schedule
 	Devices  *plan.SetComparison `json:"device_sets,omitempty"`
 	Models   *explain.ModelError `json:"models,omitempty"`
-	Tiles    *TileSearch         `json:"tiles,omitempty"`
 	Cuts     []plan.CutCost      `json:"cuts,omitempty"` // of single layers
 	Samples  *plan.Samples       `json:"samples,omitempty"`
 	Trained  *TrainedSummary     `json:"training,omitempty"`
@@ -270,32 +269,6 @@ type LoadSummary struct {
 func NewLoadSummary(l host.Load, workers int) *LoadSummary {
 	cores := runtime.NumCPU()
 	return &LoadSummary{OtherCores: l.Cores(), OwnCores: cli.Ratio(l.Own.Seconds(), l.Window.Seconds()), Cores: cores, Disturbed: l.Disturbed(max(0, cores-workers)), SharedCores: workers > runtime.GOMAXPROCS(0)}
-}
-
-// TileSearch is the result of a search for the best tiles.
-type TileSearch struct {
-	Layer   string        `json:"layer"`   // whose samples per task the names say
-	Default int           `json:"default"` // samples per task that the caches suggest
-	Chosen  tiling.Tiling `json:"chosen"`
-	Tries   []TileTry     `json:"tries"` // the fastest first, and then those that do not run
-}
-
-// TileTry is one lowering. StepS is the predicted time of a steady step in seconds, 0 where Error
-// says why there is none.
-type TileTry struct {
-	Tiles tiling.Tiling `json:"tiles"`
-	Tasks int           `json:"tasks,omitempty"`
-	StepS float64       `json:"step_s,omitempty"`
-	Error string        `json:"error,omitempty"`
-}
-
-// Of is the try of a tiling; nil means none.
-func (s *TileSearch) Of(tiles tiling.Tiling) *TileTry {
-	i := slices.IndexFunc(s.Tries, func(t TileTry) bool { return t.Tiles == tiles })
-	if i < 0 {
-		return nil
-	}
-	return &s.Tries[i]
 }
 
 // ChosenDevices are the devices and the tiles or the strategy that the policy best chose.

@@ -40,7 +40,7 @@ func Completions() map[string]cobra.CompletionFunc {
 		"data": cli.NamesOrFiles(data.Names(), data.Endings()...), "deadline": cli.Anything, "devices": devices, "dump": cli.Values(slices.Concat(nn.Passes(), schedule.Passes())...), "dtype": cli.Values(cli.RealTypes()...), "epochs": cli.Anything,
 		"dpi": cli.Anything, "export": cli.NamesOrFiles(nil, ".json", ".dot", ".txt", ".rec", ".xml", ".toml"), "font-size": cli.Anything, "graph": cli.NamesOrFiles(nil, ".json", ".txt", ".stg", ".dot"),
 		"height": cli.Anything, "init": cli.NamesOrFiles([]string{flags.UniformInit}, weights.Endings()...), "joules": cli.Anything,
-		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.BestTiles, flags.DefaultTiles}, ".toml"),
+		"label-smoothing": cli.Anything, "limit": cli.Anything, "loss": cli.Values(flags.LossNames()...), "lowering": cli.NamesOrFiles([]string{flags.DefaultTiles}, ".toml"),
 		"lr": cli.Anything, "minibatches": cli.Anything, "model": modelFiles, "momentum": cli.Anything, "numbers": cli.Anything, "objective": cli.Values(problem.Objectives()...), "offset": cli.Anything,
 		"optimizer": cli.Values(flags.OptimizerNames()...), "out": cli.Directories, "outputs": cli.NamesOrFiles(nil, ".npz"), "plan": cli.NamesOrFiles(nil, ".json"), "platform": platformFiles,
 		"policy": policies, "power-cap": cli.Anything, "precision": cli.Values(calls.Precisions()...), "python": cli.AnyFile, "record": cli.Anything, "resize": cli.Anything,

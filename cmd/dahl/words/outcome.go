@@ -13,7 +13,6 @@ import (
 	"dahl/energy"
 	"dahl/naming"
 	"dahl/plan"
-	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/place"
@@ -73,20 +72,6 @@ func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world,
 	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s%s\n", width, devices, world, cli.ShowTime(f.StepS), off, samples, perStep, perSample, f.Basis, of)
 }
 
-func PrintTiles(out io.Writer, s *record.TileSearch) {
-	chosen, standard := s.Of(s.Chosen), s.Of(tiling.Of(tiling.Base{Kind: tiling.Default}))
-	clauses := []string{fmt.Sprintf("%s, the fastest predicted of %d: step %s", chosen.Tiles, len(s.Tries), cli.ShowTime(chosen.StepS))}
-	if standard != nil && chosen != standard {
-		clauses = append(clauses, fmt.Sprintf("%s with the default of %s of %s", cli.ShowTime(standard.StepS), tiling.Base{Kind: tiling.Samples, Number: s.Default}, s.Layer))
-	}
-	for _, try := range s.Tries {
-		if try.Error != "" {
-			clauses = append(clauses, fmt.Sprintf("%s does not run: %s", try.Tiles, try.Error))
-		}
-	}
-	PrintClauses(out, "tiles", clauses...)
-}
-
 // printSamples says where a run lies whose durations are drawn.
 func printSamples(out io.Writer, s *plan.Samples) {
 	if s.Missing != "" {
@@ -123,9 +108,6 @@ func ClocksText(p *platform.Platform) string {
 
 // PrintCompared prints what was compared and drawn.
 func PrintCompared(out io.Writer, s *record.Summary) {
-	if s.Tiles != nil {
-		PrintTiles(out, s.Tiles)
-	}
 	if s.Samples != nil {
 		printSamples(out, s.Samples)
 	}
