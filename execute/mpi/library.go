@@ -65,6 +65,7 @@ type world struct {
 	text       []byte                      // of an error, likewise
 	slots      []byte                      // of requests, likewise
 	free       []Request
+	shrunk     bool
 }
 
 // textBytes has room for the longest string of any ABI.
@@ -123,7 +124,7 @@ func (w *world) Shrink() error {
 	if code, _, _ := purego.SyscallN(w.losses[shrink], w.world, w.at(2)); int32(code) != 0 {
 		return fmt.Errorf("%s: %s", lossFunctions[shrink], w.errorText(int32(code)))
 	}
-	w.world = *(*uintptr)(unsafe.Pointer(&w.out[2]))
+	w.world, w.shrunk = *(*uintptr)(unsafe.Pointer(&w.out[2])), true
 	return w.find()
 }
 
@@ -230,5 +231,12 @@ func (w *world) Done(r Request) (bool, error) {
 	return true, nil
 }
 
-func (w *world) Abort()       { w.call(abort, w.world, 1) }
-func (w *world) Close() error { return w.call(finalize) }
+func (w *world) Abort() { w.call(abort, w.world, 1) }
+
+// Close does not finalise the library after a loss: MPI_Finalize of Open MPI 5.0.11 may wait for the lost rank without end.
+func (w *world) Close() error {
+	if w.shrunk {
+		return nil
+	}
+	return w.call(finalize)
+}
