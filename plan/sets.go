@@ -158,7 +158,6 @@ type StepFigures struct {
 	JoulesPerSample float64      `json:"joules_per_image,omitempty"`
 	Basis           energy.Basis `json:"basis"`             // of the joules
 	Devices         string       `json:"devices,omitempty"` // that have a task; empty: it is not known
-	Tiles           string       `json:"tiles,omitempty"`   // where they were searched for
 
 	// Watts is the predicted mean power by meter, and Readings are the meters' counts.
 	Watts    map[string]float64 `json:"-"`
