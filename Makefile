@@ -226,7 +226,7 @@ check: whole lint races
 
 whole:
 	@$(MAKE) test VET=-vet=off
-	go test -vet=off ./nn
+	go test -vet=off -timeout 40m ./nn
 
 lint: asm-check reproducible
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
