@@ -66,7 +66,7 @@ func crossings(g *dag.Graph, p *platform.Platform, fit *Fit) (times []cutTimes) 
 		return cmp.Or(cmp.Compare(a.atom, b.atom), cmp.Compare(a.writer, b.writer), cmp.Compare(a.class, b.class), compareSteps(a.next, b.next))
 	})
 	readings = slices.CompactFunc(readings, func(a, b reading) bool { a.next, b.next = false, false; return a == b })
-	for _, part := range partitions(p) {
+	for _, part := range Partitions(p) {
 		times = append(times, crossingsOf(g, p, part, fit.partsOf(part), fit.class, readings)...)
 	}
 	return times
@@ -135,8 +135,8 @@ func crossingsOf(g *dag.Graph, p *platform.Platform, part, partOfClass, class []
 	return times
 }
 
-// partitions are the ways to part the memories of which bounds are made.
-func partitions(p *platform.Platform) [][]int32 {
+// Partitions are the ways to part the memories of which bounds are made: by memories, by nodes, and by blocks of nodes.
+func Partitions(p *platform.Platform) [][]int32 {
 	all := [][]int32{eachMemory(p)}
 	nodes := len(p.Nodes)
 	for size := 1; size < nodes; size++ {

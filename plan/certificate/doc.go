@@ -2,8 +2,8 @@
 // or in energy, and checks such proofs in exact arithmetic. It imports neither the search for plans
 // nor a solver of linear programs: whoever found the multipliers of a proof need not be trusted.
 //
-// Read first: [Model], what a bound is about; then [Row], the inequalities that hold for every plan. In pool.go, period.go and
-// spread.go are those rows that count whole tasks; [Proof.Bound]; and [Condition], which splits all plans in parts with proofs
+// Read first: [Model], what a bound is about; then [Row], the inequalities that hold for every plan. In pool.go, period.go, spread.go
+// and tied.go are those rows that count whole tasks; [Proof.Bound]; and [Condition], which splits all plans in parts with proofs
 // of their own. A [Certificate] has such proofs for all choices of a space, and
 // [Certificate.Check] proves them again and verifies that no plan is left out. A certificate may also have a bound for all lowerings of a network on all sets of
 // devices, see package shares.
@@ -38,7 +38,8 @@
 // # Limits
 //
 // A plan is lists that the units go through, step by step: plans with lags, whose periods mix steps, have no certificate. A run keeps all orders of the graph, as
-// simulated ones do. Bytes that cross the edge of a node count for tasks with a place alone (Cross). A model does not ask how many copies of a buffer there are: a step waits for the one before
+// simulated ones do. Bytes that cross the edge of a node add up for tasks with a place alone (Cross). Tasks without
+// a place are tied to each other, or count nothing there (Tied). A model does not ask how many copies of a buffer there are: a step waits for the one before
 // by what it reads of it alone. Sleep and power caps only take away from what a plan may do or are counted as the least power of a state. Of
 // more than a few thousand tasks nothing is proved by counting whole ones.
 package certificate

@@ -21,7 +21,7 @@ func Join(models ...*Model) (*Model, error) {
 		if len(m.Tasks) != len(joined.Tasks) || len(m.Memories) != len(joined.Memories) || !m.sameData(&joined) {
 			return nil, errors.New("models of unlike graphs, or of machines with unlike memories, cannot be joined")
 		}
-		joined.FloorWatts = min(joined.FloorWatts, m.FloorWatts)
+		joined.FloorWatts, joined.CrossingNanos = min(joined.FloorWatts, m.FloorWatts), min(joined.CrossingNanos, m.CrossingNanos)
 		joined.joinMemories(m)
 		joined.joinDevices(m)
 	}

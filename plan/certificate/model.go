@@ -36,12 +36,14 @@ type Model struct {
 
 	mostSpan  float64         // T is no more; zero means nothing is known
 	excluded  []bool          // by column: shares that the conditions make 0; nil means none
+	partings  []parting       // by nodes
 	shares    []int32         // by task: the column of its first option; and one past the last
 	edgesFrom [][]int32       // by task: its edges
 	after     [2][][]int32    // by how many steps later, and task: those that follow it at once
 	before    [2][][]int32    // and that it follows
 	pooled    *int64          // of all tasks; 0 means it is not known yet
 	spreads   map[int32]int64 // by task that a spread is around; -1 means all
+	tied      *int64          // of all partings; negative means it is not known yet
 	periods   map[string]bool // by reference and length: whether they are refuted
 
 	reached []set // by steps, direction and task, as of reachKey; nil means nobody has asked
@@ -101,6 +103,7 @@ func NewModel(c *schedule.Priced, o problem.Objective, steady bool) (*Model, err
 	if err := m.addData(c.Program.Graphs[0], c.Platform); err != nil {
 		return nil, err
 	}
+	m.partings = partingsOf(c.Platform)
 	m.link()
 	m.number()
 	return m, nil
@@ -117,6 +120,7 @@ func (m *Model) On(c *schedule.Priced) (*Model, error) {
 		panic("certificate: a model of another graph or machine")
 	}
 	on.Edges, on.Versions, on.edgesFrom, on.after, on.before = m.Edges, m.Versions, m.edgesFrom, m.after, m.before
+	on.partings = m.partings
 	on.number()
 	return on, nil
 }
@@ -246,7 +250,8 @@ func (m *Model) link() {
 func (m *Model) number() {
 	n := len(m.Tasks)
 	m.reached = make([]set, 4*n)
-	m.pooled, m.spreads, m.periods = new(int64), map[int32]int64{}, map[string]bool{}
+	m.pooled, m.spreads, m.periods, m.tied = new(int64), map[int32]int64{}, map[string]bool{}, new(int64)
+	*m.tied = -1
 	m.shares = make([]int32, n+1)
 	for t := range m.Tasks {
 		m.shares[t+1] = m.shares[t] + int32(len(m.Tasks[t].Options))

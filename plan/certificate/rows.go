@@ -51,6 +51,9 @@ const (
 	// Cross: tasks that are bound to some place get their operands over the links around it. T ≥ nanoseconds, see
 	// schedule.Priced.CrossingTime.
 	Cross Family = "cross"
+	// Tied: tasks between which more bytes go than links carry in the time of a step run in one place, and take as long there as tied.go
+	// finds. T ≥ nanoseconds.
+	Tied Family = "tied"
 	// Engine: copies into a memory follow each other on its engines, at least one for what a task wrote of a storage.
 	// engines·T − Σ nanos·z ≥ 0.
 	Engine Family = "engine"
@@ -211,6 +214,9 @@ func (m *Model) Form(r *Row) (f Form, err error) {
 	case Cross:
 		f.add(m.ColumnSpan(), 1)
 		f.Least = float64(m.CrossingNanos)
+	case Tied:
+		f.add(m.ColumnSpan(), 1)
+		f.Least = float64(m.tiedLeast())
 	case Given:
 		m.addCondition(&f, &m.Conditions[r.Where])
 	case Copy, Engine:
@@ -300,6 +306,8 @@ func (m *Model) has(r *Row) error {
 		ok = memory && m.Memories[r.Where].Engines > 0
 	case Cross:
 		ok = m.CrossingNanos > 0
+	case Tied:
+		ok = len(m.partings) > 0
 	case Given:
 		ok = r.Where >= 0 && r.Where < len(m.Conditions) && len(m.Conditions[r.Where].Tasks) > 0
 	}

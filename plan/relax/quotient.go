@@ -173,10 +173,13 @@ func (q *quotient) addOrders() {
 	}
 }
 
-// addCrossing adds the row of what has to cross links, if anything has.
+// addCrossing adds the rows of links, as far as the model has them.
 func (q *quotient) addCrossing() {
-	if q.m.CrossingNanos > 0 {
-		q.add(string(certificate.Cross), []certificate.Row{{Family: certificate.Cross}})
+	for _, family := range []certificate.Family{certificate.Cross, certificate.Tied} {
+		r := certificate.Row{Family: family}
+		if _, err := q.m.Form(&r); err == nil {
+			q.add(string(family), []certificate.Row{r})
+		}
 	}
 }
 
