@@ -139,7 +139,13 @@ func (e *expansion) deviceOf(t TaskID) (*Stage, int) {
 	if s == nil || task.Placement == nil {
 		return s, 0
 	}
-	return s, max(0, slices.Index(s.Devices, task.Placement.Device))
+	for range s.Devices {
+		if e.device %= len(s.Devices); s.Devices[e.device] == task.Placement.Device {
+			return s, e.device
+		}
+		e.device++ // mostly the next task is on the next device
+	}
+	return s, 0
 }
 
 // bucket is adjacent regions of a buffer that go in one exchange.
@@ -210,6 +216,7 @@ func (e *expansion) exchange(r *reduction) {
 // exchange adds the tasks that add up the sums of the groups.
 func (m *merging) exchange() {
 	buf, region := &m.e.from.Buffers[m.to.Buffer], m.to.Box
+	m.nodes = m.ofNodes()
 	_, each := m.stage.Grid()
 	row := m.r.groups[0].device / each
 	if m.r.groups[len(m.r.groups)-1].device/each != row {
@@ -221,7 +228,7 @@ func (m *merging) exchange() {
 	}
 	if all == nil || m.op != "add" {
 		var firsts []group // of the nodes
-		for _, node := range m.ofNodes() {
+		for _, node := range m.nodes {
 			m.treeOf(node)
 			firsts = append(firsts, node[0])
 		}
@@ -237,7 +244,7 @@ func (m *merging) exchange() {
 		return part, part[dimension].Len() > 0
 	}
 	each = len(all) / max(1, m.stage.PerNode) // slices that one device of each node begins
-	hierarchical := m.stage.nodes() > 1 && len(m.ofNodes()) > 1
+	hierarchical := m.stage.nodes() > 1 && len(m.nodes) > 1
 	for i, slice := range all {
 		groups := m.r.groups
 		if hierarchical {
@@ -285,7 +292,7 @@ func (m *merging) ofNodes() (nodes [][]group) {
 
 // inNodes are the groups with the sum of a slice in their node, one of each: the device with some number in the node has it, or the last one before.
 func (m *merging) inNodes(k int) (groups []group) {
-	for _, node := range m.ofNodes() {
+	for _, node := range m.nodes {
 		ring := around(node, node[0].device/m.stage.PerNode*m.stage.PerNode+k, false)
 		groups = append(groups, ring[len(ring)-1])
 	}
@@ -294,7 +301,7 @@ func (m *merging) inNodes(k int) (groups []group) {
 
 // sumInNodes sums a slice in each node, around its devices.
 func (m *merging) sumInNodes(k int, part Box) {
-	for _, node := range m.ofNodes() {
+	for _, node := range m.nodes {
 		ring := around(node, node[0].device/m.stage.PerNode*m.stage.PerNode+k, false)
 		for i, g := range ring[1:] {
 			m.add(part, g.first, ring[i].first, g.device)

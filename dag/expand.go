@@ -70,9 +70,11 @@ type expansion struct {
 	from       *Graph
 	to         *Builder
 	stageOf    func(layer string) *Stage
+	device     int // that was found last
 	reductions []reduction
 	ofAtom     []int32 // reduction that covers the atom, -1: none
 	newID      []TaskID
+	numbered   [][]BufferID // by buffer and k: accumulator k, as far as it is known; 0: it is not
 }
 
 func (e *expansion) findReductions() error {
@@ -167,7 +169,7 @@ func (e *expansion) rewrite() {
 	for _, oc := range g.OpCosts {
 		e.to.OpCosts(oc.Op, oc.Costs)
 	}
-	e.newID = make([]TaskID, len(g.Tasks))
+	e.newID, e.numbered = make([]TaskID, len(g.Tasks)), make([][]BufferID, len(g.Buffers))
 	for t := range g.Tasks {
 		e.newID[t] = e.to.Task(e.rewriteTask(TaskID(t)))
 		last := 0
@@ -204,14 +206,14 @@ func (e *expansion) rewriteTask(t TaskID) Task {
 		}
 		task.After = after
 	}
+	if !slices.ContainsFunc(task.Accesses, func(a Access) bool { return a.Mode == Reduce }) {
+		return task
+	}
 	keyed := task.Shape != "" && task.Shape == shapeKey(&task, g.Buffers)
-	shared := true
+	task.Accesses = slices.Clone(task.Accesses)
 	for i, a := range task.Accesses {
 		if a.Mode != Reduce {
 			continue
-		}
-		if shared {
-			task.Accesses, shared = append([]Access(nil), task.Accesses...), false
 		}
 		task.Accesses[i] = e.contribute(t, i)
 		if keyed && task.Accesses[i].Mode == Write {
@@ -219,7 +221,7 @@ func (e *expansion) rewriteTask(t TaskID) Task {
 			task.MovedBytes = max(0, task.MovedBytes-g.RegionBytes(t, i))
 		}
 	}
-	if keyed && !shared {
+	if keyed {
 		task.Shape = shapeKey(&task, e.to.graph.Buffers)
 	}
 	return task
@@ -268,15 +270,25 @@ func (e *expansion) accumulator(b BufferID, k int) BufferID {
 	if k == 0 {
 		return b
 	}
+	known := &e.numbered[b]
+	for len(*known) <= k {
+		*known = append(*known, 0)
+	}
+	if (*known)[k] == 0 {
+		(*known)[k] = e.newAccumulator(b, k)
+	}
+	return (*known)[k]
+}
+
+// newAccumulator is [expansion.accumulator] for one that was not asked for yet.
+func (e *expansion) newAccumulator(b BufferID, k int) BufferID {
 	buf := e.from.Buffers[b]
 	name := fmt.Sprintf("%s.acc%d", buf.Name, k)
-	id, ok := e.to.BufferNamed(name)
+	_, taken := e.to.BufferNamed(name)
 	switch {
-	case ok && int(id) < len(e.from.Buffers):
+	case taken:
 		e.to.fail("buffer %q has the name of accumulator %d of %q; rename it", name, k, buf.Name)
 		return b
-	case ok:
-		return id
 	case buf.ViewOf != None:
 		return e.to.View(name, e.accumulator(buf.ViewOf, k), buf.Shape...)
 	}
@@ -316,6 +328,7 @@ type merging struct {
 	stage    *Stage   // whose devices have the accumulators. Nil means that these have no place.
 	labels   Labels
 	priority int32
+	nodes    [][]group // the groups by node, in an exchange
 }
 
 // tree adds the sums of accumulators in pairs, on the device of the one that each task adds to.
@@ -331,7 +344,7 @@ func (m *merging) tree(n int, at func(i int) (accumulator, device int)) {
 
 // add adds one accumulator to another one in a box, or merges them.
 func (m *merging) add(box Box, to, from, device int) {
-	var accesses []Access
+	accesses := make([]Access, 0, 2+2*len(m.with))
 	for _, a := range []struct {
 		of   int
 		mode Mode
@@ -355,10 +368,11 @@ func (m *merging) accumulator(i int, box Box) Region {
 
 func (m *merging) task(op string, box Box, to, from, device int, accesses ...Access) {
 	buf := &m.e.from.Buffers[m.to.Buffer]
-	name := string(appendBox([]byte(buf.Name+".merge"), buf.Shape, box))
+	name := append(appendBox([]byte(buf.Name+".merge"), buf.Shape, box), '.')
+	name = strconv.AppendInt(append(strconv.AppendInt(name, int64(to), 10), '+'), int64(from), 10)
 	elems := elemsIn(box, buf)
 	task := Task{
-		Name: fmt.Sprintf("%s.%d+%d", name, to, from), Op: op, Type: buf.Type, Labels: m.labels, Priority: m.priority, Accesses: accesses,
+		Name: string(name), Op: op, Type: buf.Type, Labels: m.labels, Priority: m.priority, Accesses: accesses,
 		Flops: float64(elems), MovedBytes: 3 * elems * buf.Type.SizeBytes(),
 	}
 	for _, r := range m.with {

@@ -173,10 +173,10 @@ func sumOf(numbers []int) (sum int) {
 func (l *lowerer) seat(sides []side, ranges []dag.Range) (device, shared int) {
 	device, shared = -1, 1
 	for i, s := range sides {
-		for _, part := range s.shares {
-			if middle := (ranges[i].Lo + ranges[i].Hi) / 2; part.Lo <= middle && middle < part.Hi {
-				device, shared = max(device, 0)+part.Device, shared*s.among
-			}
+		middle := (ranges[i].Lo + ranges[i].Hi) / 2
+		k, _ := slices.BinarySearchFunc(s.shares, middle+1, func(p dag.Part, end int) int { return p.Hi - end })
+		if k < len(s.shares) && s.shares[k].Lo <= middle {
+			device, shared = max(device, 0)+s.shares[k].Device, shared*s.among
 		}
 	}
 	return device, shared

@@ -190,20 +190,25 @@ func (s *Schedule) setMemory(p *Problem) error {
 	memories := len(p.Platform.Memories)
 	s.PeakBytes = make([]int64, memories)
 	last := make([]int64, memories)
+	for m := range last {
+		r.counted = append(r.counted, platform.MemoryID(m))
+	}
 	const most = 1 << 13 // in one list: it is not copied again when there are more
 	lists := make([][]Occupancy, 1)
 	record := func(at time.Duration) {
-		for m, bytes := range r.live {
-			if bytes != last[m] || at < 0 {
+		slices.Sort(r.counted)
+		for _, m := range r.counted {
+			if bytes := r.live[m]; bytes != last[m] || at < 0 {
 				last[m] = bytes
 				s.PeakBytes[m] = max(s.PeakBytes[m], bytes)
 				if len(lists[len(lists)-1]) == most {
 					lists = append(lists, make([]Occupancy, 0, most))
 				}
 				now := &lists[len(lists)-1]
-				*now = append(*now, Occupancy{platform.MemoryID(m), max(at, 0), bytes})
+				*now = append(*now, Occupancy{m, max(at, 0), bytes})
 			}
 		}
+		r.counted = r.counted[:0]
 	}
 	at := time.Duration(-1) // of the moments that are not recorded; negative: before the first
 	s.eachMoment(func(m moment) {

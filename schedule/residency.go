@@ -20,6 +20,7 @@ type residency struct {
 	uses     []int32             // by atom: number of accesses in a step after which it is freed; zero means never
 	left     []int32             // by atom and version: number of those accesses still to come
 	live     []int64             // bytes by memory
+	counted  []platform.MemoryID // whose bytes may have changed since the caller has emptied the list
 }
 
 // newResidency begins before the first step. inUse reports which storages have contents in the host memory of a node: a node
@@ -89,7 +90,7 @@ func (r *residency) displace(atom, step int32, m platform.MemoryID) {
 // leave takes an atom out of a memory, if it is there.
 func (r *residency) leave(is int32, m platform.MemoryID) {
 	if r.valid.Has(is, m) {
-		r.live[m] -= r.p.Graph.AtomBytes(dag.AtomID(int(is) % len(r.uses)))
+		r.count(m, -r.p.Graph.AtomBytes(dag.AtomID(int(is)%len(r.uses))))
 		r.valid.Of(is).Remove(m)
 	}
 }
@@ -163,14 +164,22 @@ func (r *residency) end(i dag.Instance) {
 
 // take counts an atom in a memory from now on.
 func (r *residency) take(atom int32, m platform.MemoryID) {
-	r.live[m] += r.p.Graph.AtomBytes(dag.AtomID(atom))
+	r.count(m, r.p.Graph.AtomBytes(dag.AtomID(atom)))
+}
+
+// count changes the live bytes of a memory.
+func (r *residency) count(m platform.MemoryID, bytes int64) {
+	r.live[m] += bytes
+	if n := len(r.counted); n == 0 || r.counted[n-1] != m {
+		r.counted = append(r.counted, m)
+	}
 }
 
 // drop takes an atom out of all memories.
 func (r *residency) drop(is, atom int32) {
 	set := r.valid.Of(is)
 	for m := range set.All() {
-		r.live[m] -= r.p.Graph.AtomBytes(dag.AtomID(atom))
+		r.count(m, -r.p.Graph.AtomBytes(dag.AtomID(atom)))
 	}
 	clear(set)
 }

@@ -1,7 +1,6 @@
 package place
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 
@@ -44,15 +43,28 @@ func (t *traffic) relay(to []push, from platform.MemoryID) *relays {
 	for p, n := range r.around {
 		r.distance[n] = p
 	}
-	key := func(is push) int {
+	type keyed struct {
+		push
+		key int
+	}
+	keys, start := make([]keyed, len(to)), make([]int, 2*len(r.around)+1) // by key: where its pushes begin
+	for i, is := range to {
 		m := t.memoryOf(is.reader)
 		n := t.p.NodeOf(m)
-		if k := 2 * r.distance[n]; n != own && m == r.first[n] {
-			return k
+		key := 2 * r.distance[n]
+		if n == own || m != r.first[n] {
+			key++
 		}
-		return 2*r.distance[n] + 1
+		keys[i] = keyed{is, key}
+		start[key+1]++
 	}
-	slices.SortStableFunc(to, func(a, b push) int { return cmp.Compare(key(a), key(b)) })
+	for key := range 2 * len(r.around) {
+		start[key+1] += start[key]
+	}
+	for _, is := range keys {
+		to[start[is.key]] = is.push
+		start[is.key]++
+	}
 	return r
 }
 

@@ -119,13 +119,25 @@ func (h *heft) ranked(sorted []dag.TaskID) []dag.TaskID {
 			}
 		}
 	}
-	order := slices.Clone(sorted)
-	slices.SortFunc(order, func(a, b dag.TaskID) int {
-		if c := cmp.Compare(rank[b], rank[a]); c != 0 {
+	type key struct {
+		rank        float64
+		depth, name int32
+		task        dag.TaskID
+	}
+	keys := make([]key, len(sorted))
+	for i, t := range sorted {
+		keys[i] = key{rank[t], depth[t], h.p.Graph.Rank(t), t}
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		if c := cmp.Compare(b.rank, a.rank); c != 0 {
 			return c
 		}
-		return cmp.Or(cmp.Compare(depth[a], depth[b]), cmp.Compare(h.p.Graph.Rank(a), h.p.Graph.Rank(b)))
+		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.name, b.name))
 	})
+	order := make([]dag.TaskID, len(keys))
+	for i := range keys {
+		order[i] = keys[i].task
+	}
 	return order
 }
 
@@ -156,10 +168,13 @@ func meanNs(fit *schedule.Fit, t dag.TaskID) float64 {
 
 // place puts a task where it ends first.
 func (h *heft) place(t dag.TaskID) error {
-	clear(h.ready)
+	workers := h.workers(t)
+	for _, w := range workers {
+		h.ready[h.memoryOf[w]].known = false
+	}
 	best, bestAt := slotOf{end: -1}, gapAt{}
 	var bestWorker platform.WorkerID
-	for _, w := range h.workers(t) {
+	for _, w := range workers {
 		ready := &h.ready[h.memoryOf[w]]
 		if !ready.known {
 			*ready = h.readyAt(t, h.memoryOf[w])
