@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"dahl/execute/mpi"
 	"dahl/schedule/layout"
 )
 
@@ -172,10 +173,37 @@ func (r *Runner) PlanHash() string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// lostError says that a rank was lost.
+// lostError is an error of a message: the rank at its other end was lost.
 type lostError struct{ error }
 
+func (e *lostError) Error() string { return fmt.Sprintf("a rank was lost: %v", e.error) }
+
 func (e *lostError) Unwrap() error { return e.error }
+
+// losing is a port whose messages fail because a rank was lost.
+type losing struct{ mpi.Port }
+
+func (p losing) Send(to, tag int, b []byte) (mpi.Request, error) {
+	r, err := p.Port.Send(to, tag, b)
+	return r, lost(err)
+}
+
+func (p losing) Receive(from, tag int, b []byte) (mpi.Request, error) {
+	r, err := p.Port.Receive(from, tag, b)
+	return r, lost(err)
+}
+
+func (p losing) Done(r mpi.Request) (bool, error) {
+	done, err := p.Port.Done(r)
+	return done, lost(err)
+}
+
+func lost(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &lostError{err}
+}
 
 // Lost reports whether an error says that a rank was lost.
 func Lost(err error) bool {

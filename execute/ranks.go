@@ -79,7 +79,9 @@ func (n *Ranks) main(open func(mpi.Launch) (mpi.Port, error), opened chan<- erro
 	host.WakeInTime()
 	defer close(n.ended)
 	var err error
-	if n.port, err = open(n.place); err == nil {
+	var port mpi.Port
+	if port, err = open(n.place); err == nil {
+		n.port = losing{port}
 		n.Rank, n.Size = n.port.Rank(), n.port.Size()
 		err = n.listen()
 	}
@@ -180,7 +182,7 @@ func (n *Ranks) turn() (busy bool) {
 		busy = busy || some
 		switch {
 		case err != nil:
-			n.fail(&lostError{fmt.Errorf("messages with rank %d: %w", p.rank, err)})
+			n.fail(fmt.Errorf("messages with rank %d: %w", p.rank, err))
 		case paused:
 			p.heard = now
 		case now.Sub(p.heard) > rankTimeout && !p.left:

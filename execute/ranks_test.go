@@ -20,12 +20,15 @@ type mailboxes struct {
 	mu    sync.Mutex
 	mail  map[route][]*letter
 	moved int // bytes of moves before and after runs
+	left  int // of the messages with data that are looked at, until a process is killed, if it was positive
+	gone  bool
 }
 
 type route struct{ from, to, tag int }
 
 // letter is a message that is sent, received, or both.
 type letter struct {
+	tag  int
 	b    []byte // of the sender, and its copy once nobody may touch them any more
 	to   []byte
 	done bool
@@ -38,7 +41,6 @@ type testPort struct {
 	rng        *rand.Rand
 	requests   map[mpi.Request]*letter
 	next       mpi.Request
-	gone       bool // the process was killed
 }
 
 func (p *testPort) Rank() int                { return p.rank }
@@ -66,7 +68,7 @@ func (p *testPort) post(r route, b []byte, sends bool) (mpi.Request, error) {
 		}
 	}
 	if l == nil {
-		l = &letter{}
+		l = &letter{tag: r.tag}
 		p.mail[r] = append(p.mail[r], l)
 	}
 	if sends {
@@ -100,6 +102,10 @@ func (p *testPort) Done(r mpi.Request) (bool, error) {
 		return false, errKilled
 	}
 	l := p.requests[r]
+	if p.left > 0 && l.tag != controlTag {
+		p.left--
+		p.gone = p.left == 0
+	}
 	if l.b == nil || l.to == nil || p.rng.IntN(3) == 0 {
 		return false, nil
 	}
@@ -117,7 +123,16 @@ func (p *testPort) Done(r mpi.Request) (bool, error) {
 // together calls f as each of several ranks.
 func together(t *testing.T, size int, seed uint64, f func(n *Ranks) error) {
 	t.Helper()
-	boxes := &mailboxes{mail: map[route][]*letter{}}
+	for rank, err := range ranksWith(&mailboxes{}, size, seed, f) {
+		if err != nil {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
+// ranksWith returns the error of each rank.
+func ranksWith(boxes *mailboxes, size int, seed uint64, f func(n *Ranks) error) []error {
+	boxes.mail = map[route][]*letter{}
 	var all sync.WaitGroup
 	failed := make([]error, size)
 	for rank := range size {
@@ -136,11 +151,7 @@ func together(t *testing.T, size int, seed uint64, f func(n *Ranks) error) {
 		})
 	}
 	all.Wait()
-	for rank, err := range failed {
-		if err != nil {
-			t.Errorf("rank %d: %v", rank, err)
-		}
-	}
+	return failed
 }
 
 // nodes are machines of one or two cores each, on one network.
@@ -176,6 +187,29 @@ func TestRandomPlansOnRanks(t *testing.T) {
 		}
 		for _, record := range []bool{true, false} {
 			together(t, len(cores), seed, func(n *Ranks) error { return trainRank(t, prog, opt, n, steps, record, want) })
+		}
+	}
+}
+
+// TestLostAtAnyMessage: whichever message with data is the first that a library has lost with its rank, what ends the training says so, and it may go on without.
+func TestLostAtAnyMessage(t *testing.T) {
+	const steps = 2
+	prog := testProgram(t)
+	want := trained(t, prog, how{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	opt := how{Platform: nodes(t, 1, 1), Variant: "go"}
+	rng := rand.New(rand.NewPCG(3, 43))
+	for _, g := range prog.Graphs {
+		opt.Plans = append(opt.Plans, randomPlanOn(g, opt.Platform, rng))
+	}
+	for messages := 1; ; messages += 1 + messages/4 {
+		boxes := &mailboxes{left: messages}
+		for rank, err := range ranksWith(boxes, 2, uint64(messages), func(n *Ranks) error { return trainRank(t, prog, opt, n, steps, false, want) }) {
+			if boxes.gone && !Lost(err) {
+				t.Errorf("lost at message %d, rank %d: %v", messages, rank, err)
+			}
+		}
+		if !boxes.gone {
+			break
 		}
 	}
 }

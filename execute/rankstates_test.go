@@ -37,7 +37,7 @@ func TestStatesThatChanged(t *testing.T) {
 			return r.Serve(nil) // with parameters of zeros
 		}
 		initialise(r)
-		boxes := n.port.(*testPort).mailboxes
+		boxes := n.port.(losing).Port.(*testPort).mailboxes
 		var moved []int
 		for run := range 3 {
 			if run == 2 {
