@@ -128,6 +128,8 @@ func (f *executeFlags) goOnWithout(cmd *cobra.Command, progress io.Writer, o *fl
 		if f.from, err = reopen(f.Out.Dir, o, left); err == nil {
 			defer f.from.dir.Close()
 			slog.Warn("a rank was lost; the training goes on from the last checkpoint", "cause", cause, "devices", o.Devices, "policy", o.Policy, "after_step", f.from.progress.Steps)
+		} else {
+			err = fmt.Errorf("%v; it cannot go on without: %v", cause, err) // no input was bad
 		}
 	}
 	if err := shareOptions(f.ranks, o, err); err != nil {
