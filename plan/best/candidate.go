@@ -15,7 +15,7 @@ import (
 	"dahl/schedule/policy"
 )
 
-// first plans what the choice is compared by: with HEFT. Where several GPUs are in the set,
+// first plans by HEFT what the choice is compared by. Where several GPUs are in the set,
 // they get parts of the batch as well.
 func (c *candidate) first(ctx context.Context, f *finder) error {
 	c.planned = true
