@@ -244,6 +244,10 @@ func TestMPIKills(t *testing.T) {
 	if text := os.Getenv(killsVariable); text != "" {
 		kills = must.Get(strconv.Atoi(text))(t)
 	}
+	limit := rankLimit
+	if m.outlives() { // MPI_Init may wait for a rank that was killed, until execute.Join gives up
+		limit += time.Minute
+	}
 	rng := rand.New(rand.NewPCG(5, 7))
 	resumed := 0
 	for i := range kills {
@@ -254,7 +258,7 @@ func TestMPIKills(t *testing.T) {
 		killed := signalRank(out, rng.IntN(2), syscall.SIGKILL)
 		at := time.Now()
 		cmd.Wait() // fails by the kill
-		if lasted := time.Since(at); killed && lasted > rankLimit {
+		if lasted := time.Since(at); killed && lasted > limit {
 			t.Errorf("kill %d: the other rank ended after %v", i, lasted)
 		}
 		if m.weightsIf(out) != want {
