@@ -110,7 +110,7 @@ def curve(path, name, ours, theirs):
 
     with open(path, "w") as f:
         f.write('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 300" font-family="sans-serif" font-size="12"><rect width="600" height="300" fill="white"/>\n')
-        f.write('<path d="M10 10V290H590" fill="none" stroke="gray"/><text x="16" y="20">%.2f</text><text x="300" y="20">%s: loss of %d steps; wide: PyTorch, thin: dahl</text>\n' % (top, name, len(ours)))
+        f.write('<path d="M10 10V290H590" fill="none" stroke="gray"/><text x="16" y="20">%.2f</text><text x="590" y="20" text-anchor="end">%s: loss of %d steps; wide: PyTorch, thin: dahl</text>\n' % (top, name, len(ours)))
         f.write(line(theirs, 'stroke="orange" stroke-width="5"') + "\n" + line(ours, 'stroke="navy" stroke-width="1.5"') + "\n</svg>\n")
 
 
