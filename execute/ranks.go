@@ -70,7 +70,10 @@ func Join(place mpi.Launch, open func(mpi.Launch) (mpi.Port, error)) (*Ranks, er
 	case <-time.After(startTimeout): // a library may wait for a lost rank without an end
 		return nil, fmt.Errorf("not all ranks have started within %v", startTimeout)
 	}
-	return n, n.alignClocks()
+	if err := n.alignClocks(); err != nil {
+		return nil, n.Close(err)
+	}
+	return n, nil
 }
 
 // main is the goroutine that makes all calls.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -196,6 +197,7 @@ func TestLostAtAnyMessage(t *testing.T) {
 	const steps = 2
 	prog := testProgram(t)
 	want := trained(t, prog, how{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	before := runtime.NumGoroutine()
 	opt := how{Platform: nodes(t, 1, 1), Variant: "go"}
 	rng := rand.New(rand.NewPCG(3, 43))
 	for _, g := range prog.Graphs {
@@ -212,6 +214,7 @@ func TestLostAtAnyMessage(t *testing.T) {
 			break
 		}
 	}
+	waitForGoroutines(t, before)
 }
 
 // trainRank trains as trained and unrecorded do.
