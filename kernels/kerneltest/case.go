@@ -136,7 +136,7 @@ func (c *Case) Operand(name string) int {
 
 // Values returns operand i's region as float64, in row-major order.
 func (c *Case) Values(i int) []float64 {
-	var out []float64
+	out := make([]float64, 0, c.Boxes[i].Elems())
 	c.each(i, func(at int) { out = append(out, c.get(i, at)) })
 	return out
 }
