@@ -224,7 +224,7 @@ func (l *Layout) place(m platform.MemoryID, g *Graph, shared *sharedStorages, o 
 		}
 		step = append(step, id)
 	}
-	lives := newLifetimes(o, step, func(b dag.BufferID) bool { return g.Keeps != nil && g.Keeps[b] })
+	lives := newLifetimes(o, step)
 	if err := l.placeStep(g, step, lives, g.Listed[m]); err != nil {
 		return err
 	}

@@ -2,13 +2,11 @@ package layout
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
 
 	"dahl/dag"
-	"dahl/schedule/ready"
 )
 
 // lifetimes says which storages are never live together.
@@ -28,6 +26,7 @@ type lifetimes struct {
 	// window, by storage: positions on the main chain. Its tasks before the first come before every user, and those behind the second after
 	// every user.
 	window [][2]int32
+	onMain []bool // by storage: all its users are on the main chain
 }
 
 // orders knows the order of the tasks of a graph.
@@ -46,15 +45,9 @@ func ordersOf(graphs []*Graph) ([]*orders, error) {
 		if g.Apart {
 			continue
 		}
-		sorted := make([]dag.TaskID, g.Links.NumTasks())
-		for t := range sorted {
-			sorted[t] = dag.TaskID(t)
-		}
-		if g.Order != nil {
-			var stuck dag.TaskID
-			if sorted, stuck = ready.Sort(g.Links, nil, g.Order); stuck >= 0 {
-				return nil, fmt.Errorf("layout of graph %q: the plan's order contradicts the dependences: task %q could never start", g.Name, g.TaskName(stuck))
-			}
+		sorted, err := g.sorted()
+		if err != nil {
+			return nil, err
 		}
 		o := &orders{Graph: g, users: g.users(), planned: newChains(g.Links, g.Order, sorted), position: make([]int32, len(sorted))}
 		if o.planned == nil {
@@ -81,17 +74,16 @@ func (g *Graph) users() [][]dag.TaskID {
 	return users
 }
 
-// newLifetimes returns nil where there are no orders. keeps names further
-// storages whose contents are needed later.
-func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) bool) *lifetimes {
+// newLifetimes returns nil where there are no orders.
+func newLifetimes(o *orders, storages []dag.BufferID) *lifetimes {
 	if o == nil {
 		return nil
 	}
 	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages)), span: make([][2]int32, len(storages)),
-		firsts: make([][]dag.TaskID, len(storages)), lasts: make([][]dag.TaskID, len(storages)), window: make([][2]int32, len(storages))}
+		firsts: make([][]dag.TaskID, len(storages)), lasts: make([][]dag.TaskID, len(storages)), window: make([][2]int32, len(storages)), onMain: make([]bool, len(storages))}
 	for k, id := range storages { // a storage without users may lie anywhere
 		l.users[k] = o.users[id]
-		l.pinned[k] = (o.Carried[id] || !o.Written[id]) && len(l.users[k]) > 0 || o.versions(id) > 1 || keeps(id)
+		l.pinned[k] = o.pinned(id, len(l.users[k]) > 0)
 	}
 	alone := make([]int, o.planned.count) // by chain: storages with all users there
 	for k, users := range l.users {
@@ -111,6 +103,7 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 	}
 	for k := range l.users {
 		l.window[k] = l.planned.window(l.main, l.firsts[k], l.lasts[k])
+		l.onMain[k] = len(l.firsts[k]) == 1 && l.planned.chain[l.firsts[k][0]] == l.main
 	}
 	return l
 }
@@ -122,8 +115,11 @@ func (l *lifetimes) before(x, y int) bool {
 	if l.pinned[x] || l.pinned[y] || l.span[x][1] >= l.span[y][0] { // the last is cheap, and mostly so
 		return false
 	}
-	if l.onMain(x) || l.onMain(y) {
-		return l.window[x][1] < l.window[y][0]
+	switch last, first := l.window[x][1], l.window[y][0]; {
+	case last+1 < first: // a task of the main chain lies between
+		return true
+	case l.onMain[x] || l.onMain[y]:
+		return last < first
 	}
 	for _, first := range l.firsts[y] {
 		for _, last := range l.lasts[x] {
@@ -133,11 +129,6 @@ func (l *lifetimes) before(x, y int) bool {
 		}
 	}
 	return true
-}
-
-// onMain reports whether all users of a storage are on the main chain.
-func (l *lifetimes) onMain(x int) bool {
-	return len(l.firsts[x]) == 1 && l.planned.chain[l.firsts[x][0]] == l.main
 }
 
 // edges are the orders that the sharing needs and the graph does not give. Of

@@ -24,7 +24,7 @@ func placedLives(t *testing.T, g *dag.Graph, order [][]dag.TaskID) (*lifetimes, 
 			ids, extents = append(ids, b), append(extents, extent{l.Offset(b), in.bytes(b)})
 		}
 	}
-	return newLifetimes(o[0], ids, func(dag.BufferID) bool { return false }), extents
+	return newLifetimes(o[0], ids), extents
 }
 
 // reachable says for each task of a graph which tasks of its step come after it, by the graph and by lists.

@@ -75,6 +75,7 @@ type slot struct {
 	pinned bool
 	lives  []int    // indices into storages with users, in the order of their lifetimes
 	span   [2]int32 // from the first user of the first of them to the last one of the last
+	window [2]int32 // likewise, of positions on the main chain
 }
 
 // put gives a storage its offset.
@@ -108,7 +109,7 @@ func (s *stepPlacing) meets(o *slot, k int) bool {
 	case n == 0:
 		return false
 	case o.span[1] < span[0]: // as mostly
-		return !s.lives.before(o.lives[n-1], k)
+		return o.window[1]+1 >= s.lives.window[k][0] && !s.lives.before(o.lives[n-1], k)
 	case span[1] < o.span[0]:
 		return len(s.lives.users[k]) > 0 && !s.lives.before(k, o.lives[0])
 	case n == 1:
@@ -143,7 +144,9 @@ func (s *stepPlacing) join(k int) {
 	o.pinned = o.pinned || s.lives.pinned[k]
 	if len(s.lives.users[k]) > 0 {
 		o.lives = slices.Insert(o.lives, s.behind(o, k), k)
-		o.span = [2]int32{s.lives.span[o.lives[0]][0], s.lives.span[o.lives[len(o.lives)-1]][1]}
+		first, last := o.lives[0], o.lives[len(o.lives)-1]
+		o.span = [2]int32{s.lives.span[first][0], s.lives.span[last][1]}
+		o.window = [2]int32{s.lives.window[first][0], s.lives.window[last][1]}
 	}
 }
 

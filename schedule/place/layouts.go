@@ -45,6 +45,30 @@ func (placed *Program) layOut(apart bool) (layouts [][]*layout.Layout, excess ma
 	return layouts, excess, err
 }
 
+// overfull is by how many bytes memories that evict lack room for what is live at once, whatever the layout, and the error to report if nothing can be
+// done. It takes a small part of the time of a layout.
+func (placed *Program) overfull() (excess map[platform.MemoryID]int64, err error) {
+	for _, pg := range placed.Graphs {
+		least, stuck := pg.toLayOut().LeastBytes(len(placed.Platform.Memories))
+		if stuck != nil {
+			return nil, stuck
+		}
+		for id, bytes := range least {
+			m := &placed.Platform.Memories[id]
+			over := bytes - m.CapacityBytes
+			if m.CapacityBytes == 0 || over <= 0 || placed.Platform.IsHost(platform.MemoryID(id)) {
+				continue
+			}
+			if excess == nil {
+				excess = map[platform.MemoryID]int64{}
+			}
+			excess[platform.MemoryID(id)] = over
+			err = fmt.Errorf("graph %q: %w", pg.Origin.Name, &RoomError{m.Name, fmt.Sprintf("memory %q has %s and would hold %s at least", m.Name, quantity.ShortBytes(m.CapacityBytes), quantity.ShortBytes(bytes))})
+		}
+	}
+	return excess, err
+}
+
 // keepOrders adds the orders on which layouts rest.
 func (pg *Graph) keepOrders(layouts []*layout.Layout) {
 	for _, l := range layouts {

@@ -205,7 +205,11 @@ func (c *compiler) compile() (*Program, error) {
 			})
 			return placed, nil
 		}
-		layouts, excess, err := placed.layOut(false)
+		var layouts [][]*layout.Layout
+		excess, err := placed.overfull()
+		if excess == nil {
+			layouts, excess, err = placed.layOut(false)
+		}
 		if excess == nil {
 			for i := range layouts {
 				placed.Graphs[i].keepOrders(layouts[i])

@@ -107,8 +107,7 @@ func TestPlaceOnHost(t *testing.T) {
 // small whatever leaves it, and one of 768 is enough when v leaves.
 func TestPlaceRefuses(t *testing.T) {
 	orders := [][][]dag.TaskID{{{0}, nil, {1, 2, 3}}, {{0}, nil, {1}}}
-	if _, err := placeProgram(t, hostAndGPU(t, 767), orders...); err == nil || !strings.Contains(err.Error(), `memory "gpu.mem" has 767 B`) ||
-		!strings.Contains(err.Error(), "too many") {
+	if _, err := placeProgram(t, hostAndGPU(t, 767), orders...); err == nil || !strings.Contains(err.Error(), `memory "gpu.mem" has 767 B and would hold 768 B at least`) {
 		t.Errorf("767 bytes: %v", err)
 	}
 	placed := must.Get(placeProgram(t, hostAndGPU(t, 768), orders...))(t)
