@@ -12,6 +12,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// Completing reports whether a shell asks what to offer. Other command lines need no [Complete], whose flags cobra keeps as long as the process lives.
+func Completing(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
 // Complete tells cobra what a shell is offered: as the value of each flag, by its name or by command.flag where commands
 // differ, and as the arguments of each command that has some.
 func Complete(root *cobra.Command, ofFlag, ofArguments map[string]cobra.CompletionFunc) {

@@ -32,7 +32,7 @@ func completed(t *testing.T, words ...string) []string {
 // TestEveryFlagCompletes: a flag that takes a value is in the table, and the table has no others.
 func TestEveryFlagCompletes(t *testing.T) {
 	unused := shell.Completions()
-	for _, cmd := range cli.Commands(newRoot(nil)) {
+	for _, cmd := range cli.Commands(newRoot([]string{cobra.ShellCompRequestCmd})) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			delete(unused, f.Name)
 			delete(unused, cli.Words(cmd)+"."+f.Name)
@@ -61,7 +61,7 @@ func TestCompletedValues(t *testing.T) {
 		"plot.format": {"svg", "png", "pdf"}, "trace.format": {"chrome", "clocks", "csv", "paje"}, "import.format": {"stg", "dot", "placement"},
 		"experiment run.data": nil, // case=DATA
 	}
-	for _, cmd := range cli.Commands(newRoot(nil)) {
+	for _, cmd := range cli.Commands(newRoot([]string{cobra.ShellCompRequestCmd})) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			want, ok := sets[cli.Words(cmd)+"."+f.Name]
 			if !ok {

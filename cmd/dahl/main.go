@@ -31,7 +31,9 @@ Start with:  dahl demo`,
 	for _, sub := range commands {
 		root.AddCommand(sub(args))
 	}
-	cli.Complete(root, shell.Completions(), shell.Arguments())
+	if cli.Completing(args) {
+		cli.Complete(root, shell.Completions(), shell.Arguments())
+	}
 	root.PersistentPreRunE = checkPaths
 	return root
 }
