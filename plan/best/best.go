@@ -135,23 +135,24 @@ type candidate struct {
 	Attempt
 	attempts []Attempt // all plans that were simulated
 	priced   *schedule.Priced
-	listed   float64        // the least value of a plan of policies by a few steps,
-	list     *schedule.Plan // and the plan
-	used     string         // the devices with tasks in it
-	narrowed bool           // and another choice, of these devices, has that plan
-	again    bool           // local search began there the last time
-	bound    float64        // of all its plans
-	proven   bool           // all its plans were looked at
-	nodes    int            // of that,
-	lookedAt int            // and of the last time
-	planned  bool           // by what the choice is compared by
-	byAll    bool           // policies
-	plans    int            // that were simulated, or made again with more evictions:
-	evicting int            // the latter alone
-	took     time.Duration  // of the last simulation of many steps
-	moves    int            // of local search
-	draws    int            // of similar choices
-	dry      bool           // all are known
+	listed   float64                   // the least value of a plan of policies by a few steps,
+	list     *schedule.Plan            // and the plan
+	used     string                    // the devices with tasks in it
+	narrowed bool                      // and another choice, of these devices, has that plan
+	again    bool                      // local search began there the last time
+	bound    float64                   // of all its plans
+	proven   bool                      // all its plans were looked at
+	nodes    int                       // of that,
+	lookedAt int                       // and of the last time
+	planned  bool                      // by what the choice is compared by
+	byAll    bool                      // policies
+	plans    int                       // that were simulated, or made again with more evictions:
+	evicting int                       // the latter alone
+	took     time.Duration             // of the last simulation of many steps
+	moves    int                       // of local search
+	draws    int                       // of similar choices
+	dry      bool                      // all are known
+	near     map[nearby][]space.Choice // of those looked for
 	leaf     *certificate.Leaf
 	by       int        // how its bound was found
 	parts    int        // in how many

@@ -93,7 +93,7 @@ func (f *finder) similar(ctx context.Context, c *candidate, most int, units bool
 	for len(some) < of && vain < mostVainDraws && ctx.Err() == nil {
 		choice := c.Choice
 		for changes := 1 + random.IntN(mostChanges); changes > 0; changes-- {
-			choice = f.changed(choice, random, units)
+			choice = f.changed(c, choice, random, units)
 		}
 		if vain++; !f.tried[choice] && !slices.Contains(some, choice) {
 			some, vain = append(some, choice), 0
@@ -118,9 +118,9 @@ func (f *finder) similar(ctx context.Context, c *candidate, most int, units bool
 	return some[:min(most, len(some))]
 }
 
-// changed is a choice with another number of a layer, or other units of one kind of devices; one with a strategy has another near it. It is the choice itself where that has no
+// changed is a choice, drawn from a candidate, with another number of a layer, or other units of one kind of devices; one with a strategy has another near it. It is the choice itself where that has no
 // such neighbours, or no such tiles.
-func (f *finder) changed(c space.Choice, random *rand.Rand, units bool) space.Choice {
+func (f *finder) changed(from *candidate, c space.Choice, random *rand.Rand, units bool) space.Choice {
 	var all []space.Choice
 	switch {
 	case c.Strategy == "" && units && (len(f.space.Neighbourhoods) == 0 || random.IntN(unitsShare) == 0):
@@ -132,13 +132,36 @@ func (f *finder) changed(c space.Choice, random *rand.Rand, units bool) space.Ch
 			all = append(all, space.Choice{Devices: set, Tiles: c.Tiles})
 		}
 	case len(f.space.Neighbourhoods) > 0:
-		through := f.space.Neighbourhoods[random.IntN(len(f.space.Neighbourhoods))]
-		all, _ = through(c, f.space.Layers[random.IntN(len(f.space.Layers))])
+		through := random.IntN(len(f.space.Neighbourhoods))
+		all = f.near(from, c, nearby{through, f.space.Layers[random.IntN(len(f.space.Layers))]})
 	}
 	if len(all) == 0 {
 		return c
 	}
 	return all[random.IntN(len(all))]
+}
+
+// nearby names a neighbourhood of the space, and a layer.
+type nearby struct {
+	through int
+	layer   string
+}
+
+// near are the neighbours of a choice, none where it cannot have some. Those of the candidate from which a search draws are looked for once.
+func (f *finder) near(from *candidate, c space.Choice, of nearby) []space.Choice {
+	if c == from.Choice {
+		if all, known := from.near[of]; known {
+			return all
+		}
+	}
+	all, _ := f.space.Neighbourhoods[of.through](c, of.layer)
+	if c == from.Choice {
+		if from.near == nil {
+			from.near = map[nearby][]space.Choice{}
+		}
+		from.near[of] = all
+	}
+	return all
 }
 
 // otherUnits are the sets of the space that differ from one in the units of one kind of devices. They are looked for once.

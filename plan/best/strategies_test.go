@@ -11,7 +11,7 @@ import (
 func TestNoNeighbours(t *testing.T) {
 	f := &finder{space: &space.Space{}}
 	for _, c := range []space.Choice{{Strategy: "1f1b:2x4"}, {}} {
-		if got := f.changed(c, rand.New(rand.NewPCG(1, 2)), true); got != c {
+		if got := f.changed(&candidate{}, c, rand.New(rand.NewPCG(1, 2)), true); got != c {
 			t.Errorf("%v became %v", c, got)
 		}
 	}

@@ -48,7 +48,7 @@ func Completions() map[string]cobra.CompletionFunc {
 		"prompt": cli.Anything, "seed": cli.Anything, "setting": cli.Values(peerSettings()...), "steps": cli.Anything, "temperature": cli.Anything, "tile": cli.Anything, "time": cli.Anything, "tokens": cli.Anything, "top-k": cli.Anything, "title": cli.Anything, "unit": cli.Anything, "variant": cli.Values(kernels.VariantNames()...), "vocabulary": cli.Values(data.VocabularyKinds()...),
 		"extents": cli.Anything, "ranks": cli.Anything, "step": cli.Anything, "wait-power": cli.Anything, "what-if": platformFiles, "weight-decay": cli.Anything, "width": cli.Anything, "workers": cli.Anything,
 
-		"calibrate.out": cli.NamesOrFiles(nil, ".toml"), "import.out": cli.NamesOrFiles(nil, ".json", ".toml"), "report.out": cli.NamesOrFiles(nil, ".html"),
+		"calibrate.lowering": cli.NamesOrFiles([]string{flags.AllTiles}, ".toml"), "calibrate.out": cli.NamesOrFiles(nil, ".toml"), "import.out": cli.NamesOrFiles(nil, ".json", ".toml"), "report.out": cli.NamesOrFiles(nil, ".html"),
 		"experiment run.data": cli.Anything, "experiment verify.cells": cli.Anything, "experiment verify.count": cli.Anything,
 		"import.format": cli.Values(graphs.FormatNames()...), "plot.format": cli.Values(paper.Formats()...), "trace.format": cli.Values(runs.TraceFormatNames()...),
 	}
