@@ -40,11 +40,12 @@ demo: bin/dahl
 	./bin/dahl demo
 
 # Long tests try fewer cases here and in CI, but for those of nn; make test SHORT= tries all, before a release and after a change of kernels.
-SHORT := -short
-VET   :=
+SHORT    := -short
+VET      :=
+PACKAGES := ./...
 
 test:
-	go test $(SHORT) $(VET) -timeout 40m ./...
+	go test $(SHORT) $(VET) -timeout 40m $(PACKAGES)
 
 # Rewrites the assembly of kernels/simd.
 asm:
@@ -225,7 +226,7 @@ NO_RACES = ^(TestFewFiles|TestMoreNodesAreNeverWorse|TestBoundsHoldForVariantsAn
 check: whole lint races
 
 whole:
-	@$(MAKE) test VET=-vet=off
+	@$(MAKE) test VET=-vet=off PACKAGES="$$(go list ./... | grep -v '/nn$$' | tr '\n' ' ')"
 	go test -vet=off -timeout 40m ./nn
 
 lint: asm-check reproducible
