@@ -47,8 +47,9 @@ type Progress struct {
 // CheckpointEvery says how often a training is saved. The zero value is every minute, or less
 // often where saving takes more than a hundredth of the time, so that it costs less than 1 %.
 type CheckpointEvery struct {
-	Steps int           // number of training steps between two checkpoints; zero means by time
-	Time  time.Duration // zero means the default
+	Steps   int           // number of training steps between two checkpoints; zero means by time
+	Time    time.Duration // zero means the default
+	AtBegin bool          // also before the first step
 }
 
 // Saving counts the checkpoints of a training and their time.

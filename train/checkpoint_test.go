@@ -170,6 +170,27 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestResumeAtTheBegin: a training that was saved before its first step and lost then is trained whole when it goes on.
+func TestResumeAtTheBegin(t *testing.T) {
+	w := trainable(t, load(t, "emulated"), Options{Checkpoint: CheckpointEvery{Steps: 5, AtBegin: true}})
+	whole, _ := must.Get2(runFrom(t, w, nil, 0))(t)
+	tr := must.Get(w.Start())(t)
+	defer tr.Close()
+	var first bytes.Buffer
+	tr.OnCheckpoint = func(c *Checkpoint) error { return errors.Join(c.Encode(&first), errEnough) }
+	if err := tr.Run(t.Context()); !errors.Is(err, errEnough) {
+		t.Fatal(err)
+	}
+	from := decoded(t, first.Bytes())
+	if from.Steps != 0 {
+		t.Fatalf("the first checkpoint is after %d steps", from.Steps)
+	}
+	again, _ := must.Get2(runFrom(t, w, from, 0))(t)
+	if again.WeightsHash() != whole.WeightsHash() || !slices.Equal(again.Steps, whole.Steps) {
+		t.Error("the weights or the losses differ from those of the undisturbed training")
+	}
+}
+
 // TestResumeAtTheEnd goes on after the last step of all: a step beside the training is measured, and
 // the weights stay.
 func TestResumeAtTheEnd(t *testing.T) {

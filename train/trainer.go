@@ -234,6 +234,11 @@ func (t *Trainer) Run(ctx context.Context) error {
 	begin := time.Now()
 	t.savedAt = begin
 	t.begins()
+	if o.Checkpoint.AtBegin && t.at.Steps == 0 {
+		if err := t.save(); err != nil {
+			return err
+		}
+	}
 	order := make([]int32, t.Workload.Data.Train.Len())
 	for ; t.at.Epoch < o.Epochs; t.at = (Progress{Epoch: t.at.Epoch + 1, Losses: t.at.Losses}) {
 		if o.Shuffle {

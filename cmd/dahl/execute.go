@@ -101,7 +101,7 @@ layer that ONNX files of dahl lack is refused before it trains.
 Under mpirun (or Slurm's srun) it starts as a rank for each node of a platform of several. Rank 0 writes the files. A rank
 with another program, platform, graph, plan or data is refused before the first step. If a rank dies or stands still, the others
 end within 10 s, and --resume goes on from the last checkpoint, with as many nodes or fewer. With --continue-on-loss the ranks that are left do so themselves, where Open MPI 5 started
-them by mpirun --with-ft ulfm. Every n steps are then a checkpoint.
+them by mpirun --with-ft ulfm. There is then a checkpoint before the first step and after every n steps.
 
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on

@@ -172,7 +172,7 @@ func TestMPIHang(t *testing.T) {
 			cmd := m.command(2, m.line("two.toml", "data-parallel:2", out, "--checkpoint", "every=10steps")...)
 			cmd.Stdout, cmd.Stderr = &said, &said
 			must.Do(t, cmd.Start())
-			m.awaitCheckpoint(out)
+			m.awaitCheckpoint(out, "[1-9]*")
 			if !signalRank(out, rank, syscall.SIGSTOP) {
 				t.Fatal("the training has ended")
 			}
@@ -199,20 +199,21 @@ func TestMPIHang(t *testing.T) {
 // outlives reports whether the launcher leaves ranks alive when one is lost.
 func (m *mpiRun) outlives() bool { return slices.Contains(m.launcher, "ulfm") }
 
-// TestMPILoss: where the library outlives a loss, the rank that is left goes on from the last checkpoint, whichever it is. It comes to the weights of an undisturbed training, which has the same tiles.
+// TestMPILoss: where the library outlives a loss, the rank that is left goes on from the last checkpoint, whichever it is, also from that before the first step. It comes to the weights of an undisturbed training, which has the same tiles.
 func TestMPILoss(t *testing.T) {
 	m := newMPI(t)
 	if !m.outlives() {
 		t.Skip("the launcher ends all ranks when one is lost; Open MPI 5 does not with --with-ft ulfm")
 	}
 	want := m.train(1, "one.toml", "heft", "whole")
-	for rank := range 2 {
-		out := fmt.Sprint("lost", rank)
+	for i := range 4 {
+		rank, after := i%2, []string{"0", "[1-9]*"}[i/2]
+		out := fmt.Sprint("lost", i)
 		var said bytes.Buffer
 		cmd := m.command(2, m.line("two.toml", "heft", out, "--continue-on-loss=3")...)
 		cmd.Stdout, cmd.Stderr = &said, &said
 		must.Do(t, cmd.Start())
-		m.awaitCheckpoint(out)
+		m.awaitCheckpoint(out, after)
 		if !signalRank(out, rank, syscall.SIGKILL) {
 			t.Fatal("the training has ended")
 		}
@@ -224,9 +225,9 @@ func TestMPILoss(t *testing.T) {
 	}
 }
 
-// awaitCheckpoint waits for the first checkpoint of a training.
-func (m *mpiRun) awaitCheckpoint(out string) {
-	kept := filepath.Join(m.dir, out, ".staging", "checkpoints", "[1-9]*")
+// awaitCheckpoint waits for a checkpoint of a training, after a number of steps that has a pattern.
+func (m *mpiRun) awaitCheckpoint(out, after string) {
+	kept := filepath.Join(m.dir, out, ".staging", "checkpoints", after)
 	for files := []string(nil); files == nil; files, _ = filepath.Glob(kept) {
 		time.Sleep(time.Millisecond)
 	}

@@ -97,7 +97,7 @@ func (w *workload) checkRanks() error {
 			if !n.Outlives() {
 				return cli.InputErrorf("--continue-on-loss over ranks takes Open MPI from 5.0 on and mpirun --with-ft ulfm; leave it out, and go on with --resume after a loss, with the nodes that are left in a platform file")
 			}
-			o.Checkpoint.Steps, o.KeepEvery = cmp.Or(o.Checkpoint.Steps, o.KeepEvery), 0
+			o.Checkpoint.Steps, o.Checkpoint.AtBegin, o.KeepEvery = cmp.Or(o.Checkpoint.Steps, o.KeepEvery), true, 0
 		}
 	}
 	return cli.AsInput(execute.CheckRanks(w.Platform, size))
