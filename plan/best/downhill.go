@@ -147,7 +147,7 @@ type nearby struct {
 	layer   string
 }
 
-// near are the neighbours of a choice, none where it cannot have some. Those of the candidate from which a search draws are looked for once.
+// near are the neighbours of a choice, none where it cannot have some. The neighbours of the candidate from which a search draws are looked for once.
 func (f *finder) near(from *candidate, c space.Choice, of nearby) []space.Choice {
 	if c == from.Choice {
 		if all, known := from.near[of]; known {

@@ -45,7 +45,7 @@ func (placed *Program) layOut(apart bool) (layouts [][]*layout.Layout, excess ma
 	return layouts, excess, err
 }
 
-// overfull is by how many bytes memories that evict lack room for what is live at once, whatever the layout, and the error to report if nothing can be
+// overfull is the number of bytes that a memory with evictions lacks for its live storages in any layout, and the error to report if nothing can be
 // done. It takes a small part of the time of a layout.
 func (placed *Program) overfull() (excess map[platform.MemoryID]int64, err error) {
 	for _, pg := range placed.Graphs {
