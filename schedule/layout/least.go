@@ -37,7 +37,7 @@ func (g *Graph) LeastBytes(memories int) ([]int64, error) {
 	live, most := make([]int64, memories), make([]int64, memories)
 	begun := make([]bool, len(g.Buffers))
 	for at, task := range sorted {
-		for first := range 2 { // storages that end here are in use with the storages that begin
+		for first := range 2 { // the last use of one storage and the first of another one are at once
 			g.Each(task, func(storage dag.BufferID, _ dag.Mode, _ []int32, _ int32) {
 				m := g.Memory[storage]
 				switch {
