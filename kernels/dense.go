@@ -35,7 +35,7 @@ func denseWith(k Kernel) Kernel {
 		l.relu = func([]float64) bool { return true }
 	}
 	return l.kernelOf(k,
-		atLevels("four dot products at a time, in blocks of the inputs", cpu.DenseAt[float32](rectifies), cpu.DenseAt[float64](rectifies), cpu.DenseWorkspace),
+		atLevelsInBlocks("four dot products at a time, in blocks of the inputs, or with AVX2 rank-1 updates of copied blocks", cpu.DenseAt[float32](rectifies), cpu.DenseAt[float64](rectifies), cpu.DenseWorkspace(0)),
 		gpu.DenseTiles.Variants(gpu.DenseForward(rectifies)), gpu.DenseTiles.LibraryVariants(0, gpu.DenseForward(rectifies)))
 }
 
@@ -57,7 +57,7 @@ func denseDxWith(k Kernel) Kernel {
 		k.Flops, l.gate = perElement(1, 0), 3
 	}
 	return l.kernelOf(k,
-		atLevels("rank-1 updates of several rows, added in place or masked before they are stored", cpu.DenseDxAt[float32], cpu.DenseDxAt[float64], nil),
+		atLevelsInBlocks("rank-1 updates of several rows, added in place or masked before they are stored; with AVX2 from copied blocks", cpu.DenseDxAt[float32], cpu.DenseDxAt[float64], cpu.DenseDxWorkspace),
 		gpu.DenseDxTiles.Variants(gpu.DenseDxProducts), gpu.DenseDxTiles.LibraryVariants(0, gpu.DenseDxProducts))
 }
 
@@ -75,7 +75,7 @@ func denseDwWith(k Kernel) Kernel {
 	}
 	l.totals(&k, "f")
 	return l.kernelOf(k,
-		atLevels("rank-1 updates of several rows, added in place", cpu.DenseDwAt[float32], cpu.DenseDwAt[float64], nil),
+		atLevelsInBlocks("rank-1 updates of several rows, added in place; with AVX2 from copied blocks", cpu.DenseDwAt[float32], cpu.DenseDwAt[float64], cpu.DenseDwWorkspace),
 		gpu.DenseDwTiles.Variants(gpu.DenseDwProducts), gpu.DenseDwTiles.LibraryVariants(0, gpu.DenseDwProducts))
 }
 

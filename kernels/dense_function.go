@@ -37,7 +37,7 @@ func denseThenFunction(k Kernel) Kernel {
 		plain.Doc = "z = x·wᵀ + b, y = f(z)"
 	}
 	return f.kernelOf(plain, k.With,
-		atLevels("dense and the function by some rows at a time", cpu.DenseThen(f.first, valueRow[float32]), cpu.DenseThen(f.first, valueRow[float64]), nil))
+		atLevelsInBlocks("dense and the function by some columns at a time, or with AVX2 in copied blocks", cpu.DenseThen(f.first, valueRow[float32]), cpu.DenseThen(f.first, valueRow[float64]), cpu.DenseWorkspace(f.first)))
 }
 
 func denseDxThenSlope(k Kernel) Kernel {
@@ -46,7 +46,7 @@ func denseDxThenSlope(k Kernel) Kernel {
 	plain.Operands[0].Modes = plain.Operands[0].Modes[:1]
 	plain.Doc = "dx = dy·w·f'(v)"
 	return f.kernelOf(plain, k.With,
-		atLevels("dense.dx, then the slope by rows", cpu.DenseDxThen(slopeRow[float32]), cpu.DenseDxThen(slopeRow[float64]), nil))
+		atLevelsInBlocks("dense.dx, then the slope by rows", cpu.DenseDxThen(slopeRow[float32]), cpu.DenseDxThen(slopeRow[float64]), cpu.DenseDxWorkspace))
 }
 
 // kernelOf is the operation with the function behind it, and with variants of its own at levels.

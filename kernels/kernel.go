@@ -144,6 +144,16 @@ func atLevels(doc string, run32, run64 func(simd.Level, *calls.Call), workspace 
 	return all
 }
 
+// atLevelsInBlocks is atLevels for drivers whose workspace depends on the level.
+func atLevelsInBlocks(doc string, run32, run64 func(simd.Level, *calls.Call), workspace func(simd.Level, *calls.Spec) int64) []calls.Variant {
+	all := atLevels(doc, run32, run64, nil)
+	for i := range all {
+		l := all[i].Level
+		all[i].WorkspaceBytes = func(s *calls.Spec) int64 { return workspace(l, s) }
+	}
+	return all
+}
+
 // withRef puts the reference before the variants at levels, and the variants for other kinds of
 // devices after them.
 func withRef(doc string, run32, run64 func(*calls.Call), others ...[]calls.Variant) []calls.Variant {

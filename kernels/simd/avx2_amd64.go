@@ -8,11 +8,23 @@ func productAVX2F32x1(args *productArgs)
 // productAVX2F32x2 computes blocks of 1 to 6 rows of 2 vectors.
 func productAVX2F32x2(args *productArgs)
 
+// panelAVX2F32 computes blocks of 4 to 6 rows of 2 vectors from packed operands.
+func panelAVX2F32(args *productArgs)
+
+// packAVX2F32 copies rows of 16 to 64 bytes to panels.
+func packAVX2F32(args *packArgs)
+
 // productAVX2F64x1 computes blocks of 1 to 12 rows of 1 vector.
 func productAVX2F64x1(args *productArgs)
 
 // productAVX2F64x2 computes blocks of 1 to 6 rows of 2 vectors.
 func productAVX2F64x2(args *productArgs)
+
+// panelAVX2F64 computes blocks of 4 to 6 rows of 2 vectors from packed operands.
+func panelAVX2F64(args *productArgs)
+
+// packAVX2F64 copies rows of 16 to 64 bytes to panels.
+func packAVX2F64(args *packArgs)
 
 // peakAVX2F32 multiplies and adds 24 vectors, rounds times.
 func peakAVX2F32(args *peakArgs)

@@ -28,6 +28,8 @@ var (
 	maxPool2x2             = forms[poolArgs]{AVX2: {maxPool2x2AVX2F32, maxPool2x2AVX2F64}, AVX512: {maxPool2x2AVX512F32, maxPool2x2AVX512F64}}
 	maxPoolNarrow          = forms[narrowArgs]{AVX2: {maxPoolNarrowAVX2F32, maxPoolNarrowAVX2F64}, AVX512: {maxPoolNarrowAVX512F32, maxPoolNarrowAVX512F64}}
 	multiply               = forms[runArgs]{AVX2: {multiplyAVX2F32, multiplyAVX2F64}, AVX512: {multiplyAVX512F32, multiplyAVX512F64}}
+	pack                   = forms[packArgs]{AVX2: {packAVX2F32, packAVX2F64}}
+	panel                  = forms[productArgs]{AVX2: {panelAVX2F32, panelAVX2F64}}
 	peak                   = forms[peakArgs]{AVX2: {peakAVX2F32, peakAVX2F64}, AVX512: {peakAVX512F32, peakAVX512F64}}
 	productx1              = forms[productArgs]{AVX2: {productAVX2F32x1, productAVX2F64x1}, AVX512: {productAVX512F32x1, productAVX512F64x1}}
 	productx2              = forms[productArgs]{AVX2: {productAVX2F32x2, productAVX2F64x2}, AVX512: {productAVX512F32x2, productAVX512F64x2}}

@@ -30,6 +30,8 @@ var (
 	maxPool2x2             forms[poolArgs]
 	maxPoolNarrow          forms[narrowArgs]
 	multiply               forms[runArgs]
+	pack                   forms[packArgs]
+	panel                  forms[productArgs]
 	peak                   forms[peakArgs]
 	productx1              forms[productArgs]
 	productx2              forms[productArgs]

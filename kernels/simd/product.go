@@ -40,6 +40,11 @@ type Product[T Float] struct {
 	// result is set to zero where that element is not positive.
 	Where                []T
 	WhereRow, WhereGroup int
+
+	// Work is room for copies of the operands. A product of one batch and group is computed from them if there are at least as many elements as Blocks says,
+	// and A has an AStep or an ARow of 1. With Turned it needs them, and B is transposed: B[j·BRow + p] stands for B[p·BRow + j].
+	Work   []T
+	Turned bool
 }
 
 // check panics if an operand is shorter than the extents and distances say.
@@ -53,6 +58,9 @@ func (p *Product[T]) check() {
 	last, outer := max(p.Groups, 1)-1, max(p.Outer, 1)-1
 	lastA := (p.M-1)*p.ARow + (p.K-1)*p.AStep + (p.Batch-1)*p.ABatch + outer*p.AOuter + last*p.AGroup
 	lastB := (p.K-1)*p.BRow + (p.Batch-1)*p.BBatch + outer*p.BOuter + p.N - 1
+	if p.Turned {
+		lastB = (p.N-1)*p.BRow + p.K - 1
+	}
 	lastC := (p.M-1)*p.CRow + p.N - 1 + last*p.CGroup
 	lastWhere := (p.M-1)*p.WhereRow + p.N - 1 + last*p.WhereGroup
 	if lastA >= len(p.A) || lastB >= len(p.B) || lastC >= len(p.C) ||
@@ -64,11 +72,16 @@ func (p *Product[T]) check() {
 // Run computes the product at a level.
 func (p *Product[T]) Run(l Level) {
 	p.check()
-	if l == Go {
+	switch blocks := Blocks[T](l, p.M, p.N, p.K); {
+	case blocks > 0 && len(p.Work) >= blocks && p.Batch*max(p.Outer, 1)*max(p.Groups, 1) == 1 && min(p.AStep, p.ARow) == 1:
+		p.runBlocks(l)
+	case p.Turned:
+		panic("simd: product with a transposed matrix is not computed in blocks")
+	case l == Go:
 		p.runGo()
-		return
+	default:
+		p.runVectors(l)
 	}
-	p.runVectors(l)
 }
 
 // Plain Go computes a product as rank-4 updates of two rows of C at a time. Per element of C that

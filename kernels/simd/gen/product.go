@@ -27,6 +27,10 @@ func product(m machine) {
 		p := productLoop{nv: nv}
 		p.function(m, rows[nv])
 	}
+	if !m.wide {
+		panel(m)
+		pack(m)
+	}
 }
 
 // productFields are the fields of simd.productArgs.
