@@ -208,20 +208,11 @@ func (o *tiled) part(sides []side, ranges []dag.Range) dag.Task {
 
 // add adds the tasks of all parts.
 func (o *tiled) add(sides []side) {
-	var before dag.Task
 	eachPart(sides, func(ranges []dag.Range) {
-		t := o.part(sides, ranges)
-		if len(t.Accesses) == 0 {
-			return
+		if t := o.part(sides, ranges); len(t.Accesses) > 0 {
+			device, _ := o.seat(sides, ranges)
+			o.lowerer.add(o.onDevice(t, device))
 		}
-		device, _ := o.seat(sides, ranges)
-		t = o.onDevice(t, device)
-		if alike(&t, &before) {
-			t.Labels.MicroBatch, t.Shape, t.Flops, t.MovedBytes = o.now.label, before.Shape, before.Flops, before.MovedBytes
-			o.b.Task(t)
-			return
-		}
-		before = o.lowerer.add(t)
 	})
 	if s := o.sharing(o.n.Name); s != nil && s.Along == dag.AlongRows {
 		eachPart(sides, func(ranges []dag.Range) {
@@ -253,13 +244,6 @@ func sumsParts(sides []side) bool {
 // meets reports whether an operation is cut such that parts may have nothing to sum.
 func meets(sides []side) bool {
 	return slices.ContainsFunc(sides, func(s side) bool { return s.meets && s.isCut() })
-}
-
-// alike reports whether two tiles of an operation are calls of the same shape.
-func alike(a, b *dag.Task) bool {
-	return slices.Equal(a.Params, b.Params) && slices.EqualFunc(a.Accesses, b.Accesses, func(x, y dag.Access) bool {
-		return x.Buffer == y.Buffer && x.Mode == y.Mode && slices.EqualFunc(x.Box, y.Box, func(r, s dag.Range) bool { return r.Len() == s.Len() })
-	})
 }
 
 // sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. Its tasks have all of
