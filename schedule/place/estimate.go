@@ -31,11 +31,11 @@ type estimate struct {
 	at      []dag.Instance // by lane of a worker: position in its list, and step
 	touched []int          // lanes of workers that may have something to start
 	queues  []engineQueue
-	queueOf map[engineGroup]int
-	waiting []int  // queues that may have something to start
-	busy    []bool // by lane
+	queueOf []int32 // by lane of an engine, behind those of workers
+	waiting []int32 // queues that may have something to start
+	busy    []bool  // by lane
 
-	follows  []time.Duration // by task: the longest path from its start to the end of the step
+	of       []estimated // by task
 	steps    *ready.Steps
 	released []dag.Instance
 	now      time.Duration
@@ -45,6 +45,13 @@ type estimate struct {
 	done     int
 	all      int   // steps
 	steady   int32 // period
+}
+
+// estimated is what the estimate needs to know of a task or a transfer.
+type estimated struct {
+	takes, follows time.Duration // by itself; the longest path from its start to the end of the step
+	lane           int32         // of a task
+	queue          int32         // of a transfer; noLane: it needs no engine
 }
 
 // At is the instance that a lane runs at a place in a run of some steps: a position in its list, and a period. It is a task of an earlier
@@ -188,17 +195,20 @@ func newEstimate(pg *Graph) *estimate {
 	if lag == 0 && pg.NumTasks() > manyTransfers {
 		all, steady = 1, 0
 	}
-	e := &estimate{Graph: pg, all: all, steady: steady, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, all, nil, nil, lag),
+	e := &estimate{Graph: pg, all: all, steady: steady, queueOf: make([]int32, len(pg.lanes)), steps: ready.New(pg.Links, all, nil, nil, lag),
 		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
 	e.lists = pg.listsOf(len(pg.p.Workers))
-	e.findFollows()
 	for l := len(e.lists); l < len(pg.lanes); l++ {
-		group := engineGroup{pg.lanes[l].Memory, pg.lanes[l].In}
-		if _, known := e.queueOf[group]; !known {
-			e.queueOf[group] = len(e.queues)
-			e.queues = append(e.queues, engineQueue{lanes: pg.engines()[group]})
+		lanes := pg.engines()[engineGroup{pg.lanes[l].Memory, pg.lanes[l].In}]
+		if lanes[0] != l {
+			continue
 		}
+		for _, of := range lanes {
+			e.queueOf[of] = int32(len(e.queues))
+		}
+		e.queues = append(e.queues, engineQueue{lanes: lanes})
 	}
+	e.findFollows()
 	e.steps.Begin(nil)
 	e.takeReleased()
 	return e
@@ -217,26 +227,34 @@ func (e *estimate) findFollows() {
 			next[list[i-1]] = list[i]
 		}
 	}
-	e.follows = make([]time.Duration, e.NumTasks())
+	e.of = make([]estimated, e.NumTasks())
+	for t := range e.of {
+		e.of[t] = e.alone(dag.TaskID(t))
+	}
 	for _, t := range slices.Backward(sorted) {
 		longest := time.Duration(0)
 		if next[t] >= 0 {
-			longest = e.follows[next[t]]
+			longest = e.of[next[t]].follows
 		}
 		for _, s := range e.Succs(t) {
-			longest = max(longest, e.follows[s])
+			longest = max(longest, e.of[s].follows)
 		}
-		e.follows[t] = longest + e.takes(t)
+		e.of[t].follows = longest + e.of[t].takes
 	}
 }
 
-// takes is how long a task or a transfer takes by itself.
-func (e *estimate) takes(t dag.TaskID) time.Duration {
-	if m := e.Move(t); m != nil {
-		return e.p.RouteTime(m.From, m.To, m.Bytes)
+// alone is a task or a transfer without what follows it.
+func (e *estimate) alone(t dag.TaskID) estimated {
+	m := e.Move(t)
+	if m == nil {
+		of := e.TaskOf(t)
+		return estimated{takes: e.plan.Occupies(of, e.worker[of]), lane: int32(e.worker[of])}
 	}
-	of := e.TaskOf(t)
-	return e.plan.Occupies(of, e.worker[of])
+	is := estimated{takes: e.p.RouteTime(m.From, m.To, m.Bytes), queue: noLane}
+	if lanes := e.Engines(m); lanes != nil {
+		is.queue = e.queueOf[lanes[0]]
+	}
+	return is
 }
 
 // free notes that the task or transfer of a lane has ended.
@@ -249,28 +267,26 @@ func (e *estimate) free(lane int) {
 		e.touched = append(e.touched, lane)
 		return
 	}
-	e.waiting = append(e.waiting, e.queueOf[engineGroup{e.lanes[lane].Memory, e.lanes[lane].In}])
+	e.waiting = append(e.waiting, e.queueOf[lane])
 }
 
 // takeReleased queues the transfers that wait for nothing any more. A transfer without an engine starts.
 func (e *estimate) takeReleased() {
 	e.released = e.steps.TakeAsReleased(e.released)
 	for _, i := range e.released {
-		m := e.Move(i.Task)
+		m, queue := e.Move(i.Task), e.of[i.Task].queue
 		if m == nil {
-			e.touched = append(e.touched, int(e.worker[e.TaskOf(i.Task)]))
+			e.touched = append(e.touched, int(e.of[i.Task].lane))
 			continue
 		}
-		group, ok := groupOf(e.p, m)
-		if !ok {
+		if queue == noLane {
 			e.start(noLane, i)
 			continue
 		}
-		is := readyTransfer{graph: e.Graph, Instance: i, since: e.now, readerStep: i.Step, urgency: e.follows[e.PlacedAs(m.For)], ahead: e.ahead(m)}
+		is := readyTransfer{graph: e.Graph, Instance: i, since: e.now, readerStep: i.Step, urgency: e.of[e.PlacedAs(m.For)].follows, ahead: e.ahead(m)}
 		if m.NextStep {
 			is.readerStep++
 		}
-		queue := e.queueOf[group]
 		e.queues[queue].copies.Push(is)
 		e.waiting = append(e.waiting, queue)
 	}
@@ -335,7 +351,7 @@ func (e *estimate) start(lane int, i dag.Instance) {
 	if lane != noLane {
 		e.busy[lane] = true
 	}
-	e.ends.Push(laneEnd{e.now + e.takes(i.Task), lane, i})
+	e.ends.Push(laneEnd{e.now + e.of[i.Task].takes, lane, i})
 }
 
 // noLane stands for the lane of a transfer that waits for no engine.
