@@ -45,10 +45,48 @@ type entry struct {
 	readers [][]dag.TaskID // by move: tasks of the first step that wait for it
 }
 
-// delivery is an atom and the destination of its move.
-type delivery struct {
-	atom int32
-	to   platform.MemoryID
+// deliveries are the moves that bring each atom before the first step: by atom, the destinations and numbers of the moves, ascending.
+type deliveries struct {
+	start []int32 // by atom; one more
+	all   []uint64
+}
+
+func newDeliveries(atoms int, moves []*place.Move) *deliveries {
+	d := &deliveries{start: make([]int32, atoms+1)}
+	each := func(visit func(atom int32, key uint64)) {
+		for i, m := range moves {
+			for _, atom := range m.Atoms {
+				if !m.Anywhere {
+					visit(atom, uint64(m.To)<<32|uint64(i))
+				}
+			}
+		}
+	}
+	each(func(atom int32, _ uint64) { d.start[atom]++ })
+	end := int32(0)
+	for atom, count := range d.start { // where each list ends: filling it from its end makes that its start
+		end += count
+		d.start[atom] = end
+	}
+	d.all = make([]uint64, end)
+	each(func(atom int32, key uint64) {
+		d.start[atom]--
+		d.all[d.start[atom]] = key
+	})
+	for atom := range atoms {
+		slices.Sort(d.all[d.start[atom]:d.start[atom+1]])
+	}
+	return d
+}
+
+// last is the last of the moves with numbers below some that brings an atom to a memory.
+func (d *deliveries) last(atom int32, to platform.MemoryID, below int) (move int32, ok bool) {
+	list := d.all[d.start[atom]:d.start[atom+1]]
+	i, _ := slices.BinarySearch(list, uint64(to)<<32|uint64(below))
+	if i == 0 || list[i-1]>>32 != uint64(to) {
+		return 0, false
+	}
+	return int32(uint32(list[i-1])), true
 }
 
 // ListItem is a task, a transfer, or a move before the first step. It starts on a lane, or on none where Lane is
@@ -184,20 +222,22 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 func (l *Lists) prepareEntry() {
 	n := len(l.pg.Enter)
 	l.entry = entry{byLane: make([][]int32, len(l.busy)), lane: slices.Repeat([]int32{noLane}, n), after: make([][]int32, n), stages: make([]int32, n), readers: make([][]dag.TaskID, n)}
-	brought := map[delivery]int32{} // move by what it brings
+	if n == 0 {
+		return
+	}
+	brought := newDeliveries(l.pg.Origin.NumAtoms(), l.pg.Enter)
 	for i, m := range l.pg.Enter {
 		if m.Anywhere {
 			continue
 		}
 		l.enterBy(int32(i), m)
 		for _, atom := range m.Atoms {
-			if first, ok := brought[delivery{atom, m.From}]; ok && appendNew(&l.entry.after[first], int32(i)) {
+			if first, ok := brought.last(atom, m.From, i); ok && appendNew(&l.entry.after[first], int32(i)) {
 				l.entry.stages[i]++
 			}
-			brought[delivery{atom, m.To}] = int32(i)
 		}
 	}
-	if len(brought) > 0 {
+	if len(brought.all) > 0 {
 		l.findReaders(brought)
 	}
 }
@@ -217,11 +257,11 @@ func (l *Lists) enterBy(i int32, m *place.Move) {
 }
 
 // findReaders finds the tasks that wait for moves before the first step.
-func (l *Lists) findReaders(brought map[delivery]int32) {
+func (l *Lists) findReaders(brought *deliveries) {
 	g := l.pg.Origin
 	entered := make([]bool, len(g.Buffers)) // by storage
 	for _, m := range l.pg.Enter {
-		entered[m.Buffer] = true
+		entered[m.Buffer] = entered[m.Buffer] || !m.Anywhere
 	}
 	for w, list := range l.pg.Order[:l.workers] {
 		memory := l.p.Platform.MemoryOf(platform.WorkerID(w))
@@ -232,7 +272,7 @@ func (l *Lists) findReaders(brought map[delivery]int32) {
 					continue
 				}
 				for _, atom := range g.Atoms(task, i) {
-					if move, ok := brought[delivery{atom, memory}]; ok {
+					if move, ok := brought.last(atom, memory, len(l.pg.Enter)); ok {
 						appendNew(&l.entry.readers[move], t)
 					}
 				}
