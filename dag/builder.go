@@ -380,7 +380,6 @@ func (b *Builder) build(complete func(*Graph) error) (*Graph, error) {
 // findLater lets the graph find what it does not know yet once it is asked for.
 func (g *Graph) findLater() {
 	g.hash, g.names, g.buffersByName = sync.OnceValue(g.textHash), sync.OnceValue(g.rankTasks), sync.OnceValue(g.rankBuffers)
-	g.pieces = sync.OnceValue(g.recutStorages)
 }
 
 // allTasks returns the tasks as one list.

@@ -33,15 +33,14 @@ func (g *Graph) derive() error {
 }
 
 // cut finds the atoms of the graph and of its accesses.
-func (g *Graph) cut() error {
-	grids, err := g.cutStorages()
-	if err != nil {
+func (g *Graph) cut() (err error) {
+	if g.grids, err = g.cutStorages(); err != nil {
 		return err
 	}
-	if err := g.numberAtoms(grids); err != nil {
+	if err := g.numberAtoms(g.grids); err != nil {
 		return err
 	}
-	if err := g.coverAccesses(grids); err != nil {
+	if err := g.coverAccesses(g.grids); err != nil {
 		return err
 	}
 	return g.checkTaskAliases()

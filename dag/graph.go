@@ -32,12 +32,12 @@ type Graph struct {
 	isCarried   []bool   // by storage
 	isWritten   []bool   // by storage
 	versions    []int32  // by storage; nil means one of each
+	grids       []*grid  // by storage: its cuts; nil where it has none, as [Graph.cutStorages] says
 
 	// Each of these is found once, when asked for.
 	names         func() *taskNames
 	buffersByName func() []BufferID // the buffers in the order of their names
 	hash          func() string
-	pieces        func() []*grid // by storage: its cuts; nil where it has none, as [Graph.cutStorages] says
 }
 
 // taskNames is the order of the names of tasks.

@@ -249,16 +249,32 @@ func appendWord(line []byte, s string, isBuffer bool) []byte {
 
 // isBareASCII reports whether a word surely needs no quotes; most words are such.
 func isBareASCII(s string, isBuffer bool) bool {
+	no := uint8(bareNowhere)
+	if isBuffer {
+		no |= bareInTasks
+	}
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c <= ' ' || c > '~' || c == '"' || c == '=' || c == '#':
-			return false
-		case isBuffer && (c == '[' || c == ']'):
+		if bareness[s[i]]&no != 0 {
 			return false
 		}
 	}
 	return s != ""
 }
+
+const bareNowhere, bareInTasks = 1, 2
+
+// bareness says of a byte where it is no part of a bare word.
+var bareness = func() (of [256]uint8) {
+	for c := range of {
+		switch {
+		case c <= ' ' || c > '~' || c == '"' || c == '=' || c == '#':
+			of[c] = bareNowhere
+		case c == '[' || c == ']':
+			of[c] = bareInTasks
+		}
+	}
+	return of
+}()
 
 // hasControl reports characters that a reader refuses, since names reach terminals.
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
