@@ -121,7 +121,7 @@ func edgeKey(to, from int32) uint64 { return uint64(to)<<32 | uint64(from) }
 func (g *Graph) checkEdges() error {
 	users := g.atomUsers()
 	var within, carried []uint64
-	reuse := make([][]uint64, len(g.reuse))
+	reuse := make([][]uint64, g.Reach())
 	n := int32(len(g.Tasks))
 	for a := range users.start[:g.NumAtoms()] {
 		across := &carried
@@ -162,9 +162,9 @@ func (g *Graph) checkEdges() error {
 		want         []uint64
 		preds, succs Rows
 	}
-	checks := []check{{"within a step", within, g.preds, g.succs}, {"carried", carried, g.carried, g.carriedSuccs}}
+	checks := []check{{"within a step", within, g.preds, g.succs}, {"carried", carried, g.across().carried, g.across().carriedSuccs}}
 	for i := range reuse {
-		checks = append(checks, check{fmt.Sprintf("of reuse after %d steps", i+1), reuse[i], g.reuse[i], g.reuseSuccs[i]})
+		checks = append(checks, check{fmt.Sprintf("of reuse after %d steps", i+1), reuse[i], g.across().reuse[i], g.across().reuseSuccs[i]})
 	}
 	for _, c := range checks {
 		slices.Sort(c.want)
