@@ -30,6 +30,7 @@ type Builder struct {
 	first     int
 	tasks     int // in all chunks
 	taskNames nameTable
+	taken     func(hash uint32, name string) bool // names of tasks that are not in taskNames; nil means none
 
 	storedBytes, movedBytes, costNs int64 // sums, kept below maxTotal
 }
@@ -157,7 +158,7 @@ func (b *Builder) Task(t Task) TaskID {
 		return id
 	}
 	hash := b.taskNames.hash(t.Name)
-	if _, ok := b.findTask(hash, t.Name); ok {
+	if _, ok := b.findTask(hash, t.Name); ok || b.taken != nil && b.taken(hash, t.Name) {
 		b.fail("task %q is declared twice", t.Name)
 		return id
 	}
@@ -187,6 +188,14 @@ func (b *Builder) Task(t Task) TaskID {
 	b.taskNames.add(hash, int32(id))
 	b.append(t)
 	return id
+}
+
+// again adds a task that another builder has checked.
+func (b *Builder) again(t Task) TaskID {
+	b.movedBytes += t.MovedBytes
+	b.costNs += longest(t.Costs)
+	b.append(t)
+	return TaskID(b.tasks - 1)
 }
 
 func (b *Builder) append(t Task) {
@@ -248,11 +257,15 @@ func (b *Builder) setCosts(t *Task) {
 	} else if i, ok := slices.BinarySearchFunc(b.graph.OpCosts, t.Op, func(c OpCosts, op string) int { return strings.Compare(c.Op, op) }); ok {
 		t.Costs = b.graph.OpCosts[i].Costs
 	}
-	longest := int64(0)
-	for _, c := range t.Costs {
-		longest = max(longest, c.Ns)
+	b.count(&b.costNs, longest(t.Costs), "task", t.Name, "nanoseconds")
+}
+
+// longest is the longest duration of some costs.
+func longest(costs []Cost) (ns int64) {
+	for _, c := range costs {
+		ns = max(ns, c.Ns)
 	}
-	b.count(&b.costNs, longest, "task", t.Name, "nanoseconds")
+	return ns
 }
 
 func (b *Builder) checkCosts(what, name string, costs []Cost) {
@@ -343,23 +356,33 @@ func (b *Builder) Build() (*Graph, error) { return b.build((*Graph).derive) }
 
 // BuildExpanded is Build and then [ExpandShared], without dependences in between.
 func (b *Builder) BuildExpanded(stageOf func(layer string) *Stage) (*Graph, error) {
-	if !b.reduces() {
+	reduced, names := b.reduced(), b.taskNames
+	if reduced == nil {
 		return b.Build()
 	}
-	g, err := b.build((*Graph).cut)
+	g, err := b.build(func(g *Graph) error { return g.cut(reduced) })
 	if err != nil {
 		return nil, err
 	}
-	return ExpandShared(g, stageOf)
+	return expand(g, &names, stageOf)
 }
 
-// reduces reports whether a task adds to the sum of others.
-func (b *Builder) reduces() bool {
-	return slices.ContainsFunc(b.chunks, func(tasks []Task) bool {
-		return slices.ContainsFunc(tasks, func(t Task) bool {
-			return slices.ContainsFunc(t.Accesses, func(a Access) bool { return a.Mode == Reduce })
-		})
-	})
+// reduced marks the storages of sums to which tasks add. Nil means that there are none.
+func (b *Builder) reduced() (marks []bool) {
+	for _, tasks := range b.chunks {
+		for t := range tasks {
+			for _, a := range tasks[t].Accesses {
+				if a.Mode != Reduce || b.err != nil {
+					continue
+				}
+				if marks == nil {
+					marks = make([]bool, len(b.graph.Buffers))
+				}
+				marks[b.graph.Storage(a.Buffer)] = true
+			}
+		}
+	}
+	return marks
 }
 
 // build completes the graph.

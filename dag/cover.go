@@ -27,7 +27,7 @@ func (g *Graph) countAccesses() int {
 }
 
 // coverAccesses fills access, spans and atomLists.
-func (g *Graph) coverAccesses(grids []*grid) error {
+func (g *Graph) coverAccesses(grids []*grid, only []bool) error {
 	c := coverage{Graph: g, grids: grids, whole: make([]span, len(g.Buffers))}
 	accesses := g.countAccesses()
 	if accesses > maxAtomVisits {
@@ -36,7 +36,11 @@ func (g *Graph) coverAccesses(grids []*grid) error {
 	g.access = make([]int32, len(g.Tasks)+1)
 	g.spans = make([]span, 0, accesses)
 	for t := range g.Tasks {
-		for i := range g.Tasks[t].Accesses {
+		for i, a := range g.Tasks[t].Accesses {
+			if only != nil && !only[g.Storage(a.Buffer)] {
+				g.spans = append(g.spans, span{})
+				continue
+			}
 			s, err := c.list(t, i)
 			if err != nil {
 				return fmt.Errorf("task %q: %w", g.Tasks[t].Name, err)

@@ -17,7 +17,7 @@ const (
 
 // derive fills everything of the graph except Buffers and Tasks.
 func (g *Graph) derive() error {
-	if err := g.cut(); err != nil {
+	if err := g.cut(nil); err != nil {
 		return err
 	}
 	for i := range g.Buffers {
@@ -32,32 +32,32 @@ func (g *Graph) derive() error {
 	return g.checkVersions()
 }
 
-// cut finds the atoms of the graph and of its accesses.
-func (g *Graph) cut() (err error) {
-	if g.grids, err = g.cutStorages(); err != nil {
+// cut finds the atoms of the graph and of its accesses to some storages, or to all if these are nil.
+func (g *Graph) cut(only []bool) (err error) {
+	if g.grids, err = g.cutStorages(only); err != nil {
 		return err
 	}
 	if err := g.numberAtoms(g.grids); err != nil {
 		return err
 	}
-	if err := g.coverAccesses(g.grids); err != nil {
+	if err := g.coverAccesses(g.grids, only); err != nil {
 		return err
 	}
 	return g.checkTaskAliases()
 }
 
 // cutStorages finds each storage's refinement and the boundaries of all regions, by storage. A storage without other refinements has no grid if all tasks use the whole of it.
-func (g *Graph) cutStorages() ([]*grid, error) {
+func (g *Graph) cutStorages(only []bool) ([]*grid, error) {
 	grids, err := g.refineViewed()
 	if err != nil {
 		return nil, err
 	}
 	for t := range g.Tasks {
 		for _, a := range g.Tasks[t].Accesses {
-			if a.Box == nil {
+			s := g.Storage(a.Buffer)
+			if a.Box == nil || only != nil && !only[s] {
 				continue
 			}
-			s := g.Storage(a.Buffer)
 			gr := grids[s]
 			if gr == nil {
 				gr = newGrid(withoutUnits(g.Buffers[s].Shape))

@@ -42,7 +42,12 @@ func Expand(g *Graph) (*Graph, error) { return ExpandShared(g, nil) }
 // ExpandShared is Expand for tasks of which several devices may share the stage. stageOf finds this stage by the layer of a task. Nil means that nobody shares
 // any.
 func ExpandShared(g *Graph, stageOf func(layer string) *Stage) (*Graph, error) {
-	e := expansion{from: g, stageOf: stageOf}
+	return expand(g, nil, stageOf)
+}
+
+// expand is [ExpandShared] for a graph with a table of the names of its tasks. Nil means that there is none yet.
+func expand(g *Graph, names *nameTable, stageOf func(layer string) *Stage) (*Graph, error) {
+	e := expansion{from: g, names: names, stageOf: stageOf}
 	if err := e.findReductions(); err != nil {
 		return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 	}
@@ -68,6 +73,7 @@ type reduction struct {
 
 type expansion struct {
 	from       *Graph
+	names      *nameTable // of its tasks
 	to         *Builder
 	stageOf    func(layer string) *Stage
 	device     int // that was found last
@@ -156,6 +162,17 @@ func (e *expansion) checkOrder() error {
 func (e *expansion) rewrite() {
 	g := e.from
 	e.to = NewBuilder(g.Name)
+	if e.names == nil {
+		e.names = &nameTable{seed: e.to.taskNames.seed}
+		for t := range g.Tasks {
+			e.names.add(e.names.hash(g.Tasks[t].Name), int32(t))
+		}
+	}
+	e.to.taskNames.seed = e.names.seed
+	e.to.taken = func(hash uint32, name string) bool {
+		_, taken := e.names.find(hash, func(id int32) bool { return g.Tasks[id].Name == name })
+		return taken
+	}
 	merges := 0
 	for i := range e.reductions {
 		merges += e.numberAccumulators(&e.reductions[i]) - 1
@@ -171,7 +188,7 @@ func (e *expansion) rewrite() {
 	}
 	e.newID, e.numbered = make([]TaskID, len(g.Tasks)), make([][]BufferID, len(g.Buffers))
 	for t := range g.Tasks {
-		e.newID[t] = e.to.Task(e.rewriteTask(TaskID(t)))
+		e.newID[t] = e.to.again(e.rewriteTask(TaskID(t)))
 		last := 0
 		for i, a := range g.Tasks[t].Accesses {
 			if a.Mode != Reduce {
