@@ -27,7 +27,7 @@ type Lists struct {
 	steps    *ready.Steps
 	released []dag.Instance
 	lane     []int32         // by task; noLane
-	next     []dag.Instance  // by lane: position and period, see [place.Graph.At]
+	walk     *place.Walk     // through the lists of lanes
 	busy     []bool          // by lane
 	touched  []int           // lanes that may have something to start
 	readyAt  []time.Duration // by slot and task
@@ -102,7 +102,7 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	pg := d.Placed.Graphs[graph]
 	lanes := len(pg.Order)
 	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), orders: pg.MemoryOrders(),
-		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]dag.Instance, lanes), busy: make([]bool, lanes)}
+		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), walk: pg.NewWalk(pg.Order, steps), busy: make([]bool, lanes)}
 	if pg.Moves() == nil {
 		l.orders = l.p.Orders()
 	} else if steps > 1 {
@@ -203,8 +203,7 @@ func (l *Lists) startItems(now time.Duration, items []ListItem) []ListItem {
 // startOn starts the next item of a free lane, if it is ready: of its list, or of its moves before the first step. Of
 // both, the one with the earlier reader goes first.
 func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
-	at := &l.next[lane]
-	i, ready := l.pg.At(lane, at, l.p.Steps)
+	i, ready := l.walk.At(lane)
 	ready = ready && l.steps.Ready(i)
 	if moves := l.entry.byLane[lane]; len(moves) > 0 && l.entry.stages[moves[0]] == 0 && !(ready && l.pg.ReadBefore(i, l.pg.Enter[moves[0]])) {
 		l.entry.byLane[lane], l.busy[lane] = moves[1:], true
@@ -213,7 +212,7 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 	if !ready {
 		return items
 	}
-	at.Task++
+	l.walk.Pass(lane)
 	l.busy[lane] = true
 	return append(items, ListItem{int32(lane), i, -1})
 }

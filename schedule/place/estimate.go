@@ -28,7 +28,7 @@ const (
 type estimate struct {
 	*Graph
 	lists   [][]dag.TaskID // by lane of a worker
-	at      []dag.Instance // by lane of a worker: position in its list, and step
+	walk    *Walk          // through these
 	touched []int          // lanes of workers that may have something to start
 	queues  []engineQueue
 	queueOf []int32 // by lane of an engine, behind those of workers
@@ -54,29 +54,49 @@ type estimated struct {
 	queue          int32         // of a transfer; noLane: it needs no engine
 }
 
-// At is the instance that a lane runs at a place in a run of some steps: a position in its list, and a period. It is a task of an earlier
-// step where the task lags. Positions without an instance are passed over. Without any it returns false.
-func (pg *Graph) At(lane int, at *dag.Instance, steps int) (i dag.Instance, ok bool) {
-	return pg.inList(pg.Order[lane], at, steps)
+// Walk goes through the lists of lanes in a run of some steps, period after period. It knows of each task the next one of its list, so that it does not look
+// into the lists of thousands of lanes at each moment.
+type Walk struct {
+	pg    *Graph
+	lists [][]dag.TaskID
+	next  []dag.TaskID   // by task; -1: it is the last one of its list, or in none
+	at    []dag.Instance // by lane: a task, -1 behind the last one, and the period
+	steps int
 }
 
-// inList is [Graph.At] for the list of a lane.
-func (pg *Graph) inList(list []dag.TaskID, at *dag.Instance, steps int) (i dag.Instance, ok bool) {
-	for len(list) > 0 {
-		if int(at.Task) == len(list) {
-			*at = dag.Instance{Step: at.Step + 1}
+// NewWalk begins with the first task of each list.
+func (pg *Graph) NewWalk(lists [][]dag.TaskID, steps int) *Walk {
+	w := &Walk{pg: pg, lists: lists, next: slices.Repeat([]dag.TaskID{-1}, pg.NumTasks()), at: make([]dag.Instance, len(lists)), steps: steps}
+	for lane, list := range lists {
+		for i := 1; i < len(list); i++ {
+			w.next[list[i-1]] = list[i]
 		}
-		if int(at.Step) >= steps+int(pg.maxLag) {
+		if len(list) > 0 {
+			w.at[lane].Task = list[0]
+		} else {
+			w.at[lane].Step = int32(steps) + pg.maxLag
+		}
+	}
+	return w
+}
+
+// At is the instance that a lane runs next: of a step before the period where its task lags. Places in a list without an instance are passed over. Without any it returns false.
+func (w *Walk) At(lane int) (i dag.Instance, ok bool) {
+	for at := &w.at[lane]; ; at.Task = w.next[at.Task] {
+		if at.Task < 0 {
+			*at = dag.Instance{Task: w.lists[lane][0], Step: at.Step + 1}
+		}
+		if int(at.Step) >= w.steps+int(w.pg.maxLag) {
 			return dag.Instance{}, false
 		}
-		t := list[at.Task]
-		if i = (dag.Instance{Task: t, Step: at.Step - pg.Lag(t)}); i.Step >= 0 && int(i.Step) < steps {
+		if i = (dag.Instance{Task: at.Task, Step: at.Step - w.pg.Lag(at.Task)}); i.Step >= 0 && int(i.Step) < w.steps {
 			return i, true
 		}
-		at.Task++
 	}
-	return dag.Instance{}, false
 }
+
+// Pass goes on behind the instance of a lane.
+func (w *Walk) Pass(lane int) { w.at[lane].Task = w.next[w.at[lane].Task] }
 
 // engineGroup is the engines that can make the same transfers.
 type engineGroup struct {
@@ -196,8 +216,9 @@ func newEstimate(pg *Graph) *estimate {
 		all, steady = 1, 0
 	}
 	e := &estimate{Graph: pg, all: all, steady: steady, queueOf: make([]int32, len(pg.lanes)), steps: ready.New(pg.Links, all, nil, nil, lag),
-		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
+		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes))}
 	e.lists = pg.listsOf(len(pg.p.Workers))
+	e.walk = pg.NewWalk(e.lists, all)
 	for l := len(e.lists); l < len(pg.lanes); l++ {
 		lanes := pg.engines()[engineGroup{pg.lanes[l].Memory, pg.lanes[l].In}]
 		if lanes[0] != l {
@@ -221,20 +242,14 @@ func (e *estimate) findFollows() {
 		lists = nil
 	}
 	sorted, _ := ready.Sort(e.Links, nil, lists) // a circle stops the estimate itself
-	next := slices.Repeat([]dag.TaskID{-1}, e.NumTasks())
-	for _, list := range lists {
-		for i := 1; i < len(list); i++ {
-			next[list[i-1]] = list[i]
-		}
-	}
 	e.of = make([]estimated, e.NumTasks())
 	for t := range e.of {
 		e.of[t] = e.alone(dag.TaskID(t))
 	}
 	for _, t := range slices.Backward(sorted) {
 		longest := time.Duration(0)
-		if next[t] >= 0 {
-			longest = e.of[next[t]].follows
+		if next := e.walk.next[t]; next >= 0 && lists != nil {
+			longest = e.of[next].follows
 		}
 		for _, s := range e.Succs(t) {
 			longest = max(longest, e.of[s].follows)
@@ -299,11 +314,11 @@ func (e *estimate) dispatch() {
 		if e.busy[w] {
 			continue
 		}
-		i, ok := e.inList(e.lists[w], &e.at[w], e.all)
+		i, ok := e.walk.At(w)
 		if !ok || !e.steps.Ready(i) {
 			continue
 		}
-		e.at[w].Task++
+		e.walk.Pass(w)
 		e.start(w, i)
 	}
 	e.touched = e.touched[:0]

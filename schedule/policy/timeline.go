@@ -9,7 +9,10 @@ import (
 
 // timeline lists the tasks or transfers of one worker or engine, by start, with the gaps between. It is a list of
 // chunks: an insertion moves few slots, and a search skips the chunks whose gaps are too short.
-type timeline struct{ chunks []timelineChunk }
+type timeline struct {
+	chunks []timelineChunk
+	end    time.Duration // of the last slot
+}
 
 // timelineChunk is some neighbouring slots of a timeline, at least one.
 type timelineChunk struct {
@@ -34,6 +37,9 @@ type gapAt struct{ chunk, slot int }
 
 // gap finds the first gap from ready on that is at least takes long.
 func (l *timeline) gap(ready, takes time.Duration) (start time.Duration, at gapAt) {
+	if l.end <= ready { // mostly
+		return ready, gapAt{len(l.chunks), 0}
+	}
 	first := endingAfter(l.chunks, ready, func(c *timelineChunk) time.Duration { return c.end })
 	start = ready
 	for k := first; k < len(l.chunks); k++ {
@@ -121,4 +127,5 @@ func (l *timeline) append(s slotOf) {
 	}
 	c := &l.chunks[last]
 	c.slots, c.end, c.widest = append(c.slots, s), s.end, max(c.widest, free)
+	l.end = s.end
 }
