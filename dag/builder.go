@@ -407,7 +407,7 @@ func (g *Graph) findLater() {
 
 // allTasks returns the tasks as one list.
 func (b *Builder) allTasks() []Task {
-	if len(b.chunks) == 1 && len(b.chunks[0]) >= cap(b.chunks[0])/32*31 {
+	if len(b.chunks) == 1 && len(b.chunks[0]) >= cap(b.chunks[0])/16*15 {
 		return b.chunks[0]
 	}
 	tasks := make([]Task, 0, b.tasks)

@@ -173,12 +173,18 @@ func (e *expansion) rewrite() {
 		_, taken := e.names.find(hash, func(id int32) bool { return g.Tasks[id].Name == name })
 		return taken
 	}
-	merges := 0
-	for i := range e.reductions {
-		merges += e.numberAccumulators(&e.reductions[i]) - 1
-	}
 	e.findBuckets()
-	e.to.Grow(len(g.Tasks)+merges, len(g.Buffers)+merges)
+	tasks, buffers := len(g.Tasks), len(g.Buffers)
+	for i := range e.reductions {
+		r := &e.reductions[i]
+		accumulators := e.numberAccumulators(r)
+		tasks, buffers = tasks+accumulators-len(r.groups), buffers+accumulators-1
+		if len(r.groups) > 1 && r.last == r.bucket.last {
+			m := e.exchange(r)
+			tasks += m.most()
+		}
+	}
+	e.to.Grow(tasks, buffers)
 	for _, buf := range g.Buffers {
 		buf.Accumulators = 0
 		e.to.addBuffer(buf)
@@ -202,7 +208,8 @@ func (e *expansion) rewrite() {
 			}
 			if b := r.bucket; len(r.groups) > 1 && b.last == TaskID(t) && !b.done {
 				b.done = true
-				e.exchange(r)
+				m := e.exchange(r)
+				m.exchange()
 			}
 		}
 	}
