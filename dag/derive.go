@@ -112,26 +112,26 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 		if g.Buffers[i].ViewOf != None {
 			continue
 		}
-		atoms, ok := 1, len(g.atomElems) < limit
+		atoms, ok := 1, len(g.atomBytes) < limit
 		if gr != nil {
-			atoms, ok = gr.sortCuts(limit - len(g.atomElems))
+			atoms, ok = gr.sortCuts(limit - len(g.atomBytes))
 		}
 		if !ok {
 			return fmt.Errorf("the regions of buffer %q cut it, with the buffers before, into more than %d pieces; use fewer distinct splits", g.Buffers[i].Name, limit)
 		}
-		base := AtomID(len(g.atomElems))
+		base := AtomID(len(g.atomBytes))
 		g.storageAtom[2*i], g.storageAtom[2*i+1] = base, base+AtomID(atoms)
 		if gr == nil {
-			g.atomElems = append(g.atomElems, g.Buffers[i].Elems())
+			g.atomBytes = append(g.atomBytes, g.Buffers[i].Bytes())
 		} else {
 			gr.base = base
-			g.atomElems = gr.appendElems(g.atomElems, 0, 1)
+			g.atomBytes = gr.appendBytes(g.atomBytes, 0, g.Buffers[i].Type.SizeBytes())
 		}
 		for range atoms {
 			g.atomStorage = append(g.atomStorage, BufferID(i))
 		}
 	}
-	g.atomElems, g.atomStorage = fit(g.atomElems), fit(g.atomStorage)
+	g.atomBytes, g.atomStorage = fit(g.atomBytes), fit(g.atomStorage)
 	return nil
 }
 
@@ -140,14 +140,15 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 func (g *Graph) checkTaskAliases() error {
 	seenBy := make([]int32, g.NumAtoms()) // 1 + access row that covered the atom last
 	for t := range g.Tasks {
-		task := &g.Tasks[t]
-		for i, a := range task.Accesses {
-			for _, atom := range g.Atoms(TaskID(t), i) {
+		covers := g.Covers(TaskID(t))
+		for i, a := range covers {
+			for _, atom := range g.AtomsOf(a) {
 				prev := seenBy[atom] - 1 - g.access[t]
-				if prev >= 0 && (a.Mode.Writes() || task.Accesses[prev].Mode.Writes()) {
+				if prev >= 0 && (a.Mode.Writes() || covers[prev].Mode.Writes()) {
+					task := &g.Tasks[t]
 					return fmt.Errorf("task %q (%s): operands %d (%s of %q) and %d (%s of %q) overlap; write in place with one readwrite access",
 						task.Name, task.Op, prev, task.Accesses[prev].Mode, g.Buffers[task.Accesses[prev].Buffer].Name,
-						i, a.Mode, g.Buffers[a.Buffer].Name)
+						i, a.Mode, g.Buffers[task.Accesses[i].Buffer].Name)
 				}
 				seenBy[atom] = g.access[t] + int32(i) + 1
 			}
@@ -160,8 +161,8 @@ func (g *Graph) checkTaskAliases() error {
 func (g *Graph) Body() *Body {
 	body := &Body{Tasks: len(g.Tasks), Atoms: g.NumAtoms(), Keeps: make([]bool, len(g.Buffers)), Versions: g.versions, Edges: g.expectedEdges(),
 		Each: func(t TaskID, use Use) {
-			for i, a := range g.Tasks[t].Accesses {
-				use(g.Storage(a.Buffer), a.Mode, g.Atoms(t, i), 0)
+			for _, a := range g.Covers(t) {
+				use(a.Storage, a.Mode, g.AtomsOf(a), 0)
 			}
 		},
 		After: func(t TaskID, tasks []int32) []int32 {
@@ -180,7 +181,7 @@ func (g *Graph) Body() *Body {
 func (g *Graph) expectedEdges() int {
 	const most = 1 << 23
 	n := 0
-	for _, s := range g.spans {
+	for _, s := range g.covers {
 		n += int(s.end - s.first)
 	}
 	return min(n, most)

@@ -87,7 +87,7 @@ func (e *expansion) findReductions() error {
 	g := e.from
 	e.ofAtom = slices.Repeat([]int32{-1}, g.NumAtoms())
 	for t := range g.Tasks {
-		for i, a := range g.Tasks[t].Accesses {
+		for i, a := range g.Covers(TaskID(t)) {
 			if a.Mode != Reduce {
 				continue
 			}
@@ -135,11 +135,11 @@ func (e *expansion) overlap(t TaskID, i int, id int32) error {
 func (e *expansion) checkOrder() error {
 	g := e.from
 	for t := range g.Tasks {
-		for i, a := range g.Tasks[t].Accesses {
+		for _, a := range g.Covers(TaskID(t)) {
 			if a.Mode == Reduce {
 				continue
 			}
-			for _, atom := range g.Atoms(TaskID(t), i) {
+			for _, atom := range g.AtomsOf(a) {
 				id := e.ofAtom[atom]
 				if id < 0 {
 					continue

@@ -266,11 +266,11 @@ func (l *Lists) findReaders(brought *deliveries) {
 		memory := l.p.Platform.MemoryOf(platform.WorkerID(w))
 		for _, t := range list {
 			task := l.pg.TaskOf(t)
-			for i, a := range g.Tasks[task].Accesses {
-				if !a.Mode.Reads() || !entered[g.Storage(a.Buffer)] {
+			for _, a := range g.Covers(task) {
+				if !a.Mode.Reads() || !entered[a.Storage] {
 					continue
 				}
-				for _, atom := range g.Atoms(task, i) {
+				for _, atom := range g.AtomsOf(a) {
 					if move, ok := brought.last(atom, memory, len(l.pg.Enter)); ok {
 						appendNew(&l.entry.readers[move], t)
 					}

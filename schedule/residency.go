@@ -54,9 +54,9 @@ func newResidency(p *Problem, inUse func(storage dag.BufferID, host platform.Mem
 		}
 	}
 	for t := range g.Tasks {
-		for i, a := range g.Tasks[t].Accesses {
-			if s := g.Storage(a.Buffer); written[s] && !g.Carried(s) {
-				for _, atom := range g.Atoms(dag.TaskID(t), i) {
+		for _, a := range g.Covers(dag.TaskID(t)) {
+			if s := a.Storage; written[s] && !g.Carried(s) {
+				for _, atom := range g.AtomsOf(a) {
 					r.uses[atom]++
 				}
 			}
@@ -131,11 +131,11 @@ func InitialOf(p *Problem, storage dag.BufferID, written bool) (i Initial, err e
 // occupy makes room for the results of a task and makes them invalid in all other memories.
 func (r *residency) occupy(i dag.Instance, m platform.MemoryID) {
 	g, t := r.p.Graph, i.Task
-	for k, a := range g.Tasks[t].Accesses {
+	for _, a := range g.Covers(t) {
 		if !a.Mode.Writes() {
 			continue
 		}
-		for _, atom := range g.Atoms(t, k) {
+		for _, atom := range g.AtomsOf(a) {
 			r.displace(atom, i.Step, m)
 			is := r.versionOf(atom, i.Step)
 			r.drop(is, atom)
@@ -148,8 +148,8 @@ func (r *residency) occupy(i dag.Instance, m platform.MemoryID) {
 // end frees atoms that no later task of the step uses.
 func (r *residency) end(i dag.Instance) {
 	g := r.p.Graph
-	for k := range g.Tasks[i.Task].Accesses {
-		for _, atom := range g.Atoms(i.Task, k) {
+	for _, a := range g.Covers(i.Task) {
+		for _, atom := range g.AtomsOf(a) {
 			if r.uses[atom] == 0 {
 				continue
 			}

@@ -251,8 +251,8 @@ func (t *traffic) bringHome() error {
 	g := t.g
 	last := make([]dag.TaskID, g.NumAtoms()) // 1 + the task that writes it last
 	for task := range g.Tasks {
-		for i, a := range g.Tasks[task].Accesses {
-			for _, atom := range g.Atoms(dag.TaskID(task), i) {
+		for _, a := range g.Covers(dag.TaskID(task)) {
+			for _, atom := range g.AtomsOf(a) {
 				if a.Mode.Writes() {
 					last[atom] = dag.TaskID(task) + 1
 				}

@@ -120,11 +120,11 @@ func (c *heftTransfers) find(t dag.TaskID, m platform.MemoryID, from time.Durati
 	g := c.p.Graph
 	c.wanted = c.wanted[:0]
 	c.inquiry++
-	for k, access := range g.Tasks[t].Accesses {
+	for _, access := range g.Covers(t) {
 		if !access.Mode.Reads() {
 			continue
 		}
-		for _, a := range g.Atoms(t, k) {
+		for _, a := range g.AtomsOf(access) {
 			switch {
 			case c.valid.IsEverywhere(a):
 			case c.valid.Has(a, m):
@@ -134,7 +134,7 @@ func (c *heftTransfers) find(t dag.TaskID, m platform.MemoryID, from time.Durati
 				if _, routed := c.p.Platform.Route(source, m); !routed {
 					return 0, false
 				}
-				c.want(a, g.Storage(access.Buffer), source, from)
+				c.want(a, access.Storage, source, from)
 			}
 		}
 	}
@@ -272,11 +272,11 @@ func (c *heftTransfers) wrote(t dag.TaskID, m platform.MemoryID, end time.Durati
 	}
 	c.last = settled
 	g := c.p.Graph
-	for k, access := range g.Tasks[t].Accesses {
+	for _, access := range g.Covers(t) {
 		if !access.Mode.Writes() {
 			continue
 		}
-		for _, a := range g.Atoms(t, k) {
+		for _, a := range g.AtomsOf(access) {
 			c.valid.Only(a, m)
 			c.writer[a], c.source[a] = t, m
 			c.at[a] = append(c.at[a][:0], arrival{m, end})
@@ -290,11 +290,11 @@ func (c *heftTransfers) missing(t dag.TaskID, m platform.MemoryID, now time.Dura
 		return 0
 	}
 	g := c.p.Graph
-	for k, access := range g.Tasks[t].Accesses {
+	for _, access := range g.Covers(t) {
 		if !access.Mode.Reads() {
 			continue
 		}
-		for _, a := range g.Atoms(t, k) {
+		for _, a := range g.AtomsOf(access) {
 			if !c.valid.Has(a, m) || !c.valid.IsEverywhere(a) && c.arrived(a, m) > now {
 				bytes += g.AtomBytes(dag.AtomID(a))
 			}
