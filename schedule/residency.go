@@ -16,7 +16,7 @@ import (
 type residency struct {
 	p        *Problem
 	versions []int32             // by storage: number of versions; nil means one of each
-	valid    platform.MemorySets // by atom and version ([residency.versionOf]): memories that have it
+	valid    platform.FewSets    // by atom and version ([residency.versionOf]): memories that have it
 	uses     []int32             // by atom: number of accesses in a step after which it is freed; zero means never
 	left     []int32             // by atom and version: number of those accesses still to come
 	live     []int64             // bytes by memory
@@ -28,7 +28,7 @@ type residency struct {
 func newResidency(p *Problem, inUse func(storage dag.BufferID, host platform.MemoryID) bool) (*residency, error) {
 	g := p.Graph
 	memories := len(p.Platform.Memories)
-	r := &residency{p: p, versions: g.AllVersions(), valid: p.Platform.NewMemorySets(g.NumAtoms() * int(g.Reach())),
+	r := &residency{p: p, versions: g.AllVersions(), valid: p.Platform.NewFewSets(g.NumAtoms() * int(g.Reach())),
 		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories)}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
@@ -91,7 +91,7 @@ func (r *residency) displace(atom, step int32, m platform.MemoryID) {
 func (r *residency) leave(is int32, m platform.MemoryID) {
 	if r.valid.Has(is, m) {
 		r.count(m, -r.p.Graph.AtomBytes(dag.AtomID(int(is)%len(r.uses))))
-		r.valid.Of(is).Remove(m)
+		r.valid.Remove(is, m)
 	}
 }
 
@@ -177,9 +177,8 @@ func (r *residency) count(m platform.MemoryID, bytes int64) {
 
 // drop takes an atom out of all memories.
 func (r *residency) drop(is, atom int32) {
-	set := r.valid.Of(is)
-	for m := range set.All() {
+	for m := range r.valid.All(is) {
 		r.count(m, -r.p.Graph.AtomBytes(dag.AtomID(atom)))
 	}
-	clear(set)
+	r.valid.Clear(is)
 }

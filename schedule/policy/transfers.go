@@ -21,7 +21,7 @@ import (
 // Systems 16(6), 2005). Links count as free.
 type heftTransfers struct {
 	p        *schedule.Problem
-	valid    platform.MemorySets // by atom: memories that have it or will have it
+	valid    platform.FewSets    // by atom: memories that have it or will have it
 	at       [][]arrival         // by atom, ascending by memory: from when on it is there, if not from the beginning
 	writer   []dag.TaskID        // by atom; -1: its contents are from before the step
 	source   []platform.MemoryID // by atom: memory of its writer, or home; eachHost: the host memory of the node that reads it
@@ -66,7 +66,7 @@ func newHEFTTransfers(p *schedule.Problem) *heftTransfers {
 	if n == 1 {
 		return nil
 	}
-	c := &heftTransfers{p: p, valid: p.Platform.NewMemorySets(g.NumAtoms()), at: make([][]arrival, g.NumAtoms()),
+	c := &heftTransfers{p: p, valid: p.Platform.NewFewSets(g.NumAtoms()), at: make([][]arrival, g.NumAtoms()),
 		inquired: make([]int64, g.NumAtoms()), last: settled, writer: make([]dag.TaskID, g.NumAtoms()), source: make([]platform.MemoryID, g.NumAtoms()), in: make([][]heftEngine, n), out: make([][]heftEngine, n)}
 	for m := range n {
 		if !p.Platform.IsHost(platform.MemoryID(m)) {
