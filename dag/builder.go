@@ -30,7 +30,6 @@ type Builder struct {
 	first     int
 	tasks     int // in all chunks
 	taskNames nameTable
-	taken     func(hash uint32, name string) bool // names of tasks that are not in taskNames; nil means none
 
 	storedBytes, movedBytes, costNs int64 // sums, kept below maxTotal
 }
@@ -158,7 +157,7 @@ func (b *Builder) Task(t Task) TaskID {
 		return id
 	}
 	hash := b.taskNames.hash(t.Name)
-	if _, ok := b.findTask(hash, t.Name); ok || b.taken != nil && b.taken(hash, t.Name) {
+	if _, ok := b.findTask(hash, t.Name); ok {
 		b.fail("task %q is declared twice", t.Name)
 		return id
 	}
@@ -181,19 +180,17 @@ func (b *Builder) Task(t Task) TaskID {
 	if !(t.Flops >= 0 && t.Flops <= maxFlops) {
 		b.fail("task %q: %g flops; write a number from 0 to %g", t.Name, t.Flops, maxFlops)
 	}
-	b.count(&b.movedBytes, t.MovedBytes, "task", t.Name, "bytes moved")
 	t.Params = sortedBy(t.Params, func(p Param) string { return p.Name })
 	b.checkParams(&t)
 	b.setCosts(&t)
 	b.taskNames.add(hash, int32(id))
-	b.append(t)
-	return id
+	return b.again(t)
 }
 
-// again adds a task that another builder has checked.
+// again adds a task that needs no check, such as one that another builder has checked.
 func (b *Builder) again(t Task) TaskID {
-	b.movedBytes += t.MovedBytes
-	b.costNs += longest(t.Costs)
+	b.count(&b.movedBytes, t.MovedBytes, "task", t.Name, "bytes moved")
+	b.count(&b.costNs, longest(t.Costs), "task", t.Name, "nanoseconds")
 	b.append(t)
 	return TaskID(b.tasks - 1)
 }
@@ -257,7 +254,6 @@ func (b *Builder) setCosts(t *Task) {
 	} else if i, ok := slices.BinarySearchFunc(b.graph.OpCosts, t.Op, func(c OpCosts, op string) int { return strings.Compare(c.Op, op) }); ok {
 		t.Costs = b.graph.OpCosts[i].Costs
 	}
-	b.count(&b.costNs, longest(t.Costs), "task", t.Name, "nanoseconds")
 }
 
 // longest is the longest duration of some costs.

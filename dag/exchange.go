@@ -135,7 +135,10 @@ func (e *expansion) deviceOf(t TaskID) (*Stage, int) {
 		return nil, 0
 	}
 	task := &e.from.Tasks[t]
-	s := e.stageOf(task.Labels.Layer)
+	if e.stage == nil || task.Labels.Layer != e.layer {
+		e.stage, e.layer = e.stageOf(task.Labels.Layer), task.Labels.Layer
+	}
+	s := e.stage
 	if s == nil || task.Placement == nil {
 		return s, 0
 	}

@@ -76,6 +76,8 @@ type expansion struct {
 	names      *nameTable // of its tasks
 	to         *Builder
 	stageOf    func(layer string) *Stage
+	stage      *Stage // that was found last, of a layer
+	layer      string
 	device     int // that was found last
 	reductions []reduction
 	ofAtom     []int32 // reduction that covers the atom, -1: none
@@ -167,11 +169,6 @@ func (e *expansion) rewrite() {
 		for t := range g.Tasks {
 			e.names.add(e.names.hash(g.Tasks[t].Name), int32(t))
 		}
-	}
-	e.to.taskNames.seed = e.names.seed
-	e.to.taken = func(hash uint32, name string) bool {
-		_, taken := e.names.find(hash, func(id int32) bool { return g.Tasks[id].Name == name })
-		return taken
 	}
 	e.findBuckets()
 	tasks, buffers := len(g.Tasks), len(g.Buffers)
@@ -353,6 +350,11 @@ type merging struct {
 	labels   Labels
 	priority int32
 	nodes    [][]group // the groups by node, in an exchange
+	key      string    // of the last task with a box
+	keyed    struct {
+		op  string
+		box Box
+	}
 }
 
 // tree adds the sums of accumulators in pairs, on the device of the one that each task adds to.
@@ -406,8 +408,24 @@ func (m *merging) task(op string, box Box, to, from, device int, accesses ...Acc
 	if m.stage != nil {
 		task.Placement = &Placement{Device: m.stage.Devices[device]}
 	}
-	task.Shape = shapeKey(&task, m.e.to.graph.Buffers)
-	m.e.to.Task(task)
+	task.Shape = m.shape(&task)
+	m.e.to.setCosts(&task)
+	if _, taken := m.e.names.find(m.e.names.hash(task.Name), func(id int32) bool { return m.e.from.Tasks[id].Name == task.Name }); taken {
+		m.e.to.fail("task %q is declared twice", task.Name)
+	}
+	m.e.to.again(task)
+}
+
+// shape is the key of a task. Most are of the same operation as the task before, with boxes of the same extents.
+func (m *merging) shape(t *Task) string {
+	box := t.Accesses[0].Box
+	if box == nil || len(m.with) > 0 {
+		return shapeKey(t, m.e.to.graph.Buffers)
+	}
+	if m.key == "" || m.keyed.op != t.Op || !slices.EqualFunc(box, m.keyed.box, func(r, s Range) bool { return r.Len() == s.Len() }) {
+		m.key, m.keyed.op, m.keyed.box = shapeKey(t, m.e.to.graph.Buffers), t.Op, box
+	}
+	return m.key
 }
 
 // elemsIn is the number of elements in a box of a buffer.
