@@ -175,6 +175,11 @@ func (o *tiled) find() (err error) {
 
 // part is the task with a range of each side.
 func (o *tiled) part(sides []side, ranges []dag.Range) dag.Task {
+	return o.partBy(o.space.Tile, sides, ranges)
+}
+
+// partBy is the task with the tile that a function gives for the written box and the ranges of sums.
+func (o *tiled) partBy(tileOf func(dag.Box, map[string]dag.Range) *kernels.Tile, sides []side, ranges []dag.Range) dag.Task {
 	box, sums := dag.Whole(o.shapeOf(o.operands[0])), map[string]dag.Range{}
 	for i, s := range sides {
 		if s.dim >= 0 {
@@ -187,7 +192,7 @@ func (o *tiled) part(sides []side, ranges []dag.Range) dag.Task {
 			sums[s.loop] = s.rangeIn(of, ranges[i])
 		}
 	}
-	tile, t := o.space.Tile(box, sums), o.whole
+	tile, t := tileOf(box, sums), o.whole
 	t.Params, t.Accesses = tile.Params, make([]dag.Access, 0, len(o.whole.Accesses))
 	if tile.Outside && meets(sides) {
 		return t
@@ -208,8 +213,9 @@ func (o *tiled) part(sides []side, ranges []dag.Range) dag.Task {
 
 // add adds the tasks of all parts.
 func (o *tiled) add(sides []side) {
+	tiler := kernels.Tiler{Space: o.space}
 	eachPart(sides, func(ranges []dag.Range) {
-		if t := o.part(sides, ranges); len(t.Accesses) > 0 {
+		if t := o.partBy(tiler.Tile, sides, ranges); len(t.Accesses) > 0 {
 			device, _ := o.seat(sides, ranges)
 			o.lowerer.add(o.onDevice(t, device))
 		}

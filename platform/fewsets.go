@@ -1,7 +1,7 @@
 package platform
 
 import (
-	"iter"
+	mathbits "math/bits"
 	"slices"
 )
 
@@ -161,17 +161,13 @@ func (s *FewSets) CountBefore(i int32, m MemoryID) int {
 	return n
 }
 
-// All visits the memories in such a set, ascending.
-func (s *FewSets) All(i int32) iter.Seq[MemoryID] {
+// AppendTo appends the memories of such a set, ascending.
+func (s *FewSets) AppendTo(list []MemoryID, i int32) []MemoryID {
 	bits, few, n := s.bits(i)
-	if bits != nil {
-		return bits.All()
-	}
-	return func(yield func(MemoryID) bool) {
-		for _, m := range few[:n] {
-			if !yield(m) {
-				return
-			}
+	for w, word := range bits {
+		for ; word != 0; word &= word - 1 {
+			list = append(list, MemoryID(64*w+mathbits.TrailingZeros64(word)))
 		}
 	}
+	return append(list, few[:n]...)
 }

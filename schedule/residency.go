@@ -20,6 +20,7 @@ type residency struct {
 	uses     []int32             // by atom: number of accesses in a step after which it is freed; zero means never
 	left     []int32             // by atom and version: number of those accesses still to come
 	live     []int64             // bytes by memory
+	dropped  []platform.MemoryID // scratch of drop
 	counted  []platform.MemoryID // whose bytes may have changed since the caller has emptied the list
 }
 
@@ -177,7 +178,8 @@ func (r *residency) count(m platform.MemoryID, bytes int64) {
 
 // drop takes an atom out of all memories.
 func (r *residency) drop(is, atom int32) {
-	for m := range r.valid.All(is) {
+	r.dropped = r.valid.AppendTo(r.dropped[:0], is)
+	for _, m := range r.dropped {
 		r.count(m, -r.p.Graph.AtomBytes(dag.AtomID(atom)))
 	}
 	r.valid.Clear(is)

@@ -53,7 +53,7 @@ func (x *replicas) count(b dag.BufferID) (n int32) {
 	if len(x.several) == 0 {
 		return int32(x.use.Count(int32(b)))
 	}
-	for m := range x.use.All(int32(b)) {
+	for _, m := range x.use.AppendTo(nil, int32(b)) {
 		n += x.in(b, m)
 	}
 	return n
@@ -79,7 +79,7 @@ func (x *replicas) id(at location, n int32) dag.BufferID {
 	if len(x.several) == 0 {
 		return x.first[at.storage] + dag.BufferID(int32(x.use.CountBefore(b, at.memory))+n)
 	}
-	for m := range x.use.All(b) {
+	for _, m := range x.use.AppendTo(nil, b) {
 		if m >= at.memory {
 			break
 		}
@@ -118,7 +118,7 @@ func (x *replicas) memoryOf(replica dag.BufferID) (m platform.MemoryID, n int32)
 		}
 		n -= here
 	}
-	for m = range x.use.All(int32(b)) {
+	for _, m = range x.use.AppendTo(nil, int32(b)) {
 		if m == x.host {
 			continue
 		}
@@ -154,7 +154,7 @@ func (t *traffic) usedIn() platform.FewSets {
 	}
 	for b := range g.Buffers { // a buffer that nobody uses may be the user's
 		if owner := g.Buffers[b].ViewOf; use.Count(int32(b)) == 0 && owner != dag.None {
-			for m := range use.All(int32(owner)) {
+			for _, m := range use.AppendTo(nil, int32(owner)) {
 				use.Add(int32(b), m)
 			}
 		} else if use.Count(int32(b)) == 0 {

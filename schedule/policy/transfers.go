@@ -74,6 +74,10 @@ func newHEFTTransfers(p *schedule.Problem) *heftTransfers {
 			c.in[m], c.out[m] = make([]heftEngine, in), make([]heftEngine, out)
 		}
 	}
+	room := make([]arrival, fewArrivals*len(c.at))
+	for a := range c.at {
+		c.at[a] = room[fewArrivals*a : fewArrivals*a : fewArrivals*(a+1)]
+	}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
 		storage := dag.BufferID(b)
@@ -145,6 +149,9 @@ func (c *heftTransfers) find(t dag.TaskID, m platform.MemoryID, from time.Durati
 	}
 	return at, true
 }
+
+// fewArrivals is how many most atoms have.
+const fewArrivals = 2
 
 // arrival is the moment from which on a memory has an atom.
 type arrival struct {
