@@ -134,16 +134,15 @@ func (c *heftTransfers) find(t dag.TaskID, m platform.MemoryID, from time.Durati
 			case c.valid.Has(a, m):
 				at = max(at, c.arrived(a, m))
 			default:
-				source := c.sourceOf(a, m)
-				if _, routed := c.p.Platform.Route(source, m); !routed {
-					return 0, false
-				}
-				c.want(a, access.Storage, source, from)
+				c.want(a, access.Storage, c.sourceOf(a, m), from)
 			}
 		}
 	}
 	slices.SortStableFunc(c.wanted, func(a, b heftTransfer) int { return cmp.Compare(a.start, b.start) })
 	for k := range c.wanted {
+		if _, routed := c.p.Platform.Route(c.wanted[k].from, m); !routed {
+			return 0, false
+		}
 		c.fit(&c.wanted[k], m)
 		at = max(at, c.wanted[k].end)
 	}
