@@ -31,11 +31,23 @@ type Builder struct {
 	tasks     int // in all chunks
 	taskNames nameTable
 
+	places map[string]*Placement // see PlaceOn
+
 	storedBytes, movedBytes, costNs int64 // sums, kept below maxTotal
 }
 
 // taskChunk is the number of tasks in a chunk.
 const taskChunk = 4096
+
+// PlaceOn is the placement on a device, one for all tasks there.
+func (b *Builder) PlaceOn(device string) *Placement {
+	place := b.places[device]
+	if place == nil {
+		place = &Placement{Device: device}
+		b.places[device] = place
+	}
+	return place
+}
 
 // Grow makes room for a number of tasks and buffers in all, which saves Build from copying them. For tasks it only
 // helps before the first one.
@@ -55,6 +67,7 @@ func NewBuilder(name string) *Builder {
 		bufferNames: nameTable{seed: maphash.MakeSeed()},
 		first:       taskChunk,
 		taskNames:   nameTable{seed: maphash.MakeSeed()},
+		places:      map[string]*Placement{},
 	}
 }
 

@@ -406,7 +406,7 @@ func (m *merging) task(op string, box Box, to, from, device int, accesses ...Acc
 		task.MovedBytes += 3 * elemsIn(r.Box, of) * of.Type.SizeBytes()
 	}
 	if m.stage != nil {
-		task.Placement = &Placement{Device: m.stage.Devices[device]}
+		task.Placement = m.e.to.PlaceOn(m.stage.Devices[device])
 	}
 	task.Shape = m.shape(&task)
 	m.e.to.setCosts(&task)
