@@ -232,17 +232,19 @@ func (e *expansion) rewriteTask(t TaskID) Task {
 	}
 	keyed := task.Shape != "" && task.Shape == shapeKey(&task, g.Buffers)
 	task.Accesses = slices.Clone(task.Accesses)
+	adds := false
 	for i, a := range task.Accesses {
 		if a.Mode != Reduce {
 			continue
 		}
 		task.Accesses[i] = e.contribute(t, i)
+		adds = adds || task.Accesses[i].Mode == ReadWrite // which the key of the shape tells
 		if keyed && task.Accesses[i].Mode == Write {
 			// The work was counted as a read and a write of the region.
 			task.MovedBytes = max(0, task.MovedBytes-g.RegionBytes(t, i))
 		}
 	}
-	if keyed {
+	if keyed && adds {
 		task.Shape = shapeKey(&task, e.to.graph.Buffers)
 	}
 	return task
