@@ -200,7 +200,7 @@ func (b *Builder) Task(t Task) TaskID {
 	return b.again(t)
 }
 
-// again adds a task that needs no check, such as one that another builder has checked.
+// again adds a task without checks, since another builder or an expansion made it right.
 func (b *Builder) again(t Task) TaskID {
 	b.count(&b.movedBytes, t.MovedBytes, "task", t.Name, "bytes moved")
 	b.count(&b.costNs, longest(t.Costs), "task", t.Name, "nanoseconds")

@@ -418,7 +418,7 @@ func (m *merging) task(op string, box Box, to, from, device int, accesses ...Acc
 	m.e.to.again(task)
 }
 
-// shape is the key of a task. Most are of the same operation as the task before, with boxes of the same extents.
+// shape is the key of a task. Most have the operation of the task before, and boxes of the same extents.
 func (m *merging) shape(t *Task) string {
 	box := t.Accesses[0].Box
 	if box == nil || len(m.with) > 0 {

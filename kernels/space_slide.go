@@ -8,7 +8,7 @@ import (
 	"dahl/dag"
 )
 
-// Tiler makes tiles of a call one after the other. Most are like the one before but for where they begin, such as those of devices that share samples: then
+// Tiler makes tiles of a call one after the other. Where devices share samples, most differ from the one before by where they begin: then
 // only their boxes are moved.
 type Tiler struct {
 	*Space
@@ -22,7 +22,7 @@ type Tiler struct {
 // operandDim is a dimension of an operand.
 type operandDim struct{ operand, dim int }
 
-// move is how far ranges along some dimensions begin behind those of the tile before.
+// move is the distance of ranges along some dimensions from their places in the tile before.
 type move struct {
 	dims []operandDim
 	by   int

@@ -391,7 +391,7 @@ func (l *lowerer) add(t dag.Task) dag.Task {
 	return t
 }
 
-// completed gives a task its shape and its work: those of the task before if they are calls of the same shape, as tiles of equal devices are.
+// completed gives a task its shape and its work. It takes both from the task before where that is a call of the same shape, as of equal devices.
 func (l *lowerer) completed(t dag.Task) dag.Task {
 	t.Type, t.Labels.MicroBatch = l.arithmetic(t.Accesses), l.now.label
 	if l.opt.dry || l.b.Err() != nil {

@@ -101,7 +101,7 @@ func PriceTasks(g *dag.Graph, p *platform.Platform, target Target) (*Costs, erro
 	return newCosts(g, p, costOptions{target: target})
 }
 
-// sameWork reports whether two tasks surely are of one kind of work.
+// sameWork reports whether two tasks surely have one kind of work.
 func sameWork(a, b *dag.Task) bool {
 	return a.Op == b.Op && a.Shape == b.Shape && a.Type == b.Type && a.Flops == b.Flops && a.MovedBytes == b.MovedBytes &&
 		len(a.Costs) == len(b.Costs) && (len(a.Costs) == 0 || &a.Costs[0] == &b.Costs[0])

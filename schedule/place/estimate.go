@@ -31,7 +31,7 @@ type estimate struct {
 	walk    *Walk          // through these
 	touched []int          // lanes of workers that may have something to start
 	queues  []engineQueue
-	queueOf []int32 // by lane of an engine, behind those of workers
+	queueOf []int32 // by lane of an engine; lanes of workers have none
 	waiting []int32 // queues that may have something to start
 	busy    []bool  // by lane
 
@@ -47,7 +47,7 @@ type estimate struct {
 	steady   int32 // period
 }
 
-// estimated is what the estimate needs to know of a task or a transfer.
+// estimated is a task or a transfer in the estimate.
 type estimated struct {
 	takes, follows time.Duration // by itself; the longest path from its start to the end of the step
 	lane           int32         // of a task

@@ -19,7 +19,7 @@ type inflow struct {
 	bytes  int64
 }
 
-// inflowsPerTask is room for those of most graphs.
+// inflowsPerTask is room for the inflows of most graphs.
 const inflowsPerTask = 3
 
 func newFlow(g *dag.Graph) *flow {
