@@ -168,10 +168,10 @@ func TestCheckAcceptsAndFinds(t *testing.T) {
 	for i, damage := range []func(*Graph){
 		func(g *Graph) { g.preds.to[0]++ },
 		func(g *Graph) { g.succs.to[0]++ },
-		func(g *Graph) { g.carried.to[0]-- },
-		func(g *Graph) { g.reuseSuccs[0].to[0]++ },
+		func(g *Graph) { g.across().carried.to[0]-- },
+		func(g *Graph) { g.across().reuseSuccs[0].to[0]++ },
 		func(g *Graph) { rank := g.names().rank; rank[0], rank[1] = rank[1], rank[0] },
-		func(g *Graph) { g.atomElems[0]++ },
+		func(g *Graph) { g.atomBytes[0]++ },
 		func(g *Graph) { g.atomLists[0]++ },
 		func(g *Graph) { g.isCarried[2] = true },
 		func(g *Graph) { g.Tasks[0].Name = g.Tasks[1].Name },

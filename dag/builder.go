@@ -31,11 +31,23 @@ type Builder struct {
 	tasks     int // in all chunks
 	taskNames nameTable
 
+	places map[string]*Placement // see PlaceOn
+
 	storedBytes, movedBytes, costNs int64 // sums, kept below maxTotal
 }
 
 // taskChunk is the number of tasks in a chunk.
 const taskChunk = 4096
+
+// PlaceOn is the placement on a device, one for all tasks there.
+func (b *Builder) PlaceOn(device string) *Placement {
+	place := b.places[device]
+	if place == nil {
+		place = &Placement{Device: device}
+		b.places[device] = place
+	}
+	return place
+}
 
 // Grow makes room for a number of tasks and buffers in all, which saves Build from copying them. For tasks it only
 // helps before the first one.
@@ -55,6 +67,7 @@ func NewBuilder(name string) *Builder {
 		bufferNames: nameTable{seed: maphash.MakeSeed()},
 		first:       taskChunk,
 		taskNames:   nameTable{seed: maphash.MakeSeed()},
+		places:      map[string]*Placement{},
 	}
 }
 
@@ -180,13 +193,19 @@ func (b *Builder) Task(t Task) TaskID {
 	if !(t.Flops >= 0 && t.Flops <= maxFlops) {
 		b.fail("task %q: %g flops; write a number from 0 to %g", t.Name, t.Flops, maxFlops)
 	}
-	b.count(&b.movedBytes, t.MovedBytes, "task", t.Name, "bytes moved")
 	t.Params = sortedBy(t.Params, func(p Param) string { return p.Name })
 	b.checkParams(&t)
 	b.setCosts(&t)
 	b.taskNames.add(hash, int32(id))
+	return b.again(t)
+}
+
+// again adds a task without checks, since another builder or an expansion made it right.
+func (b *Builder) again(t Task) TaskID {
+	b.count(&b.movedBytes, t.MovedBytes, "task", t.Name, "bytes moved")
+	b.count(&b.costNs, longest(t.Costs), "task", t.Name, "nanoseconds")
 	b.append(t)
-	return id
+	return TaskID(b.tasks - 1)
 }
 
 func (b *Builder) append(t Task) {
@@ -248,11 +267,14 @@ func (b *Builder) setCosts(t *Task) {
 	} else if i, ok := slices.BinarySearchFunc(b.graph.OpCosts, t.Op, func(c OpCosts, op string) int { return strings.Compare(c.Op, op) }); ok {
 		t.Costs = b.graph.OpCosts[i].Costs
 	}
-	longest := int64(0)
-	for _, c := range t.Costs {
-		longest = max(longest, c.Ns)
+}
+
+// longest is the longest duration of some costs.
+func longest(costs []Cost) (ns int64) {
+	for _, c := range costs {
+		ns = max(ns, c.Ns)
 	}
-	b.count(&b.costNs, longest, "task", t.Name, "nanoseconds")
+	return ns
 }
 
 func (b *Builder) checkCosts(what, name string, costs []Cost) {
@@ -343,23 +365,33 @@ func (b *Builder) Build() (*Graph, error) { return b.build((*Graph).derive) }
 
 // BuildExpanded is Build and then [ExpandShared], without dependences in between.
 func (b *Builder) BuildExpanded(stageOf func(layer string) *Stage) (*Graph, error) {
-	if !b.reduces() {
+	reduced, names := b.reduced(), b.taskNames
+	if reduced == nil {
 		return b.Build()
 	}
-	g, err := b.build((*Graph).cut)
+	g, err := b.build(func(g *Graph) error { return g.cut(reduced) })
 	if err != nil {
 		return nil, err
 	}
-	return ExpandShared(g, stageOf)
+	return expand(g, &names, stageOf)
 }
 
-// reduces reports whether a task adds to the sum of others.
-func (b *Builder) reduces() bool {
-	return slices.ContainsFunc(b.chunks, func(tasks []Task) bool {
-		return slices.ContainsFunc(tasks, func(t Task) bool {
-			return slices.ContainsFunc(t.Accesses, func(a Access) bool { return a.Mode == Reduce })
-		})
-	})
+// reduced marks the storages of sums to which tasks add. Nil means that there are none.
+func (b *Builder) reduced() (marks []bool) {
+	for _, tasks := range b.chunks {
+		for t := range tasks {
+			for _, a := range tasks[t].Accesses {
+				if a.Mode != Reduce || b.err != nil {
+					continue
+				}
+				if marks == nil {
+					marks = make([]bool, len(b.graph.Buffers))
+				}
+				marks[b.graph.Storage(a.Buffer)] = true
+			}
+		}
+	}
+	return marks
 }
 
 // build completes the graph.
@@ -380,12 +412,11 @@ func (b *Builder) build(complete func(*Graph) error) (*Graph, error) {
 // findLater lets the graph find what it does not know yet once it is asked for.
 func (g *Graph) findLater() {
 	g.hash, g.names, g.buffersByName = sync.OnceValue(g.textHash), sync.OnceValue(g.rankTasks), sync.OnceValue(g.rankBuffers)
-	g.pieces = sync.OnceValue(g.recutStorages)
 }
 
 // allTasks returns the tasks as one list.
 func (b *Builder) allTasks() []Task {
-	if len(b.chunks) == 1 && len(b.chunks[0]) >= cap(b.chunks[0])/32*31 {
+	if len(b.chunks) == 1 && len(b.chunks[0]) >= cap(b.chunks[0])/16*15 {
 		return b.chunks[0]
 	}
 	tasks := make([]Task, 0, b.tasks)

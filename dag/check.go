@@ -68,13 +68,13 @@ func (g *Graph) checkBuffers() error {
 // checkAtoms verifies that atoms divide each storage. The atoms of an access have to be distinct and to add up to its
 // box.
 func (g *Graph) checkAtoms() error {
-	elems := make([]int64, len(g.Buffers))
+	bytes := make([]int64, len(g.Buffers))
 	for a, s := range g.atomStorage {
-		elems[s] += g.atomElems[a]
+		bytes[s] += g.atomBytes[a]
 	}
 	for i := range g.Buffers {
-		if b := &g.Buffers[i]; b.ViewOf == None && elems[i] != b.Elems() {
-			return fmt.Errorf("the atoms of %q hold %d elements, not %d", b.Name, elems[i], b.Elems())
+		if b := &g.Buffers[i]; b.ViewOf == None && bytes[i] != b.Bytes() {
+			return fmt.Errorf("the atoms of %q hold %d bytes, not %d", b.Name, bytes[i], b.Bytes())
 		}
 	}
 	for t := range g.Tasks {
@@ -100,15 +100,15 @@ func (g *Graph) checkAccessAtoms(t TaskID, i int) error {
 	}
 	atoms := slices.Clone(g.Atoms(t, i))
 	slices.Sort(atoms)
-	elems := int64(0)
+	bytes := int64(0)
 	for k, atom := range atoms {
 		if k > 0 && atom == atoms[k-1] || g.atomStorage[atom] != g.Storage(a.Buffer) {
 			return fmt.Errorf("access to %s covers atom %d twice or of another storage", g.regionName(t, i), atom)
 		}
-		elems += g.atomElems[atom]
+		bytes += g.atomBytes[atom]
 	}
-	if box := g.Box(t, i); elems != box.Elems() {
-		return fmt.Errorf("access to %s covers %d elements", g.regionName(t, i), elems)
+	if bytes != g.RegionBytes(t, i) {
+		return fmt.Errorf("access to %s covers %d bytes", g.regionName(t, i), bytes)
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func edgeKey(to, from int32) uint64 { return uint64(to)<<32 | uint64(from) }
 func (g *Graph) checkEdges() error {
 	users := g.atomUsers()
 	var within, carried []uint64
-	reuse := make([][]uint64, len(g.reuse))
+	reuse := make([][]uint64, g.Reach())
 	n := int32(len(g.Tasks))
 	for a := range users.start[:g.NumAtoms()] {
 		across := &carried
@@ -162,9 +162,9 @@ func (g *Graph) checkEdges() error {
 		want         []uint64
 		preds, succs Rows
 	}
-	checks := []check{{"within a step", within, g.preds, g.succs}, {"carried", carried, g.carried, g.carriedSuccs}}
+	checks := []check{{"within a step", within, g.preds, g.succs}, {"carried", carried, g.across().carried, g.across().carriedSuccs}}
 	for i := range reuse {
-		checks = append(checks, check{fmt.Sprintf("of reuse after %d steps", i+1), reuse[i], g.reuse[i], g.reuseSuccs[i]})
+		checks = append(checks, check{fmt.Sprintf("of reuse after %d steps", i+1), reuse[i], g.across().reuse[i], g.across().reuseSuccs[i]})
 	}
 	for _, c := range checks {
 		slices.Sort(c.want)

@@ -26,17 +26,21 @@ func (g *Graph) countAccesses() int {
 	return n
 }
 
-// coverAccesses fills access, spans and atomLists.
-func (g *Graph) coverAccesses(grids []*grid) error {
+// coverAccesses fills access, covers and atomLists.
+func (g *Graph) coverAccesses(grids []*grid, only []bool) error {
 	c := coverage{Graph: g, grids: grids, whole: make([]span, len(g.Buffers))}
 	accesses := g.countAccesses()
 	if accesses > maxAtomVisits {
 		return fmt.Errorf("%d accesses; at most %d can be analysed", accesses, maxAtomVisits)
 	}
 	g.access = make([]int32, len(g.Tasks)+1)
-	g.spans = make([]span, 0, accesses)
+	g.covers = make([]Covered, 0, accesses)
 	for t := range g.Tasks {
-		for i := range g.Tasks[t].Accesses {
+		for i, a := range g.Tasks[t].Accesses {
+			of := Covered{Storage: g.Storage(a.Buffer), Mode: a.Mode}
+			if g.covers = append(g.covers, of); only != nil && !only[of.Storage] {
+				continue
+			}
 			s, err := c.list(t, i)
 			if err != nil {
 				return fmt.Errorf("task %q: %w", g.Tasks[t].Name, err)
@@ -44,9 +48,9 @@ func (g *Graph) coverAccesses(grids []*grid) error {
 			if c.visits += int(s.end - s.first); c.visits > maxAtomVisits {
 				return fmt.Errorf("task %q: the accesses so far cover more than %d pieces of their buffers; use fewer or coarser splits", g.Tasks[t].Name, maxAtomVisits)
 			}
-			g.spans = append(g.spans, s)
+			g.covers[len(g.covers)-1].span = s
 		}
-		g.access[t+1] = int32(len(g.spans))
+		g.access[t+1] = int32(len(g.covers))
 	}
 	g.atomLists = fit(g.atomLists)
 	return nil
@@ -69,7 +73,7 @@ func (c *coverage) list(t, i int) (span, error) {
 	}
 	if t > 0 && i < len(c.Tasks[t-1].Accesses) {
 		if b := &c.Tasks[t-1].Accesses[i]; b.Buffer == a.Buffer && slices.Equal(a.Box, b.Box) {
-			return c.spans[int(c.access[t-1])+i], nil
+			return c.covers[int(c.access[t-1])+i].span, nil
 		}
 	}
 	boxes, err := c.grids[storage].boxesOf(c.Buffers[a.Buffer].Shape, a.Box)

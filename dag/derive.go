@@ -17,7 +17,7 @@ const (
 
 // derive fills everything of the graph except Buffers and Tasks.
 func (g *Graph) derive() error {
-	if err := g.cut(); err != nil {
+	if err := g.cut(nil); err != nil {
 		return err
 	}
 	for i := range g.Buffers {
@@ -32,33 +32,32 @@ func (g *Graph) derive() error {
 	return g.checkVersions()
 }
 
-// cut finds the atoms of the graph and of its accesses.
-func (g *Graph) cut() error {
-	grids, err := g.cutStorages()
-	if err != nil {
+// cut finds the atoms of the graph and of its accesses to some storages, or to all if these are nil.
+func (g *Graph) cut(only []bool) (err error) {
+	if g.grids, err = g.cutStorages(only); err != nil {
 		return err
 	}
-	if err := g.numberAtoms(grids); err != nil {
+	if err := g.numberAtoms(g.grids); err != nil {
 		return err
 	}
-	if err := g.coverAccesses(grids); err != nil {
+	if err := g.coverAccesses(g.grids, only); err != nil {
 		return err
 	}
 	return g.checkTaskAliases()
 }
 
 // cutStorages finds each storage's refinement and the boundaries of all regions, by storage. A storage without other refinements has no grid if all tasks use the whole of it.
-func (g *Graph) cutStorages() ([]*grid, error) {
+func (g *Graph) cutStorages(only []bool) ([]*grid, error) {
 	grids, err := g.refineViewed()
 	if err != nil {
 		return nil, err
 	}
 	for t := range g.Tasks {
 		for _, a := range g.Tasks[t].Accesses {
-			if a.Box == nil {
+			s := g.Storage(a.Buffer)
+			if a.Box == nil || only != nil && !only[s] {
 				continue
 			}
-			s := g.Storage(a.Buffer)
 			gr := grids[s]
 			if gr == nil {
 				gr = newGrid(withoutUnits(g.Buffers[s].Shape))
@@ -113,26 +112,26 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 		if g.Buffers[i].ViewOf != None {
 			continue
 		}
-		atoms, ok := 1, len(g.atomElems) < limit
+		atoms, ok := 1, len(g.atomBytes) < limit
 		if gr != nil {
-			atoms, ok = gr.sortCuts(limit - len(g.atomElems))
+			atoms, ok = gr.sortCuts(limit - len(g.atomBytes))
 		}
 		if !ok {
 			return fmt.Errorf("the regions of buffer %q cut it, with the buffers before, into more than %d pieces; use fewer distinct splits", g.Buffers[i].Name, limit)
 		}
-		base := AtomID(len(g.atomElems))
+		base := AtomID(len(g.atomBytes))
 		g.storageAtom[2*i], g.storageAtom[2*i+1] = base, base+AtomID(atoms)
 		if gr == nil {
-			g.atomElems = append(g.atomElems, g.Buffers[i].Elems())
+			g.atomBytes = append(g.atomBytes, g.Buffers[i].Bytes())
 		} else {
 			gr.base = base
-			g.atomElems = gr.appendElems(g.atomElems, 0, 1)
+			g.atomBytes = gr.appendBytes(g.atomBytes, 0, g.Buffers[i].Type.SizeBytes())
 		}
 		for range atoms {
 			g.atomStorage = append(g.atomStorage, BufferID(i))
 		}
 	}
-	g.atomElems, g.atomStorage = fit(g.atomElems), fit(g.atomStorage)
+	g.atomBytes, g.atomStorage = fit(g.atomBytes), fit(g.atomStorage)
 	return nil
 }
 
@@ -141,14 +140,15 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 func (g *Graph) checkTaskAliases() error {
 	seenBy := make([]int32, g.NumAtoms()) // 1 + access row that covered the atom last
 	for t := range g.Tasks {
-		task := &g.Tasks[t]
-		for i, a := range task.Accesses {
-			for _, atom := range g.Atoms(TaskID(t), i) {
+		covers := g.Covers(TaskID(t))
+		for i, a := range covers {
+			for _, atom := range g.AtomsOf(a) {
 				prev := seenBy[atom] - 1 - g.access[t]
-				if prev >= 0 && (a.Mode.Writes() || task.Accesses[prev].Mode.Writes()) {
+				if prev >= 0 && (a.Mode.Writes() || covers[prev].Mode.Writes()) {
+					task := &g.Tasks[t]
 					return fmt.Errorf("task %q (%s): operands %d (%s of %q) and %d (%s of %q) overlap; write in place with one readwrite access",
 						task.Name, task.Op, prev, task.Accesses[prev].Mode, g.Buffers[task.Accesses[prev].Buffer].Name,
-						i, a.Mode, g.Buffers[a.Buffer].Name)
+						i, a.Mode, g.Buffers[task.Accesses[i].Buffer].Name)
 				}
 				seenBy[atom] = g.access[t] + int32(i) + 1
 			}
@@ -161,8 +161,8 @@ func (g *Graph) checkTaskAliases() error {
 func (g *Graph) Body() *Body {
 	body := &Body{Tasks: len(g.Tasks), Atoms: g.NumAtoms(), Keeps: make([]bool, len(g.Buffers)), Versions: g.versions, Edges: g.expectedEdges(),
 		Each: func(t TaskID, use Use) {
-			for i, a := range g.Tasks[t].Accesses {
-				use(g.Storage(a.Buffer), a.Mode, g.Atoms(t, i), 0)
+			for _, a := range g.Covers(t) {
+				use(a.Storage, a.Mode, g.AtomsOf(a), 0)
 			}
 		},
 		After: func(t TaskID, tasks []int32) []int32 {
@@ -181,7 +181,7 @@ func (g *Graph) Body() *Body {
 func (g *Graph) expectedEdges() int {
 	const most = 1 << 23
 	n := 0
-	for _, s := range g.spans {
+	for _, s := range g.covers {
 		n += int(s.end - s.first)
 	}
 	return min(n, most)

@@ -135,7 +135,10 @@ func (e *expansion) deviceOf(t TaskID) (*Stage, int) {
 		return nil, 0
 	}
 	task := &e.from.Tasks[t]
-	s := e.stageOf(task.Labels.Layer)
+	if e.stage == nil || task.Labels.Layer != e.layer {
+		e.stage, e.layer = e.stageOf(task.Labels.Layer), task.Labels.Layer
+	}
+	s := e.stage
 	if s == nil || task.Placement == nil {
 		return s, 0
 	}
@@ -204,29 +207,54 @@ func firstOf(a, b TaskID) TaskID {
 	return a
 }
 
-// exchange adds the tasks of the bucket of a reduction, its last one.
-func (e *expansion) exchange(r *reduction) {
+// exchange is the tasks of the bucket of a reduction, its last one.
+func (e *expansion) exchange(r *reduction) merging {
 	m := e.merging(r)
 	if m.to.Box = r.bucket.box; m.to.Box.IsWhole(e.from.Buffers[m.to.Buffer].Shape) {
 		m.to.Box = nil
 	}
-	m.exchange()
+	m.nodes = m.ofNodes()
+	return m
 }
 
-// exchange adds the tasks that add up the sums of the groups.
-func (m *merging) exchange() {
-	buf, region := &m.e.from.Buffers[m.to.Buffer], m.to.Box
-	m.nodes = m.ofNodes()
+// slices are the parts in which the devices sum, along a dimension. Nil means that they sum all in a tree.
+func (m *merging) slices() (dimension int, all []Part) {
+	buf := &m.e.from.Buffers[m.to.Buffer]
 	_, each := m.stage.Grid()
 	row := m.r.groups[0].device / each
 	if m.r.groups[len(m.r.groups)-1].device/each != row {
 		row = -1
 	}
-	dimension, all := m.stage.Slices(buf, row)
+	dimension, all = m.stage.Slices(buf, row)
 	if owner := &m.e.from.Buffers[m.e.from.Storage(m.to.Buffer)]; all != nil && row >= 0 && m.stage.sumsChannels() && len(owner.Shape) == 3 && len(buf.Shape) == 2 {
 		dimension, all = 0, m.stage.positions(owner.Shape, row)
 	}
-	if all == nil || m.op != "add" {
+	if m.op != "add" {
+		return dimension, nil
+	}
+	return dimension, all
+}
+
+// hierarchical reports whether the sums of slices go around in nodes first.
+func (m *merging) hierarchical() bool { return m.stage.nodes() > 1 && len(m.nodes) > 1 }
+
+// most is about how many tasks an exchange has, and no fewer.
+func (m *merging) most() int {
+	_, all := m.slices()
+	switch {
+	case all == nil:
+		return len(m.r.groups)
+	case m.hierarchical():
+		return m.stage.PerNode*len(m.r.groups) + len(all)*len(m.nodes)
+	}
+	return len(all) * len(m.r.groups)
+}
+
+// exchange adds the tasks that add up the sums of the groups.
+func (m *merging) exchange() {
+	buf, region := &m.e.from.Buffers[m.to.Buffer], m.to.Box
+	dimension, all := m.slices()
+	if all == nil {
 		var firsts []group // of the nodes
 		for _, node := range m.nodes {
 			m.treeOf(node)
@@ -243,8 +271,8 @@ func (m *merging) exchange() {
 		part[dimension] = Range{max(lo, part[dimension].Lo), min(hi, part[dimension].Hi)}
 		return part, part[dimension].Len() > 0
 	}
-	each = len(all) / max(1, m.stage.PerNode) // slices that one device of each node begins
-	hierarchical := m.stage.nodes() > 1 && len(m.nodes) > 1
+	each := len(all) / max(1, m.stage.PerNode) // slices that one device of each node begins
+	hierarchical := m.hierarchical()
 	for i, slice := range all {
 		groups := m.r.groups
 		if hierarchical {

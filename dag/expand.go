@@ -42,7 +42,12 @@ func Expand(g *Graph) (*Graph, error) { return ExpandShared(g, nil) }
 // ExpandShared is Expand for tasks of which several devices may share the stage. stageOf finds this stage by the layer of a task. Nil means that nobody shares
 // any.
 func ExpandShared(g *Graph, stageOf func(layer string) *Stage) (*Graph, error) {
-	e := expansion{from: g, stageOf: stageOf}
+	return expand(g, nil, stageOf)
+}
+
+// expand is [ExpandShared] for a graph with a table of the names of its tasks. Nil means that there is none yet.
+func expand(g *Graph, names *nameTable, stageOf func(layer string) *Stage) (*Graph, error) {
+	e := expansion{from: g, names: names, stageOf: stageOf}
 	if err := e.findReductions(); err != nil {
 		return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 	}
@@ -68,8 +73,11 @@ type reduction struct {
 
 type expansion struct {
 	from       *Graph
+	names      *nameTable // of its tasks
 	to         *Builder
 	stageOf    func(layer string) *Stage
+	stage      *Stage // that was found last, of a layer
+	layer      string
 	device     int // that was found last
 	reductions []reduction
 	ofAtom     []int32 // reduction that covers the atom, -1: none
@@ -81,7 +89,7 @@ func (e *expansion) findReductions() error {
 	g := e.from
 	e.ofAtom = slices.Repeat([]int32{-1}, g.NumAtoms())
 	for t := range g.Tasks {
-		for i, a := range g.Tasks[t].Accesses {
+		for i, a := range g.Covers(TaskID(t)) {
 			if a.Mode != Reduce {
 				continue
 			}
@@ -129,11 +137,11 @@ func (e *expansion) overlap(t TaskID, i int, id int32) error {
 func (e *expansion) checkOrder() error {
 	g := e.from
 	for t := range g.Tasks {
-		for i, a := range g.Tasks[t].Accesses {
+		for _, a := range g.Covers(TaskID(t)) {
 			if a.Mode == Reduce {
 				continue
 			}
-			for _, atom := range g.Atoms(TaskID(t), i) {
+			for _, atom := range g.AtomsOf(a) {
 				id := e.ofAtom[atom]
 				if id < 0 {
 					continue
@@ -156,12 +164,24 @@ func (e *expansion) checkOrder() error {
 func (e *expansion) rewrite() {
 	g := e.from
 	e.to = NewBuilder(g.Name)
-	merges := 0
-	for i := range e.reductions {
-		merges += e.numberAccumulators(&e.reductions[i]) - 1
+	if e.names == nil {
+		e.names = &nameTable{seed: e.to.taskNames.seed}
+		for t := range g.Tasks {
+			e.names.add(e.names.hash(g.Tasks[t].Name), int32(t))
+		}
 	}
 	e.findBuckets()
-	e.to.Grow(len(g.Tasks)+merges, len(g.Buffers)+merges)
+	tasks, buffers := len(g.Tasks), len(g.Buffers)
+	for i := range e.reductions {
+		r := &e.reductions[i]
+		accumulators := e.numberAccumulators(r)
+		tasks, buffers = tasks+accumulators-len(r.groups), buffers+accumulators-1
+		if len(r.groups) > 1 && r.last == r.bucket.last {
+			m := e.exchange(r)
+			tasks += m.most()
+		}
+	}
+	e.to.Grow(tasks, buffers)
 	for _, buf := range g.Buffers {
 		buf.Accumulators = 0
 		e.to.addBuffer(buf)
@@ -171,7 +191,7 @@ func (e *expansion) rewrite() {
 	}
 	e.newID, e.numbered = make([]TaskID, len(g.Tasks)), make([][]BufferID, len(g.Buffers))
 	for t := range g.Tasks {
-		e.newID[t] = e.to.Task(e.rewriteTask(TaskID(t)))
+		e.newID[t] = e.to.again(e.rewriteTask(TaskID(t)))
 		last := 0
 		for i, a := range g.Tasks[t].Accesses {
 			if a.Mode != Reduce {
@@ -185,7 +205,8 @@ func (e *expansion) rewrite() {
 			}
 			if b := r.bucket; len(r.groups) > 1 && b.last == TaskID(t) && !b.done {
 				b.done = true
-				e.exchange(r)
+				m := e.exchange(r)
+				m.exchange()
 			}
 		}
 	}
@@ -211,17 +232,19 @@ func (e *expansion) rewriteTask(t TaskID) Task {
 	}
 	keyed := task.Shape != "" && task.Shape == shapeKey(&task, g.Buffers)
 	task.Accesses = slices.Clone(task.Accesses)
+	adds := false
 	for i, a := range task.Accesses {
 		if a.Mode != Reduce {
 			continue
 		}
 		task.Accesses[i] = e.contribute(t, i)
+		adds = adds || task.Accesses[i].Mode == ReadWrite // which the key of the shape tells
 		if keyed && task.Accesses[i].Mode == Write {
 			// The work was counted as a read and a write of the region.
 			task.MovedBytes = max(0, task.MovedBytes-g.RegionBytes(t, i))
 		}
 	}
-	if keyed {
+	if keyed && adds {
 		task.Shape = shapeKey(&task, e.to.graph.Buffers)
 	}
 	return task
@@ -329,6 +352,11 @@ type merging struct {
 	labels   Labels
 	priority int32
 	nodes    [][]group // the groups by node, in an exchange
+	key      string    // of the last task with a box
+	keyed    struct {
+		op  string
+		box Box
+	}
 }
 
 // tree adds the sums of accumulators in pairs, on the device of the one that each task adds to.
@@ -380,10 +408,26 @@ func (m *merging) task(op string, box Box, to, from, device int, accesses ...Acc
 		task.MovedBytes += 3 * elemsIn(r.Box, of) * of.Type.SizeBytes()
 	}
 	if m.stage != nil {
-		task.Placement = &Placement{Device: m.stage.Devices[device]}
+		task.Placement = m.e.to.PlaceOn(m.stage.Devices[device])
 	}
-	task.Shape = shapeKey(&task, m.e.to.graph.Buffers)
-	m.e.to.Task(task)
+	task.Shape = m.shape(&task)
+	m.e.to.setCosts(&task)
+	if _, taken := m.e.names.find(m.e.names.hash(task.Name), func(id int32) bool { return m.e.from.Tasks[id].Name == task.Name }); taken {
+		m.e.to.fail("task %q is declared twice", task.Name)
+	}
+	m.e.to.again(task)
+}
+
+// shape is the key of a task. Most have the operation of the task before, and boxes of the same extents.
+func (m *merging) shape(t *Task) string {
+	box := t.Accesses[0].Box
+	if box == nil || len(m.with) > 0 {
+		return shapeKey(t, m.e.to.graph.Buffers)
+	}
+	if m.key == "" || m.keyed.op != t.Op || !slices.EqualFunc(box, m.keyed.box, func(r, s Range) bool { return r.Len() == s.Len() }) {
+		m.key, m.keyed.op, m.keyed.box = shapeKey(t, m.e.to.graph.Buffers), t.Op, box
+	}
+	return m.key
 }
 
 // elemsIn is the number of elements in a box of a buffer.

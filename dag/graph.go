@@ -23,21 +23,21 @@ type Graph struct {
 
 	*Links
 
-	access      []int32 // first access of each task in spans, and one past the last
-	spans       []span  // where the atoms of each access are in atomLists
+	access      []int32   // first access of each task in covers, and one past the last
+	covers      []Covered // of each access
 	atomLists   []int32
 	atomStorage []BufferID
-	atomElems   []int64
+	atomBytes   []int64
 	storageAtom []AtomID // first atom of each storage and one past the last; views repeat their owner's
 	isCarried   []bool   // by storage
 	isWritten   []bool   // by storage
 	versions    []int32  // by storage; nil means one of each
+	grids       []*grid  // by storage: its cuts; nil where it has none, as [Graph.cutStorages] says
 
 	// Each of these is found once, when asked for.
 	names         func() *taskNames
 	buffersByName func() []BufferID // the buffers in the order of their names
 	hash          func() string
-	pieces        func() []*grid // by storage: its cuts; nil where it has none, as [Graph.cutStorages] says
 }
 
 // taskNames is the order of the names of tasks.
@@ -49,19 +49,27 @@ type taskNames struct {
 // NumAtoms is the number of atoms of all storages.
 func (g *Graph) NumAtoms() int { return len(g.atomStorage) }
 
-// Atoms are the atoms that access i of task t covers.
-func (g *Graph) Atoms(t TaskID, i int) []int32 {
-	s := g.spans[g.access[t]+int32(i)]
-	return g.atomLists[s.first:s.end:s.end]
+// Covered is the part of a storage that an access covers. A walk over many tasks finds it sooner than the accesses themselves.
+type Covered struct {
+	Storage BufferID
+	Mode    Mode
+	span
 }
+
+// Covers lists what the accesses of a task cover, in their order.
+func (g *Graph) Covers(t TaskID) []Covered { return g.covers[g.access[t]:g.access[t+1]] }
+
+// AtomsOf are the atoms that an access covers.
+func (g *Graph) AtomsOf(c Covered) []int32 { return g.atomLists[c.first:c.end:c.end] }
+
+// Atoms are the atoms that access i of task t covers.
+func (g *Graph) Atoms(t TaskID, i int) []int32 { return g.AtomsOf(g.covers[g.access[t]+int32(i)]) }
 
 // AtomStorage is the buffer that owns the atom's storage.
 func (g *Graph) AtomStorage(a AtomID) BufferID { return g.atomStorage[a] }
 
 // AtomBytes is the size of an atom.
-func (g *Graph) AtomBytes(a AtomID) int64 {
-	return g.atomElems[a] * g.Buffers[g.atomStorage[a]].Type.SizeBytes()
-}
+func (g *Graph) AtomBytes(a AtomID) int64 { return g.atomBytes[a] }
 
 // StorageAtoms returns the first atom of a buffer's storage and one past the last.
 func (g *Graph) StorageAtoms(b BufferID) (first, end AtomID) {

@@ -93,14 +93,14 @@ func (gr *grid) sortCuts(limit int) (atoms int, ok bool) {
 	return atoms, true
 }
 
-// appendElems appends the sizes of the atoms, for the dimensions from d on, where
-// the ones before make elems elements.
-func (gr *grid) appendElems(sizes []int64, d int, elems int64) []int64 {
+// appendBytes appends the sizes of the atoms, for the dimensions from d on, where
+// the ones before make some bytes.
+func (gr *grid) appendBytes(sizes []int64, d int, bytes int64) []int64 {
 	if d == len(gr.cuts) {
-		return append(sizes, elems)
+		return append(sizes, bytes)
 	}
 	for c, cut := range gr.cuts[d][1:] {
-		sizes = gr.appendElems(sizes, d+1, elems*int64(cut-gr.cuts[d][c]))
+		sizes = gr.appendBytes(sizes, d+1, bytes*int64(cut-gr.cuts[d][c]))
 	}
 	return sizes
 }

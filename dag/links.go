@@ -1,14 +1,33 @@
 package dag
 
-import "slices"
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
 
 // Links are the edges of a loop body: the orders of its tasks.
 type Links struct {
-	tasks                 int
-	preds, succs          Rows // within a step
+	tasks        int
+	reach        int32
+	preds, succs Rows // within a step
+	found        atomic.Pointer[across]
+	find         func() *across
+}
+
+// across are the edges from earlier steps. They are found when they are first asked for, since a run of one step has none.
+type across struct {
 	carried, carriedSuccs Rows // predecessors in the previous step, through carried storages
 	// By how many steps back, less 1: predecessors in the step that used the same version of a storage before.
 	reuse, reuseSuccs []Rows
+}
+
+func (l *Links) across() *across {
+	a := l.found.Load()
+	if a == nil {
+		a = l.find()
+	}
+	return a
 }
 
 // NumTasks is the number of tasks of one step.
@@ -22,20 +41,24 @@ func (l *Links) Succs(t TaskID) []int32 { return l.succs.Row(int32(t)) }
 
 // CarriedPreds are the tasks of the previous step that must end before t starts, because storages keep their contents
 // from step to step.
-func (l *Links) CarriedPreds(t TaskID) []int32 { return l.carried.Row(int32(t)) }
+func (l *Links) CarriedPreds(t TaskID) []int32 { return l.across().carried.Row(int32(t)) }
 
 // CarriedSuccs are the tasks of the next step that wait for t through carried storages.
-func (l *Links) CarriedSuccs(t TaskID) []int32 { return l.carriedSuccs.Row(int32(t)) }
+func (l *Links) CarriedSuccs(t TaskID) []int32 { return l.across().carriedSuccs.Row(int32(t)) }
 
 // ReusePreds are the tasks that must end before t may overwrite their operands, in the last step with the same
 // version of the storage. It is back steps earlier, the number of the storage's versions.
-func (l *Links) ReusePreds(t TaskID, back int32) []int32 { return l.reuse[back-1].Row(int32(t)) }
+func (l *Links) ReusePreds(t TaskID, back int32) []int32 {
+	return l.across().reuse[back-1].Row(int32(t))
+}
 
 // ReuseSuccs are the reverse of ReusePreds.
-func (l *Links) ReuseSuccs(t TaskID, back int32) []int32 { return l.reuseSuccs[back-1].Row(int32(t)) }
+func (l *Links) ReuseSuccs(t TaskID, back int32) []int32 {
+	return l.across().reuseSuccs[back-1].Row(int32(t))
+}
 
 // Reach is the greatest number of steps between a task and a predecessor: the most versions of a storage, at least 1.
-func (l *Links) Reach() int32 { return int32(len(l.reuse)) }
+func (l *Links) Reach() int32 { return l.reach }
 
 // PredsBack are the tasks of a step that must end before t starts, by the number of steps back. Zero means t's own
 // step. Earlier steps have carried and reused ones.
@@ -70,15 +93,10 @@ type Use func(storage BufferID, mode Mode, atoms []int32, shift int32)
 // are carried. For storages that are rewritten in every step they order the reuse of one version. The second step is
 // then the next one with the same version.
 func (b *Body) Link() (l *Links, carried, written []bool) {
-	k := &linker{Links: &Links{tasks: b.Tasks, reuse: make([]Rows, mostVersions(b.Versions))}, versions: b.Versions, carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
+	k := &linker{Links: &Links{tasks: b.Tasks, reach: mostVersions(b.Versions)}, versions: b.Versions, carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
 	k.hazards = hazards{writer: slices.Repeat([]int32{unwritten}, b.Atoms), readers: slices.Repeat([]int32{-1}, b.Atoms), free: -1,
 		first: make([]reader, min(b.Edges, readerChunk))}
-	for _, e := range []*Rows{&k.preds, &k.carried} {
-		e.start = append(make([]int32, 0, b.Tasks+1), 0)
-	}
-	for i := range k.reuse {
-		k.reuse[i].start = append(make([]int32, 0, b.Tasks+1), 0)
-	}
+	k.preds.start = append(make([]int32, 0, b.Tasks+1), 0)
 	k.preds.to = make([]int32, 0, b.Edges)
 	use := k.within
 	for t := range TaskID(b.Tasks) {
@@ -90,22 +108,41 @@ func (b *Body) Link() (l *Links, carried, written []bool) {
 	for s := range k.carries {
 		k.carries[s] = k.carries[s] || k.readFirst[s] && k.written[s]
 	}
-	use = k.across
+	k.preds = k.preds.fit()
+	k.succs = k.preds.transpose(b.Tasks)
+	k.find = sync.OnceValue(func() *across {
+		k.found.Store(k.findAcross(b))
+		return k.found.Load()
+	})
+	return k.Links, k.carries, k.written
+}
+
+// findAcross runs over the second step.
+func (k *linker) findAcross(b *Body) *across {
+	a := &across{reuse: make([]Rows, k.reach)}
+	all := []*Rows{&a.carried}
+	for i := range a.reuse {
+		all = append(all, &a.reuse[i])
+	}
+	for _, e := range all {
+		e.start = append(make([]int32, 0, b.Tasks+1), 0)
+	}
+	use := func(storage BufferID, mode Mode, atoms []int32, shift int32) {
+		k.follow(a, storage, mode, atoms, shift)
+	}
 	for t := range TaskID(b.Tasks) {
 		b.Each(t, use)
-		k.carried.closeRow()
-		for i := range k.reuse {
-			k.reuse[i].closeRow()
+		for _, e := range all {
+			e.closeRow()
 		}
 	}
-	k.first, k.pool = nil, nil
-	k.preds, k.carried = k.preds.fit(), k.carried.fit()
-	k.succs, k.carriedSuccs = k.preds.transpose(b.Tasks), k.carried.transpose(b.Tasks)
-	for i := range k.reuse {
-		k.reuse[i] = k.reuse[i].fit()
-		k.reuseSuccs = append(k.reuseSuccs, k.reuse[i].transpose(b.Tasks))
+	a.carried = a.carried.fit()
+	a.carriedSuccs = a.carried.transpose(b.Tasks)
+	for i := range a.reuse {
+		a.reuse[i] = a.reuse[i].fit()
+		a.reuseSuccs = append(a.reuseSuccs, a.reuse[i].transpose(b.Tasks))
 	}
-	return k.Links, k.carries, k.written
+	return a
 }
 
 // mostVersions is the greatest number of versions of a storage.
@@ -141,14 +178,14 @@ func (k *linker) within(storage BufferID, mode Mode, atoms []int32, shift int32)
 	}
 }
 
-// across does so for an access of the second step, as far as it follows tasks of the first.
-func (k *linker) across(storage BufferID, mode Mode, atoms []int32, shift int32) {
-	into := &k.reuse[0]
+// follow does so for an access of the second step, as far as it follows tasks of the first.
+func (k *linker) follow(a *across, storage BufferID, mode Mode, atoms []int32, shift int32) {
+	into := &a.reuse[0]
 	switch {
 	case k.carries[storage]:
-		into = &k.carried
+		into = &a.carried
 	case k.versions != nil:
-		into = &k.reuse[k.versions[storage]-1]
+		into = &a.reuse[k.versions[storage]-1]
 	}
 	for _, atom := range atoms {
 		atom += shift

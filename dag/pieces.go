@@ -14,7 +14,7 @@ func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
 		panic("dag: the boxes of no atoms")
 	}
 	storage := g.AtomStorage(AtomID(atoms[0]))
-	gr := g.pieces()[storage]
+	gr := g.grids[storage]
 	if gr == nil {
 		shape = g.Buffers[storage].Shape
 		return shape, []Box{Whole(shape)}
@@ -40,7 +40,7 @@ func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
 // PieceShape is a shape of a storage over which each of its atoms is a box: its owner's where
 // that tells all of them apart, else the common refinement of the owner and its views.
 func (g *Graph) PieceShape(storage BufferID) []int {
-	shape, gr := g.Buffers[storage].Shape, g.pieces()[storage]
+	shape, gr := g.Buffers[storage].Shape, g.grids[storage]
 	if gr == nil || slices.Equal(withoutUnits(shape), gr.fine) {
 		return shape
 	}
@@ -51,29 +51,18 @@ func (g *Graph) PieceShape(storage BufferID) []int {
 // and the last of some ascending atoms. No view of the storage cuts that dimension otherwise.
 func (g *Graph) AtomRows(atoms []int32) Range {
 	storage := g.AtomStorage(AtomID(atoms[0]))
-	gr := g.pieces()[storage]
+	gr := g.grids[storage]
 	if gr == nil {
 		shape := g.Buffers[storage].Shape
 		return Range{0, shape[slices.IndexFunc(shape, func(extent int) bool { return extent > 1 })]}
 	}
-	first, last := gr.boxOf(AtomID(atoms[0])), gr.boxOf(AtomID(atoms[len(atoms)-1]))
 	rows := slices.IndexFunc(gr.fine, func(extent int) bool { return extent > 1 })
-	return Range{first[rows].Lo, last[rows].Hi}
-}
-
-// recutStorages finds the cuts of Build again. Few graphs need them, so Build does not keep them.
-func (g *Graph) recutStorages() []*grid {
-	grids, err := g.cutStorages()
-	if err != nil {
-		panic("dag: a graph that was built cannot be cut: " + err.Error())
+	each := 1 // atoms of a row of atoms
+	for _, cuts := range gr.cuts[rows+1:] {
+		each *= len(cuts) - 1
 	}
-	for i, gr := range grids {
-		if gr != nil && g.Storage(BufferID(i)) == BufferID(i) {
-			gr.sortCuts(maxAtoms)
-			gr.base, _ = g.StorageAtoms(BufferID(i))
-		}
-	}
-	return grids
+	cuts := gr.cuts[rows]
+	return Range{cuts[(atoms[0]-int32(gr.base))/int32(each)], cuts[(atoms[len(atoms)-1]-int32(gr.base))/int32(each)+1]}
 }
 
 // boxOf is the box of one atom over the refinement.

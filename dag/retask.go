@@ -11,21 +11,26 @@ func (g *Graph) Retask(change func(t TaskID, task *Task)) (*Graph, error) {
 	with := new(Graph)
 	*with = *g
 	with.Tasks = slices.Clone(g.Tasks)
+	return with, with.Change(change)
+}
+
+// Change is [Graph.Retask] of a graph that nobody else has yet.
+func (g *Graph) Change(change func(t TaskID, task *Task)) error {
 	ordered := false
-	for t := range with.Tasks {
-		task := &with.Tasks[t]
+	for t := range g.Tasks {
+		task := &g.Tasks[t]
 		before := len(task.After)
 		change(TaskID(t), task)
 		for _, p := range task.After {
 			if p < 0 || int(p) >= t {
-				return nil, fmt.Errorf("graph %q: task %q follows task %d, which is not before it", g.Name, task.Name, p)
+				return fmt.Errorf("graph %q: task %q follows task %d, which is not before it", g.Name, task.Name, p)
 			}
 		}
 		ordered = ordered || len(task.After) != before
 	}
 	if ordered {
-		with.Links, with.isCarried, with.isWritten = with.Body().Link()
+		g.Links, g.isCarried, g.isWritten = g.Body().Link()
 	}
-	with.findLater() // anew, so that it does not keep the tasks before
-	return with, nil
+	g.findLater() // anew, so that it does not keep the tasks before
+	return nil
 }

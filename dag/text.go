@@ -69,8 +69,9 @@ func (g *Graph) WriteText(w io.Writer) error {
 	if len(g.Tasks) > 0 {
 		line = append(line, '\n')
 	}
+	var shape lastWord
 	for t := range g.Tasks {
-		line = g.appendTask(line, TaskID(t))
+		line = g.appendTask(line, TaskID(t), &shape)
 		if len(line) < writtenAtOnce {
 			continue
 		}
@@ -104,14 +105,27 @@ func (g *Graph) appendBuffer(line []byte, id BufferID) []byte {
 	return append(line, '\n')
 }
 
-func (g *Graph) appendTask(line []byte, id TaskID) []byte {
+// lastWord is a word of the task before, which the next one mostly has, too.
+type lastWord struct {
+	word string
+	text []byte
+}
+
+func (l *lastWord) appendField(line []byte, key, value string) []byte {
+	if value != l.word {
+		l.word, l.text = value, appendField(l.text[:0], key, value)
+	}
+	return append(line, l.text...)
+}
+
+func (g *Graph) appendTask(line []byte, id TaskID, shape *lastWord) []byte {
 	t := &g.Tasks[id]
 	line = appendWord(append(line, "task "...), t.Name, false)
 	line = appendField(line, "op", t.Op)
 	if t.Type != 0 {
 		line = appendField(line, "type", t.Type.String())
 	}
-	line = appendField(line, "shape", t.Shape)
+	line = shape.appendField(line, "shape", t.Shape)
 	line = append(appendInt(line, "priority", int64(t.Priority)), '\n')
 	for i, a := range t.Accesses {
 		line = append(append(line, "  "...), a.Mode.String()...)
@@ -249,16 +263,32 @@ func appendWord(line []byte, s string, isBuffer bool) []byte {
 
 // isBareASCII reports whether a word surely needs no quotes; most words are such.
 func isBareASCII(s string, isBuffer bool) bool {
+	no := uint8(bareNowhere)
+	if isBuffer {
+		no |= bareInTasks
+	}
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c <= ' ' || c > '~' || c == '"' || c == '=' || c == '#':
-			return false
-		case isBuffer && (c == '[' || c == ']'):
+		if bareness[s[i]]&no != 0 {
 			return false
 		}
 	}
 	return s != ""
 }
+
+const bareNowhere, bareInTasks = 1, 2
+
+// bareness says of a byte where it is no part of a bare word.
+var bareness = func() (of [256]uint8) {
+	for c := range of {
+		switch {
+		case c <= ' ' || c > '~' || c == '"' || c == '=' || c == '#':
+			of[c] = bareNowhere
+		case c == '[' || c == ']':
+			of[c] = bareInTasks
+		}
+	}
+	return of
+}()
 
 // hasControl reports characters that a reader refuses, since names reach terminals.
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }

@@ -3,6 +3,7 @@ package kernels_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -272,15 +273,20 @@ func tileOf(c *kerneltest.Case, tile *kernels.Tile) *kerneltest.Case {
 
 // TestBoxesAreMinimal compares each box of a tile with what the points of the tile touch, one by
 // one: the first and the last index of the box are touched, and where windows leave no gaps all
-// are. Of an operand that no point touches the box has one index.
+// are. Of an operand that no point touches the box has one index. Tiles that a Tiler makes one after the other are the same.
 func TestBoxesAreMinimal(t *testing.T) {
 	kerneltest.Each(t, 12, func(t *testing.T, c *kerneltest.Case) {
 		rng := rand.New(rand.NewPCG(uint64(len(c.Spec.Key())), 43))
 		space := must.Get(kernels.SpaceOf(&c.Spec))(t)
 		cuts := cutsOf(space, &c.Spec, rng)
+		tiler := kernels.Tiler{Space: space}
 		for i := range cuts {
 			eachTile(space, &c.Spec, cuts[i:i+1], func(box dag.Box, reduced map[string]dag.Range) {
-				boxesAreMinimal(t, c, space.Tile(box, reduced), box, reduced)
+				tile := space.Tile(box, reduced)
+				if of := tiler.Tile(box, reduced); !reflect.DeepEqual(of, tile) {
+					t.Fatalf("%s, tile %v %v: a tiler gives %+v, not %+v", c.Spec.Key(), box, reduced, of, tile)
+				}
+				boxesAreMinimal(t, c, tile, box, reduced)
 			})
 		}
 	})

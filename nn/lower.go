@@ -91,9 +91,10 @@ type lowerer struct {
 	latest       map[int]dag.TaskID              // by device that shares rows: its latest task
 	varies       map[dag.BufferID]bool           // storages of a prepared step whose contents samples decide
 
-	b     *dag.Builder
-	index dag.BufferID // step.index
-	hyper dag.BufferID // step.hyper, none in an evaluation
+	b      *dag.Builder
+	before dag.Task     // that was completed last
+	index  dag.BufferID // step.index
+	hyper  dag.BufferID // step.hyper, none in an evaluation
 
 	fed     [2]dag.BufferID    // samples and labels among which step.index chooses
 	learned []*learned         // by group
@@ -390,13 +391,34 @@ func (l *lowerer) add(t dag.Task) dag.Task {
 	return t
 }
 
-// completed gives a task its shape and its work.
+// completed gives a task its shape and its work. It takes both from the task before where that is a call of the same shape, as of equal devices.
 func (l *lowerer) completed(t dag.Task) dag.Task {
 	t.Type, t.Labels.MicroBatch = l.arithmetic(t.Accesses), l.now.label
-	if !l.opt.dry && l.b.Err() == nil {
-		l.b.Fail(l.m.kernels.Complete(&t, l.b.BufferAt))
+	if l.opt.dry || l.b.Err() != nil {
+		return t
 	}
+	if before := &l.before; l.alike(&t, before) {
+		t.Shape, t.Flops, t.MovedBytes = before.Shape, before.Flops, before.MovedBytes
+		return t
+	}
+	l.b.Fail(l.m.kernels.Complete(&t, l.b.BufferAt))
+	l.before = t
+	l.before.Accesses = slices.Clone(t.Accesses)
 	return t
+}
+
+// alike reports whether two tasks are calls of the same shape.
+func (l *lowerer) alike(a, b *dag.Task) bool {
+	return a.Op == b.Op && a.Type == b.Type && slices.Equal(a.Params, b.Params) && slices.EqualFunc(a.Accesses, b.Accesses, func(x, y dag.Access) bool {
+		if x.Mode != y.Mode || (x.Box == nil) != (y.Box == nil) || !slices.EqualFunc(x.Box, y.Box, func(r, s dag.Range) bool { return r.Len() == s.Len() }) {
+			return false
+		}
+		if x.Buffer == y.Buffer {
+			return true
+		}
+		of, before := l.b.BufferAt(x.Buffer), l.b.BufferAt(y.Buffer)
+		return of.Type == before.Type && (x.Box != nil || slices.Equal(of.Shape, before.Shape))
+	})
 }
 
 // arithmetic is the type of a task. A task of a network of bfloat16 is float32 where it touches no activation.

@@ -187,7 +187,7 @@ func (l *lowerer) onDevice(t dag.Task, device int) dag.Task {
 	if device < 0 {
 		device = 0
 	} else {
-		t.Placement = &dag.Placement{Device: l.sharing(t.Labels.Layer).Devices[device]}
+		t.Placement = l.b.PlaceOn(l.sharing(t.Labels.Layer).Devices[device])
 	}
 	for i, a := range t.Accesses {
 		if own := l.ofDevices[a.Buffer]; own != nil {

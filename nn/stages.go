@@ -71,7 +71,7 @@ func (l *lowerer) stageOf(layer string) int {
 }
 
 // stage places the tasks of each stage.
-func (l *lowerer) stage() (err error) {
+func (l *lowerer) stage() error {
 	stages := l.opt.Lowering.Stages
 	if stages == nil {
 		return nil
@@ -80,12 +80,20 @@ func (l *lowerer) stage() (err error) {
 	for i, s := range stages {
 		places[i] = &dag.Placement{Device: s.Places()[0]}
 	}
-	l.graph, err = l.graph.Retask(func(_ dag.TaskID, task *dag.Task) {
+	return l.retask(func(_ dag.TaskID, task *dag.Task) {
 		i := l.stageOf(task.Labels.Layer)
 		task.Labels.Stage = int32(i + 1)
 		if task.Placement == nil {
 			task.Placement = places[i]
 		}
 	})
+}
+
+// retask changes the tasks of the graph, in place if nobody looks at it between passes.
+func (l *lowerer) retask(change func(dag.TaskID, *dag.Task)) (err error) {
+	if l.opt.After == nil {
+		return l.graph.Change(change)
+	}
+	l.graph, err = l.graph.Retask(change)
 	return err
 }

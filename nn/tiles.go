@@ -175,6 +175,11 @@ func (o *tiled) find() (err error) {
 
 // part is the task with a range of each side.
 func (o *tiled) part(sides []side, ranges []dag.Range) dag.Task {
+	return o.partBy(o.space.Tile, sides, ranges)
+}
+
+// partBy is the task with the tile that a function gives for the written box and the ranges of sums.
+func (o *tiled) partBy(tileOf func(dag.Box, map[string]dag.Range) *kernels.Tile, sides []side, ranges []dag.Range) dag.Task {
 	box, sums := dag.Whole(o.shapeOf(o.operands[0])), map[string]dag.Range{}
 	for i, s := range sides {
 		if s.dim >= 0 {
@@ -187,7 +192,7 @@ func (o *tiled) part(sides []side, ranges []dag.Range) dag.Task {
 			sums[s.loop] = s.rangeIn(of, ranges[i])
 		}
 	}
-	tile, t := o.space.Tile(box, sums), o.whole
+	tile, t := tileOf(box, sums), o.whole
 	t.Params, t.Accesses = tile.Params, make([]dag.Access, 0, len(o.whole.Accesses))
 	if tile.Outside && meets(sides) {
 		return t
@@ -208,20 +213,12 @@ func (o *tiled) part(sides []side, ranges []dag.Range) dag.Task {
 
 // add adds the tasks of all parts.
 func (o *tiled) add(sides []side) {
-	var before dag.Task
+	tiler := kernels.Tiler{Space: o.space}
 	eachPart(sides, func(ranges []dag.Range) {
-		t := o.part(sides, ranges)
-		if len(t.Accesses) == 0 {
-			return
+		if t := o.partBy(tiler.Tile, sides, ranges); len(t.Accesses) > 0 {
+			device, _ := o.seat(sides, ranges)
+			o.lowerer.add(o.onDevice(t, device))
 		}
-		device, _ := o.seat(sides, ranges)
-		t = o.onDevice(t, device)
-		if alike(&t, &before) {
-			t.Labels.MicroBatch, t.Shape, t.Flops, t.MovedBytes = o.now.label, before.Shape, before.Flops, before.MovedBytes
-			o.b.Task(t)
-			return
-		}
-		before = o.lowerer.add(t)
 	})
 	if s := o.sharing(o.n.Name); s != nil && s.Along == dag.AlongRows {
 		eachPart(sides, func(ranges []dag.Range) {
@@ -253,13 +250,6 @@ func sumsParts(sides []side) bool {
 // meets reports whether an operation is cut such that parts may have nothing to sum.
 func meets(sides []side) bool {
 	return slices.ContainsFunc(sides, func(s side) bool { return s.meets && s.isCut() })
-}
-
-// alike reports whether two tiles of an operation are calls of the same shape.
-func alike(a, b *dag.Task) bool {
-	return slices.Equal(a.Params, b.Params) && slices.EqualFunc(a.Accesses, b.Accesses, func(x, y dag.Access) bool {
-		return x.Buffer == y.Buffer && x.Mode == y.Mode && slices.EqualFunc(x.Box, y.Box, func(r, s dag.Range) bool { return r.Len() == s.Len() })
-	})
 }
 
 // sidesOf lists the dimensions along which an operation is or may be cut, in the order of [dag.Dimension]. Its tasks have all of

@@ -6,24 +6,14 @@ import (
 )
 
 // MemorySets are sets of memories, one for each of a number of things. A set of a platform of up
-// to 63 memories is a word. Every set has a spare bit, which [MemorySets.Everywhere] sets.
+// to 63 memories is a word.
 type MemorySets struct {
 	words int // of a set
 	bits  []uint64
 }
 
-// NewMemorySets makes n empty sets.
-func (p *Platform) NewMemorySets(n int) MemorySets {
-	var s MemorySets
-	s.Reset(n, len(p.Memories))
-	return s
-}
-
 // NewMemorySet makes an empty set.
-func (p *Platform) NewMemorySet() MemorySet {
-	s := p.NewMemorySets(1)
-	return s.Of(0)
-}
+func (p *Platform) NewMemorySet() MemorySet { return make(MemorySet, len(p.Memories)/64+1) }
 
 // Reset makes n empty sets for a number of memories, in the room of the old ones where they fit.
 func (s *MemorySets) Reset(n, memories int) {
@@ -71,17 +61,6 @@ func (s *MemorySets) Only(i int32, m MemoryID) {
 	clear(s.Of(i))
 	s.Of(i).Add(m)
 }
-
-// Everywhere lets a set have all memories, whichever these are.
-func (s *MemorySets) Everywhere(i int32) {
-	set := s.Of(i)
-	for w := range set {
-		set[w] = ^uint64(0)
-	}
-}
-
-// IsEverywhere reports whether Everywhere has filled a set.
-func (s *MemorySets) IsEverywhere(i int32) bool { return s.bits[int(i+1)*s.words-1]>>63 != 0 }
 
 // MemorySet is one set of memories, a bit for each.
 type MemorySet []uint64

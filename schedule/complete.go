@@ -228,11 +228,11 @@ func (s *Schedule) usedInHosts(p *Problem) func(dag.BufferID, platform.MemoryID)
 	if len(p.Platform.Nodes) == 0 {
 		return func(dag.BufferID, platform.MemoryID) bool { return true }
 	}
-	used := p.Platform.NewMemorySets(len(p.Graph.Buffers))
+	used := p.Platform.NewFewSets(len(p.Graph.Buffers))
 	for i := range s.Spans {
 		if m := p.Platform.MemoryOf(s.Spans[i].Worker); p.Platform.IsHost(m) {
-			for _, a := range p.Graph.Tasks[s.Spans[i].Task].Accesses {
-				used.Add(int32(p.Graph.Storage(a.Buffer)), m)
+			for _, a := range p.Graph.Covers(s.Spans[i].Task) {
+				used.Add(int32(a.Storage), m)
 			}
 		}
 	}

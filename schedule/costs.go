@@ -34,14 +34,20 @@ func (o *costOptions) clock(t int) platform.ClockID {
 	return o.clocks[t]
 }
 
-// costKey identifies a class. Its tasks agree in all of it. Of a row it has a column in place of the only device.
+// costKey identifies a kind of work. Tasks of one class agree in all of it, and in the device of their placement.
 type costKey struct {
-	op, shape, given, device string
-	column                   int32
-	dtype                    dag.DType
-	flops                    float64
-	movedBytes               int64
-	clock                    platform.ClockID
+	op, shape, given string
+	dtype            dag.DType
+	flops            float64
+	movedBytes       int64
+	clock            platform.ClockID
+}
+
+// placedWork is a kind of work on the device of a placement, or in the column of an only device.
+type placedWork struct {
+	work   int32
+	device string
+	column int32
 }
 
 // newCosts finds the costs of the tasks of a graph, see [Price].
@@ -49,32 +55,39 @@ func newCosts(g *dag.Graph, p *platform.Platform, opt costOptions) (*Costs, erro
 	c := &Costs{Class: make([]int32, len(g.Tasks))}
 	like := newColumns(g, p, opt)
 	c.column = like.of
-	classes, rows := map[costKey]int32{}, map[costKey][]Cost{}
+	works, classes, rows := map[costKey]int32{}, map[placedWork]int32{}, map[placedWork][]Cost{}
+	is := placedWork{}
 	for t := range g.Tasks {
 		task := &g.Tasks[t]
-		if t > 0 && sameCosts(task, &g.Tasks[t-1]) && opt.clock(t) == opt.clock(t-1) { // neighbours often are tiles of one layer
+		if t == 0 || !sameWork(task, &g.Tasks[t-1]) || opt.clock(t) != opt.clock(t-1) { // neighbours often are tiles of one layer
+			key, known := costKey{op: task.Op, shape: task.Shape, dtype: task.Type, flops: task.Flops, movedBytes: task.MovedBytes, given: givenKey(task.Costs), clock: opt.clock(t)}, false
+			if is.work, known = works[key]; !known {
+				is.work = int32(len(works))
+				works[key] = is.work
+			}
+		} else if task.Placement == g.Tasks[t-1].Placement {
 			c.Class[t] = c.Class[t-1]
 			continue
 		}
-		key := costKey{op: task.Op, shape: task.Shape, dtype: task.Type, flops: task.Flops, movedBytes: task.MovedBytes, given: givenKey(task.Costs), clock: opt.clock(t)}
+		is.device = ""
 		if task.Placement != nil {
-			key.device = task.Placement.Device
+			is.device = task.Placement.Device
 		}
-		class, ok := classes[key]
+		class, ok := classes[is]
 		if !ok {
 			class = int32(len(c.ByClass))
-			classes[key] = class
-			devices, only := like.firsts, like.only(task.Placement)
+			classes[is] = class
+			devices, only, of := like.firsts, like.only(task.Placement), is
 			if only >= 0 {
-				devices, key.device, key.column = []platform.DeviceID{only}, "", 1+like.of[only]
+				devices, of.device, of.column = []platform.DeviceID{only}, "", 1+like.of[only]
 			}
-			row, known := rows[key]
+			row, known := rows[of]
 			if !known {
 				var err error
-				if row, err = costRow(g, dag.TaskID(t), p.AtClocks(key.clock), opt, devices, like); err != nil {
+				if row, err = costRow(g, dag.TaskID(t), p.AtClocks(opt.clock(t)), opt, devices, like); err != nil {
 					return nil, fmt.Errorf("task %q (%s) of graph %q: %w", task.Name, task.Op, g.Name, err)
 				}
-				rows[key] = row
+				rows[of] = row
 			}
 			c.ByClass, c.only = append(c.ByClass, row), append(c.only, only)
 		}
@@ -88,10 +101,10 @@ func PriceTasks(g *dag.Graph, p *platform.Platform, target Target) (*Costs, erro
 	return newCosts(g, p, costOptions{target: target})
 }
 
-// sameCosts reports whether two tasks surely share a class.
-func sameCosts(a, b *dag.Task) bool {
+// sameWork reports whether two tasks surely have one kind of work.
+func sameWork(a, b *dag.Task) bool {
 	return a.Op == b.Op && a.Shape == b.Shape && a.Type == b.Type && a.Flops == b.Flops && a.MovedBytes == b.MovedBytes &&
-		a.Placement == b.Placement && len(a.Costs) == len(b.Costs) && (len(a.Costs) == 0 || &a.Costs[0] == &b.Costs[0])
+		len(a.Costs) == len(b.Costs) && (len(a.Costs) == 0 || &a.Costs[0] == &b.Costs[0])
 }
 
 // givenKey writes the costs given for a task as a string that equals another

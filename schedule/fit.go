@@ -27,31 +27,29 @@ func newFit(p *Problem) (*Fit, error) {
 	g := p.Graph
 	e := &Fit{p: p, needs: newFootprint(p), class: make([]int32, len(g.Tasks))}
 	type key struct {
-		costs            int32
-		device, colocate string
-		tooSmall         int64 // the largest capacity that is
+		costs    int32 // whose tasks have one device in their placement
+		colocate string
+		tooSmall int64 // the largest capacity that is
 	}
-	byKey := map[key]int32{} // of tasks with a placement, or with operands that exceed some memory
+	byKey := map[key]int32{} // of tasks with a group, or with operands that exceed some memory
 	byCosts := slices.Repeat([]int32{-1}, len(p.Costs.ByClass))
 	byWorkers := map[string]int32{}
 	groups := map[string]int32{} // colocation key to class
 	for t := range g.Tasks {
-		pl, tooSmall := g.Tasks[t].Placement, e.needs.tooSmall(dag.TaskID(t))
-		if pl == nil && tooSmall == 0 {
-			costs := p.Costs.Class[t]
-			if byCosts[costs] < 0 {
-				byCosts[costs] = e.classOf(byWorkers, allowedWorkers(p, dag.TaskID(t), "", 0))
-			}
-			e.class[t] = byCosts[costs]
-			continue
+		k, device := key{costs: p.Costs.Class[t], tooSmall: e.needs.tooSmall(dag.TaskID(t))}, ""
+		if pl := g.Tasks[t].Placement; pl != nil {
+			device, k.colocate = pl.Device, pl.Colocate
 		}
-		k := key{costs: p.Costs.Class[t], tooSmall: tooSmall}
-		if pl != nil {
-			k.device, k.colocate = pl.Device, pl.Colocate
+		if k.colocate == "" && k.tooSmall == 0 {
+			if byCosts[k.costs] < 0 {
+				byCosts[k.costs] = e.classOf(byWorkers, allowedWorkers(p, dag.TaskID(t), device, 0))
+			}
+			e.class[t] = byCosts[k.costs]
+			continue
 		}
 		class, known := byKey[k]
 		if !known {
-			allowed := allowedWorkers(p, dag.TaskID(t), k.device, tooSmall)
+			allowed := allowedWorkers(p, dag.TaskID(t), device, k.tooSmall)
 			if k.colocate == "" {
 				class = e.classOf(byWorkers, allowed)
 			} else {

@@ -40,11 +40,11 @@ func newFootprint(p *Problem) *footprint {
 	}
 	seen := make([]int32, g.NumAtoms()) // 1 + the task that named the atom last
 	for t := range g.Tasks {
-		for i, a := range g.Tasks[t].Accesses {
-			if !counts(g.Storage(a.Buffer)) {
+		for _, a := range g.Covers(dag.TaskID(t)) {
+			if !counts(a.Storage) {
 				continue
 			}
-			for _, atom := range g.Atoms(dag.TaskID(t), i) {
+			for _, atom := range g.AtomsOf(a) {
 				if seen[atom] != int32(t)+1 {
 					seen[atom] = int32(t) + 1
 					f.bytes[t] += g.AtomBytes(dag.AtomID(atom))

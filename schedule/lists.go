@@ -27,7 +27,7 @@ type Lists struct {
 	steps    *ready.Steps
 	released []dag.Instance
 	lane     []int32         // by task; noLane
-	next     []dag.Instance  // by lane: position and period, see [place.Graph.At]
+	walk     *place.Walk     // through the lists of lanes
 	busy     []bool          // by lane
 	touched  []int           // lanes that may have something to start
 	readyAt  []time.Duration // by slot and task
@@ -45,10 +45,48 @@ type entry struct {
 	readers [][]dag.TaskID // by move: tasks of the first step that wait for it
 }
 
-// delivery is an atom and the destination of its move.
-type delivery struct {
-	atom int32
-	to   platform.MemoryID
+// deliveries are the moves that bring each atom before the first step: by atom, the destinations and numbers of the moves, ascending.
+type deliveries struct {
+	start []int32 // by atom; one more
+	all   []uint64
+}
+
+func newDeliveries(atoms int, moves []*place.Move) *deliveries {
+	d := &deliveries{start: make([]int32, atoms+1)}
+	each := func(visit func(atom int32, key uint64)) {
+		for i, m := range moves {
+			for _, atom := range m.Atoms {
+				if !m.Anywhere {
+					visit(atom, uint64(m.To)<<32|uint64(i))
+				}
+			}
+		}
+	}
+	each(func(atom int32, _ uint64) { d.start[atom]++ })
+	end := int32(0)
+	for atom, count := range d.start { // where each list ends: filling it from its end makes that its start
+		end += count
+		d.start[atom] = end
+	}
+	d.all = make([]uint64, end)
+	each(func(atom int32, key uint64) {
+		d.start[atom]--
+		d.all[d.start[atom]] = key
+	})
+	for atom := range atoms {
+		slices.Sort(d.all[d.start[atom]:d.start[atom+1]])
+	}
+	return d
+}
+
+// last is the last of the moves with numbers below some that brings an atom to a memory.
+func (d *deliveries) last(atom int32, to platform.MemoryID, below int) (move int32, ok bool) {
+	list := d.all[d.start[atom]:d.start[atom+1]]
+	i, _ := slices.BinarySearch(list, uint64(to)<<32|uint64(below))
+	if i == 0 || list[i-1]>>32 != uint64(to) {
+		return 0, false
+	}
+	return int32(uint32(list[i-1])), true
 }
 
 // ListItem is a task, a transfer, or a move before the first step. It starts on a lane, or on none where Lane is
@@ -64,7 +102,7 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	pg := d.Placed.Graphs[graph]
 	lanes := len(pg.Order)
 	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), orders: pg.MemoryOrders(),
-		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]dag.Instance, lanes), busy: make([]bool, lanes)}
+		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), walk: pg.NewWalk(pg.Order, steps), busy: make([]bool, lanes)}
 	if pg.Moves() == nil {
 		l.orders = l.p.Orders()
 	} else if steps > 1 {
@@ -165,8 +203,7 @@ func (l *Lists) startItems(now time.Duration, items []ListItem) []ListItem {
 // startOn starts the next item of a free lane, if it is ready: of its list, or of its moves before the first step. Of
 // both, the one with the earlier reader goes first.
 func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
-	at := &l.next[lane]
-	i, ready := l.pg.At(lane, at, l.p.Steps)
+	i, ready := l.walk.At(lane)
 	ready = ready && l.steps.Ready(i)
 	if moves := l.entry.byLane[lane]; len(moves) > 0 && l.entry.stages[moves[0]] == 0 && !(ready && l.pg.ReadBefore(i, l.pg.Enter[moves[0]])) {
 		l.entry.byLane[lane], l.busy[lane] = moves[1:], true
@@ -175,7 +212,7 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 	if !ready {
 		return items
 	}
-	at.Task++
+	l.walk.Pass(lane)
 	l.busy[lane] = true
 	return append(items, ListItem{int32(lane), i, -1})
 }
@@ -184,20 +221,22 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 func (l *Lists) prepareEntry() {
 	n := len(l.pg.Enter)
 	l.entry = entry{byLane: make([][]int32, len(l.busy)), lane: slices.Repeat([]int32{noLane}, n), after: make([][]int32, n), stages: make([]int32, n), readers: make([][]dag.TaskID, n)}
-	brought := map[delivery]int32{} // move by what it brings
+	if n == 0 {
+		return
+	}
+	brought := newDeliveries(l.pg.Origin.NumAtoms(), l.pg.Enter)
 	for i, m := range l.pg.Enter {
 		if m.Anywhere {
 			continue
 		}
 		l.enterBy(int32(i), m)
 		for _, atom := range m.Atoms {
-			if first, ok := brought[delivery{atom, m.From}]; ok && appendNew(&l.entry.after[first], int32(i)) {
+			if first, ok := brought.last(atom, m.From, i); ok && appendNew(&l.entry.after[first], int32(i)) {
 				l.entry.stages[i]++
 			}
-			brought[delivery{atom, m.To}] = int32(i)
 		}
 	}
-	if len(brought) > 0 {
+	if len(brought.all) > 0 {
 		l.findReaders(brought)
 	}
 }
@@ -217,22 +256,22 @@ func (l *Lists) enterBy(i int32, m *place.Move) {
 }
 
 // findReaders finds the tasks that wait for moves before the first step.
-func (l *Lists) findReaders(brought map[delivery]int32) {
+func (l *Lists) findReaders(brought *deliveries) {
 	g := l.pg.Origin
 	entered := make([]bool, len(g.Buffers)) // by storage
 	for _, m := range l.pg.Enter {
-		entered[m.Buffer] = true
+		entered[m.Buffer] = entered[m.Buffer] || !m.Anywhere
 	}
 	for w, list := range l.pg.Order[:l.workers] {
 		memory := l.p.Platform.MemoryOf(platform.WorkerID(w))
 		for _, t := range list {
 			task := l.pg.TaskOf(t)
-			for i, a := range g.Tasks[task].Accesses {
-				if !a.Mode.Reads() || !entered[g.Storage(a.Buffer)] {
+			for _, a := range g.Covers(task) {
+				if !a.Mode.Reads() || !entered[a.Storage] {
 					continue
 				}
-				for _, atom := range g.Atoms(task, i) {
-					if move, ok := brought[delivery{atom, memory}]; ok {
+				for _, atom := range g.AtomsOf(a) {
+					if move, ok := brought.last(atom, memory, len(l.pg.Enter)); ok {
 						appendNew(&l.entry.readers[move], t)
 					}
 				}

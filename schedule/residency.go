@@ -16,10 +16,11 @@ import (
 type residency struct {
 	p        *Problem
 	versions []int32             // by storage: number of versions; nil means one of each
-	valid    platform.MemorySets // by atom and version ([residency.versionOf]): memories that have it
+	valid    platform.FewSets    // by atom and version ([residency.versionOf]): memories that have it
 	uses     []int32             // by atom: number of accesses in a step after which it is freed; zero means never
 	left     []int32             // by atom and version: number of those accesses still to come
 	live     []int64             // bytes by memory
+	dropped  []platform.MemoryID // scratch of drop
 	counted  []platform.MemoryID // whose bytes may have changed since the caller has emptied the list
 }
 
@@ -28,7 +29,7 @@ type residency struct {
 func newResidency(p *Problem, inUse func(storage dag.BufferID, host platform.MemoryID) bool) (*residency, error) {
 	g := p.Graph
 	memories := len(p.Platform.Memories)
-	r := &residency{p: p, versions: g.AllVersions(), valid: p.Platform.NewMemorySets(g.NumAtoms() * int(g.Reach())),
+	r := &residency{p: p, versions: g.AllVersions(), valid: p.Platform.NewFewSets(g.NumAtoms() * int(g.Reach())),
 		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories)}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
@@ -54,9 +55,9 @@ func newResidency(p *Problem, inUse func(storage dag.BufferID, host platform.Mem
 		}
 	}
 	for t := range g.Tasks {
-		for i, a := range g.Tasks[t].Accesses {
-			if s := g.Storage(a.Buffer); written[s] && !g.Carried(s) {
-				for _, atom := range g.Atoms(dag.TaskID(t), i) {
+		for _, a := range g.Covers(dag.TaskID(t)) {
+			if s := a.Storage; written[s] && !g.Carried(s) {
+				for _, atom := range g.AtomsOf(a) {
 					r.uses[atom]++
 				}
 			}
@@ -91,7 +92,7 @@ func (r *residency) displace(atom, step int32, m platform.MemoryID) {
 func (r *residency) leave(is int32, m platform.MemoryID) {
 	if r.valid.Has(is, m) {
 		r.count(m, -r.p.Graph.AtomBytes(dag.AtomID(int(is)%len(r.uses))))
-		r.valid.Of(is).Remove(m)
+		r.valid.Remove(is, m)
 	}
 }
 
@@ -131,11 +132,11 @@ func InitialOf(p *Problem, storage dag.BufferID, written bool) (i Initial, err e
 // occupy makes room for the results of a task and makes them invalid in all other memories.
 func (r *residency) occupy(i dag.Instance, m platform.MemoryID) {
 	g, t := r.p.Graph, i.Task
-	for k, a := range g.Tasks[t].Accesses {
+	for _, a := range g.Covers(t) {
 		if !a.Mode.Writes() {
 			continue
 		}
-		for _, atom := range g.Atoms(t, k) {
+		for _, atom := range g.AtomsOf(a) {
 			r.displace(atom, i.Step, m)
 			is := r.versionOf(atom, i.Step)
 			r.drop(is, atom)
@@ -148,8 +149,8 @@ func (r *residency) occupy(i dag.Instance, m platform.MemoryID) {
 // end frees atoms that no later task of the step uses.
 func (r *residency) end(i dag.Instance) {
 	g := r.p.Graph
-	for k := range g.Tasks[i.Task].Accesses {
-		for _, atom := range g.Atoms(i.Task, k) {
+	for _, a := range g.Covers(i.Task) {
+		for _, atom := range g.AtomsOf(a) {
 			if r.uses[atom] == 0 {
 				continue
 			}
@@ -177,9 +178,9 @@ func (r *residency) count(m platform.MemoryID, bytes int64) {
 
 // drop takes an atom out of all memories.
 func (r *residency) drop(is, atom int32) {
-	set := r.valid.Of(is)
-	for m := range set.All() {
+	r.dropped = r.valid.AppendTo(r.dropped[:0], is)
+	for _, m := range r.dropped {
 		r.count(m, -r.p.Graph.AtomBytes(dag.AtomID(atom)))
 	}
-	clear(set)
+	r.valid.Clear(is)
 }

@@ -43,7 +43,8 @@ type network struct {
 	p        *platform.Platform
 	at       time.Duration // of the last event
 	classes  []*class
-	byRoute  map[[2]platform.MemoryID]*class
+	routes   []route
+	byRoute  map[[2]platform.MemoryID]int32 // index into routes
 	byUses   map[string]*class
 	links    []resource
 	changed  []*class // whose flows have changed since the rates were found
@@ -52,6 +53,13 @@ type network struct {
 	crossed  []int32  // likewise: resources
 	filling  ready.Heap[fill]
 	solution int32 // counts calls of solve
+}
+
+// route is the way from one memory to another.
+type route struct {
+	from, to platform.MemoryID
+	latency  time.Duration
+	class    *class // nil before the first flow
 }
 
 // resource is a link, or one direction of a duplex link.
@@ -102,22 +110,32 @@ type fill struct {
 }
 
 func newNetwork(p *platform.Platform) *network {
-	n := &network{p: p, byRoute: map[[2]platform.MemoryID]*class{}, byUses: map[string]*class{}, links: make([]resource, 2*len(p.Links))}
+	n := &network{p: p, byRoute: map[[2]platform.MemoryID]int32{}, byUses: map[string]*class{}, links: make([]resource, 2*len(p.Links))}
 	for l := range p.Links {
 		n.links[2*l].capacity, n.links[2*l+1].capacity = p.Links[l].BandwidthBytesPerSec, p.Links[l].BandwidthBytesPerSec
 	}
 	return n
 }
 
-// join adds a flow at a time that is not before the previous one.
-func (n *network) join(at time.Duration, from, to platform.MemoryID, bytes int64, id int32, order int64) {
-	n.serve(at)
-	route := [2]platform.MemoryID{from, to}
-	c := n.byRoute[route]
-	if c == nil {
-		c = n.classOf(from, to)
-		n.byRoute[route] = c
+// route is the number of a route, and the time until its bytes begin to move.
+func (n *network) route(from, to platform.MemoryID) (number int32, latency time.Duration) {
+	number, known := n.byRoute[[2]platform.MemoryID{from, to}]
+	if !known {
+		number = int32(len(n.routes))
+		n.byRoute[[2]platform.MemoryID{from, to}] = number
+		n.routes = append(n.routes, route{from: from, to: to, latency: n.p.RouteTime(from, to, 0)})
 	}
+	return number, n.routes[number].latency
+}
+
+// join adds a flow over a route at a time that is not before the previous one.
+func (n *network) join(at time.Duration, number int32, bytes int64, id int32, order int64) {
+	n.serve(at)
+	of := &n.routes[number]
+	if of.class == nil {
+		of.class = n.classOf(of.from, of.to)
+	}
+	c := of.class
 	if len(c.flows) == 0 {
 		c.served, c.since, c.rate = 0, at, 0
 		for i := range c.crosses {

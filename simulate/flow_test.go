@@ -42,7 +42,7 @@ func endsOf(p *platform.Platform, flows []testFlow) []time.Duration {
 		end, ok := n.next()
 		if next < len(flows) && (!ok || flows[next].at < end) {
 			f := flows[next]
-			n.join(f.at, f.from, f.to, f.bytes, int32(next), int64(next))
+			n.join(f.at, numberOf(n, f.from, f.to), f.bytes, int32(next), int64(next))
 			next++
 			continue
 		}
@@ -95,7 +95,7 @@ func TestFlows(t *testing.T) {
 func TestWorkedSystem(t *testing.T) {
 	n := newNetwork(line(t, platform.Shared, 1, 2, 2))
 	for i, f := range []testFlow{{0, 0, 3, 9}, {0, 0, 1, 9}, {0, 1, 2, 9}, {0, 2, 3, 9}, {0, 2, 3, 9}} {
-		n.join(0, f.from, f.to, f.bytes, int32(i), int64(i))
+		n.join(0, numberOf(n, f.from, f.to), f.bytes, int32(i), int64(i))
 	}
 	n.solve()
 	want := []float64{0.5, 0.5, 1.5, 0.75} // the last class has two flows
@@ -169,7 +169,7 @@ func TestMaxMin(t *testing.T) {
 		for i := range 1 + r.IntN(20) {
 			from, to := platform.MemoryID(r.IntN(5)), platform.MemoryID(r.IntN(5))
 			if from != to {
-				n.join(0, from, to, 1, int32(i), int64(i))
+				n.join(0, numberOf(n, from, to), 1, int32(i), int64(i))
 			}
 		}
 		n.solve()
@@ -239,8 +239,8 @@ func TestMaxMinOfComponents(t *testing.T) {
 					continue
 				}
 				bytes := 1 + r.Int64N(20)
-				n.join(joins, from, to, bytes, id, int64(id))
-				left[id], classOf[id] = float64(bytes), n.byRoute[[2]platform.MemoryID{from, to}]
+				n.join(joins, numberOf(n, from, to), bytes, id, int64(id))
+				left[id], classOf[id] = float64(bytes), n.routes[numberOf(n, from, to)].class
 				id++
 				continue
 			}
@@ -313,4 +313,10 @@ func TestLinkCrossedTwice(t *testing.T) {
 			t.Errorf("%s: RouteTime is %v, want %v", c.words, p.RouteTime(f.from, f.to, f.bytes), c.want[0])
 		}
 	}
+}
+
+// numberOf is the number of a route.
+func numberOf(n *network, from, to platform.MemoryID) int32 {
+	number, _ := n.route(from, to)
+	return number
 }

@@ -23,7 +23,7 @@ func newListRun(s *simulation, d *schedule.Decision, graph int) *listRun {
 		runs: make([]schedule.ListItem, len(s.p.Platform.Workers))}
 	s.pace = r.lists.Pace()
 	copies := len(r.placed.Enter) + s.p.Steps*(r.placed.NumTasks()-len(s.p.Graph.Tasks))
-	r.copies, s.transferOf, s.out.Transfers = make([]schedule.ListItem, 0, copies), make([]int32, 0, copies), make([]schedule.Transfer, 0, copies)
+	r.copies, s.moving, s.out.Transfers = make([]schedule.ListItem, 0, copies), make([]moving, 0, copies), make([]schedule.Transfer, 0, copies)
 	return r
 }
 
@@ -72,11 +72,11 @@ func (r *listRun) complete() (*schedule.Schedule, error) {
 	if r.states != nil { // transfers may have passed each other
 		inOrder := make([]schedule.ListItem, len(r.copies))
 		for i, item := range r.copies {
-			inOrder[r.transferOf[i]] = item
+			inOrder[r.moving[i].transfer] = item
 		}
 		r.copies = inOrder
 	}
-	r.lists, r.pace, r.events, r.transferOf = nil, nil, nil, nil
+	r.lists, r.pace, r.events, r.moving = nil, nil, nil, nil
 	if r.opt.TimesOnly {
 		r.out.CompletePlacedTimes(r.p, r.placed, r.copies)
 		return r.out, nil

@@ -76,8 +76,11 @@ type simulation struct {
 	events  ready.Heap[event]
 	out     *schedule.Schedule
 
-	transferOf []int32 // by transfer of the run: index into out.Transfers
+	moving []moving // by transfer of the run
 }
+
+// moving is where a transfer is in the schedule, and its route in the network.
+type moving struct{ transfer, route int32 }
 
 // driver starts tasks and transfers when others have ended.
 type driver interface {
@@ -165,7 +168,7 @@ func (s *simulation) advance() bool {
 	}
 	if flowing {
 		s.network.ended(s.now, func(copy int32) {
-			t := &s.out.Transfers[s.transferOf[copy]]
+			t := &s.out.Transfers[s.moving[copy].transfer]
 			s.events.Push(event{s.now, copyEnds, t.Step, s.p.Graph.Rank(t.For), copy})
 		})
 	}
@@ -180,11 +183,11 @@ func (s *simulation) handle(e event) {
 		}
 		s.driver.taskEnds(e.id)
 	case copyJoins:
-		t := &s.out.Transfers[s.transferOf[e.id]]
-		s.network.join(s.now, t.From, t.To, t.Bytes, e.id, int64(s.transferOf[e.id]))
+		of := s.moving[e.id]
+		s.network.join(s.now, of.route, s.out.Transfers[of.transfer].Bytes, e.id, int64(of.transfer))
 	case changeOver: // the requests below are served
 	case copyEnds:
-		t := &s.out.Transfers[s.transferOf[e.id]]
+		t := &s.out.Transfers[s.moving[e.id].transfer]
 		t.End = s.now
 		if s.states != nil {
 			s.states.transferEnded(e.id, t)
@@ -249,10 +252,11 @@ func (s *simulation) transfer(id int32, t schedule.Transfer) {
 
 // move starts a movement at its start.
 func (s *simulation) move(id int32, t schedule.Transfer) {
-	for int(id) >= len(s.transferOf) {
-		s.transferOf = append(s.transferOf, 0)
+	for int(id) >= len(s.moving) {
+		s.moving = append(s.moving, moving{})
 	}
-	s.transferOf[id] = int32(len(s.out.Transfers))
+	route, latency := s.network.route(t.From, t.To)
+	s.moving[id] = moving{int32(len(s.out.Transfers)), route}
 	s.out.Transfers = append(s.out.Transfers, t)
 	if s.opt.Moving != nil {
 		if d, ok := s.opt.Moving(&s.out.Transfers[len(s.out.Transfers)-1]); ok {
@@ -260,7 +264,7 @@ func (s *simulation) move(id int32, t schedule.Transfer) {
 			return
 		}
 	}
-	s.events.Push(event{t.Start + s.p.Platform.RouteTime(t.From, t.To, 0), copyJoins, t.Step, s.p.Graph.Rank(t.For), id})
+	s.events.Push(event{t.Start + latency, copyJoins, t.Step, s.p.Graph.Rank(t.For), id})
 }
 
 // leftBehind names a task that never ran.

@@ -19,6 +19,10 @@ func (s *Split) shareBySpeed(n *Network, l *dag.Lowering, seats []Seat) error {
 		return err
 	}
 	samples := max(1, n.Batch/max(1, s.MicroBatches)) // of a micro-batch
+	seatOf := map[string]int{}
+	for i := range seats {
+		seatOf[seats[i].Name] = i
+	}
 	at := -1
 	for i := range l.Stages {
 		stage := &l.Stages[i]
@@ -26,7 +30,7 @@ func (s *Split) shareBySpeed(n *Network, l *dag.Lowering, seats []Seat) error {
 		for first := at + 1; first < len(layers) && (i+1 == len(l.Stages) || layers[first] != l.Stages[i+1].From); first++ {
 			at = first
 			for k, device := range stage.Devices {
-				seconds[k] += times[first][slices.IndexFunc(seats, func(of Seat) bool { return of.Name == device })]
+				seconds[k] += times[first][seatOf[device]]
 			}
 		}
 		if stage.Along == dag.AlongSamples && len(seconds) > 1 && slices.Min(seconds) < slices.Max(seconds) {

@@ -28,14 +28,14 @@ const (
 type estimate struct {
 	*Graph
 	lists   [][]dag.TaskID // by lane of a worker
-	at      []dag.Instance // by lane of a worker: position in its list, and step
+	walk    *Walk          // through these
 	touched []int          // lanes of workers that may have something to start
 	queues  []engineQueue
-	queueOf map[engineGroup]int
-	waiting []int  // queues that may have something to start
-	busy    []bool // by lane
+	queueOf []int32 // by lane of an engine; lanes of workers have none
+	waiting []int32 // queues that may have something to start
+	busy    []bool  // by lane
 
-	follows  []time.Duration // by task: the longest path from its start to the end of the step
+	of       []estimated // by task
 	steps    *ready.Steps
 	released []dag.Instance
 	now      time.Duration
@@ -47,29 +47,56 @@ type estimate struct {
 	steady   int32 // period
 }
 
-// At is the instance that a lane runs at a place in a run of some steps: a position in its list, and a period. It is a task of an earlier
-// step where the task lags. Positions without an instance are passed over. Without any it returns false.
-func (pg *Graph) At(lane int, at *dag.Instance, steps int) (i dag.Instance, ok bool) {
-	return pg.inList(pg.Order[lane], at, steps)
+// estimated is a task or a transfer in the estimate.
+type estimated struct {
+	takes, follows time.Duration // by itself; the longest path from its start to the end of the step
+	lane           int32         // of a task
+	queue          int32         // of a transfer; noLane: it needs no engine
 }
 
-// inList is [Graph.At] for the list of a lane.
-func (pg *Graph) inList(list []dag.TaskID, at *dag.Instance, steps int) (i dag.Instance, ok bool) {
-	for len(list) > 0 {
-		if int(at.Task) == len(list) {
-			*at = dag.Instance{Step: at.Step + 1}
+// Walk goes through the lists of lanes in a run of some steps, period after period. It knows of each task the next one of its list, so that it does not look
+// into the lists of thousands of lanes at each moment.
+type Walk struct {
+	pg    *Graph
+	lists [][]dag.TaskID
+	next  []dag.TaskID   // by task; -1: it is the last one of its list, or in none
+	at    []dag.Instance // by lane: a task, -1 behind the last one, and the period
+	steps int
+}
+
+// NewWalk begins with the first task of each list.
+func (pg *Graph) NewWalk(lists [][]dag.TaskID, steps int) *Walk {
+	w := &Walk{pg: pg, lists: lists, next: slices.Repeat([]dag.TaskID{-1}, pg.NumTasks()), at: make([]dag.Instance, len(lists)), steps: steps}
+	for lane, list := range lists {
+		for i := 1; i < len(list); i++ {
+			w.next[list[i-1]] = list[i]
 		}
-		if int(at.Step) >= steps+int(pg.maxLag) {
+		if len(list) > 0 {
+			w.at[lane].Task = list[0]
+		} else {
+			w.at[lane].Step = int32(steps) + pg.maxLag
+		}
+	}
+	return w
+}
+
+// At is the instance that a lane runs next: of a step before the period where its task lags. Places in a list without an instance are passed over. Without any it returns false.
+func (w *Walk) At(lane int) (i dag.Instance, ok bool) {
+	for at := &w.at[lane]; ; at.Task = w.next[at.Task] {
+		if at.Task < 0 {
+			*at = dag.Instance{Task: w.lists[lane][0], Step: at.Step + 1}
+		}
+		if int(at.Step) >= w.steps+int(w.pg.maxLag) {
 			return dag.Instance{}, false
 		}
-		t := list[at.Task]
-		if i = (dag.Instance{Task: t, Step: at.Step - pg.Lag(t)}); i.Step >= 0 && int(i.Step) < steps {
+		if i = (dag.Instance{Task: at.Task, Step: at.Step - w.pg.Lag(at.Task)}); i.Step >= 0 && int(i.Step) < w.steps {
 			return i, true
 		}
-		at.Task++
 	}
-	return dag.Instance{}, false
 }
+
+// Pass goes on behind the instance of a lane.
+func (w *Walk) Pass(lane int) { w.at[lane].Task = w.next[w.at[lane].Task] }
 
 // engineGroup is the engines that can make the same transfers.
 type engineGroup struct {
@@ -188,17 +215,21 @@ func newEstimate(pg *Graph) *estimate {
 	if lag == 0 && pg.NumTasks() > manyTransfers {
 		all, steady = 1, 0
 	}
-	e := &estimate{Graph: pg, all: all, steady: steady, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, all, nil, nil, lag),
-		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
+	e := &estimate{Graph: pg, all: all, steady: steady, queueOf: make([]int32, len(pg.lanes)), steps: ready.New(pg.Links, all, nil, nil, lag),
+		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes))}
 	e.lists = pg.listsOf(len(pg.p.Workers))
-	e.findFollows()
+	e.walk = pg.NewWalk(e.lists, all)
 	for l := len(e.lists); l < len(pg.lanes); l++ {
-		group := engineGroup{pg.lanes[l].Memory, pg.lanes[l].In}
-		if _, known := e.queueOf[group]; !known {
-			e.queueOf[group] = len(e.queues)
-			e.queues = append(e.queues, engineQueue{lanes: pg.engines()[group]})
+		lanes := pg.engines()[engineGroup{pg.lanes[l].Memory, pg.lanes[l].In}]
+		if lanes[0] != l {
+			continue
 		}
+		for _, of := range lanes {
+			e.queueOf[of] = int32(len(e.queues))
+		}
+		e.queues = append(e.queues, engineQueue{lanes: lanes})
 	}
+	e.findFollows()
 	e.steps.Begin(nil)
 	e.takeReleased()
 	return e
@@ -211,32 +242,34 @@ func (e *estimate) findFollows() {
 		lists = nil
 	}
 	sorted, _ := ready.Sort(e.Links, nil, lists) // a circle stops the estimate itself
-	next := slices.Repeat([]dag.TaskID{-1}, e.NumTasks())
-	for _, list := range lists {
-		for i := 1; i < len(list); i++ {
-			next[list[i-1]] = list[i]
-		}
+	e.of = make([]estimated, e.NumTasks())
+	for t := range e.of {
+		e.of[t] = e.alone(dag.TaskID(t))
 	}
-	e.follows = make([]time.Duration, e.NumTasks())
 	for _, t := range slices.Backward(sorted) {
 		longest := time.Duration(0)
-		if next[t] >= 0 {
-			longest = e.follows[next[t]]
+		if next := e.walk.next[t]; next >= 0 && lists != nil {
+			longest = e.of[next].follows
 		}
 		for _, s := range e.Succs(t) {
-			longest = max(longest, e.follows[s])
+			longest = max(longest, e.of[s].follows)
 		}
-		e.follows[t] = longest + e.takes(t)
+		e.of[t].follows = longest + e.of[t].takes
 	}
 }
 
-// takes is how long a task or a transfer takes by itself.
-func (e *estimate) takes(t dag.TaskID) time.Duration {
-	if m := e.Move(t); m != nil {
-		return e.p.RouteTime(m.From, m.To, m.Bytes)
+// alone is a task or a transfer without what follows it.
+func (e *estimate) alone(t dag.TaskID) estimated {
+	m := e.Move(t)
+	if m == nil {
+		of := e.TaskOf(t)
+		return estimated{takes: e.plan.Occupies(of, e.worker[of]), lane: int32(e.worker[of])}
 	}
-	of := e.TaskOf(t)
-	return e.plan.Occupies(of, e.worker[of])
+	is := estimated{takes: e.p.RouteTime(m.From, m.To, m.Bytes), queue: noLane}
+	if lanes := e.Engines(m); lanes != nil {
+		is.queue = e.queueOf[lanes[0]]
+	}
+	return is
 }
 
 // free notes that the task or transfer of a lane has ended.
@@ -249,28 +282,26 @@ func (e *estimate) free(lane int) {
 		e.touched = append(e.touched, lane)
 		return
 	}
-	e.waiting = append(e.waiting, e.queueOf[engineGroup{e.lanes[lane].Memory, e.lanes[lane].In}])
+	e.waiting = append(e.waiting, e.queueOf[lane])
 }
 
 // takeReleased queues the transfers that wait for nothing any more. A transfer without an engine starts.
 func (e *estimate) takeReleased() {
 	e.released = e.steps.TakeAsReleased(e.released)
 	for _, i := range e.released {
-		m := e.Move(i.Task)
+		m, queue := e.Move(i.Task), e.of[i.Task].queue
 		if m == nil {
-			e.touched = append(e.touched, int(e.worker[e.TaskOf(i.Task)]))
+			e.touched = append(e.touched, int(e.of[i.Task].lane))
 			continue
 		}
-		group, ok := groupOf(e.p, m)
-		if !ok {
+		if queue == noLane {
 			e.start(noLane, i)
 			continue
 		}
-		is := readyTransfer{graph: e.Graph, Instance: i, since: e.now, readerStep: i.Step, urgency: e.follows[e.PlacedAs(m.For)], ahead: e.ahead(m)}
+		is := readyTransfer{graph: e.Graph, Instance: i, since: e.now, readerStep: i.Step, urgency: e.of[e.PlacedAs(m.For)].follows, ahead: e.ahead(m)}
 		if m.NextStep {
 			is.readerStep++
 		}
-		queue := e.queueOf[group]
 		e.queues[queue].copies.Push(is)
 		e.waiting = append(e.waiting, queue)
 	}
@@ -283,11 +314,11 @@ func (e *estimate) dispatch() {
 		if e.busy[w] {
 			continue
 		}
-		i, ok := e.inList(e.lists[w], &e.at[w], e.all)
+		i, ok := e.walk.At(w)
 		if !ok || !e.steps.Ready(i) {
 			continue
 		}
-		e.at[w].Task++
+		e.walk.Pass(w)
 		e.start(w, i)
 	}
 	e.touched = e.touched[:0]
@@ -335,7 +366,7 @@ func (e *estimate) start(lane int, i dag.Instance) {
 	if lane != noLane {
 		e.busy[lane] = true
 	}
-	e.ends.Push(laneEnd{e.now + e.takes(i.Task), lane, i})
+	e.ends.Push(laneEnd{e.now + e.of[i.Task].takes, lane, i})
 }
 
 // noLane stands for the lane of a transfer that waits for no engine.

@@ -167,8 +167,8 @@ func (pg *Graph) Body() *dag.Body {
 		}
 		origin := pg.taskOf[t]
 		memory := pg.memoryOf(origin)
-		for i, a := range g.Tasks[origin].Accesses {
-			visit(location{g.Storage(a.Buffer), memory}, a.Mode, g.Atoms(origin, i))
+		for _, a := range g.Covers(origin) {
+			visit(location{a.Storage, memory}, a.Mode, g.AtomsOf(a))
 		}
 	}
 	body.After = func(t dag.TaskID, tasks []int32) []int32 {

@@ -108,7 +108,7 @@ func (pg *Graph) mostBytes(rows usedRows) []int64 {
 		case pg.moves == nil:
 			bytes[pg.host] += layout.Align(buf.Bytes()) * int64(pg.Origin.Versions(dag.BufferID(b)))
 		default:
-			for m := range pg.replicas.use.Of(int32(b)).All() {
+			for _, m := range pg.replicas.use.AppendTo(nil, int32(b)) {
 				at, size := location{dag.BufferID(b), m}, buf.Bytes()
 				if used, kept := rows.of(at); kept {
 					size = size / int64(buf.Shape[rowDimension(buf.Shape)]) * int64(used.Len())

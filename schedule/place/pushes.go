@@ -85,18 +85,18 @@ func eachReading(g *dag.Graph, passes []bool, visit func(writer int32, reader da
 	last := slices.Repeat([]int32{none}, g.NumAtoms())
 	for _, next := range passes {
 		for id := range dag.TaskID(none) {
-			for i, a := range g.Tasks[id].Accesses {
-				if !a.Mode.Reads() || next && !g.Carried(g.Storage(a.Buffer)) {
+			for _, a := range g.Covers(id) {
+				if !a.Mode.Reads() || next && !g.Carried(a.Storage) {
 					continue
 				}
-				for _, atom := range g.Atoms(id, i) {
+				for _, atom := range g.AtomsOf(a) {
 					// The second pass adds only values that the step before left.
 					if w := last[atom]; w >= 0 && !(next && w == none) {
 						visit(w, id, atom, next)
 					}
 				}
 			}
-			for i, a := range g.Tasks[id].Accesses {
+			for _, a := range g.Covers(id) {
 				if !a.Mode.Writes() {
 					continue
 				}
@@ -104,7 +104,7 @@ func eachReading(g *dag.Graph, passes []bool, visit func(writer int32, reader da
 				if next {
 					writer = -1 // written in this very step: the first pass has seen it
 				}
-				for _, atom := range g.Atoms(id, i) {
+				for _, atom := range g.AtomsOf(a) {
 					last[atom] = writer
 				}
 			}

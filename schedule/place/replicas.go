@@ -13,12 +13,12 @@ import (
 type replicas struct {
 	g       *dag.Graph
 	host    platform.MemoryID
-	use     platform.MemorySets // by buffer of the origin: the memories that need it
-	first   []dag.BufferID      // by buffer of the origin: its first replica
-	several map[location]int32  // how many a storage has in a memory, where there is more than one
-	of      []dag.BufferID      // by replica: its buffer
-	shift   []int32             // by replica of a storage: the number of an atom less its number in the origin; see numberAtoms
-	atoms   int32               // of all
+	use     platform.FewSets   // by buffer of the origin: the memories that need it
+	first   []dag.BufferID     // by buffer of the origin: its first replica
+	several map[location]int32 // how many a storage has in a memory, where there is more than one
+	of      []dag.BufferID     // by replica: its buffer
+	shift   []int32            // by replica of a storage: the number of an atom less its number in the origin; see numberAtoms
+	atoms   int32              // of all
 }
 
 // newReplicas gives every buffer the replicas that a graph needs.
@@ -34,7 +34,7 @@ func (t *traffic) newReplicas() *replicas {
 	}
 	total := 0
 	for b := range g.Buffers {
-		total += x.use.Of(int32(b)).Count()
+		total += x.use.Count(int32(b))
 	}
 	x.of = make([]dag.BufferID, 0, total)
 	for b := range g.Buffers {
@@ -50,11 +50,10 @@ func (t *traffic) newReplicas() *replicas {
 
 // count is how many replicas a buffer has.
 func (x *replicas) count(b dag.BufferID) (n int32) {
-	set := x.use.Of(int32(b))
 	if len(x.several) == 0 {
-		return int32(set.Count())
+		return int32(x.use.Count(int32(b)))
 	}
-	for m := range set.All() {
+	for _, m := range x.use.AppendTo(nil, int32(b)) {
 		n += x.in(b, m)
 	}
 	return n
@@ -73,14 +72,14 @@ func (x *replicas) id(at location, n int32) dag.BufferID {
 	if at.memory == x.host {
 		return x.first[at.storage] + dag.BufferID(n)
 	}
-	set := x.use.Of(int32(at.storage)) // the replicas in the host memory and in memories of smaller numbers come before
-	if x.host > at.memory && set.Has(x.host) {
+	b := int32(at.storage) // the replicas in the host memory and in memories of smaller numbers come before
+	if x.host > at.memory && x.use.Has(b, x.host) {
 		n += x.in(at.storage, x.host)
 	}
 	if len(x.several) == 0 {
-		return x.first[at.storage] + dag.BufferID(int32(set.CountBefore(at.memory))+n)
+		return x.first[at.storage] + dag.BufferID(int32(x.use.CountBefore(b, at.memory))+n)
 	}
-	for m := range set.All() {
+	for _, m := range x.use.AppendTo(nil, b) {
 		if m >= at.memory {
 			break
 		}
@@ -112,15 +111,14 @@ func (x *replicas) numberAtoms(body *dag.Body) {
 func (x *replicas) memoryOf(replica dag.BufferID) (m platform.MemoryID, n int32) {
 	b := x.of[replica]
 	n = int32(replica - x.first[b])
-	set := x.use.Of(int32(b))
-	if set.Has(x.host) {
+	if x.use.Has(int32(b), x.host) {
 		here := x.in(b, x.host)
 		if n < here {
 			return x.host, n
 		}
 		n -= here
 	}
-	for m = range set.All() {
+	for _, m = range x.use.AppendTo(nil, int32(b)) {
 		if m == x.host {
 			continue
 		}
@@ -136,9 +134,9 @@ func (x *replicas) memoryOf(replica dag.BufferID) (m platform.MemoryID, n int32)
 // usedIn is the set of memories that need a replica of each buffer: a storage where
 // tasks use it, where it comes from and goes to, and at home if it has contents between
 // runs; a view where tasks use it.
-func (t *traffic) usedIn() platform.MemorySets {
+func (t *traffic) usedIn() platform.FewSets {
 	g := t.g
-	use := t.p.NewMemorySets(len(g.Buffers))
+	use := t.p.NewFewSets(len(g.Buffers))
 	for task := range g.Tasks {
 		m := t.memoryOf(dag.TaskID(task))
 		for _, a := range g.Tasks[task].Accesses {
@@ -155,10 +153,12 @@ func (t *traffic) usedIn() platform.MemorySets {
 		}
 	}
 	for b := range g.Buffers { // a buffer that nobody uses may be the user's
-		if set, owner := use.Of(int32(b)), g.Buffers[b].ViewOf; set.IsEmpty() && owner != dag.None {
-			set.AddAll(use.Of(int32(owner)))
-		} else if set.IsEmpty() {
-			set.Add(t.homes[b])
+		if owner := g.Buffers[b].ViewOf; use.Count(int32(b)) == 0 && owner != dag.None {
+			for _, m := range use.AppendTo(nil, int32(owner)) {
+				use.Add(int32(b), m)
+			}
+		} else if use.Count(int32(b)) == 0 {
+			use.Add(int32(b), t.homes[b])
 		}
 	}
 	return use

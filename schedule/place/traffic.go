@@ -38,8 +38,8 @@ type traffic struct {
 	enter, leave []*Move
 
 	host      platform.MemoryID
-	partBytes int64               // size of the parts of a staged move; zero means whole
-	reached   platform.MemorySets // by atom in distribution: memories besides the source
+	partBytes int64            // size of the parts of a staged move; zero means whole
+	reached   platform.FewSets // by atom in distribution: memories besides the source
 	spare     spareMoves
 }
 
@@ -63,7 +63,7 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 		return t, nil
 	}
 	pushes := t.findPushes()
-	t.reached = p.NewMemorySets(g.NumAtoms())
+	t.reached = p.NewFewSets(g.NumAtoms())
 	expected := n + len(pushes.all) // mostly no more: what several readers need is moved once
 	t.taskOf, t.moves = make([]dag.TaskID, 0, expected), make([]*Move, 0, expected)
 	for writer := range n {
@@ -80,7 +80,7 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 	if t.enter, err = t.distribute(nil, pushes.byWriter(n), Move{Writer: -1, Reason: ReasonEnter}); err != nil {
 		return nil, err
 	}
-	t.reached = platform.MemorySets{}
+	t.reached = platform.FewSets{}
 	return t, t.bringHome()
 }
 
@@ -144,7 +144,7 @@ func Home(p *platform.Platform, b *dag.Buffer) (platform.MemoryID, error) {
 // the reason.
 func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, error) {
 	for _, p := range to {
-		clear(t.reached.Of(p.atom))
+		t.reached.Clear(p.atom)
 	}
 	staged := t.staged(to, like.Writer)
 	var passedOn *relays
@@ -251,8 +251,8 @@ func (t *traffic) bringHome() error {
 	g := t.g
 	last := make([]dag.TaskID, g.NumAtoms()) // 1 + the task that writes it last
 	for task := range g.Tasks {
-		for i, a := range g.Tasks[task].Accesses {
-			for _, atom := range g.Atoms(dag.TaskID(task), i) {
+		for _, a := range g.Covers(dag.TaskID(task)) {
+			for _, atom := range g.AtomsOf(a) {
 				if a.Mode.Writes() {
 					last[atom] = dag.TaskID(task) + 1
 				}

@@ -19,9 +19,12 @@ type inflow struct {
 	bytes  int64
 }
 
+// inflowsPerTask is room for the inflows of most graphs.
+const inflowsPerTask = 3
+
 func newFlow(g *dag.Graph) *flow {
 	n := dag.TaskID(len(g.Tasks))
-	f := &flow{start: make([]int32, n+1)}
+	f := &flow{start: make([]int32, n+1), all: make([]inflow, 0, inflowsPerTask*n)}
 	reading := dag.TaskID(0)
 	until := func(reader dag.TaskID) {
 		for ; reading < reader; reading++ {

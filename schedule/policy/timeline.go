@@ -9,7 +9,10 @@ import (
 
 // timeline lists the tasks or transfers of one worker or engine, by start, with the gaps between. It is a list of
 // chunks: an insertion moves few slots, and a search skips the chunks whose gaps are too short.
-type timeline struct{ chunks []timelineChunk }
+type timeline struct {
+	chunks []timelineChunk
+	end    time.Duration // of the last slot
+}
 
 // timelineChunk is some neighbouring slots of a timeline, at least one.
 type timelineChunk struct {
@@ -34,7 +37,10 @@ type gapAt struct{ chunk, slot int }
 
 // gap finds the first gap from ready on that is at least takes long.
 func (l *timeline) gap(ready, takes time.Duration) (start time.Duration, at gapAt) {
-	first, _ := slices.BinarySearchFunc(l.chunks, ready, func(c timelineChunk, ready time.Duration) int { return endsAfter(c.end, ready) })
+	if l.end <= ready { // mostly
+		return ready, gapAt{len(l.chunks), 0}
+	}
+	first := endingAfter(l.chunks, ready, func(c *timelineChunk) time.Duration { return c.end })
 	start = ready
 	for k := first; k < len(l.chunks); k++ {
 		c := &l.chunks[k]
@@ -44,7 +50,7 @@ func (l *timeline) gap(ready, takes time.Duration) (start time.Duration, at gapA
 		}
 		slot := 0
 		if k == first {
-			slot, _ = slices.BinarySearchFunc(c.slots, ready, func(s slotOf, ready time.Duration) int { return endsAfter(s.end, ready) })
+			slot = endingAfter(c.slots, ready, func(s *slotOf) time.Duration { return s.end })
 		}
 		seesAll := slot == 0 && start == l.endBefore(k)
 		widest := time.Duration(0)
@@ -71,12 +77,26 @@ func (l *timeline) endBefore(chunk int) time.Duration {
 	return l.chunks[chunk-1].end
 }
 
-// endsAfter is negative for an end up to at, else positive.
-func endsAfter(end, at time.Duration) int {
-	if end <= at {
-		return -1
+// endingAfter is the place of the first of some slots or chunks that ends after a moment. It is mostly one of the last.
+func endingAfter[T any](list []T, at time.Duration, end func(*T) time.Duration) int {
+	lo, hi := 0, len(list)
+	for step := 1; hi > 0; step *= 2 { // from the end in growing steps
+		k := max(0, hi-step)
+		if end(&list[k]) <= at {
+			lo = k + 1
+			break
+		}
+		hi = k
 	}
-	return 1
+	for lo < hi {
+		k := (lo + hi) / 2
+		if end(&list[k]) <= at {
+			lo = k + 1
+		} else {
+			hi = k
+		}
+	}
+	return lo
 }
 
 // insert puts a slot into a gap that was found since the last insertion.
@@ -107,4 +127,5 @@ func (l *timeline) append(s slotOf) {
 	}
 	c := &l.chunks[last]
 	c.slots, c.end, c.widest = append(c.slots, s), s.end, max(c.widest, free)
+	l.end = s.end
 }

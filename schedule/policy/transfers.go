@@ -20,18 +20,23 @@ import (
 // Communication contention in task scheduling, IEEE Transactions on Parallel and Distributed
 // Systems 16(6), 2005). Links count as free.
 type heftTransfers struct {
-	p        *schedule.Problem
-	valid    platform.MemorySets // by atom: memories that have it or will have it
-	at       [][]arrival         // by atom, ascending by memory: from when on it is there, if not from the beginning
-	writer   []dag.TaskID        // by atom; -1: its contents are from before the step
-	source   []platform.MemoryID // by atom: memory of its writer, or home; eachHost: the host memory of the node that reads it
-	in, out  [][]heftEngine      // by memory: its engines; empty means no limit
-	wanted   []heftTransfer      // transfers for the task and the memory of the last inquiry
-	last     heftInquiry         // settled where its answer holds no more
-	arrives  time.Duration       // the answer, with a route
-	routed   bool
-	inquiry  int64   // number of inquiries so far
-	inquired []int64 // by atom: the last inquiry that wanted it
+	p       *schedule.Problem
+	valid   platform.FewSets // by atom: memories that have it or will have it
+	of      []heftAtom       // by atom
+	in, out [][]heftEngine   // by memory: its engines; empty means no limit
+	wanted  []heftTransfer   // transfers for the task and the memory of the last inquiry
+	last    heftInquiry      // settled where its answer holds no more
+	arrives time.Duration    // the answer, with a route
+	routed  bool
+	inquiry int64 // number of inquiries so far
+}
+
+// heftAtom is the latest version of an atom.
+type heftAtom struct {
+	at       []arrival         // ascending by memory: from when on it is there, if not from the beginning
+	inquired int64             // the last inquiry that wanted it
+	writer   dag.TaskID        // -1: its contents are from before the step
+	source   platform.MemoryID // memory of its writer, or home; eachHost: the host memory of the node that reads it
 }
 
 // heftTransfer is one transfer, with the engines and times found for it.
@@ -66,13 +71,17 @@ func newHEFTTransfers(p *schedule.Problem) *heftTransfers {
 	if n == 1 {
 		return nil
 	}
-	c := &heftTransfers{p: p, valid: p.Platform.NewMemorySets(g.NumAtoms()), at: make([][]arrival, g.NumAtoms()),
-		inquired: make([]int64, g.NumAtoms()), last: settled, writer: make([]dag.TaskID, g.NumAtoms()), source: make([]platform.MemoryID, g.NumAtoms()), in: make([][]heftEngine, n), out: make([][]heftEngine, n)}
+	c := &heftTransfers{p: p, valid: p.Platform.NewFewSets(g.NumAtoms()), of: make([]heftAtom, g.NumAtoms()),
+		last: settled, in: make([][]heftEngine, n), out: make([][]heftEngine, n)}
 	for m := range n {
 		if !p.Platform.IsHost(platform.MemoryID(m)) {
 			in, out := p.Platform.CopyEngines(platform.MemoryID(m))
 			c.in[m], c.out[m] = make([]heftEngine, in), make([]heftEngine, out)
 		}
+	}
+	room := make([]arrival, fewArrivals*len(c.of))
+	for a := range c.of {
+		c.of[a].at = room[fewArrivals*a : fewArrivals*a : fewArrivals*(a+1)]
 	}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
@@ -86,7 +95,7 @@ func newHEFTTransfers(p *schedule.Problem) *heftTransfers {
 			home = eachHost
 		}
 		for a, end := g.StorageAtoms(storage); a < end; a++ {
-			c.writer[a], c.source[a] = -1, home
+			c.of[a].writer, c.of[a].source = -1, home
 			if err != nil || len(homes) == 0 {
 				c.valid.Everywhere(int32(a))
 				continue
@@ -120,31 +129,33 @@ func (c *heftTransfers) find(t dag.TaskID, m platform.MemoryID, from time.Durati
 	g := c.p.Graph
 	c.wanted = c.wanted[:0]
 	c.inquiry++
-	for k, access := range g.Tasks[t].Accesses {
+	for _, access := range g.Covers(t) {
 		if !access.Mode.Reads() {
 			continue
 		}
-		for _, a := range g.Atoms(t, k) {
+		for _, a := range g.AtomsOf(access) {
 			switch {
 			case c.valid.IsEverywhere(a):
 			case c.valid.Has(a, m):
 				at = max(at, c.arrived(a, m))
 			default:
-				source := c.sourceOf(a, m)
-				if _, routed := c.p.Platform.Route(source, m); !routed {
-					return 0, false
-				}
-				c.want(a, g.Storage(access.Buffer), source, from)
+				c.want(a, access.Storage, c.sourceOf(a, m), from)
 			}
 		}
 	}
 	slices.SortStableFunc(c.wanted, func(a, b heftTransfer) int { return cmp.Compare(a.start, b.start) })
 	for k := range c.wanted {
+		if _, routed := c.p.Platform.Route(c.wanted[k].from, m); !routed {
+			return 0, false
+		}
 		c.fit(&c.wanted[k], m)
 		at = max(at, c.wanted[k].end)
 	}
 	return at, true
 }
+
+// fewArrivals is how many most atoms have.
+const fewArrivals = 2
 
 // arrival is the moment from which on a memory has an atom.
 type arrival struct {
@@ -154,13 +165,13 @@ type arrival struct {
 
 // entry is the place of a memory among the arrivals of an atom.
 func (c *heftTransfers) entry(a int32, m platform.MemoryID) (i int, known bool) {
-	return slices.BinarySearchFunc(c.at[a], m, func(of arrival, m platform.MemoryID) int { return int(of.memory - m) })
+	return slices.BinarySearchFunc(c.of[a].at, m, func(of arrival, m platform.MemoryID) int { return int(of.memory - m) })
 }
 
 // arrived is the moment from which on a memory has an atom.
 func (c *heftTransfers) arrived(a int32, m platform.MemoryID) time.Duration {
 	if i, known := c.entry(a, m); known {
-		return c.at[a][i].at
+		return c.of[a].at[i].at
 	}
 	return 0
 }
@@ -170,25 +181,25 @@ const eachHost = -1
 
 // sourceOf is the memory from which an atom goes to another one.
 func (c *heftTransfers) sourceOf(a int32, m platform.MemoryID) platform.MemoryID {
-	if c.source[a] == eachHost {
+	if c.of[a].source == eachHost {
 		return c.p.Platform.HostOf(m)
 	}
-	return c.source[a]
+	return c.of[a].source
 }
 
 // want adds an atom to the transfers. A transfer starts when its last atom has been written.
 func (c *heftTransfers) want(a int32, storage dag.BufferID, source platform.MemoryID, from time.Duration) {
-	if c.inquired[a] == c.inquiry {
+	if c.of[a].inquired == c.inquiry {
 		return
 	}
-	c.inquired[a] = c.inquiry
+	c.of[a].inquired = c.inquiry
 	k := len(c.wanted) - 1 // mostly the last one
-	for k >= 0 && (c.wanted[k].storage != storage || c.wanted[k].writer != c.writer[a]) {
+	for k >= 0 && (c.wanted[k].storage != storage || c.wanted[k].writer != c.of[a].writer) {
 		k--
 	}
 	if k < 0 {
 		k = len(c.wanted)
-		w := heftTransfer{storage: storage, writer: c.writer[a], from: source, start: from}
+		w := heftTransfer{storage: storage, writer: c.of[a].writer, from: source, start: from}
 		if k < cap(c.wanted) { // take over the room of an earlier one
 			old := &c.wanted[:k+1][k]
 			w.atoms, w.engines = old.atoms[:0], old.engines[:0]
@@ -259,7 +270,7 @@ func (c *heftTransfers) fetch(t dag.TaskID, m platform.MemoryID, from time.Durat
 		for _, a := range w.atoms {
 			c.valid.Add(a, m)
 			i, _ := c.entry(a, m)
-			c.at[a] = slices.Insert(c.at[a], i, arrival{m, w.end})
+			c.of[a].at = slices.Insert(c.of[a].at, i, arrival{m, w.end})
 		}
 	}
 	return at, true
@@ -272,14 +283,14 @@ func (c *heftTransfers) wrote(t dag.TaskID, m platform.MemoryID, end time.Durati
 	}
 	c.last = settled
 	g := c.p.Graph
-	for k, access := range g.Tasks[t].Accesses {
+	for _, access := range g.Covers(t) {
 		if !access.Mode.Writes() {
 			continue
 		}
-		for _, a := range g.Atoms(t, k) {
+		for _, a := range g.AtomsOf(access) {
 			c.valid.Only(a, m)
-			c.writer[a], c.source[a] = t, m
-			c.at[a] = append(c.at[a][:0], arrival{m, end})
+			c.of[a].writer, c.of[a].source = t, m
+			c.of[a].at = append(c.of[a].at[:0], arrival{m, end})
 		}
 	}
 }
@@ -290,11 +301,11 @@ func (c *heftTransfers) missing(t dag.TaskID, m platform.MemoryID, now time.Dura
 		return 0
 	}
 	g := c.p.Graph
-	for k, access := range g.Tasks[t].Accesses {
+	for _, access := range g.Covers(t) {
 		if !access.Mode.Reads() {
 			continue
 		}
-		for _, a := range g.Atoms(t, k) {
+		for _, a := range g.AtomsOf(access) {
 			if !c.valid.Has(a, m) || !c.valid.IsEverywhere(a) && c.arrived(a, m) > now {
 				bytes += g.AtomBytes(dag.AtomID(a))
 			}
