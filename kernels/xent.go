@@ -34,7 +34,7 @@ var xentSums = Kernel{
 	Check: checkFirst,
 	Flops: func(s *calls.Spec) float64 { return logitFlops(s, 1) },
 	Variants: withRef("class by class, in float64", xentSumsRef[float32], xentSumsRef[float64],
-		atLevels("blocks of logits", cpu.XentSumsAt[float32], cpu.XentSumsAt[float64], cpu.LogitsWorkspace(1)), gpu.XentSums),
+		atLevelsInBlocks("blocks of logits", cpu.XentSumsAt[float32], cpu.XentSumsAt[float64], cpu.LogitsWorkspace), gpu.XentSums),
 }
 
 var xentMerge = Kernel{
@@ -57,13 +57,13 @@ var xent = Kernel{
 var xentDx = xentGradient(Kernel{
 	Op: "xent.dx", Doc: "dx = dz·w, dz = (exp(z - r0)/r1 - onehot(y))/batch, z = x·wᵀ", Operands: []Operand{sums("dx", "n c")},
 	Variants: withRef("class by class, in float64", xentGradientRef[float32](false), xentGradientRef[float64](false),
-		atLevels("blocks of logits", cpu.XentDxAt[float32], cpu.XentDxAt[float64], cpu.LogitsWorkspace(1)), gpu.XentDx),
+		atLevelsInBlocks("blocks of logits", cpu.XentDxAt[float32], cpu.XentDxAt[float64], cpu.LogitsWorkspace), gpu.XentDx),
 })
 
 var xentDw = xentGradient(Kernel{
 	Op: "xent.dw", Doc: "dw = dzᵀ·x, dz = (exp(z - r0)/r1 - onehot(y))/batch, z = x·wᵀ", Operands: []Operand{sums("dw", "f c")},
 	Variants: withRef("class by class, in float64", xentGradientRef[float32](true), xentGradientRef[float64](true),
-		atLevels("blocks of logits", cpu.XentDwAt[float32], cpu.XentDwAt[float64], cpu.LogitsWorkspace(1)), gpu.XentDw),
+		atLevelsInBlocks("blocks of logits", cpu.XentDwAt[float32], cpu.XentDwAt[float64], cpu.LogitsWorkspace), gpu.XentDw),
 })
 
 // xentGradient completes a gradient of xent.

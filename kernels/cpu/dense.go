@@ -14,7 +14,7 @@ func DenseAt[T calls.Float](relu bool) func(simd.Level, *calls.Call) {
 	return func(l simd.Level, call *calls.Call) {
 		d := dotOf[T](call.Args)
 		d.ReLU = relu
-		if forwardInBlocks(l, call, &d, call.Args[0].Accumulates()) {
+		if forwardInBlocks(l, call.Work, &d, call.Args[0].Accumulates()) {
 			return
 		}
 		if !call.Args[0].Accumulates() {
@@ -34,21 +34,21 @@ func DenseAt[T calls.Float](relu bool) func(simd.Level, *calls.Call) {
 }
 
 // forwardInBlocks computes dot products as a product in blocks, if it has blocks.
-func forwardInBlocks[T calls.Float](l simd.Level, call *calls.Call, d *simd.Dot[T], add bool) bool {
+func forwardInBlocks[T calls.Float](l simd.Level, work []byte, d *simd.Dot[T], add bool) bool {
 	p := simd.Product[T]{
 		M: d.M, N: d.N, K: d.K, Batch: 1, A: d.A, ARow: d.ARow, AStep: 1, B: d.B, BRow: d.BRow, Turned: true, C: d.C, CRow: d.CRow,
 		Bias: d.Bias, Accumulate: add, ReLU: d.ReLU,
 	}
-	if !takeBlocks(l, &p, call) {
+	if !takeBlocks(l, &p, work) {
 		return false
 	}
 	p.Run(l)
 	return true
 }
 
-// takeBlocks gives a product the workspace of its call. It reports false if the product has no blocks.
-func takeBlocks[T calls.Float](l simd.Level, p *simd.Product[T], call *calls.Call) bool {
-	p.Work, _ = calls.Scratch[T](call.Work, simd.Blocks[T](l, p.M, p.N, p.K))
+// takeBlocks gives a product a workspace. It reports false if the product has no blocks.
+func takeBlocks[T calls.Float](l simd.Level, p *simd.Product[T], work []byte) bool {
+	p.Work, _ = calls.Scratch[T](work, simd.Blocks[T](l, p.M, p.N, p.K))
 	return len(p.Work) > 0
 }
 
@@ -87,7 +87,7 @@ const (
 func DenseThen[T calls.Float](kept int, then RowFunction[T]) func(simd.Level, *calls.Call) {
 	return func(l simd.Level, call *calls.Call) {
 		y, z, all := calls.Map2Of[T](&call.Args[0]), calls.Map2Of[T](&call.Args[kept]), dotOf[T](call.Args[kept:])
-		inBlocks := forwardInBlocks(l, call, &all, false)
+		inBlocks := forwardInBlocks(l, call.Work, &all, false)
 		columns := max(thenColumns, thenBytes/(all.M*calls.SizeOf[T]())/thenColumns*thenColumns)
 		for j := 0; j < all.N; j += columns {
 			d := all
@@ -158,7 +158,7 @@ func dxProductOf[T calls.Float](l simd.Level, call *calls.Call) simd.Product[T] 
 		M: dx.Rows, N: dx.Columns, K: dy.Columns, Batch: 1, Accumulate: call.Args[0].Accumulates(),
 		A: dy.Elems, ARow: dy.Stride, AStep: 1, B: w.Elems, BRow: w.Stride, C: dx.Elems, CRow: dx.Stride,
 	}
-	takeBlocks(l, &p, call)
+	takeBlocks(l, &p, call.Work)
 	return p
 }
 
@@ -169,7 +169,7 @@ func DenseDwAt[T calls.Float](l simd.Level, call *calls.Call) {
 		M: dw.Rows, N: dw.Columns, K: dy.Rows, Batch: 1, Accumulate: call.Args[0].Accumulates(),
 		A: dy.Elems, ARow: 1, AStep: dy.Stride, B: x.Elems, BRow: x.Stride, C: dw.Elems, CRow: dw.Stride,
 	}
-	takeBlocks(l, &p, call)
+	takeBlocks(l, &p, call.Work)
 	p.Run(l)
 	if len(call.Args) > 3 {
 		db := &call.Args[3]

@@ -20,20 +20,21 @@ type Logits[T calls.Float] struct {
 	y       []int32
 	first   int // the class of the first row of w
 	block   []T
+	work    []byte // for products in blocks
 }
 
 // logitsOf finds the parts of a call: x, w and y from an operand on, and the class of the first row of w.
 func logitsOf[T calls.Float](l simd.Level, c *calls.Call, x, r int, first float64) Logits[T] {
 	o := Logits[T]{level: l, x: calls.Map2Of[T](&c.Args[x]), w: calls.Map2Of[T](&c.Args[x+1]), y: calls.Data[int32](&c.Args[x+2]), r: calls.Map2Of[T](&c.Args[r]), first: int(first)}
-	o.block, _ = calls.Scratch[T](c.Work, min(xentRows, o.x.Rows)*min(xentClasses, o.w.Rows))
+	o.block, o.work = calls.Scratch[T](c.Work, wholeLines(min(xentRows, o.x.Rows)*min(xentClasses, o.w.Rows)))
 	return o
 }
 
-// LogitsWorkspace is the bytes of a block of logits of an operation with x as an operand of some number.
-func LogitsWorkspace(x int) func(*calls.Spec) int64 {
-	return func(s *calls.Spec) int64 {
-		return int64(min(xentRows, s.Operands[x].Shape[0])*min(xentClasses, s.Operands[x+1].Shape[0])) * s.Type.SizeBytes()
-	}
+// LogitsWorkspace is the bytes of a block of logits of an operation with x as operand 1, and of blocks of its largest products.
+func LogitsWorkspace(l simd.Level, s *calls.Spec) int64 {
+	rows, classes, features := min(xentRows, s.Operands[1].Shape[0]), min(xentClasses, s.Operands[2].Shape[0]), s.Operands[1].Shape[1]
+	blocks := max(blocksOf(l, s.Type, rows, classes, features), blocksOf(l, s.Type, rows, features, classes), blocksOf(l, s.Type, classes, features, rows))
+	return int64(wholeLines(rows*classes))*s.Type.SizeBytes() + blocks
 }
 
 // logits computes the block of some rows and classes, with a row behind the other.
@@ -43,7 +44,9 @@ func (o *Logits[T]) logits(rows, classes dag.Range) {
 		A: o.x.Elems[rows.Lo*o.x.Stride:], ARow: o.x.Stride, B: o.w.Elems[classes.Lo*o.w.Stride:], BRow: o.w.Stride,
 		C: o.block, CRow: classes.Len(),
 	}
-	d.Run(o.level)
+	if !forwardInBlocks(o.level, o.work, &d, false) {
+		d.Run(o.level)
+	}
 }
 
 // own is where in some classes the label of a row is, if it is among them.
@@ -88,6 +91,7 @@ func XentDxAt[T calls.Float](l simd.Level, c *calls.Call) {
 				A: o.block, ARow: classes.Len(), AStep: 1, B: o.w.Elems[classes.Lo*o.w.Stride:], BRow: o.w.Stride,
 				C: dx.Elems[rows.Lo*dx.Stride:], CRow: dx.Stride,
 			}
+			takeBlocks(l, &p, o.work)
 			p.Run(l)
 		})
 	})
@@ -105,6 +109,7 @@ func XentDwAt[T calls.Float](l simd.Level, c *calls.Call) {
 				A: o.block, ARow: 1, AStep: classes.Len(), B: o.x.Elems[rows.Lo*o.x.Stride:], BRow: o.x.Stride,
 				C: dw.Elems[classes.Lo*dw.Stride:], CRow: dw.Stride,
 			}
+			takeBlocks(l, &p, o.work)
 			p.Run(l)
 		})
 	})

@@ -94,7 +94,7 @@ func (b *block[T]) columns(panels []T, j, n int) {
 	}
 }
 
-// at is where a block of rows of C begins, and of another matrix of its extents, and the bias. The latter may be nil.
+// at is an operand from a position on, or nil for an operand that is missing.
 func at[T Float](of []T, position int) []T {
 	if of == nil {
 		return nil
@@ -153,7 +153,7 @@ func (b *block[T]) panel(columns []T, j, n int) {
 	}
 }
 
-// fetch tells the assembly which lines of B to fetch: those of the panel that takes the place of the panel from column j.
+// fetch tells the assembly which lines of B to fetch: of the panel that takes the place of the one from column j.
 func (b *block[T]) fetch(args *productArgs, j int) {
 	size := size(b.B)
 	strip := panelStrip * panelBytes / size

@@ -7,15 +7,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The loops of simd.Blocked multiply packed rows of A with a packed panel of B: what a step reads lies behind what the step before it read, so that several steps
+// The loops for products in blocks multiply packed rows of A with a packed panel of B. The operands of steps lie one behind the other. So several steps
 // share one count and one advance of the pointers. Where another thread shares the core, a processor starts three instructions per cycle instead of six. With a count and two
-// pointers in each step the twelve products of a step would then take eight cycles instead of seven, and six where nobody shares it.
+// pointers in each step the twelve products of a step would then take eight cycles instead of seven. They take six where nobody shares it.
 
 const (
 	panelVectors        = 2
 	panelLow, panelHigh = 4, 6 // rows of a block
 	panelSteps          = 4    // of one turn
-	panelFetched        = 6    // lines of what is packed next that are fetched during a block
+	panelFetched        = 6    // lines of the next columns of B, fetched during a block
 )
 
 func panel(m machine) {
@@ -76,7 +76,7 @@ func (p *productLoop) packedSteps(steps int) {
 	p.ADDQ(operand.I32(steps*p.nv*p.bytes()), b)
 }
 
-// fetchNext fetches the next block of C to the first-level cache and some lines of what will be packed next to the second.
+// fetchNext fetches the next block of C to the first-level cache, and to the second some lines of B for the next panels.
 func (p *productLoop) fetchNext() {
 	p.pointer("c", "cAt", a0)
 	p.ADDQ(p.field("cBlock"), a0)
