@@ -56,7 +56,7 @@ func TestCompletedValues(t *testing.T) {
 	sets := map[string][]string{
 		"policy": flags.PolicyNames(), "dtype": cli.RealTypes(), "optimizer": flags.OptimizerNames(), "loss": flags.LossNames(), "schedule": flags.ScheduleNames(),
 		"objective": problem.Objectives(), "precision": {"full", "tf32", "bf16"}, "colour": plots.Colours(), "lowering": {"default"},
-		"platform": {"boxes", "emulated", "laptop", "manycore", "nvlink", "server"}, "model": {"cifar-cnn", "dahl-cnn", "digits-cnn", "lenet5", "mlp"},
+		"calibrate.lowering": {"all"}, "platform": {"boxes", "emulated", "laptop", "manycore", "nvlink", "server"}, "model": {"cifar-cnn", "dahl-cnn", "digits-cnn", "lenet5", "mlp"},
 		"data": {"digits", "synthetic"}, "variant": {"avx2", "avx512", "go", "ref"},
 		"plot.format": {"svg", "png", "pdf"}, "trace.format": {"chrome", "clocks", "csv", "paje"}, "import.format": {"stg", "dot", "placement"},
 		"experiment run.data": nil, // case=DATA
