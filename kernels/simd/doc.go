@@ -3,7 +3,7 @@
 // that the processor has it.
 //
 // Read first: [Product], the batch-reduced matrix product on which dense layers and
-// convolutions are built. [Pooling], [Transpose] and [Softmax] take the same
+// convolutions are built. Large ones with AVX2 are computed from copies of their operands ([Blocks]). [Pooling], [Transpose] and [Softmax] take the same
 // form, a struct of extents, slices and distances; loops over contiguous elements
 // ([ReLU], [Add], [SGD], [Adam], [DivideBytes]) are plain functions.
 //

@@ -149,10 +149,8 @@ type nearby struct {
 
 // near are the neighbours of a choice, none where it cannot have some. The neighbours of the candidate from which a search draws are looked for once.
 func (f *finder) near(from *candidate, c space.Choice, of nearby) []space.Choice {
-	if c == from.Choice {
-		if all, known := from.near[of]; known {
-			return all
-		}
+	if all, known := from.near[of]; known && c == from.Choice {
+		return all
 	}
 	all, _ := f.space.Neighbourhoods[of.through](c, of.layer)
 	if c == from.Choice {
