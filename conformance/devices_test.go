@@ -35,7 +35,7 @@ func emulatedNode(t testing.TB, gpus int) *platform.Platform {
 	return p
 }
 
-// tileOf is the number of the tile that a task works on, by the begin of a dimension in
+// tileOf is the number of the tile that a task works on, by the start of a dimension in
 // the box of its name; 0 where the box has no such dimension.
 func tileOf(task *dag.Task, dimension, tile int) int {
 	_, box, _ := strings.Cut(task.Name, "[")

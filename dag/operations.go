@@ -52,7 +52,7 @@ type Fused struct {
 func (s *Side) size(cut *Cut) int {
 	size := *cut.Of(s.Along)
 	if s.Of > 0 && size > 0 {
-		size = ceilDiv(s.Extent, ceilDiv(s.Of, size))
+		size = CeilDiv(s.Extent, CeilDiv(s.Of, size))
 	}
 	switch {
 	case !s.Cuttable || size <= 0 || size >= s.Extent:
@@ -70,9 +70,9 @@ func (s *Side) size(cut *Cut) int {
 func (s *Side) Parts(cut *Cut) int {
 	size := s.size(cut)
 	if size >= s.Block {
-		return ceilDiv(s.Extent, size)
+		return CeilDiv(s.Extent, size)
 	}
-	return s.Extent / s.Block * ceilDiv(s.Block, size)
+	return s.Extent / s.Block * CeilDiv(s.Block, size)
 }
 
 // Range is a part of a side.
@@ -81,12 +81,13 @@ func (s *Side) Range(cut *Cut, part int) Range {
 	if size >= s.Block {
 		return Range{part * size, min((part+1)*size, s.Extent)}
 	}
-	each := ceilDiv(s.Block, size)
+	each := CeilDiv(s.Block, size)
 	block, within := part/each*s.Block, part%each*size
 	return Range{block + within, block + min(within+size, s.Block)}
 }
 
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
+// CeilDiv is how many parts of size b cover a.
+func CeilDiv(a, b int) int { return (a + b - 1) / b }
 
 // Step is the work of a training step in every lowering, whatever the tiles of its layers.
 type Step struct {

@@ -185,7 +185,7 @@ func (n *Ranks) flush(p *peer, now time.Time) error {
 	return nil
 }
 
-// forgetDone takes requests that are done from the begin of a list.
+// forgetDone takes requests that are done from the start of a list.
 func (n *Ranks) forgetDone(list *[]mpi.Request) error {
 	for len(*list) > 0 {
 		done, err := n.port.Done((*list)[0])

@@ -122,7 +122,7 @@ func (p *pooling[T]) inner() (inner pooling[T], a area) {
 
 // insideWindows is the windows of an extent that lie in it.
 func insideWindows(count, size, before, stride, extent int) dag.Range {
-	lo := max(0, calls.CeilDiv(before, stride))
+	lo := max(0, dag.CeilDiv(before, stride))
 	return dag.Range{Lo: lo, Hi: max(lo, min(count, calls.FloorDiv(extent-size+before, stride)+1))}
 }
 

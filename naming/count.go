@@ -33,3 +33,12 @@ func Grouped(digits string) string {
 	}
 	return digits
 }
+
+// OneLine joins the lines of an error, which errors.Join makes several of.
+func OneLine(err error) string {
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "; ")
+}

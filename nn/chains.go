@@ -244,7 +244,7 @@ func (o *noted) drawn(of int, whole *dag.Task, access int) bool {
 		}
 		for d, r := range boxOf(&t.Accesses[access]) {
 			extent := all[d].Len()
-			if lo, hi := all[d].Lo+k*extent/n, all[d].Lo+ceilDiv((k+1)*extent, n); r.Len() < extent && (r.Lo > lo || r.Hi < hi) {
+			if lo, hi := all[d].Lo+k*extent/n, all[d].Lo+dag.CeilDiv((k+1)*extent, n); r.Len() < extent && (r.Lo > lo || r.Hi < hi) {
 				return false
 			}
 		}

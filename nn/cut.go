@@ -48,7 +48,7 @@ func mirrored(f dag.Cut, out, in []int) dag.Cut {
 		if tile == 0 || d == of {
 			return tile
 		}
-		return ceilDiv(d, ceilDiv(of, tile))
+		return dag.CeilDiv(d, dag.CeilDiv(of, tile))
 	}
 	i, o := extents(in), extents(out)
 	g := dag.Cut{Samples: f.Samples, Inputs: as(i[0], o[0], f.Outputs), Outputs: as(o[0], i[0], f.Inputs)}

@@ -115,7 +115,7 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 		d.devices = 1
 	}
 	// By stage, the samples per tile of the last layer with weights on the way of its first inputs.
-	along := map[int]int{ModelInput: ceilDiv(d.batch, d.devices)}
+	along := map[int]int{ModelInput: dag.CeilDiv(d.batch, d.devices)}
 	before := along[ModelInput]
 	for i := range groups {
 		g := &groups[i]
@@ -151,7 +151,7 @@ func (d *chooser) lanes() int { return vectorBytes / d.elemBytes }
 // workNs estimates, in nanoseconds, the forward pass of a layer with weights over a tile: its
 // operations, with outputs that fill whole vectors, and its activations once.
 func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
-	filled := float64(ceilDiv(outputs, d.lanes()) * d.lanes())
+	filled := float64(dag.CeilDiv(outputs, d.lanes()) * d.lanes())
 	flops := s.Layer.Flops(s.In, s.Out) / float64(Channels(s.Out)) * filled * float64(samples)
 	bytes := samples * (s.inElems() + Elems(s.Out)/Channels(s.Out)*outputs) * d.elemBytes
 	return flops*float64(d.elemBytes)/flopBytesPerNs + float64(bytes)/bytesPerNs
@@ -166,7 +166,9 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 	ll := dag.LayerLowering{Forward: dag.Cut{Samples: d.batch, Outputs: Channels(s.Out)}}
 	part := func() int { return weights / Channels(s.Out) * ll.Forward.Outputs }
 	work := func() float64 { return d.workNs(s, ll.Forward.Samples, ll.Forward.Outputs) }
-	tiles := func() int { return ceilDiv(d.batch, ll.Forward.Samples) * ceilDiv(Channels(s.Out), ll.Forward.Outputs) }
+	tiles := func() int {
+		return dag.CeilDiv(d.batch, ll.Forward.Samples) * dag.CeilDiv(Channels(s.Out), ll.Forward.Outputs)
+	}
 
 	if d.divides(s) {
 		return d.part(s)
@@ -208,9 +210,9 @@ func (d *chooser) weighted(g *group, written *Stage, before int) dag.LayerLoweri
 // batch moves perSamples bytes, and a further part of the outputs moves the images again. The batch gets at most maxParts
 // parts. halveCheaper reports whether there was anything to halve.
 func (d *chooser) halveCheaper(s *Stage, c *dag.Cut, perSamples, maxParts int) bool {
-	bySamples := ceilDiv(d.batch, c.Samples) * perSamples
-	byOutputs := ceilDiv(Channels(s.Out), c.Outputs) * d.batch * s.inElems() * d.elemBytes
-	canSamples := c.Samples > 1 && ceilDiv(d.batch, halve(c.Samples)) <= maxParts
+	bySamples := dag.CeilDiv(d.batch, c.Samples) * perSamples
+	byOutputs := dag.CeilDiv(Channels(s.Out), c.Outputs) * d.batch * s.inElems() * d.elemBytes
+	canSamples := c.Samples > 1 && dag.CeilDiv(d.batch, halve(c.Samples)) <= maxParts
 	canOutputs := c.Outputs > d.lanes()
 	switch {
 	case canSamples && (bySamples <= byOutputs || !canOutputs):
@@ -226,10 +228,10 @@ func (d *chooser) halveCheaper(s *Stage, c *dag.Cut, perSamples, maxParts int) b
 func (d *chooser) filterGradient(s *Stage, ll dag.LayerLowering, weights int) dag.LayerLowering {
 	g := &ll.WeightGradient
 	*g = dag.Cut{Samples: d.batch, Outputs: Channels(s.Out)}
-	for ceilDiv(d.batch, g.Samples)*ceilDiv(Channels(s.Out), g.Outputs) < d.tiles && d.workNs(s, g.Samples, g.Outputs) > taskNs &&
+	for dag.CeilDiv(d.batch, g.Samples)*dag.CeilDiv(Channels(s.Out), g.Outputs) < d.tiles && d.workNs(s, g.Samples, g.Outputs) > taskNs &&
 		d.halveCheaper(s, g, 3*weights, maxAccumulators) {
 	}
-	g.Accumulators = ceilDiv(d.batch, g.Samples)
+	g.Accumulators = dag.CeilDiv(d.batch, g.Samples)
 	return ll
 }
 
@@ -240,10 +242,10 @@ func (d *chooser) divides(s *Stage) bool {
 
 // part is the granularity of a layer of which each device has its part of the batch.
 func (d *chooser) part(s *Stage) dag.LayerLowering {
-	samples := ceilDiv(d.batch, d.devices)
+	samples := dag.CeilDiv(d.batch, d.devices)
 	return dag.LayerLowering{
 		Forward:        dag.Cut{Samples: samples, Outputs: Channels(s.Out)},
-		WeightGradient: dag.Cut{Samples: samples, Outputs: Channels(s.Out), Accumulators: ceilDiv(d.batch, samples)},
+		WeightGradient: dag.Cut{Samples: samples, Outputs: Channels(s.Out), Accumulators: dag.CeilDiv(d.batch, samples)},
 	}
 }
 
@@ -261,10 +263,10 @@ func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLo
 	byMerging := int(d.workNs(s, d.batch, outputs) / (mergeShare * merge)) // accumulators after the first
 	if byMerging > 0 {
 		g.Samples = ll.Forward.Samples
-		g.Accumulators = min(maxAccumulators, 1+byMerging, ceilDiv(d.batch, g.Samples))
+		g.Accumulators = min(maxAccumulators, 1+byMerging, dag.CeilDiv(d.batch, g.Samples))
 		return ll
 	}
-	for g.Outputs >= 2*d.lanes() && ceilDiv(outputs, g.Outputs) < d.tiles && d.workNs(s, d.batch, g.Outputs) > taskNs {
+	for g.Outputs >= 2*d.lanes() && dag.CeilDiv(outputs, g.Outputs) < d.tiles && d.workNs(s, d.batch, g.Outputs) > taskNs {
 		g.Outputs = halve(g.Outputs)
 	}
 	if d.tiles > 1 && d.workNs(s, d.batch, g.Outputs) > 2*taskNs && d.batch > 1 {
@@ -282,11 +284,11 @@ func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
 		if ll.Forward.Samples > 1 {
 			ll.Forward.Samples = halve(ll.Forward.Samples)
 		} else if s.Traits.WholeSample {
-			if parts := ceilDiv(d.tiles, d.batch); len(s.Out) == 2 && parts > 1 {
-				ll.Forward.Rows = ceilDiv(s.Out[0], parts)
+			if parts := dag.CeilDiv(d.tiles, d.batch); len(s.Out) == 2 && parts > 1 {
+				ll.Forward.Rows = dag.CeilDiv(s.Out[0], parts)
 			}
 			break
-		} else if d.streams(s) && ceilDiv(d.batch, ll.Forward.Samples)*ceilDiv(Channels(s.Out), ll.Forward.Outputs) >= d.tiles {
+		} else if d.streams(s) && dag.CeilDiv(d.batch, ll.Forward.Samples)*dag.CeilDiv(Channels(s.Out), ll.Forward.Outputs) >= d.tiles {
 			break
 		} else {
 			ll.Forward.Outputs = halve(ll.Forward.Outputs)

@@ -38,7 +38,7 @@ const microSuffix = ".micro"
 
 // microBatches cuts the batch.
 func (opt *LowerOptions) microBatches() (all []microBatch) {
-	size := ceilDiv(opt.FullBatch, max(opt.Lowering.MicroBatches, 1))
+	size := dag.CeilDiv(opt.FullBatch, max(opt.Lowering.MicroBatches, 1))
 	eachRange(opt.Batch, size, func(r dag.Range) {
 		now := microBatch{samples: r}
 		if size < opt.Batch || opt.Lowering.Stash {

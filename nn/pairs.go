@@ -44,7 +44,7 @@ func (l *lowerer) columns(stage int) bool {
 
 // alongBetween is the dimension along which devices share layers between pairs.
 func (l *lowerer) alongBetween(s *dag.Stage) dag.Dimension {
-	if min(l.opt.Batch, ceilDiv(l.opt.FullBatch, max(l.opt.Lowering.MicroBatches, 1))) < len(s.Devices) {
+	if min(l.opt.Batch, dag.CeilDiv(l.opt.FullBatch, max(l.opt.Lowering.MicroBatches, 1))) < len(s.Devices) {
 		return dag.AlongRows
 	}
 	return dag.AlongSamples

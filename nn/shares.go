@@ -275,7 +275,7 @@ func (l *lowerer) regionBytes(r dag.Region) int64 {
 func (l *lowerer) cutShares() {
 	lowering := &l.opt.Lowering
 	all := map[string]dag.LayerLowering{}
-	samples := min(l.opt.Batch, ceilDiv(l.opt.FullBatch, max(lowering.MicroBatches, 1)))
+	samples := min(l.opt.Batch, dag.CeilDiv(l.opt.FullBatch, max(lowering.MicroBatches, 1)))
 	for i := range l.m.Stages {
 		s := &l.m.Stages[i]
 		all[s.Name] = lowering.Of(s.Name)
@@ -286,7 +286,7 @@ func (l *lowerer) cutShares() {
 		ll, in, out := all[s.Name], extents(s.In[0]), extents(s.Out)
 		replicas, each := of.Grid()
 		limit := func(c *dag.Cut, d dag.Dimension, extent, parts int) {
-			*c.Of(d) = min(clip(*c.Of(d), extent), ceilDiv(extent, parts))
+			*c.Of(d) = min(clip(*c.Of(d), extent), dag.CeilDiv(extent, parts))
 		}
 		proportions := equal(replicas)
 		if ll.InputGradient == (dag.Cut{}) {
@@ -315,7 +315,7 @@ func (l *lowerer) cutShares() {
 		}
 		if most, parts := slices.Max(proportions), sumOf(proportions); len(proportions) > 1 {
 			for _, c := range []*dag.Cut{&ll.Forward, &ll.WeightGradient, back} {
-				c.Samples = min(clip(c.Samples, samples), ceilDiv(samples*most, parts))
+				c.Samples = min(clip(c.Samples, samples), dag.CeilDiv(samples*most, parts))
 			}
 		}
 		all[s.Name] = ll

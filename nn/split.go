@@ -58,7 +58,7 @@ func (u *splitUpdate) add(l *lowerer) {
 	for _, w := range u.weights {
 		weights = append(weights, updates(w, nil))
 	}
-	own := ceilDiv(u.elems, rows)
+	own := dag.CeilDiv(u.elems, rows)
 	for _, s := range append([]string{"weights"}, l.opt.Optimizer.states()...) {
 		accesses = append(accesses, updates(l.b.Buffer(dag.Buffer{
 			Name: statePrefix + u.layer + ".split." + s, Shape: []int{own}, Type: l.opt.Type.Arithmetic(), Role: dag.State, Home: hostMemory,

@@ -260,7 +260,7 @@ func (s *stashing) buffer(b dag.BufferID) dag.BufferID {
 	return s.viewed(id, b, named(b))
 }
 
-// weight is the buffer of a version of a parameter, for a task of its stage. At the begin and at the end of a step the parameter itself has the
+// weight is the buffer of a version of a parameter, for a task of its stage. At the start and at the end of a step the parameter itself has the
 // latest version.
 func (s *stashing) weight(at weightAt, task *dag.Task) dag.BufferID {
 	of := s.from.Buffers[at.parameter]

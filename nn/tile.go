@@ -142,8 +142,6 @@ func clip(size, extent int) int {
 	return size
 }
 
-func ceilDiv(extent, size int) int { return (extent + size - 1) / size }
-
 func writes(b dag.BufferID, box dag.Box) dag.Access  { return access(b, box, dag.Write) }
 func reads(b dag.BufferID, box dag.Box) dag.Access   { return access(b, box, dag.Read) }
 func updates(b dag.BufferID, box dag.Box) dag.Access { return access(b, box, dag.ReadWrite) }

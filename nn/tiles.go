@@ -99,7 +99,7 @@ func (s *side) resize(cut *dag.Cut) {
 	if s.cuttable {
 		size := clip(*cut.Of(s.along), max(s.extent, s.of))
 		if s.of > 0 {
-			size = ceilDiv(s.extent, ceilDiv(s.of, size))
+			size = dag.CeilDiv(s.extent, dag.CeilDiv(s.of, size))
 		}
 		if s.shares != nil {
 			size = min(size, slices.MaxFunc(s.shares, func(a, b dag.Part) int { return a.Len() - b.Len() }).Len())

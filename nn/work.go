@@ -414,17 +414,17 @@ func (s *side) sizes() (all []int) {
 	if s.along == dag.AlongRows || s.along == dag.AlongColumns {
 		const few = 3
 		for n := 1; n < s.extent; n++ {
-			if n <= few || n >= s.extent-few || n == ceilDiv(s.extent, 2) {
+			if n <= few || n >= s.extent-few || n == dag.CeilDiv(s.extent, 2) {
 				all = append(all, n)
 			}
 		}
 		return all
 	}
-	inBlock := []int{1, ceilDiv(s.block, 2)}
+	inBlock := []int{1, dag.CeilDiv(s.block, 2)}
 	if s.whole {
 		inBlock = nil
 	}
-	for _, n := range append(inBlock, s.block, ceilDiv(s.extent, 2)) {
+	for _, n := range append(inBlock, s.block, dag.CeilDiv(s.extent, 2)) {
 		if n < s.extent && !slices.Contains(all, n) {
 			all = append(all, n)
 		}

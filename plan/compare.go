@@ -12,6 +12,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
+	"dahl/stats"
 )
 
 // Comparison compares a prediction with a measurement of the same graph: the steps of the measured schedule, in both worlds.
@@ -99,13 +100,15 @@ type WorkerComparison struct {
 	Busy   Pair   `json:"busy_s_per_step"`
 }
 
-// KernelComparison is one operation and shape.
+// KernelComparison is one operation, element type and shape on one device.
 type KernelComparison struct {
 	Op      string  `json:"op"`
+	Type    string  `json:"type"`
 	Shape   string  `json:"shape"`
+	Device  string  `json:"device"`
 	Variant string  `json:"variant"`
 	Source  string  `json:"source"` // of the prediction
-	Count   int     `json:"count_per_step"`
+	Count   float64 `json:"count_per_step"`
 	Sum     Pair    `json:"sum_s_per_step"` // of the spans, over the steps
 	Median  Pair    `json:"median_s"`
 	MeanS   float64 `json:"measured_mean_s"`
@@ -246,44 +249,45 @@ func BusyShares(p *platform.Platform, s *schedule.Schedule) map[string]float64 {
 	return shares
 }
 
-// Kernels compares every operation and shape of two schedules of a graph, the largest share of the
-// measured busy time first.
+// Kernels compares every operation, element type and shape on every device of two schedules of a graph, the largest share of the
+// measured busy time first. It leaves out what only one of them has there.
 func Kernels(p *schedule.Problem, predicted, measured *schedule.Schedule) (kernels []KernelComparison) {
-	type kernel struct{ op, shape string }
+	type kernel struct {
+		op, shape string
+		dtype     dag.DType
+		device    platform.DeviceID
+	}
+	first := map[kernel]dag.TaskID{} // the one that says the cost
 	of := func(s *schedule.Span) (kernel, time.Duration) {
-		return kernel{p.Graph.Tasks[s.Task].Op, p.Graph.Tasks[s.Task].Shape}, s.End - s.Start
+		t := &p.Graph.Tasks[s.Task]
+		k := kernel{t.Op, t.Shape, t.Type, p.Platform.Workers[s.Worker].Device}
+		if known, ok := first[k]; !ok || s.Task < known {
+			first[k] = s.Task
+		}
+		return k, s.End - s.Start
 	}
 	expected, _ := TimesOf(predicted.Spans, of)
 	times, busy := TimesOf(measured.Spans, of)
-	rows := map[kernel]int{}
-	for t := range p.Graph.Tasks {
-		k := kernel{p.Graph.Tasks[t].Op, p.Graph.Tasks[t].Shape}
-		if i, known := rows[k]; known {
-			kernels[i].Count++
-			continue
-		}
-		took := times[k]
-		if len(took) == 0 || len(expected[k]) == 0 {
+	for k, took := range times {
+		if len(expected[k]) == 0 {
 			continue
 		}
 		sum := Total(took)
-		row := KernelComparison{Op: k.op, Shape: k.shape, Count: 1,
+		row := KernelComparison{Op: k.op, Type: k.dtype.String(), Shape: k.shape, Device: p.Platform.Devices[k.device].Name, Count: float64(len(took)) / float64(measured.Steps),
 			Sum:    NewPair(Total(expected[k])/float64(predicted.Steps), sum/float64(measured.Steps)),
-			Median: NewPair(Quantile(expected[k], 0.5), Quantile(took, 0.5)),
-			MeanS:  sum / float64(len(took)), P95S: Quantile(took, 0.95)}
+			Median: NewPair(stats.Median(expected[k]), stats.Median(took)),
+			MeanS:  sum / float64(len(took)), P95S: stats.Quantile(took, 0.95)}
 		if busy > 0 {
 			row.Share = sum / busy
 		}
-		for d := range p.Platform.Devices {
-			if cost, ok := p.Costs.Of(dag.TaskID(t), platform.DeviceID(d)); ok {
-				row.Variant, row.Source = cost.Variant, string(cost.Source)
-				break
-			}
+		if cost, ok := p.Costs.Of(first[k], k.device); ok {
+			row.Variant, row.Source = cost.Variant, string(cost.Source)
 		}
-		rows[k] = len(kernels)
 		kernels = append(kernels, row)
 	}
-	slices.SortStableFunc(kernels, func(a, b KernelComparison) int { return cmp.Compare(b.Share, a.Share) })
+	slices.SortFunc(kernels, func(a, b KernelComparison) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Device, b.Device))
+	})
 	return kernels
 }
 
@@ -307,11 +311,4 @@ func Total(list []float64) (sum float64) {
 		sum += v
 	}
 	return sum
-}
-
-// Quantile of a sorted, non-empty list: the smallest value with at least the
-// fraction q of the list at or below it.
-func Quantile(sorted []float64, q float64) float64 {
-	i := int(q * float64(len(sorted)))
-	return sorted[min(i, len(sorted)-1)]
 }

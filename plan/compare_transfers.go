@@ -9,6 +9,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/place"
+	"dahl/stats"
 )
 
 // WayComparison compares the transfers of a step from one memory to another.
@@ -62,11 +63,11 @@ func (c *Comparison) compareTransfers(p *schedule.Problem, predicted, measured *
 	times, all := TimesOf(measured.Transfers, of)
 	for row, list := range times {
 		known, sum := expected[row], Total(list)
-		row.Median = NewPair(0, Quantile(list, 0.5))
+		row.Median = NewPair(0, stats.Median(list))
 		if len(known) > 0 {
-			row.Median = NewPair(Quantile(known, 0.5), row.Median.Measured)
+			row.Median = NewPair(stats.Median(known), row.Median.Measured)
 		}
-		row.Count, row.MeanS, row.P95S = float64(len(list))/float64(measured.Steps), sum/float64(len(list)), Quantile(list, 0.95)
+		row.Count, row.MeanS, row.P95S = float64(len(list))/float64(measured.Steps), sum/float64(len(list)), stats.Quantile(list, 0.95)
 		row.Share = sum / cmp.Or(all, 1)
 		c.Copies = append(c.Copies, row)
 	}

@@ -64,7 +64,7 @@ func NodesOf(p *schedule.Problem, s *schedule.Schedule, r *energy.Report) *Nodes
 			from.OutBytes, to.InBytes = from.OutBytes+bytes, to.InBytes+bytes
 		}
 		for _, use := range pl.LinkUses(t.From, t.To) {
-			through[use.Link] += bytes
+			through[use.Link] += bytes * float64(use.Times)
 		}
 	}
 	step := meanStep(s)

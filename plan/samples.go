@@ -11,10 +11,11 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
+	"dahl/stats"
 )
 
-// Interval is where a quantity lies: half of the samples are below the median, a
-// twentieth below Low and a twentieth above High.
+// Interval is where a quantity lies: half of the samples are below the median, and at most a
+// twentieth below Low and above High.
 type Interval struct {
 	Median float64 `json:"median"`
 	Low    float64 `json:"p5"`
@@ -24,7 +25,7 @@ type Interval struct {
 // NewInterval sorts samples, and is where they lie.
 func NewInterval(samples []float64) Interval {
 	slices.Sort(samples)
-	return Interval{Quantile(samples, 0.5), Quantile(samples, 0.05), Quantile(samples, 0.95)}
+	return Interval{stats.Median(samples), stats.Quantile(samples, 0.05), stats.Quantile(samples, 0.95)}
 }
 
 // Samples are the results of simulations with drawn durations.

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"strings"
 
 	"dahl/energy"
 	"dahl/energy/meter"
+	"dahl/naming"
 	"dahl/platform"
 )
 
@@ -63,7 +63,7 @@ func CompareSets(ctx context.Context, sets []string, all StepFigures, predict fu
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			row.Error = OneLine(err)
+			row.Error = naming.OneLine(err)
 		}
 		c.Rows = append(c.Rows, row)
 	}
@@ -71,9 +71,6 @@ func CompareSets(ctx context.Context, sets []string, all StepFigures, predict fu
 	c.choose()
 	return c, nil
 }
-
-// OneLine joins the lines of an error, which errors.Join makes several of.
-func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // Measured adds what a set took.
 func (c *SetComparison) Measured(row int, f StepFigures) {
@@ -97,22 +94,18 @@ func (r *SetRow) Used() string {
 	return cmp.Or(r.Predicted.Devices, r.Devices)
 }
 
-// choose finds the best rows in one world: the measured one if all were measured, for
-// joules in the same way.
+// choose finds the best rows in one world: the measured one if all were measured. For joules a run counts as measured
+// where a meter read them.
 func (c *SetComparison) choose() {
 	c.Basis, c.FrugalBasis = "measured", "measured"
-	bases := map[energy.Basis]bool{}
 	for i := range c.Rows {
 		switch r := &c.Rows[i]; {
 		case r.Error != "":
 		case r.Measured == nil:
-			c.Basis = "predicted"
-		default:
-			bases[r.Measured.Basis] = true
+			c.Basis, c.FrugalBasis = "predicted", "predicted"
+		case r.Measured.Basis != energy.Measured:
+			c.FrugalBasis = "predicted"
 		}
-	}
-	if c.Basis == "predicted" || len(bases) > 1 {
-		c.FrugalBasis = "predicted"
 	}
 	c.Fastest = c.least(c.Basis, func(f *StepFigures) float64 { return f.StepS })
 	c.Frugal = c.least(c.FrugalBasis, func(f *StepFigures) float64 {

@@ -223,16 +223,20 @@ func ratio(t, of time.Duration) float64 {
 	return float64(t) / float64(of)
 }
 
-// addMoved extrapolates the transfers of a schedule to all steps of its piece.
+// addMoved extrapolates the transfers of a schedule to all steps of its piece. Before the first step and after the last one transfers happen
+// once, however many steps there are.
 func (o *Totals) addMoved(s *schedule.Schedule, steps int) {
-	o.Transfers, o.PeakBytes = len(s.Transfers)*steps/s.Steps, s.PeakBytes
+	o.PeakBytes = s.PeakBytes
 	for i := range s.Transfers {
 		t := &s.Transfers[i]
 		o.Reasons[t.Reason] = o.Reasons[t.Reason].plus(1, t.Bytes)
 	}
 	for reason, sum := range o.Reasons {
-		sum = sum.times(steps, s.Steps)
-		o.Reasons[reason] = sum
+		if reason != place.ReasonEnter && reason != place.ReasonLeave {
+			sum = sum.times(steps, s.Steps)
+			o.Reasons[reason] = sum
+		}
+		o.Transfers += sum.Count
 		o.BytesMoved += sum.Bytes
 	}
 	for i := range s.Evictions {

@@ -236,8 +236,7 @@ func (d *Device) ownSpeed(elem string) float64 {
 	return v
 }
 
-// roundUpNs is the only place where a floating-point time becomes a Duration. It rounds up, so no
-// work takes zero time, and saturates at Unreachable.
+// roundUpNs makes the Duration of modelled work. It rounds up, so no work takes zero time, and saturates at Unreachable.
 func roundUpNs(ns float64) time.Duration {
 	return time.Duration(math.Ceil(min(ns, float64(Unreachable))))
 }

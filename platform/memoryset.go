@@ -94,16 +94,6 @@ func (s MemorySet) Within(m MemoryID) bool {
 	return true
 }
 
-// IsEmpty reports whether no memory is in the set.
-func (s MemorySet) IsEmpty() bool {
-	for _, word := range s {
-		if word != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // Count is the number of memories in the set.
 func (s MemorySet) Count() (n int) {
 	for _, word := range s {

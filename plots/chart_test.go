@@ -80,7 +80,7 @@ func TestTransfersInCharts(t *testing.T) {
 	r := tinyRun(t, schedule.Simulated, 1)
 	last := len(r.Schedule.Transfers) - 1
 	for reason, own := range map[place.Reason]bool{
-		place.ReasonFetch: false, place.ReasonPrefetch: false, place.ReasonEnter: false, place.ReasonEvict: true, place.ReasonReload: true,
+		place.ReasonPrefetch: false, place.ReasonEnter: false, place.ReasonEvict: true, place.ReasonReload: true,
 	} {
 		r.Schedule.Transfers[last].Reason = reason
 		colours := newColouring(r)

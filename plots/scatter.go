@@ -16,6 +16,7 @@ import (
 	"dahl/naming"
 	"dahl/platform"
 	"dahl/plots/paper"
+	"dahl/stats"
 )
 
 // kernelPair is one kernel (operation, type, shape, device) of tasks of one colour in both runs, or
@@ -46,7 +47,7 @@ func pairKernels(predicted, measured *chart) []kernelPair {
 		if len(p) == 0 {
 			continue
 		}
-		pair := kernelPair{key, len(m), median(p), median(m)}
+		pair := kernelPair{key, len(m), float64(stats.Median(p)), float64(stats.Median(m))}
 		if pair.predicted > 0 && pair.measured > 0 {
 			pairs = append(pairs, pair)
 		}
@@ -72,12 +73,6 @@ func durationsByKernel(c *chart) map[kernelKey][]time.Duration {
 		by[key] = append(by[key], t.End-t.Start)
 	}
 	return by
-}
-
-// median sorts its argument.
-func median(d []time.Duration) float64 {
-	slices.Sort(d)
-	return (float64(d[(len(d)-1)/2]) + float64(d[len(d)/2])) / 2
 }
 
 // drawScatter paints the kernels over the diagonal of equal times, with lines 10 % above and below, in

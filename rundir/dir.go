@@ -44,7 +44,7 @@ type stage struct {
 // written at once, so that a run can be recognised after it was cut off. Refused are directories
 // with other contents, with a run being written, or with an interrupted training.
 func Create(path string, start Manifest) (*Dir, error) {
-	if err := checkOurs(path); err != nil {
+	if err := CheckReplaceable(path); err != nil {
 		return nil, err
 	}
 	dir, err := durable.MakeDir(path)
@@ -160,8 +160,8 @@ func hold(dir *durable.Dir, name string) (*Dir, error) {
 	return d, nil
 }
 
-// checkOurs refuses a directory that holds something else than a run, and one inside a run.
-func checkOurs(path string) error {
+// CheckReplaceable refuses a directory that holds something else than a run, and one inside a run. So does [Create], which may come hours later.
+func CheckReplaceable(path string) error {
 	if base := filepath.Base(path); base == stagingName || base == commitName || base == addingName {
 		return fmt.Errorf("output directory %s: dahl uses this name itself; name another directory", path)
 	}

@@ -211,7 +211,11 @@ func (v *verification) checkSchedule(name string) {
 	if v.decidesLater() {
 		p.Plan = nil // as in the run, whose period no list of a worker bounds
 	}
-	if v.check(name, cmp.Or(audit.Check(s, p), v.checkFollowed(s, p))) && name == ScheduleFile {
+	err = audit.Check(s, p)
+	if err == nil { // of a schedule that is refused no steps are unrolled
+		err = v.checkFollowed(s, p)
+	}
+	if v.check(name, err) && name == ScheduleFile {
 		v.check(EnergyFile, v.checkEnergy(s, p))
 	}
 }

@@ -228,7 +228,9 @@ func (w *Workload) Time(ctx context.Context, maxTime time.Duration, run func(t *
 		}
 		budget := maxTime / time.Duration(1+min(i, 1)*5)
 		steps := int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, plan.StepTime(predicted)))))
-		t.begin(ctx, i, steps, t.Samples(i, steps))
+		if err := t.begin(ctx, i, steps, t.Samples(i, steps)); err != nil {
+			return err
+		}
 		if err := run(t, i, min(steps, warmupSteps), steps); err != nil {
 			return err
 		}

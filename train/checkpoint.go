@@ -32,7 +32,7 @@ type Checkpoint struct {
 
 // Progress is how far a training has come.
 type Progress struct {
-	Steps   int `json:"steps"`   // training steps done, from the begin
+	Steps   int `json:"steps"`   // training steps done, from the start
 	Epoch   int `json:"epoch"`   // that goes on or comes next, from 0
 	Segment int `json:"segment"` // of the epoch's order in the program, from 0
 	Within  int `json:"within"`  // steps of the segment that are done

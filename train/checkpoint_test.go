@@ -52,7 +52,7 @@ func trainableOf(t testing.TB, m *nn.Model, p *platform.Platform, o Options) *Wo
 }
 
 // run trains, keeping checkpoints; at the n-th one it ends, if n is not 0. From nil it starts at
-// the begin.
+// the start.
 func runFrom(t *testing.T, w *Workload, from *Checkpoint, n int) (tr *Trainer, last []byte, err error) {
 	t.Helper()
 	if from == nil {

@@ -178,7 +178,7 @@ func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 	}
 	if i := slices.Index(d.Labels, -1); i >= 0 && !m.Defaults.Loss.Ignored {
 		return nil, inputErrorf("data %s: sample %d has a label of -1, and the loss of network %s takes 0 to %d; write ignored_labels = true in [train] to leave such labels out",
-			d.Name, i/elements(d.Positions), m.Name, m.Classes()-1)
+			d.Name, i/nn.Elems(d.Positions), m.Name, m.Classes()-1)
 	}
 	if takes := m.Vocabulary(); d.OnlyRead() && takes > 0 && takes < d.Classes {
 		return nil, inputErrorf("data %s: tokens are 0 to %d, and network %s takes 0 to %d; take a network with more tokens%s",
@@ -187,7 +187,7 @@ func Fit(m *nn.Model, d *data.Dataset) (*nn.Model, error) {
 	shape := d.Shape
 	switch {
 	case len(m.Input) == 1:
-		shape = []int{elements(shape)}
+		shape = []int{nn.Elems(shape)}
 	case len(m.Input) == 3 && len(shape) == 2:
 		shape = []int{1, shape[0], shape[1]}
 	}

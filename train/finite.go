@@ -128,7 +128,9 @@ func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *ta
 	t.kept.keep(t.Runner)
 	defer t.kept.restore(t.Runner)
 	if !d.devices && (d.Loss == "" || d.Weights == nil) {
-		t.begin(ctx, p.Graph, 1, source[count.Samples:])
+		if err := t.begin(ctx, p.Graph, 1, source[count.Samples:]); err != nil {
+			return fmt.Errorf("%w; and looking for the layer: %w", d, err)
+		}
 		task, found, err := t.Runner.FindNotFinite(ctx, p.Graph)
 		if err != nil {
 			return fmt.Errorf("%w; and looking for the layer: %w", d, err)

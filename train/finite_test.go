@@ -16,7 +16,7 @@ import (
 // growing is a training of 20 steps whose convolution grows by -3 in each: a rate of 0.5 and a decay of 8 make -3 of 1. It begins
 // with 1e15, so that the variance of its outputs is about 1e30 and ninefold after each step. A float32 ends at 3.4e38,
 // some 9 steps later. From there on the normalised outputs are 0, and all losses stay finite, while the running
-// variance of the normalisation is infinite. The weights themselves reach 3.4e38 some 49 steps after the begin.
+// variance of the normalisation is infinite. The weights themselves reach 3.4e38 some 49 steps after the start.
 func growing(t *testing.T, p *platform.Platform, o Options) *Workload {
 	t.Helper()
 	m := must.Get(nn.New("growing", []int{1, 8, 8}, layers.Conv2D{Filters: 3, Kernel: 3}, layers.BatchNorm{}, layers.Flatten{}, layers.Dense{Outputs: 10}))(t)

@@ -75,7 +75,7 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// setPrompt writes tokens to the begin of the sample of [PromptData].
+// setPrompt writes tokens to the start of the sample of [PromptData].
 func setPrompt(d *data.Dataset, tokens []int32) {
 	clear(d.Samples)
 	for k, token := range tokens {

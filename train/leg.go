@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"dahl/execute"
+	"dahl/naming"
 	"dahl/plan"
 	"dahl/platform"
 )
@@ -49,9 +50,9 @@ func (t *Trainer) goOnWithout(ctx context.Context, device string, epoch int, cau
 			return fmt.Errorf("%w; it cannot go on without %s: %v", cause, device, err)
 		}
 		w = rest
-		loss := DeviceLoss{Device: device, Epoch: epoch, AfterStep: t.feed.stepsDone, Cause: plan.OneLine(cause), Devices: w.Options.Devices}
+		loss := DeviceLoss{Device: device, Epoch: epoch, AfterStep: t.feed.stepsDone, Cause: naming.OneLine(cause), Devices: w.Options.Devices}
 		if at := (*execute.TaskError)(nil); errors.As(cause, &at) {
-			loss.Graph, loss.Task, loss.State, loss.Cause = at.Graph, at.Task, at.State, plan.OneLine(at.Err)
+			loss.Graph, loss.Task, loss.State, loss.Cause = at.Graph, at.Task, at.State, naming.OneLine(at.Err)
 		}
 		ended := t.Leg
 		err = t.open(w)

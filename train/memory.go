@@ -193,9 +193,9 @@ func (w *Workload) isHere(m int) bool {
 func (w *Workload) least(left budget.Limit) error {
 	layer := 0
 	for _, s := range w.Model.Stages {
-		size := elements(s.Out)
+		size := nn.Elems(s.Out)
 		for _, in := range s.In {
-			size += elements(in)
+			size += nn.Elems(in)
 		}
 		layer = max(layer, size)
 	}
@@ -204,12 +204,4 @@ func (w *Workload) least(left budget.Limit) error {
 		{Bytes: size * int64(w.Model.NumWeights()), For: "weights"},
 		{Bytes: size * int64(layer) * int64(w.Options.Batch), For: "the largest layer's input and output", Lower: smallerBatch},
 	}, left))
-}
-
-func elements(shape []int) int {
-	n := 1
-	for _, e := range shape {
-		n *= e
-	}
-	return n
 }

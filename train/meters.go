@@ -13,7 +13,7 @@ import (
 	"dahl/execute/calibrate"
 	"dahl/execute/driver"
 	"dahl/execute/hardware"
-	"dahl/plan"
+	"dahl/naming"
 	"dahl/platform"
 )
 
@@ -248,4 +248,4 @@ func MeasureEnergy(p *platform.Platform, gpus GPUMeters, processors meter.Meter,
 }
 
 // warn tells the user what goes on all the same, and why not as it should.
-func warn(what string, reason error) { slog.Warn(what, "reason", plan.OneLine(reason)) }
+func warn(what string, reason error) { slog.Warn(what, "reason", naming.OneLine(reason)) }

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels/calls"
+	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/nn/npz"
 )
@@ -22,7 +23,7 @@ func (f *feeder) noteOutputs(step int, outputs *calls.Arg) error {
 	if len(f.outputs) > 0 {
 		f.keepOutputs(batch, unsafe.Slice((*byte)(outputs.First), int64(outputs.Elems)*f.dtype.SizeBytes()))
 	}
-	labels := make([]int32, len(batch)*elements(f.data.Positions))
+	labels := make([]int32, len(batch)*nn.Elems(f.data.Positions))
 	if err := f.data.ReadLabels(labels, batch); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (w *Workload) outputBytes() int64 {
 	if !w.Options.Outputs {
 		return 0
 	}
-	return int64(w.Data.Test.Len()*elements(w.Data.Test.Positions)*w.Model.Classes()) * w.Options.Type.Arithmetic().SizeBytes()
+	return int64(w.Data.Test.Len()*nn.Elems(w.Data.Test.Positions)*w.Model.Classes()) * w.Options.Type.Arithmetic().SizeBytes()
 }
 
 // Outputs are the outputs of the network for all samples of an evaluation, before any softmax.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/platform/quantity"
 )
@@ -42,7 +43,7 @@ func (d *Data) StreamedText(batch int) string {
 
 // fedBytes are the samples and labels of a batch.
 func fedBytes(d *data.Dataset, batch int) int {
-	return batch * (d.SampleBytes() + 4*elements(d.Positions))
+	return batch * (d.SampleBytes() + 4*nn.Elems(d.Positions))
 }
 
 // stream reads a part of the batches of an order, ahead of the steps that read them.
@@ -73,7 +74,7 @@ func newStream(d *data.Dataset, order []int32, batch int, p part, from int) *str
 	for range n {
 		b := &batchPart{}
 		if p.labels {
-			b.labels = make([]int32, p.rows.Len()*elements(d.Positions))
+			b.labels = make([]int32, p.rows.Len()*nn.Elems(d.Positions))
 		} else {
 			b.samples = make([]byte, p.rows.Len()*d.SampleBytes())
 		}

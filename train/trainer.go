@@ -48,7 +48,7 @@ type Trainer struct {
 	Predictions []Prediction
 
 	// Callbacks while the training goes on; nil means none. They report the end of an epoch
-	// with the time since the begin, a lost device before the training goes on without it, and
+	// with the time since the start, a lost device before the training goes on without it, and
 	// a loss of NaN or infinity before the training goes on all the same.
 	OnEpoch      func(m metrics.Epoch, spent time.Duration)
 	OnLoss       func(DeviceLoss)
@@ -83,7 +83,7 @@ func (w *Workload) Start() (*Trainer, error) {
 	t := &Trainer{feed: w.feeder()}
 	t.feed.live = &t.live
 	if w.Options.Evaluate {
-		t.Predictions = make([]Prediction, w.Data.Test.Len()*elements(w.Data.Test.Positions))
+		t.Predictions = make([]Prediction, w.Data.Test.Len()*nn.Elems(w.Data.Test.Positions))
 		t.feed.said = t.Predictions
 		t.feed.outputs = make([]byte, w.outputBytes())
 	}
@@ -259,7 +259,10 @@ func (t *Trainer) Run(ctx context.Context) error {
 		t.noteWeights()
 	}
 	t.Complete = true
-	return cmp.Or(t.save(), t.measureOne(ctx))
+	if err := t.save(); err != nil {
+		return err
+	}
+	return t.measureOne(ctx)
 }
 
 // begins decides whether the first steps count, and counts what was done before the training went on.
@@ -382,7 +385,7 @@ func (t *Trainer) epoch(ctx context.Context, order []int32) (metrics.Epoch, erro
 		}
 	}
 	trained, tested := &at.Trained, &at.Tested
-	positions := elements(t.Workload.Model.Positions())
+	positions := nn.Elems(t.Workload.Model.Positions())
 	m.Loss, m.Accuracy = trained.means(positions)
 	c := trained.Counted
 	m.Steps, m.Samples, m.Seconds = c.Steps, c.Samples, c.Time.Seconds()
@@ -466,7 +469,7 @@ func (t *Trainer) runSteps(ctx, enough context.Context, p plan.Piece, count *tal
 // account adds up a piece that has run.
 func (t *Trainer) account(epoch int, p plan.Piece, s *schedule.Schedule, count *tally) error {
 	g := t.Workload.Program.Graphs[p.Graph]
-	batch, positions := nn.BatchOf(g), elements(t.Workload.Model.Positions())
+	batch, positions := nn.BatchOf(g), nn.Elems(t.Workload.Model.Positions())
 	a := plan.Accounted{Schedule: s, Overlaps: t.Workload.Decision.Graphs[p.Graph].Overlaps(), Epoch: epoch, First: t.feed.stepsDone + 1}
 	if p.Recorded {
 		var err error

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/execute/host"
+	"dahl/stats"
 	"dahl/train/peer"
 )
 
@@ -47,7 +48,7 @@ func (c *contestant) measure(warmup, steps int) error {
 }
 
 // rate is the median number of samples per second.
-func (c *contestant) rate(batch int) float64 { return float64(batch) / median(c.took).Seconds() }
+func (c *contestant) rate(batch int) float64 { return float64(batch) / stats.Median(c.took).Seconds() }
 
 // watch throws away repetitions that other processes disturbed, as long as spare
 // ones are left.

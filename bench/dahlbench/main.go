@@ -13,6 +13,7 @@ import (
 	"dahl/nn"
 	"dahl/nn/data"
 	"dahl/platform"
+	"dahl/stats"
 	"dahl/train"
 )
 
@@ -76,16 +77,7 @@ func chosen[T any](flag string, wanted []string, table []T) (entries []T, err er
 	return entries, nil
 }
 
-// median is the middle one of some values, or the mean of the two there; 0 of none.
-func median[T time.Duration | float64](values []T) T {
-	sorted, n := slices.Sorted(slices.Values(values)), len(values)
-	if n == 0 {
-		return 0
-	}
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
 // spread is how far values lie apart, as a fraction of their median.
 func spread[T time.Duration | float64](values []T) float64 {
-	return cli.Ratio(float64(slices.Max(values)-slices.Min(values)), float64(median(values)))
+	return cli.Ratio(float64(slices.Max(values)-slices.Min(values)), float64(stats.Median(values)))
 }

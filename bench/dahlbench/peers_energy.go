@@ -10,6 +10,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/energy/meter"
 	"dahl/platform"
+	"dahl/stats"
 	"dahl/train/peer"
 )
 
@@ -62,8 +63,8 @@ func measureEnergy(p *platform.Platform, batch int, target time.Duration, contes
 		e.Meters = append(e.Meters, m.Of+" by "+m.Meter)
 	}
 	for i, c := range contestants {
-		e.Contestants = append(e.Contestants, peerJoules{Of: c.String(), PerSample: median(perSample[i]), Spread: spread(perSample[i]),
-			AboveIdle: median(above[i]), ErrorPerSample: median(unsure[i])})
+		e.Contestants = append(e.Contestants, peerJoules{Of: c.String(), PerSample: stats.Median(perSample[i]), Spread: spread(perSample[i]),
+			AboveIdle: stats.Median(above[i]), ErrorPerSample: stats.Median(unsure[i])})
 	}
 	return e, nil
 }

@@ -17,7 +17,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/plan/problem"
-	"dahl/plan/tiling"
+	"dahl/plan/space"
 )
 
 // planOptions choose plans, and other ways to find plans that are compared with them.
@@ -137,8 +137,7 @@ type planRow struct {
 // planned holds the figures that dahl plan prints of its plan, and the time of the command.
 type planned struct {
 	Chosen struct {
-		Devices string        `json:"devices"`
-		Tiles   tiling.Tiling `json:"tiles"`
+		space.Choice
 		Figures struct {
 			Value float64 `json:"value"`
 		} `json:"figures"`
@@ -195,6 +194,7 @@ func (o *planOptions) rows(ctx context.Context, dir, machine, network string, ba
 		}
 		for _, row.budget = range o.budgets {
 			of := append([]string{"plan", "--objective", objective, "--budget", row.budget}, of...)
+			row.plan = planned{} // rows share no pointers
 			if row.plan.took, err = o.runDahl(ctx, &row.plan, of...); err != nil {
 				return nil, err
 			}

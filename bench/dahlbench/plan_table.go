@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -10,6 +11,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/execute/host"
+	"dahl/naming"
 	"dahl/plan/problem"
 	"dahl/plan/space"
 	"dahl/rundir/durable"
@@ -30,7 +32,7 @@ var planUnits = map[problem.Objective]struct {
 
 // head is the first two lines.
 func (t *planTable) head() string {
-	head := "| machine | network | batch | objective | budget | plan | bound | gap, % | took, s | of processors | devices, tiles |"
+	head := "| machine | network | batch | objective | budget | plan | bound | gap, % | took, s | of processors | devices, cuts |"
 	line := "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
 	if t.hand > 0 {
 		head += fmt.Sprintf(" best of %d by hand | plan against it, %% | its choice |", t.hand)
@@ -59,7 +61,7 @@ func (t *planTable) format(r planRow) string {
 	number := func(value float64) string { return known(value, "%.5g", value*unit.per) }
 	over := func(value, other float64) string { return known(other, "%.2f", 100*(value/other-1)) }
 	text := fmt.Sprintf("| %s | %s | %d | %s, %s | %v | %s | %s | %s | %.1f | %.1f | %s |", r.machine, r.network, r.batch, r.objective, unit.name, r.budget,
-		number(plan), number(r.plan.bound()), over(plan, r.plan.bound()), r.plan.took.wall.Seconds(), r.plan.took.processor.Seconds(), space.Choice{Devices: r.plan.Chosen.Devices, Tiles: r.plan.Chosen.Tiles})
+		number(plan), number(r.plan.bound()), over(plan, r.plan.bound()), r.plan.took.wall.Seconds(), r.plan.took.processor.Seconds(), shortChoice(r.plan.Chosen.Choice))
 	beside := func(f *found) {
 		worse := ""
 		if f.value < plan*(1-rounding) {
@@ -81,6 +83,17 @@ func (t *planTable) format(r planRow) string {
 	}
 	return text
 }
+
+// shortChoice names a choice in a cell: tiles of single layers are many numbers, and are counted.
+func shortChoice(c space.Choice) string {
+	if text := c.String(); len(text) <= longestChoice {
+		return text
+	}
+	return fmt.Sprintf("%s, %s of tiles", cmp.Or(c.Devices, "all devices"), naming.Count(strings.Count(c.Tiles.String(), ":"), "number"))
+}
+
+// longestChoice is the length of a choice that is written as it is.
+const longestChoice = 60
 
 // rounding is a relative tolerance, for sums of floating-point numbers.
 const rounding = 1e-9

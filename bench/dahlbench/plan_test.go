@@ -34,6 +34,16 @@ func TestPlan(t *testing.T) {
 	must.Contain(t, out, "| 2 | 1.6667 | 20.00 |", "| 3 | 50.00 |", "Of 1 plans 0 are above", "Of 1 defaults of simulate 1 are above 1.1 times the plan.")
 }
 
+// TestPlanBudgets: the plan of a larger budget has a gap and a strategy of its own, 3 mJ no less than 3/1.5 = 2 and 2 mJ no less than 2/1.25 = 1.6.
+func TestPlanBudgets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must.Do(t, os.WriteFile("1s.json", []byte(`{"gap": 0.5, "chosen": {"devices": "cpu:2", "tiles": "default", "figures": {"value": 0.003}}}`), 0o666))
+	must.Do(t, os.WriteFile("2s.json", []byte(`{"gap": 0.25, "chosen": {"devices": "cpu:4", "strategy": "1f1b:2x4", "figures": {"value": 0.002}}}`), 0o666))
+	must.Do(t, os.WriteFile("dahl", []byte("#!/bin/sh\ncat $5.json\n"), 0o777)) // plan --objective energy --budget 1s
+	_, out, stderr := run(t, strings.Fields("plan --dahl ./dahl --networks mlp --platforms laptop --batches 32 --objectives energy --budgets 1s,2s --hand 0")...)
+	must.Contain(t, out+stderr, "| 1s | 3 | 2 | 50.00 |", "| cpu:2, tiles default |", "| 2s | 2 | 1.6 | 25.00 |", "| cpu:4, strategy 1f1b:2x4 |")
+}
+
 // TestContenders: a hill climb begins with HEFT's plan of default tiles on all devices, and more evaluations and equal seeds find
 // nothing worse. Choices by hand do not depend on goroutines.
 func TestContenders(t *testing.T) {

@@ -22,7 +22,7 @@ func ThreeDigits(v float64) string {
 func ShortTime(d time.Duration) string {
 	switch s := math.Abs(d.Seconds()); {
 	case s >= 3600:
-		return ThreeDigits(s/3600) + " h"
+		return ThreeDigits(d.Hours()) + " h"
 	case s >= 100:
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	case s >= 1:

@@ -9,12 +9,12 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"dahl/execute"
+	"dahl/naming"
 	"dahl/train"
 	"dahl/train/budget"
 )
@@ -139,14 +139,8 @@ func dropTime(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// OneLine joins the lines of an error, which errors.Join makes several of. The rest of it is [Plain].
-func OneLine(err error) string {
-	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
-	}
-	return Plain(strings.Join(lines, "; "), "")
-}
+// OneLine is an error in one line of [Plain] text.
+func OneLine(err error) string { return Plain(naming.OneLine(err), "") }
 
 // AsInput marks an error as caused by a flag or a file of the user. Nil stays nil.
 func AsInput(err error) error {

@@ -39,7 +39,7 @@ func newEvaluate(args []string) *cobra.Command {
 	var e evaluation
 	cmd := &cobra.Command{
 		Use:   "evaluate RUN|WEIGHTS|NETWORK.onnx [--data NAME|DIR]",
-		Short: "lets a trained network predict a test set",
+		Short: "let a trained network predict a test set",
 		Long: `evaluate lets a trained network predict the samples of a test set: of the data that it was trained
 with, or of --data. Of a run directory it takes the weights, the network, how layers are cut, and the machine. Then loss and accuracy
 on the same data are those of the run's last epoch, to the last bit; with another --batch layers are cut for that one. A file of weights (` + naming.OneOf(weights.Endings()) + `) needs --model; it and an
@@ -119,7 +119,7 @@ func (e *evaluation) runWith(ctx context.Context, stdout, progress io.Writer, o 
 	}
 	defer t.Close()
 	t.Predicted = predicted
-	if err := cmp.Or(w.checkSave(e.save, e.out.Dir), cli.CheckWritable(e.outputs)); err != nil {
+	if err := cmp.Or(record.CheckRun(e.out.Dir), w.checkSave(e.save, e.out.Dir), cli.CheckWritable(e.outputs)); err != nil {
 		return err
 	}
 	begun, err := t.begins(ctx, evaluateCommand)

@@ -61,7 +61,7 @@ predictions for each kind alone, in time and joules, and with
 How it is trained is the model's, in [train] of a model file, or what flags of the same names
 say, as PyTorch defines it: the optimiser, a schedule of its rate, the loss, label smoothing and
 clipping of gradients. The rate of a schedule depends on the step alone. So a training that goes on
-with more epochs has the rates that it would have had from the begin, and a cosine rises again
+with more epochs has the rates that it would have had from the start, and a cosine rises again
 once the periods of over have passed; cosine_to stays at its min.
 
 ` + flags.DataHelp + `

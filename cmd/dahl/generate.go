@@ -33,7 +33,7 @@ func newGenerate([]string) *cobra.Command {
 	var g generation
 	cmd := &cobra.Command{
 		Use:   "generate RUN|WEIGHTS [--prompt TEXT]",
-		Short: "lets a network that was trained on a text write one",
+		Short: "let a network that was trained on a text write one",
 		Long: `generate writes a prompt and the tokens that a trained network says behind it, one after the other: each is drawn from
 the network's outputs for the last tokens before it. The network, its weights, the vocabulary and the machine are those of a run of
 execute. Equal weights, prompts and flags give equal text on one machine.

@@ -60,7 +60,7 @@ func (c *numbersCase) list() string {
 	return "cpu"
 }
 
-// train trains from the begin, and returns what was printed. No flag streams data: they do where they do not fit.
+// train trains from the start, and returns what was printed. No flag streams data: they do where they do not fit.
 func (c *numbersCase) train(t *testing.T, epochs int) string {
 	t.Helper()
 	if !c.stream {

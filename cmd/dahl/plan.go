@@ -156,6 +156,11 @@ func runPlan(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags
 			return fmt.Errorf("--what-if: %w", err)
 		}
 	}
+	if out.Dump == "" {
+		if err := record.CheckRun(out.Dir); err != nil {
+			return err
+		}
+	}
 	p, err := planFor(ctx, o)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func openInterrupted(cmd *cobra.Command, dir string, o *flags.Options) (*interru
 	var refused error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if given[f.Name] = f.Value.String(); !slices.Contains(record.ResumeFlags, f.Name) && refused == nil {
-			refused = cli.InputErrorf("--%s is fixed from the begin of a training; leave it away to resume %s, or begin another", f.Name, dir)
+			refused = cli.InputErrorf("--%s is fixed from the start of a training; leave it away to resume %s, or begin another", f.Name, dir)
 		}
 	})
 	if refused != nil {

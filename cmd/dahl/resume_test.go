@@ -90,7 +90,7 @@ func TestResumeRun(t *testing.T) {
 }
 
 // TestResumeSchedule trains with all that changes a step, and goes on for more epochs: the rates and
-// weights are those of a training that was to have so many from the begin. Each setting counts.
+// weights are those of a training that was to have so many from the start. Each setting counts.
 func TestResumeSchedule(t *testing.T) {
 	t.Chdir(t.TempDir())
 	flags := []string{"--optimizer", "adamw", "--schedule", "cosine over=13steps warmup=4steps from=0.25", "--label-smoothing", "0.125", "--clip-norm", "0.5"}
@@ -99,7 +99,7 @@ func TestResumeSchedule(t *testing.T) {
 	mustRun(t, append(start, "--out", "run", "--epochs", "3")...)
 	wantRefused(t, "execute --resume run", "all 3 epochs are done; to go on, ask for more with --epochs")
 	wantVerified(t, "run")
-	wantRefused(t, "execute --resume run --epochs 4 --schedule constant", "--schedule is fixed from the begin of a training")
+	wantRefused(t, "execute --resume run --epochs 4 --schedule constant", "--schedule is fixed from the start of a training")
 	mustRun(t, "execute", "--resume", "run", "--epochs", "4")
 	whole := manifestOf(t, "whole")
 	if a := manifestOf(t, "run"); a.WeightsHash != whole.WeightsHash {
@@ -148,8 +148,8 @@ func TestResumeRefused(t *testing.T) {
 			t.Fatalf("%v: the training is %+v", args, s)
 		}
 	}
-	refuse("--lr is fixed from the begin of a training", "--resume", "cut", "--lr", "0.5")
-	refuse("--out is fixed from the begin of a training", "--resume", "cut", "--out", "other")
+	refuse("--lr is fixed from the start of a training", "--resume", "cut", "--lr", "0.5")
+	refuse("--out is fixed from the start of a training", "--resume", "cut", "--out", "other")
 	refuse("there is nothing to resume", "--resume", "finished")
 	refuse("no such file or directory", "--resume", "nowhere")
 	refuse("--checkpoint 7: write every=100steps", "--model", "mlp", "--checkpoint", "7")

@@ -66,6 +66,11 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 
 // runSimulate predicts a run, and writes its directory.
 func runSimulate(ctx context.Context, stdout io.Writer, o *flags.Options, out *flags.Output) error {
+	if out.Dump == "" {
+		if err := record.CheckRun(out.Dir); err != nil {
+			return err
+		}
+	}
 	w, err := simulatedWorkload(ctx, o)
 	if err != nil {
 		return err

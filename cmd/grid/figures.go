@@ -35,12 +35,20 @@ func drawChart(w io.Writer, page paper.Page, f *experiment.File, c *experiment.C
 	case experiment.Heat:
 		return plots.DrawHeat(w, page, v)
 	case experiment.Speedup:
-		v.Quantity = plots.Quantity{Name: "times as fast", More: true}
+		v.Quantity = plots.Quantity{Name: gainOf(c.Y), More: true}
 	}
 	for i := range v.Series {
 		v.Series[i].Name = cmp.Or(v.Series[i].Name, worldOf(f))
 	}
 	return plots.DrawCurves(w, page, v)
+}
+
+// gainOf says what a point of a speed-up is: a quantity over the first one of its series, or the other way round where less is better.
+func gainOf(c experiment.Column) string {
+	if c == experiment.Rate || c == experiment.StepTime {
+		return "times as fast"
+	}
+	return "gain in " + c.Info().Heading
 }
 
 const predicted = "predicted"

@@ -106,7 +106,7 @@ func TestRecorderKeepsWhatWorks(t *testing.T) {
 	}
 }
 
-// TestRecorderNow asks at 2.5 s what was read at 0, 1 and 2 s: 5, 7 and 12 J, so 7 J since the begin.
+// TestRecorderNow asks at 2.5 s what was read at 0, 1 and 2 s: 5, 7 and 12 J, so 7 J since the start.
 func TestRecorderNow(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		begin := time.Now()

@@ -15,6 +15,7 @@ import (
 	"dahl/execute/host"
 	"dahl/kernels/calls"
 	"dahl/platform"
+	"dahl/stats"
 )
 
 // onCores runs body(0) … body(n-1) at once, each on a pinned thread, after all have run setup.
@@ -55,15 +56,15 @@ func summarise(times []time.Duration) sample {
 		return sample{}
 	}
 	half := len(times) / 2
-	first, second := median(times[:half]), median(times[half:])
+	first, second := stats.Median(times[:half]), stats.Median(times[half:])
 	s := sample{count: len(times)}
 	if first > 0 && second > 0 {
 		s.spread = math.Abs(float64(first)/float64(second) - 1)
 	}
 	sorted := slices.Sorted(slices.Values(times))
-	s.median = sorted[len(sorted)/2]
-	s.p95 = sorted[min(len(sorted)-1, len(sorted)*95/100)]
-	p99 := sorted[min(len(sorted)-1, len(sorted)*99/100)]
+	s.median = stats.Median(sorted)
+	s.p95 = stats.Quantile(sorted, 0.95)
+	p99 := stats.Quantile(sorted, 0.99)
 	var sum time.Duration
 	for i, t := range sorted {
 		sorted[i] = min(t, p99)
@@ -72,13 +73,6 @@ func summarise(times []time.Duration) sample {
 	s.mean = sum / time.Duration(len(sorted))
 	s.distribution = platform.NewDistribution(sorted)
 	return s
-}
-
-func median[T time.Duration | float64](values []T) T {
-	if len(values) == 0 {
-		return 0
-	}
-	return slices.Sorted(slices.Values(values))[len(values)/2]
 }
 
 // bench is one kernel variant with several sets of operands. Calls take the sets in turn, so they

@@ -17,6 +17,7 @@ import (
 	"dahl/kernels/calls"
 	"dahl/kernels/offload"
 	"dahl/platform"
+	"dahl/stats"
 )
 
 // Options says what to measure, and for how long.
@@ -98,7 +99,7 @@ func Run(ctx context.Context, graphs []*dag.Graph, opt Options) (*Result, error)
 		return nil, fmt.Errorf("calibrate: %w", err)
 	}
 	err = cmp.Or(c.measureAll(specs), c.platform.Complete())
-	c.result.Platform, c.result.RepeatSpread = c.platform, median(c.spreads)
+	c.result.Platform, c.result.RepeatSpread = c.platform, stats.Median(c.spreads)
 	if err != nil {
 		return &c.result, fmt.Errorf("calibrate: %w", err)
 	}
@@ -351,7 +352,7 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 		onCores(active, func(int) {}, func(w int) {
 			times[w] = benches[w].measure(c.ctx, time.Duration(asideShare*float64(budget)), sets)
 		})
-		return float64(max(1, median(slices.Concat(times...))))
+		return float64(max(1, stats.Median(slices.Concat(times...))))
 	}
 	if pt.spec.Bytes() <= l2 {
 		m.WarmNs = aside(1)

@@ -10,6 +10,7 @@ import (
 	"dahl/execute/driver"
 	"dahl/platform"
 	"dahl/platform/fit"
+	"dahl/stats"
 )
 
 const (
@@ -88,7 +89,7 @@ func (s *station) copyOut(bytes int64) *track {
 // medianOf repeats a track alone and returns the median of its times.
 func (s *station) medianOf(t *track) (time.Duration, error) {
 	err := s.repeat(s.within(copyTime, minCopies, maxCopies), t)
-	return median(t.times), err
+	return stats.Median(t.times), err
 }
 
 // measureBothWays compares the greatest copies in both directions at once with one copy alone.
@@ -98,7 +99,7 @@ func (s *station) measureBothWays(c *Copies) error {
 	if err := s.repeat(s.within(copyTime, minCopies, maxCopies), in, out); err != nil {
 		return err
 	}
-	c.BothWays = max(ratio(median(in.times), c.In[last]), ratio(median(out.times), c.Out[last]))
+	c.BothWays = max(ratio(stats.Median(in.times), c.In[last]), ratio(stats.Median(out.times), c.Out[last]))
 	return nil
 }
 
@@ -147,7 +148,7 @@ func (c *calibrator) measureCrowded(stations []*station) error {
 				// This runs longer than alone, so that most of each run overlaps most of the
 				// others.
 				err := s.repeat(s.within(4*copyTime, minCopies, math.MaxInt), t)
-				d.Crowded = ratio(median(t.times), d.Copies.In[last])
+				d.Crowded = ratio(stats.Median(t.times), d.Copies.In[last])
 				return err
 			})
 		})

@@ -10,6 +10,7 @@ import (
 	"dahl/execute/hardware"
 	"dahl/kernels/calls"
 	"dahl/platform"
+	"dahl/stats"
 )
 
 // Devices with memories of their own are calibrated through their drivers, so that an emulated
@@ -129,7 +130,7 @@ func (c *calibrator) measureOn(s *station, dev *platform.Device, pt *point, acti
 	}
 	warm, err := s.measureCalls(calls, time.Duration(asideShare*float64(budget)), 1)
 	if err == nil {
-		m.WarmNs = float64(max(1, median(warm[0])))
+		m.WarmNs = float64(max(1, stats.Median(warm[0])))
 	}
 	return m, err
 }

@@ -11,6 +11,7 @@ import (
 	"dahl/execute"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/stats"
 )
 
 // InSituOptions says which steps to measure.
@@ -236,7 +237,7 @@ func (st *StepTimes) PutInto(d *platform.Device) {
 		d.Handoff = max(1, summarise(g.handoff).mean-d.Dispatch)
 	}
 	if len(g.wake) >= minGaps && st.spin > 0 {
-		d.WakeAfter, d.Wake = st.spin, max(1, median(g.wake)-d.Dispatch)
+		d.WakeAfter, d.Wake = st.spin, max(1, stats.Median(g.wake)-d.Dispatch)
 	}
 }
 
@@ -251,10 +252,10 @@ func (st *StepTimes) RunSpread() float64 {
 	if len(st.runs) < 2 {
 		return 0
 	}
-	center := median(st.runs)
+	center := stats.Median(st.runs)
 	off := make([]time.Duration, len(st.runs))
 	for i, t := range st.runs {
 		off[i] = max(t-center, center-t)
 	}
-	return min(1, normalDeviation*float64(median(off))/float64(max(center, 1)))
+	return min(1, normalDeviation*float64(stats.Median(off))/float64(max(center, 1)))
 }

@@ -12,6 +12,7 @@ import (
 	"dahl/kernels"
 	"dahl/kernels/calls"
 	"dahl/platform"
+	"dahl/stats"
 )
 
 const (
@@ -54,7 +55,7 @@ func (s *station) measureLaunches() (c Launches, err error) {
 	if err := s.repeat(s.within(time.Hour, chainLaunches, chainLaunches), t); err != nil {
 		return c, err
 	}
-	c.Tiny, c.Gap = median(t.times), max(0, summarise(t.gaps).mean)
+	c.Tiny, c.Gap = stats.Median(t.times), max(0, summarise(t.gaps).mean)
 	chain, err := s.span(func() error {
 		for i := range chainLaunches {
 			if err := run(i); err != nil {
@@ -146,7 +147,7 @@ func (s *station) measureRoundTrip(run func(int) error) (time.Duration, error) {
 		}
 		times = append(times, s.now()-begin)
 	}
-	return median(times), s.ctx.Err()
+	return stats.Median(times), s.ctx.Err()
 }
 
 // measureHandoff runs a chain through the executor that alternates between a core and the device.
@@ -160,7 +161,7 @@ func (c *calibrator) measureHandoff(id platform.DeviceID) (toDevice, toHost time
 	if err != nil {
 		return 0, 0, err
 	}
-	return median(gaps[1]), median(gaps[0]), nil
+	return stats.Median(gaps[1]), stats.Median(gaps[0]), nil
 }
 
 // pairOf is a platform of one core and one unit of a device, in this order, at one clock. Powers, caps

@@ -11,6 +11,7 @@ import (
 	"dahl/kernels"
 	"dahl/kernels/calls"
 	"dahl/platform"
+	"dahl/stats"
 )
 
 const (
@@ -139,5 +140,5 @@ func (c *calibrator) replayGap(workers int, body func(*calls.Call), tasks, steps
 		return 0, 0, err
 	}
 	gaps, spin, err := execute.ChainGaps(c.ctx, p, body, tasks, steps)
-	return median(slices.Concat(gaps...)), spin, err
+	return stats.Median(slices.Concat(gaps...)), spin, err
 }

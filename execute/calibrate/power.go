@@ -10,6 +10,7 @@ import (
 	"dahl/execute/host"
 	"dahl/kernels"
 	"dahl/platform"
+	"dahl/stats"
 )
 
 // The meter of processors counts the packages of all of them together, with what they draw idle.
@@ -41,7 +42,7 @@ func (c *calibrator) measurePower() error {
 	if !ok {
 		return err
 	}
-	perCore := median(s.idle) / float64(cores)
+	perCore := stats.Median(s.idle) / float64(cores)
 	if p, busy, ok := s.power(d, perCore); ok {
 		setPower(d, perCore, busy, p.Meter, p.Spread)
 		c.result.Powers = append(c.result.Powers, p)
@@ -92,7 +93,7 @@ func (c *calibrator) measureClock(clock *platform.Clock) error {
 			others += float64(o.IdleWatts * float64(o.Count))
 		}
 	}
-	perCore := (median(s.idle) - others) / float64(d.Count)
+	perCore := (stats.Median(s.idle) - others) / float64(d.Count)
 	if p, busy, ok := s.power(d, perCore); ok {
 		clock.Idle, clock.Busy, p.Clock = perCore, busy, clock.Name
 		c.result.Powers = append(c.result.Powers, p)
@@ -155,12 +156,12 @@ func (c *calibrator) samplePower(what string) (s powerSamples, ok bool, err erro
 // power makes the medians the power of a processor, whose cores draw so much idle. A meter that shows
 // less when busy than idle shows something else; ok is false then.
 func (s *powerSamples) power(d *platform.Device, perCore float64) (p Power, busy platform.BusyPower, ok bool) {
-	if perCore < 0 || median(s.one) < 0 || median(s.all) < 0 {
+	if perCore < 0 || stats.Median(s.one) < 0 || stats.Median(s.all) < 0 {
 		return p, busy, false
 	}
 	p = Power{Device: d.Name, Meter: s.meter, Disturbed: s.disturbed, IdleWatts: float64(perCore * float64(d.Count))}
-	p.OneWatts, p.AllWatts = p.IdleWatts+median(s.one), p.IdleWatts+median(s.all)
-	p.Spread = max(spreadOf(s.idle, 0), spreadOf(s.one, median(s.idle)), spreadOf(s.all, median(s.idle)))
+	p.OneWatts, p.AllWatts = p.IdleWatts+stats.Median(s.one), p.IdleWatts+stats.Median(s.all)
+	p.Spread = max(spreadOf(s.idle, 0), spreadOf(s.one, stats.Median(s.idle)), spreadOf(s.all, stats.Median(s.idle)))
 	busy = platform.BusyPower{UnitWatts: p.OneWatts}
 	if d.Count > 1 {
 		busy = platform.BusyPower{FirstWatts: p.OneWatts, AllWatts: p.AllWatts, WholeDevice: true}
@@ -170,7 +171,7 @@ func (s *powerSamples) power(d *platform.Device, perCore float64) (p Power, busy
 
 // spreadOf is the range of some powers, relative to the median power with the base added.
 func spreadOf(watts []float64, base float64) float64 {
-	middle := base + median(watts)
+	middle := base + stats.Median(watts)
 	if middle <= 0 {
 		return 0
 	}

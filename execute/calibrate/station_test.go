@@ -11,6 +11,7 @@ import (
 	"dahl/must"
 	"dahl/platform"
 	"dahl/platform/fit"
+	"dahl/stats"
 )
 
 // within reports whether two numbers are equal but for a relative difference.
@@ -41,7 +42,7 @@ func TestFirstUse(t *testing.T) {
 		times, err := s.measureCalls(calls, time.Millisecond, drawnSets)
 		// A mark and the kernel; the first launch of other operands is not a first one in
 		// what matters, and the median does not see it.
-		if got := median(times[0]); got != 5703 {
+		if got := stats.Median(times[0]); got != 5703 {
 			t.Errorf("a call takes %v, want 700 ns for the mark and 5003 for the kernel", got)
 		}
 		if err != nil {

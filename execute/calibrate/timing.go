@@ -10,6 +10,7 @@ import (
 	"dahl/execute"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/stats"
 )
 
 const (
@@ -71,5 +72,5 @@ func clearTiming(turns []time.Duration) time.Duration {
 	if 4*faster >= len(turns) {
 		return 0
 	}
-	return median(turns)
+	return stats.Median(turns)
 }

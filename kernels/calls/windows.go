@@ -151,8 +151,6 @@ func FusedPooling(params []float64) (size, step int) {
 // Covered is the number of pixels from the first to the last of count windows.
 func Covered(count, size, step int) int { return (count-1)*step + size }
 
-func CeilDiv(a, b int) int { return (a + b - 1) / b }
-
 func FloorDiv(a, b int) int {
 	q := a / b
 	if a%b < 0 {

@@ -32,8 +32,8 @@ func panelWidth(elementBytes, terms, filters int) int {
 	}
 	columns := panelColumns / elementBytes
 	most := max(1, panelBytes/(terms*panelColumns)) * columns
-	panels := calls.CeilDiv(filters, most)
-	return min(filters, calls.CeilDiv(calls.CeilDiv(filters, panels), columns)*columns)
+	panels := dag.CeilDiv(filters, most)
+	return min(filters, dag.CeilDiv(dag.CeilDiv(filters, panels), columns)*columns)
 }
 
 // panelWorkspace is the bytes of a panel, or 0 for filters that are read where they are.
@@ -83,7 +83,7 @@ func (c *convNHWC[T]) inPanels(l simd.Level, work []byte) bool {
 		copyTaps(&p.w, &some, rows, columns)
 		step := cachedSamples(&p.src, &p.dst, &p.w)
 		if c.columns.Pixels < enoughRows { // pixels of several samples will be the rows of a product
-			step = calls.CeilDiv(step, blockRows) * blockRows
+			step = dag.CeilDiv(step, blockRows) * blockRows
 		}
 		for n := 0; n < p.dst.Extent[0]; n += step {
 			q := p.samples(n, step)

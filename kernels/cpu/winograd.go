@@ -54,9 +54,9 @@ func winogradSizesOf(l simd.Level, channels, filters, tiles int) winogradSizes {
 // more than one block.
 func winogradBlocks(l simd.Level, channels, filters, tiles, together int) winogradSizes {
 	s := winogradSizes{channels: channels, filters: filters, panel: winogradPanel(l), kept: 1}
-	s.panelCount = calls.CeilDiv(filters, s.panel)
-	blocks := calls.CeilDiv(tiles, max(together, winogradDataBytes/(4*simd.WinogradPositions*channels)))
-	if s.tiles = calls.CeilDiv(tiles, blocks); blocks > 1 {
+	s.panelCount = dag.CeilDiv(filters, s.panel)
+	blocks := dag.CeilDiv(tiles, max(together, winogradDataBytes/(4*simd.WinogradPositions*channels)))
+	if s.tiles = dag.CeilDiv(tiles, blocks); blocks > 1 {
 		s.kept = s.panelCount
 	}
 	return s
@@ -117,7 +117,7 @@ type tiledMap struct {
 }
 
 func tiledMapOf(m calls.Map4[float32], side int, from [2]int, rows, columns int) tiledMap {
-	return tiledMap{Map4: m, side: side, from: from, down: calls.CeilDiv(rows, simd.WinogradSide), across: calls.CeilDiv(columns, simd.WinogradSide)}
+	return tiledMap{Map4: m, side: side, from: from, down: dag.CeilDiv(rows, simd.WinogradSide), across: dag.CeilDiv(columns, simd.WinogradSide)}
 }
 
 func (t *tiledMap) count() int { return t.Extent[0] * t.down * t.across }
@@ -182,7 +182,7 @@ const normedTiles = 8
 
 // WinogradPatch is the elements of data that are normalised at a time for an image, with the pixels under windows beyond it.
 func WinogradPatch(x []int) int {
-	tiles := min(normedTiles, calls.CeilDiv(x[2]+simd.WinogradData-simd.WinogradSide, simd.WinogradSide))
+	tiles := min(normedTiles, dag.CeilDiv(x[2]+simd.WinogradData-simd.WinogradSide, simd.WinogradSide))
 	return simd.WinogradData * (simd.WinogradSide*tiles + simd.WinogradData - simd.WinogradSide) * x[3]
 }
 
@@ -338,7 +338,7 @@ func Conv2dNHWCWinograd(l simd.Level, call *calls.Call) {
 
 // tilesOf is the tiles of a map of results.
 func tilesOf(shape []int) int {
-	return shape[0] * calls.CeilDiv(shape[1], simd.WinogradSide) * calls.CeilDiv(shape[2], simd.WinogradSide)
+	return shape[0] * dag.CeilDiv(shape[1], simd.WinogradSide) * dag.CeilDiv(shape[2], simd.WinogradSide)
 }
 
 // WinogradWorkspace is for a convolution with the source and the result in operands src and dst.

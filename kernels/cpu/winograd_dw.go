@@ -31,7 +31,7 @@ func winogradDwSizes(l simd.Level, channels, filters, tiles int) winogradSizes {
 	some := min(channels, winogradChannels)
 	s := winogradBlocks(l, some, filters, tiles, winogradTiles)
 	if s.tiles < tiles {
-		s.kept = s.panelCount * calls.CeilDiv(channels, some)
+		s.kept = s.panelCount * dag.CeilDiv(channels, some)
 	}
 	return s
 }

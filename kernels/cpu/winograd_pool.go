@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"dahl/dag"
 	"dahl/kernels/calls"
 	"dahl/kernels/simd"
 )
@@ -11,12 +12,12 @@ import (
 // winogradPoolExtents are samples, rows of windows, and results of a panel that are in the workspace at a time.
 func winogradPoolExtents(s *winogradSizes, pooled []int, size, step int) (samples, windows int, extent [4]int) {
 	width := calls.Covered(pooled[2], size, step)
-	across := calls.CeilDiv(width, simd.WinogradSide)
+	across := dag.CeilDiv(width, simd.WinogradSide)
 	rows := simd.WinogradSide * max(1, s.tiles/across)
 	samples, windows = 1, max(1, min(pooled[1], (rows-size)/step+1))
 	rows = calls.Covered(windows, size, step)
 	if windows == pooled[1] {
-		samples = max(1, min(pooled[0], s.tiles/(calls.CeilDiv(rows, simd.WinogradSide)*across)))
+		samples = max(1, min(pooled[0], s.tiles/(dag.CeilDiv(rows, simd.WinogradSide)*across)))
 	}
 	return samples, windows, [4]int{samples, rows, width, s.panel}
 }

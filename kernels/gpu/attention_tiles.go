@@ -62,7 +62,7 @@ func (a attentionPass) tileLaunches(c *calls.DeviceCall, module, name string) []
 	if a.symbol == "attention" { // the forward pass keeps the queries alone
 		own = 1
 	}
-	tiles, threads := heads*calls.CeilDiv(positions, tile.rows()), 32*tile.warps
+	tiles, threads := heads*dag.CeilDiv(positions, tile.rows()), 32*tile.warps
 	return bySampleOfHeads(c, a.operands, p, threads*tiles, func(_ *attentionParams, samples int) offload.Launch {
 		return offload.Launch{
 			Module: module, Symbol: c.Symbol(fmt.Sprintf("%s.%s.%d", a.symbol, name, tile.features)), SharedBytes: tile.sharedBytes(own),

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"dahl/dag"
 	"dahl/kernels/calls"
 	"dahl/kernels/offload"
 )
@@ -110,7 +111,7 @@ func scanLaunch(call *calls.DeviceCall, pixels calls.Triple) offload.Launch {
 	}
 	return offload.Launch{
 		Module: "conv2d_nhwc_pool", Symbol: "conv2d_nhwc_pool_cuda_scan" + typeSuffix(call.Type),
-		Grid: [3]uint32{uint32(calls.CeilDiv(int(p.elements), productThreads)), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
+		Grid: [3]uint32{uint32(dag.CeilDiv(int(p.elements), productThreads)), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
 		Params: offload.Params(p),
 	}
 }

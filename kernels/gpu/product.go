@@ -109,7 +109,7 @@ func (f *productFamily) launches(t dag.DType, math productMath, p productParams,
 	if c.splits == 1 {
 		return all
 	}
-	p.tilesN = int32(calls.CeilDiv(int(p.n), 32))
+	p.tilesN = int32(dag.CeilDiv(int(p.n), 32))
 	return append(all, offload.Launch{
 		Module: "product", Symbol: "product_sum" + typeSuffix(t),
 		Grid: [3]uint32{uint32(p.m * p.tilesN), 1, 1}, Block: [3]uint32{productThreads, 1, 1},

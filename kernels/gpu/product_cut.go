@@ -113,16 +113,16 @@ func (f *productFamily) cut(t dag.DType, math productMath, p *productParams) pro
 	var best productCut
 	least := 0.0
 	for _, tile := range f.tiles(t, math) {
-		c := productCut{tile: tile, tilesM: calls.CeilDiv(int(p.m), tile.rows), tilesN: calls.CeilDiv(int(p.n), tile.columns)}
+		c := productCut{tile: tile, tilesM: dag.CeilDiv(int(p.m), tile.rows), tilesN: dag.CeilDiv(int(p.n), tile.columns)}
 		depth := math.depth(tile)
-		steps := max(1, calls.CeilDiv(int(p.k), depth))
+		steps := max(1, dag.CeilDiv(int(p.k), depth))
 		splits := max(1, min(steps, maxBlocks/(c.tilesM*c.tilesN)))
 		if p.after == afterPool {
 			splits = 1
 		}
 		for s := 1; s <= splits; s++ {
-			c.steps = calls.CeilDiv(steps, s)
-			c.splits = calls.CeilDiv(steps, c.steps)
+			c.steps = dag.CeilDiv(steps, s)
+			c.splits = dag.CeilDiv(steps, c.steps)
 			if cost := c.cycles(math, depth); best.splits == 0 || cost < least {
 				best, least = c, cost
 			}
@@ -135,7 +135,7 @@ func (f *productFamily) cut(t dag.DType, math productMath, p *productParams) pro
 // cache. While one block waits for its loads, another multiplies.
 func (c *productCut) cycles(math productMath, depth int) float64 {
 	rows, columns := float64(c.tile.rows), float64(c.tile.columns)
-	rounds := calls.CeilDiv(c.tilesM*c.tilesN*c.splits, multiprocessors)
+	rounds := dag.CeilDiv(c.tilesM*c.tilesN*c.splits, multiprocessors)
 	resident := float64(min(rounds, c.tile.resident()))
 	step := max(float64(depth)*max(rows*columns/math.rate, (rows+columns)/floatsPerCycle), loadLatency/resident)
 	stores := rows * columns / floatsPerCycle

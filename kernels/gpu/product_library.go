@@ -166,11 +166,11 @@ func (l *libraryProduct) launches(call *calls.DeviceCall) []offload.Launch {
 
 // follow is the kernel that completes a library's sums at an address of the workspace.
 func follow(t dag.DType, p productParams, from uint64) offload.Launch {
-	p.partial, p.splits, p.tilesN = from, 1, int32(calls.CeilDiv(int(p.n), 4*32))
+	p.partial, p.splits, p.tilesN = from, 1, int32(dag.CeilDiv(int(p.n), 4*32))
 	p.storesFours(t)
 	return offload.Launch{
 		Module: "product", Symbol: "product_follow" + typeSuffix(t),
-		Grid: [3]uint32{uint32(calls.CeilDiv(int(p.m), 8)) * uint32(p.tilesN), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
+		Grid: [3]uint32{uint32(dag.CeilDiv(int(p.m), 8)) * uint32(p.tilesN), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
 		Params: offload.Params(p),
 	}
 }

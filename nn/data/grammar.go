@@ -20,7 +20,7 @@ import (
 //	verb        one of verbs, with an "s" if its subject is a single one
 //	pronoun     "it" if the first subject is a single one, and "they" if there are several
 //
-// So a verb depends on a noun some words before it, and a pronoun on the begin of its sentence. A network of sequences has to
+// So a verb depends on a noun some words before it, and a pronoun on the start of its sentence. A network of sequences has to
 // learn both.
 var (
 	nouns      = []string{"cat", "dog", "robot", "farmer", "king", "bird", "engineer", "whale"}

@@ -223,7 +223,7 @@ func classOf(c rune) int {
 	return sign
 }
 
-// runOf is the length of the characters of a class at the begin of a text.
+// runOf is the length of the characters of a class at the start of a text.
 func runOf(text string, class int) int {
 	if n := strings.IndexFunc(text, func(c rune) bool { return classOf(c) != class }); n >= 0 {
 		return n

@@ -160,7 +160,7 @@ func TestTextErrors(t *testing.T) {
 }
 
 // TestWindowsOfEpochs: in each epoch every sample is a part of the text of 1009 tokens that are all different, n = 1008/13 = 77 of
-// them, so that one of another begin lies behind another by a multiple of 13, but for the last, which is moved back. Epochs have
+// them, so that one of another start lies behind another by a multiple of 13, but for the last, which is moved back. Epochs have
 // other begins, and another seed another order of the same samples.
 func TestWindowsOfEpochs(t *testing.T) {
 	var raw []byte

@@ -31,7 +31,10 @@ func (f *finder) boundTogether(ctx context.Context) error {
 		ctx = within
 	}
 	f.keepTiles()
-	if err := cmp.Or(f.price(ctx), f.admit()); err != nil {
+	if err := f.price(ctx); err != nil {
+		return err
+	}
+	if err := f.admit(); err != nil {
 		return err
 	}
 	var groups []*proving

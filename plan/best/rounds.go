@@ -49,7 +49,10 @@ func (f *finder) begin(ctx context.Context) error {
 	f.readSets(f.space.Devices)
 	small := f.whole.isSmall(f.Options)
 	if small {
-		if err := cmp.Or(f.price(ctx), f.leaveOut(ctx)); err != nil {
+		if err := f.price(ctx); err != nil {
+			return err
+		}
+		if err := f.leaveOut(ctx); err != nil {
 			return err
 		}
 	}
@@ -110,7 +113,10 @@ func (f *finder) seed(ctx context.Context) error {
 	}
 	left := f.left
 	defer func() { f.left = left }()
-	if err := cmp.Or(f.planBatch(ctx, []*candidate{f.whole}, (*candidate).planByAll), f.challenge(ctx)); err != nil || f.Known == nil {
+	if err := f.planBatch(ctx, []*candidate{f.whole}, (*candidate).planByAll); err != nil {
+		return err
+	}
+	if err := f.challenge(ctx); err != nil || f.Known == nil {
 		return err
 	}
 	known := f.Known.from.best

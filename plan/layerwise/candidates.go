@@ -96,10 +96,10 @@ func (k *knob) cuts(units int) (all []dag.Cut) {
 				continue
 			}
 			of, more := cut, terms
-			if size := ceilDiv(s.Extent, n); n > 1 {
+			if size := dag.CeilDiv(s.Extent, n); n > 1 {
 				*of.Of(s.Along) = size
 				if s.Summed {
-					more *= ceilDiv(s.Extent, size)
+					more *= dag.CeilDiv(s.Extent, size)
 				}
 			}
 			add(side+1, parts*n, more, of)
@@ -135,7 +135,7 @@ func partCounts(extent, units int) (all []int) {
 		all = append(all, n)
 	}
 	for by := 1; by <= 4; by++ {
-		if n := ceilDiv(units, by); n <= extent {
+		if n := dag.CeilDiv(units, by); n <= extent {
 			all = append(all, n)
 		}
 	}
@@ -143,5 +143,5 @@ func partCounts(extent, units int) (all []int) {
 		all = append(all, extent)
 	}
 	slices.Sort(all)
-	return slices.CompactFunc(all, func(a, b int) bool { return ceilDiv(extent, a) == ceilDiv(extent, b) })
+	return slices.CompactFunc(all, func(a, b int) bool { return dag.CeilDiv(extent, a) == dag.CeilDiv(extent, b) })
 }

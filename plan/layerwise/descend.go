@@ -69,7 +69,7 @@ func (m *Model) layersOf(u uniform) []dag.LayerLowering {
 				parts = u.gradients
 			}
 			if parts = min(parts, s.Extent); parts > 1 {
-				*cut.Of(s.Along) = ceilDiv(s.Extent, parts)
+				*cut.Of(s.Along) = dag.CeilDiv(s.Extent, parts)
 				if s.Summed {
 					cut.Accumulators = min(parts, 4)
 				}
@@ -95,9 +95,9 @@ func starts(units, others int) (all []uniform) {
 	if others > 1 {
 		all = append(all, uniform{others, 1, true, true})
 	}
-	for _, n := range slices.Compact([]int{ceilDiv(units, 2), units}) {
+	for _, n := range slices.Compact([]int{dag.CeilDiv(units, 2), units}) {
 		if n > 1 {
-			all = append(all, uniform{n, 1, true, false}, uniform{n, n, false, false}, uniform{n, ceilDiv(n, 4), false, false})
+			all = append(all, uniform{n, 1, true, false}, uniform{n, n, false, false}, uniform{n, dag.CeilDiv(n, 4), false, false})
 		}
 	}
 	return all

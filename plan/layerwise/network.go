@@ -20,5 +20,3 @@ func rangeOf(s *dag.Side, cut *dag.Cut, part int) (lo, hi float64) {
 	r, extent := s.Range(cut, part), float64(s.Extent)
 	return float64(r.Lo) / extent, float64(r.Hi) / extent
 }
-
-func ceilDiv(a, b int) int { return (a + b - 1) / b }

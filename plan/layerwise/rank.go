@@ -427,7 +427,7 @@ func (s *search) flowOn(all []flow, kind string) (e Estimate) {
 
 // roundsOf is how many tiles a unit has one after the other: in the middle between the most and the mean.
 func roundsOf(tiles, units int) float64 {
-	return (float64(ceilDiv(tiles, units)) + float64(tiles)/float64(units)) / 2
+	return (float64(dag.CeilDiv(tiles, units)) + float64(tiles)/float64(units)) / 2
 }
 
 // exchanged is the seconds to move the weights of layers in parts between the memories of a kind, and back what changes them.

@@ -222,7 +222,7 @@ func (p *step) rank() {
 				behind = max(behind, p.active[link.to].rank)
 			}
 		}
-		chain := float64(ceilDiv(a.tiled.terms, a.tiled.sums))
+		chain := float64(dag.CeilDiv(a.tiled.terms, a.tiled.sums))
 		a.rank = behind + p.mean(a.ns)*chain
 		if a.merges >= 0 {
 			a.rank += p.mean(a.merge)

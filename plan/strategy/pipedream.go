@@ -163,20 +163,28 @@ func (n *network) alike(a, b platform.WorkerID) bool {
 	return true
 }
 
-// sums are the seconds of one mini-batch and the bytes of weights of each ideal.
-func (n *network) sums(ideals []set, w platform.WorkerID) (compute, weights []float64) {
-	ofPart, bytes := make([]float64, len(n.parts)), make([]float64, len(n.parts))
+// bytesByPart are the bytes of the buffers with some role that the tasks of each part use, each buffer once.
+func (n *network) bytesByPart(roles ...dag.Role) []float64 {
+	bytes := make([]float64, len(n.parts))
 	for i := range n.parts {
-		ofPart[i], _ = n.seconds(i, w)
 		counted := map[dag.BufferID]bool{}
 		for _, t := range n.parts[i].tasks {
 			for _, a := range n.Graph.Tasks[t].Accesses {
-				if b := n.Graph.Storage(a.Buffer); n.Graph.Buffers[b].Role == dag.Parameter && !counted[b] {
+				if b := n.Graph.Storage(a.Buffer); slices.Contains(roles, n.Graph.Buffers[b].Role) && !counted[b] {
 					counted[b] = true
 					bytes[i] += float64(n.Graph.Buffers[b].Bytes())
 				}
 			}
 		}
+	}
+	return bytes
+}
+
+// sums are the seconds of one mini-batch and the bytes of weights of each ideal.
+func (n *network) sums(ideals []set, w platform.WorkerID) (compute, weights []float64) {
+	ofPart, bytes := make([]float64, len(n.parts)), n.bytesByPart(dag.Parameter)
+	for i := range n.parts {
+		ofPart[i], _ = n.seconds(i, w)
 	}
 	for _, ideal := range ideals {
 		c, b := 0.0, 0.0

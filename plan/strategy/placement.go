@@ -167,16 +167,7 @@ func newLoads(n *network, accelerators, cores []platform.WorkerID) (l *loads, er
 
 // keep counts the bytes that the parts of each ideal keep as long as the training lasts.
 func (l *loads) keep() {
-	bytes := make([]float64, len(l.parts))
-	for i := range l.parts {
-		for _, t := range l.parts[i].tasks {
-			for _, a := range l.Graph.Tasks[t].Accesses {
-				if b := &l.Graph.Buffers[a.Buffer]; b.Role == dag.State || b.Role == dag.Parameter {
-					bytes[i] += float64(b.Bytes())
-				}
-			}
-		}
-	}
+	bytes := l.bytesByPart(dag.State, dag.Parameter)
 	for _, ideal := range l.ideals {
 		sum := 0.0
 		for i := range l.parts {

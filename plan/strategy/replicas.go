@@ -15,7 +15,7 @@ var dataParallel = Strategy{
 		Paper: "P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, JPDC 69(2), 2009",
 	},
 	Arguments: []string{"devices"}, Words: sums,
-	Says:  "slowest share, then the gradients: ring 2(p-1)(a + bytes/(pB)), tree 2⌈log2 p⌉(a + bytes/B), direct 2(a + (p-1)bytes/(pB)); hierarchical, g devices on each of q nodes: 2(g-1)(a + bytes/(gB)) in nodes, then 2(q-1)(A + bytes/(gqN)) between them, N a device's part of the way",
+	Says:  "slowest share, then the gradients: ring or direct 2(p-1)(a + bytes/(pB)), tree 2⌈log2 p⌉(a + bytes/B); hierarchical, g devices on each of q nodes: 2(g-1)(a + bytes/(gB)) in nodes, then 2(q-1)(A + bytes/(gqN)) between them, N a device's part of the way",
 	split: alongSamples,
 }
 

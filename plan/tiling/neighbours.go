@@ -100,7 +100,7 @@ func (n *neighbours) halved(ll dag.LayerLowering, along dag.Dimension) dag.Layer
 		if of.of != along || most < 2 || !weights && of.pass == dag.InputGradientPass {
 			continue // where there are no weights the gradient follows
 		}
-		*of.in(&ll) = ceilDiv(of.have(&ll, most), 2)
+		*of.in(&ll) = dag.CeilDiv(of.have(&ll, most), 2)
 		if of.pass.Sums(along) {
 			n.accumulate(&ll, of.pass)
 		}

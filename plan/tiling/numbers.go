@@ -76,11 +76,10 @@ func followed(forward dag.Cut, extents *dag.LayerLowering) (g dag.Cut) {
 		case extent == of:
 			*g.Of(d) = tile
 		default:
-			*g.Of(d) = ceilDiv(extent, ceilDiv(of, tile))
+			*g.Of(d) = dag.CeilDiv(extent, dag.CeilDiv(of, tile))
 		}
 	}
 	return g
 }
 
 // inParts divides and rounds up. It returns the size of each of some parts, or the number of parts of some size.
-func ceilDiv(extent, by int) int { return (extent + by - 1) / by }

@@ -62,10 +62,10 @@ func cutInParts(parts int, along dag.Dimension, ll, extents dag.LayerLowering) d
 		if extent < 2 {
 			continue
 		}
-		tile := ceilDiv(extent, parts)
+		tile := dag.CeilDiv(extent, parts)
 		*to.Of(along) = tile
 		if pass.Sums(along) {
-			to.Accumulators = ceilDiv(extent, tile)
+			to.Accumulators = dag.CeilDiv(extent, tile)
 		}
 	}
 	return ll

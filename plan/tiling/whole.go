@@ -122,7 +122,7 @@ func (n *neighbours) wholeNetwork() {
 		case dag.Dimension(of) == joinedLoss:
 			values = []int{1}
 		case value == 0:
-			values = []int{ceilDiv(most, eighth)}
+			values = []int{dag.CeilDiv(most, eighth)}
 		}
 		for _, to := range values {
 			if to <= most {
@@ -150,7 +150,7 @@ func (n *Network) Smaller(t Tiling) (all []Tiling) {
 	add(t.withNetwork(joinedLoss, n.mostOf(joinedLoss)))
 	least := t
 	for parts := eighth; parts > 0; parts /= 2 {
-		least = t.withNetwork(recomputed, ceilDiv(len(n.Recomputable), parts))
+		least = t.withNetwork(recomputed, dag.CeilDiv(len(n.Recomputable), parts))
 		add(least)
 	}
 	least = least.withNetwork(joinedLoss, n.mostOf(joinedLoss))

@@ -1,12 +1,15 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"dahl/stats"
 )
 
 // Chart is one picture over a part of the grid.
@@ -83,7 +86,7 @@ func (f *Figure) part(g *group) (part []Coordinate) {
 // fileName names a picture by its kind, its quantity and axes, and its part of the grid.
 func (f *Figure) fileName(of *File, part []Coordinate) string {
 	name := string(f.Kind)
-	if f.Kind == Bars || f.Kind == Heat || f.Kind == Curves {
+	if f.Kind == Bars || f.Kind == Heat || f.Kind == Curves || f.Kind == Speedup && f.Y != Rate {
 		name += "-" + f.Y.String()
 	}
 	for _, axis := range []string{f.X, f.By} {
@@ -142,14 +145,14 @@ func (c *Chart) point(g *group, y Column) (p Point, ok bool) {
 				label = append(label, at.Label)
 			}
 		}
-		p = Point{Label: strings.Join(label, " "), SecondsPer: 1 / Median(rates), JoulesPerSample: Median(joules)}
+		p = Point{Label: strings.Join(label, " "), SecondsPer: 1 / stats.Median(rates), JoulesPerSample: stats.Median(joules)}
 		return p, p.SecondsPer > 0 && !math.IsInf(p.SecondsPer, 0) && p.JoulesPerSample >= 0
 	}
 	values := g.values(y)
 	if len(values) == 0 {
 		return p, false
 	}
-	p.Label, p.Y = g.label(c.X), Median(values)
+	p.Label, p.Y = g.label(c.X), stats.Median(values)
 	p.Low, p.High, _ = Interval(values)
 	p.X, _ = strconv.ParseFloat(p.Label, 64)
 	return p, true
@@ -163,7 +166,7 @@ func (c *Chart) finish() {
 	}
 	for i := range c.Series {
 		points := c.Series[i].Points
-		slices.SortFunc(points, func(a, b Point) int { return int(math.Copysign(1, a.X-b.X)) })
+		slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.X, b.X) })
 		if c.Kind != Speedup {
 			continue
 		}

@@ -20,12 +20,6 @@ import (
 // confidence is the probability that an interval has at least where there are enough values.
 const confidence = 0.95
 
-// Median is the middle one of some values, or the mean of the two there. There is at least one.
-func Median(values []float64) float64 {
-	sorted, n := slices.Sorted(slices.Values(values)), len(values)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
 // Interval returns bounds of the median of the values' distribution, and the probability of a
 // median between them. There is at least one value. A single value has probability 0.
 func Interval(values []float64) (low, high, probability float64) {

@@ -35,9 +35,3 @@ func TestInterval(t *testing.T) {
 		t.Errorf("of 10000: [%g, %g] with %g", low, high, p)
 	}
 }
-
-func TestMedian(t *testing.T) {
-	if a, b := Median([]float64{7, 1, 3}), Median([]float64{7, 1, 3, 5}); a != 3 || b != 4 {
-		t.Errorf("%g and %g, want 3 and 4", a, b)
-	}
-}

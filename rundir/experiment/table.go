@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dahl/rundir/tables"
+	"dahl/stats"
 )
 
 // Status says what became of a cell.
@@ -220,7 +221,7 @@ func (g *group) text(c Column) string {
 		return ""
 	}
 	low, high, _ := Interval(values)
-	return c.Format(Median(values), low, high)
+	return c.Format(stats.Median(values), low, high)
 }
 
 // writeNotes explains the numbers, and lists missing cells.

@@ -117,9 +117,8 @@ type RegionPair struct{ From, To dag.Region }
 // Reason says why something moves; empty where it is not known.
 type Reason string
 
-// The reasons. Placing prefetches, and evicts what comes back; only who decides at run time fetches.
+// The reasons. Placing prefetches, and evicts what comes back.
 const (
-	ReasonFetch    Reason = "fetch"    // a worker waits for it
 	ReasonPrefetch Reason = "prefetch" // a task will need it
 	ReasonEvict    Reason = "evict"    // it has to leave and is valid nowhere else
 	ReasonReload   Reason = "reload"   // it was evicted and is needed again

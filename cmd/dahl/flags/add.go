@@ -137,7 +137,7 @@ have these dimensions, too.
 A network of sequences is trained to say the token behind each of some tokens. A text (FILE.txt) has its characters as tokens, or with
 --vocabulary bytes its bytes, or with --vocabulary DIR the pieces that the vocab.json and merges.txt in a directory make of it, as GPT-2's. Numbers are tokens, too: train.bin and val.bin of 16 bits in a directory, as nanoGPT writes
 them, or an array of one dimension (train.npy, val.npy). Of a single file (also FILE.bin, FILE.npy) the last tenth is held
-out for the test. The samples of an epoch are parts of the text that touch, in a new order and from another begin on in each epoch. They
+out for the test. The samples of an epoch are parts of the text that touch, in a new order and from another start on in each epoch. They
 are read while the run goes on. The text named text is written by the program itself, by a grammar with agreement over some words.`
 
 // AddDataFlags adds the flags of the training data. Size and shape of the data are part of the
@@ -168,7 +168,11 @@ func AddOptimizerFlags(cmd *cobra.Command, o *Options) {
 	f.Func("lr", "learning `rate` (default: the model's)", optional(&o.LR))
 	f.Func("momentum", "SGD `momentum` (default: the model's)", optional(&o.Momentum))
 	f.Func("weight-decay", "`penalty` on the weights: L2, or with adamw decoupled from the gradient (default: the model's)", optional(&o.WeightDecay))
-	f.BoolVar(&o.Nesterov, "nesterov", false, "Nesterov's momentum")
+	f.BoolFunc("nesterov", "Nesterov's momentum, or with =false none (default: the model's)", func(s string) error {
+		yes, err := strconv.ParseBool(s)
+		o.Nesterov = &yes
+		return err
+	})
 	f.StringVar(&o.Loss, "loss", "", "`loss` to make small: "+naming.OneOf(LossNames())+" (default: the model's)")
 	f.Func("label-smoothing", "`share` of each label that all classes have in equal parts, from 0 to 1; with cross_entropy (default: the model's)", optional(&o.LabelSmoothing))
 	f.Func("clip-norm", "greatest `norm` of all gradients together, above which they are scaled down to it; 0: any (default: the model's)", optional(&o.ClipNorm))

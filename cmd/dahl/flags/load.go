@@ -144,10 +144,12 @@ func (o *Options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 		set(&q.LearningRate, o.LR)
 		set(&q.Momentum, o.Momentum)
 		set(&q.WeightDecay, o.WeightDecay)
-		q.Nesterov = q.Nesterov || o.Nesterov
+		if o.Nesterov != nil {
+			q.Nesterov = *o.Nesterov
+		}
 		opt = q
 	case nn.Adam:
-		if o.Momentum != nil || o.Nesterov {
+		if o.Momentum != nil || o.Nesterov != nil {
 			return nil, cli.InputErrorf("--momentum and --nesterov belong to sgd; the optimiser is %s", q.Name())
 		}
 		set(&q.LearningRate, o.LR)

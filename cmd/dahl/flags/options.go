@@ -81,7 +81,7 @@ type Options struct {
 	LR          *float64 `json:"lr,omitempty"`
 	Momentum    *float64 `json:"momentum,omitempty"`
 	WeightDecay *float64 `json:"weight_decay,omitempty"`
-	Nesterov    bool     `json:"nesterov,omitempty"`
+	Nesterov    *bool    `json:"nesterov,omitempty"`
 	Schedule    string   `json:"schedule,omitempty"`
 
 	Loss           string   `json:"loss,omitempty"`

@@ -22,6 +22,7 @@ import (
 	"dahl/rundir"
 	"dahl/rundir/tables"
 	"dahl/schedule"
+	"dahl/stats"
 )
 
 // NewKernels is the command kernels.
@@ -237,7 +238,7 @@ func timesIn(r *rundir.Loaded) []KernelTime {
 	var rows []KernelTime
 	for k, durations := range times {
 		row := KernelTime{Op: k.op, Type: k.typ, Shape: k.shape, Device: p.Devices[k.device].Name,
-			Count: len(durations), MedianS: plan.Quantile(durations, 0.5), P95S: plan.Quantile(durations, 0.95)}
+			Count: len(durations), MedianS: stats.Median(durations), P95S: stats.Quantile(durations, 0.95)}
 		if c, ok := r.Problem.Costs.Of(first[k], k.device); ok {
 			row.Variant = c.Variant
 		}

@@ -82,6 +82,9 @@ func CreateRun(dir string, m *Manifest) (*rundir.Dir, error) {
 	return d, cli.AsInput(err)
 }
 
+// CheckRun refuses a directory that [CreateRun] would refuse, before the work whose results it is for.
+func CheckRun(dir string) error { return cli.AsInput(rundir.CheckReplaceable(dir)) }
+
 // ExtendRun adds files to a finished run.
 func ExtendRun(dir string, add func(*rundir.Dir) error) error {
 	m := new(Manifest)

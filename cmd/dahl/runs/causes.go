@@ -3,7 +3,6 @@ package runs
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/explain"
+	"dahl/stats"
 )
 
 // An error of a prediction is large from here on, and calls are unsteady: then they take
@@ -82,8 +82,7 @@ func timesMedian(p *schedule.Problem, s *schedule.Schedule) float64 {
 		all += span.End - span.Start
 	}
 	for _, list := range calls {
-		slices.Sort(list)
-		steady += list[len(list)/2] * time.Duration(len(list))
+		steady += stats.Median(list) * time.Duration(len(list))
 	}
 	return cli.Ratio(float64(all), float64(steady))
 }

@@ -12,7 +12,7 @@ import (
 	"dahl/train"
 )
 
-// TestStatus: 3 s after the begin, with a sample each second. The window of 2 s has 130 - 30 = 100 samples,
+// TestStatus: 3 s after the start, with a sample each second. The window of 2 s has 130 - 30 = 100 samples,
 // which took half of it: 100 per second. Two units are busy for 3 of 4 s, one not at all. The meter
 // counted 14 J in the 2 s between its readings. 0.25 to 0.4 of the work took 3 s: 0.6 will take 12 s.
 func TestStatus(t *testing.T) {

@@ -25,22 +25,23 @@ const maxNamedCopies = 3
 // PrintKernels writes a line for each kernel. Times of a step are sums of spans, so that
 // they add up to what the workers are busy.
 func PrintKernels(w io.Writer, c *plan.Comparison) {
-	op, shape, variant, model := len(AllKernels), len("shape"), len("variant"), len("model")
+	op, shape, device, variant, model := len(AllKernels), len("shape"), len("device"), len("variant"), len("model")
 	for i := range c.Kernels {
 		k := &c.Kernels[i]
-		op, shape, variant, model = max(op, len(k.Op)), max(shape, min(len(k.Shape), maxShapeWidth)), max(variant, len(k.Variant)), max(model, len(k.Source))
+		op, shape, device = max(op, len(k.Op)), max(shape, min(len(k.Shape), maxShapeWidth)), max(device, len(k.Device))
+		variant, model = max(variant, len(k.Variant)), max(model, len(k.Source))
 	}
 	line := func(format string, cells ...any) {
-		fmt.Fprintf(w, "%-*s %-*s %-*s %-*s "+format+"\n", append([]any{op, cells[0], shape, cells[1], variant, cells[2], model, cells[3]}, cells[4:]...)...)
+		fmt.Fprintf(w, "%-*s %-*s %-*s %-*s %-*s "+format+"\n", append([]any{op, cells[0], shape, cells[1], device, cells[2], variant, cells[3], model, cells[4]}, cells[5:]...)...)
 	}
 	fmt.Fprintln(w)
-	line("%21s %19s %8s %17s", "", "", "", "", "in a step:", "", "", "one call:")
-	line("%5s %11s %11s %9s %6s %11s %11s", "kernel", "shape", "variant", "model", "calls", "predicted", "measured", "error", "share", "median", "p95")
+	line("%21s %19s %8s %17s", "", "", "", "", "", "in a step:", "", "", "one call:")
+	line("%5s %11s %11s %9s %6s %11s %11s", "kernel", "shape", "device", "variant", "model", "calls", "predicted", "measured", "error", "share", "median", "p95")
 	for _, k := range c.Kernels {
-		line("%5d %11s %11s %+8.1f%% %5.1f%% %11s %11s", k.Op, cli.Cut(k.Shape, maxShapeWidth), k.Variant, k.Source, k.Count,
+		line("%5.4g %11s %11s %+8.1f%% %5.1f%% %11s %11s", k.Op, cli.Cut(k.Shape, maxShapeWidth), k.Device, k.Variant, k.Source, k.Count,
 			cli.ShowTime(k.Sum.Predicted), cli.ShowTime(k.Sum.Measured), k.Sum.ErrorPercent, 100*k.Share, cli.ShowTime(k.Median.Measured), cli.ShowTime(k.P95S))
 	}
-	line("%5s %11s %11s %+8.1f%%", AllKernels, "", "", "", "", cli.ShowTime(c.Busy.Predicted), cli.ShowTime(c.Busy.Measured), c.Busy.ErrorPercent)
+	line("%5s %11s %11s %+8.1f%%", AllKernels, "", "", "", "", "", cli.ShowTime(c.Busy.Predicted), cli.ShowTime(c.Busy.Measured), c.Busy.ErrorPercent)
 }
 
 // PrintMoved writes what moves as tables.

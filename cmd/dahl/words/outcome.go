@@ -84,7 +84,7 @@ func printSamples(out io.Writer, s *plan.Samples) {
 		cli.ShortJoules(joules.Median), cli.ShortJoules(joules.Low), cli.ShortJoules(joules.High))
 }
 
-// ReasonsText says for what bytes moved: " (fetch 1.2 MB, evict 34 kB)".
+// ReasonsText says for what bytes moved: " (evict 34 kB, prefetch 1.2 MB)".
 func ReasonsText(totals map[place.Reason]plan.TransferTotal) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(totals)) {

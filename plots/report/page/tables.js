@@ -88,17 +88,17 @@ class Tables {
   }
   kernels(run) {
     const both = run.schedules.length > 1, world = run.schedules[0].world;
-    const columns = [{ name: "kernel" }, { name: "shape", long: true }, { name: "variant" }, { name: "model" }, number("calls", String)];
+    const columns = [{ name: "kernel" }, { name: "shape", long: true }, { name: "device" }, { name: "variant" }, { name: "model" }, number("calls", (n) => String(Number(n.toPrecision(4))))];
     if (both) columns.push(number("predicted in a step", secondsText), number("measured in a step", secondsText), number("error", (v) => `${v > 0 ? "+" : ""}${v.toFixed(1)} %`));
     else columns.push(number(`${world} in a step`, secondsText));
     columns.push(number("share", (v) => `${(100 * v).toFixed(1)} %`), number("median call", secondsText), number("95 % of calls", secondsText));
-    const all = (run.kernels || []).map((k) => [k.op, k.shape, k.variant, k.source, k.count_per_step,
+    const all = (run.kernels || []).map((k) => [k.op, k.shape, k.device, k.variant, k.source, k.count_per_step,
       ...(both ? [k.sum_s_per_step.predicted, k.sum_s_per_step.measured, k.sum_s_per_step.error_percent] : [k.sum_s_per_step.measured]),
       k.share, k.median_s.measured, k.measured_p95_s]);
     const filter = byID("kernel-filter");
     const fill = () => {
       const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-      const rows = all.filter((r) => words.every((w) => r.slice(0, 4).join(" ").toLowerCase().includes(w)));
+      const rows = all.filter((r) => words.every((w) => r.slice(0, 5).join(" ").toLowerCase().includes(w)));
       byID("kernel-count").textContent = `${rows.length} of ${all.length}; a click shows only its tasks in colour`;
       fillTable(byID("kernels"), columns, rows, { sorted: { at: columns.findIndex((c) => c.name === "share"), down: true }, clicked: (row) => this.app.light(row[0], row[1]) });
     };
