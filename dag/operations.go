@@ -86,7 +86,7 @@ func (s *Side) Range(cut *Cut, part int) Range {
 	return Range{block + within, block + min(within+size, s.Block)}
 }
 
-// CeilDiv is how many parts of size b cover a.
+// CeilDiv is a/b rounded up, for a not below 0 and b above 0: how many parts of size b cover a.
 func CeilDiv(a, b int) int { return (a + b - 1) / b }
 
 // Step is the work of a training step in every lowering, whatever the tiles of its layers.

@@ -76,6 +76,7 @@ func Offered(list []string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return list, directive
 }
 
+// BeginWith returns the texts of a list that have a prefix, in their order.
 func BeginWith(begin string, list []string) (some []string) {
 	for _, s := range list {
 		if strings.HasPrefix(s, begin) {

@@ -173,6 +173,7 @@ type Plane struct {
 	Pitch  int64          // bytes from a row to the next
 }
 
+// ErrLost and ErrMemory are wrapped by the errors of a [Driver], which says when.
 var (
 	ErrLost   = errors.New("the device is lost")
 	ErrMemory = errors.New("the device is out of memory")

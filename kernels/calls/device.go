@@ -173,11 +173,13 @@ func (a *DeviceArg) Sample(n int) uint64 {
 // Triple is strides or extents of three dimensions.
 type Triple [3]int
 
+// Volume is the product of the three extents.
 func (t Triple) Volume() int { return t[0] * t[1] * t[2] }
 
 // Pixels and Strides describe samples, rows and columns of an image. Channels are its last dimension.
 func (a *DeviceArg) Pixels() Triple { return Triple(a.Shape[:3]) }
 
+// Strides are the distances of neighbours in elements, in the dimensions of Pixels.
 func (a *DeviceArg) Strides() Triple { return Triple(a.Stride[:3]) }
 
 // WorkAlignment is the alignment of any call's workspace, and of the library's part in it.

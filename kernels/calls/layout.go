@@ -1,5 +1,7 @@
 package calls
 
+// The conversions between PyTorch's layouts and channels last: of images between n×c×h×w and n×h×w×c, and of filters between
+// f×c×i×j and i×j×c×f. HwoiTiles gives filters of i×j×f×c with the window reversed, as the gradient of the input takes them.
 var (
 	NhwcTiles = LayoutTiles{From: [4]int{0, 2, 3, 1}, Rows: []int{3}, Columns: []int{1, 2}, Outer: 0}
 	NchwTiles = LayoutTiles{From: [4]int{0, 3, 1, 2}, Rows: []int{2, 3}, Columns: []int{1}, Outer: 0}

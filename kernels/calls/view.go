@@ -14,6 +14,7 @@ type Map4[T Element] struct {
 	Stride [4]int
 }
 
+// Map4Of is an operand of four dimensions as a map. It shares the elements of the operand.
 func Map4Of[T Element](a *Arg) Map4[T] {
 	return Map4[T]{Data[T](a), [4]int(a.Shape), [4]int(a.Stride)}
 }
@@ -211,6 +212,7 @@ type Map2[T Element] struct {
 	Stride        int
 }
 
+// Map2Of is an operand of two dimensions as a matrix. It shares the elements of the operand.
 func Map2Of[T Element](a *Arg) Map2[T] {
 	return Map2[T]{Data[T](a), a.Shape[0], a.Shape[1], a.Stride[0]}
 }

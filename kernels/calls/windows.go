@@ -24,10 +24,11 @@ const (
 	GroupSizes     = "g=groups"
 )
 
+// The names of the parameters of a convolution.
 var (
-	SlidingParams = []string{"stride", "top", "left"}
-	ReLUParams    = append(SlidingParams[:3:3], "relu")
-	Sliding       = ParseOptions(SlidingOptions)
+	SlidingParams = []string{"stride", "top", "left"}   // of every convolution, behind SlidingOptions
+	ReLUParams    = append(SlidingParams[:3:3], "relu") // of a convolution with its positive part
+	Sliding       = ParseOptions(SlidingOptions)        // the options with their defaults
 )
 
 // WithOptions are the parameters of a call of a convolution, in the order of Call.Params.
@@ -59,6 +60,7 @@ func WindowingOf(params []float64) Windowing {
 	}
 }
 
+// OwnParam is the index in Call.Params of the first parameter behind the parameters that all convolutions have.
 const OwnParam = 7
 
 // Rectifies reports whether a call of a convolution has a parameter relu that is set.
@@ -141,6 +143,8 @@ func (l *Lattice) Pace() int { return min(l.Stride, l.Taps) }
 // SomeTaps is taps of the filters at equal distances.
 type SomeTaps struct{ First, Count, Every int }
 
+// PooledParams are the parameters of a convolution with max-pooling: the size of the square windows of the pooling, and the
+// distance between them.
 var PooledParams = append(SlidingParams[:3:3], "size", "step")
 
 // FusedPooling is the size and the distance of the pooling's windows in a call with PooledParams.
@@ -151,6 +155,7 @@ func FusedPooling(params []float64) (size, step int) {
 // Covered is the number of pixels from the first to the last of count windows.
 func Covered(count, size, step int) int { return (count-1)*step + size }
 
+// FloorDiv is a/b rounded down, also for a below 0; b is above 0.
 func FloorDiv(a, b int) int {
 	q := a / b
 	if a%b < 0 {

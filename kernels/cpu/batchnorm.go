@@ -46,6 +46,8 @@ func (p *pixelRows[T]) at(sample, row int) {
 	}
 }
 
+// MomentsAt is moments.nhwc: for each sample and channel the sum of x in s, and the sum of squares around the mean in q.
+// Operands are s and q of n×c and x of n×h×w×c. The workspace has an element for each channel.
 func MomentsAt[T calls.Float](l simd.Level, call *calls.Call) {
 	p := pixelRowsOf[T](&call.Args[2])
 	mean, _ := calls.Scratch[T](call.Work, p.Count)
@@ -83,6 +85,8 @@ func (p *pixelRows[T]) normalise(k *calls.Arg) {
 	p.Rows[0], p.Rows[1], p.Rows[2] = n.Mean, n.Scale, n.shift
 }
 
+// BatchNormAt is batchnorm.nhwc: y = (x - k0)·k1 + k2, with an optional map r added. Operands are y, x, k of 4×c, r. Parameter
+// 0 asks for the positive part.
 func BatchNormAt[T calls.Float](l simd.Level, call *calls.Call) {
 	var p pixelRows[T]
 	if len(call.Args) > 3 {
@@ -100,6 +104,8 @@ func BatchNormAt[T calls.Float](l simd.Level, call *calls.Call) {
 	}
 }
 
+// BatchNormSumsAt is batchnorm.sums.nhwc: the sums of dy and of dy·(x - k0) for each sample and channel, in s and q. Operands
+// are s and q of n×c, dy, x, k. With parameter 0 set, pixels count only where the normalised x is above 0.
 func BatchNormSumsAt[T calls.Float](l simd.Level, call *calls.Call) {
 	p := pixelRowsOf[T](&call.Args[2], &call.Args[3])
 	p.ReLU = call.Params[0] == 1
@@ -115,6 +121,8 @@ func BatchNormSumsAt[T calls.Float](l simd.Level, call *calls.Call) {
 	}
 }
 
+// BatchNormGateAt is batchnorm.gate.nhwc: it adds the optional r to dy, clears dy where y is not above 0, and sums dy and dy·(x
+// - k0) for each sample and channel. Operands are s and q of n×c, dy, y, x, k, r.
 func BatchNormGateAt[T calls.Float](l simd.Level, call *calls.Call) {
 	var p pixelRows[T]
 	if len(call.Args) > 6 {
@@ -135,6 +143,8 @@ func BatchNormGateAt[T calls.Float](l simd.Level, call *calls.Call) {
 	}
 }
 
+// BatchNormDxAt is batchnorm.dx.nhwc: dx = kd0·dy + kd1·(x - k0) + kd2. Operands are dx, dy, x, k of 4×c, kd of 3×c. With
+// parameter 0 set, dy counts only where the normalised x is above 0.
 func BatchNormDxAt[T calls.Float](l simd.Level, call *calls.Call) {
 	p := pixelRowsOf[T](&call.Args[0], &call.Args[1], &call.Args[2])
 	p.ReLU = call.Params[0] == 1

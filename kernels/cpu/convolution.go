@@ -13,6 +13,8 @@ import (
 // only the other rows and columns. Pixels that miss the same rows and columns are computed
 // together: the inner ones, each side, each corner.
 
+// Conv2dNHWCAt is conv2d.nhwc: y = x ⋆ w + b, its positive part with parameter relu, or y + x ⋆ w + b where the call
+// accumulates. Operands are y of n×oh×ow×f, x of n×h×w×c, w of i×j×c×f, and an optional b of f.
 func Conv2dNHWCAt[T calls.Float](l simd.Level, call *calls.Call) {
 	c := convolutionOf[T](call)
 	if c.add {
@@ -132,6 +134,8 @@ func (c *convNHWC[T]) packedPhases(l simd.Level, wt *calls.Map4[T], g calls.Wind
 	}
 }
 
+// Conv2dNHWCDxWorkspace is the bytes of copies of filters for conv2d.nhwc.dx, with operands dx, dy and turned filters wt of
+// i×j×f×c.
 func Conv2dNHWCDxWorkspace(s *calls.Spec) int64 {
 	dx, dy, wt := s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape
 	return dxWorkspace(s, dx[2], dy[2], wt)

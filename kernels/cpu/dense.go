@@ -142,6 +142,8 @@ func DenseDwWorkspace(l simd.Level, s *calls.Spec) int64 {
 	return blocksOf(l, s.Type, dw[0], dw[1], dy[0])
 }
 
+// DenseDxAt is dense.dx: dx = dy·w, added to dx where the call accumulates. Operands are dx of n×c, dy of n×f, w of f×c, and
+// with ReLU also x of n×c, where dx is 0 unless x is above 0.
 func DenseDxAt[T calls.Float](l simd.Level, call *calls.Call) {
 	p := dxProductOf[T](l, call)
 	if len(call.Args) > 3 {

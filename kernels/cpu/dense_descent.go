@@ -24,12 +24,15 @@ func gradientColumns(rows, columns, size int) int {
 	return part
 }
 
+// DenseDescentWorkspace is the bytes of the columns of dw that are computed at a time, with all rows.
 func DenseDescentWorkspace(s *calls.Spec) int64 {
 	rows, columns, size := s.Operands[0].Shape[0], s.Operands[0].Shape[1], s.Type.SizeBytes()
 	part := gradientColumns(rows, columns, int(size))
 	return size * int64(rows) * int64(part+columns%part)
 }
 
+// DenseDescentAt is dense.dw.sgd: one step of SGD of w of f×c by dyᵀ·x, and of b by the column sums of dy. Operands are w, dy
+// of n×f, x of n×c, hyper, b unless with has NoBias, and velocities.
 func DenseDescentAt[T calls.Float](with calls.Attributes) func(simd.Level, *calls.Call) {
 	return func(l simd.Level, call *calls.Call) {
 		d, dy, x := DescentOf[T](call, 3, with), calls.Map2Of[T](&call.Args[1]), calls.Map2Of[T](&call.Args[2])
@@ -70,6 +73,8 @@ func MappedDescentWorkspace(s *calls.Spec) int64 {
 	return int64(wholeLines(w[0]*inputs)+wholeLines(w[0])+inputs) * s.Type.SizeBytes()
 }
 
+// MappedDescentAt is dense.dw.sgd where x is a map: one step of SGD of w of f×c×h×w and of b. Operands are w, dy of n×f, x of
+// n×h×w×c, hyper, b unless with has NoBias, and velocities.
 func MappedDescentAt[T calls.Float](with calls.Attributes) func(simd.Level, *calls.Call) {
 	return func(l simd.Level, call *calls.Call) {
 		d, dy, x := DescentOf[T](call, 3, with), calls.Map2Of[T](&call.Args[1]), calls.Map4Of[T](&call.Args[2])

@@ -51,6 +51,8 @@ func (g *convGradient[T]) finish(l simd.Level) {
 	}
 }
 
+// ConvolutionDwAt is conv2d.nhwc.dw with the attributes Pool and SGD, or without. Operands are dw of i×j×c×f, dy, with Pool the
+// positions of maxima, x, and an optional db. With SGD operand 0 is w of f×c×i×j, and hyper, b and velocities follow x.
 func ConvolutionDwAt[T calls.Float](with calls.Attributes) func(simd.Level, *calls.Call) {
 	return func(l simd.Level, call *calls.Call) {
 		g, work := convGradientOf[T](call, with)
@@ -68,6 +70,8 @@ func ConvolutionDwAt[T calls.Float](with calls.Attributes) func(simd.Level, *cal
 	}
 }
 
+// ConvolutionDwWorkspace is the bytes of the scratch that the sums of ConvolutionDwAt need, and with SGD of the gradients of w
+// and b, too.
 func ConvolutionDwWorkspace(with calls.Attributes) func(*calls.Spec) int64 {
 	return func(s *calls.Spec) int64 {
 		w, dy := s.Operands[0].Shape, s.Operands[1].Shape

@@ -54,6 +54,8 @@ func (n *norm[T]) pixels(l simd.Level, to, from []T, step, pixels, channels int)
 // normalising is the rows of operand k.
 type normalising[T calls.Float] struct{ Mean, Scale, shift, Inverse []T }
 
+// NormalisingOf is operand k of batch normalisation, 4×c, as one slice for each row: the mean, the scale, the shift and the
+// inverse of the standard deviation of each channel.
 func NormalisingOf[T calls.Float](k *calls.Arg) normalising[T] {
 	return normalising[T]{Row[T](k, 0), Row[T](k, 1), Row[T](k, 2), Row[T](k, 3)}
 }

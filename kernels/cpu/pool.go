@@ -44,6 +44,7 @@ func poolExtents(pooled []int, size, step, elementBytes int) (samples, windows i
 	return samples, windows, [4]int{samples, rows, width, pooled[3]}
 }
 
+// Conv2dNHWCPoolWorkspace is the bytes of the rows of the convolution that are pooled at a time, and of copied filters.
 func Conv2dNHWCPoolWorkspace(s *calls.Spec) int64 { return poolWorkspaceOf(s, 0, s.Operands[3].Shape) }
 
 // poolWorkspaceOf is the bytes of the block and of the filters of pixels that share vectors, or of a panel. y is the operand with
@@ -67,6 +68,8 @@ func poolBlockOf[T calls.Float](work []byte, pooled *calls.Map4[T], size, step i
 	return b
 }
 
+// Conv2dNHWCPoolAt is conv2d.nhwc.pool: the positive part of the maximum of x ⋆ w + b in each window of the pooling. Operands
+// are y of n×ph×pw×f, index with the position of each maximum, x of n×h×w×c, w of i×j×c×f, and an optional b of f.
 func Conv2dNHWCPoolAt[T calls.Float](l simd.Level, call *calls.Call) {
 	size, step := calls.FusedPooling(call.Params)
 	p := convPool[T]{

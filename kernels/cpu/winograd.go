@@ -90,6 +90,7 @@ func WinogradTaken(window, dim int) func(*calls.Spec) error {
 	}
 }
 
+// WinogradDoc describes the variants by Winograd's algorithm in tables of variants.
 const WinogradDoc = "36 products in the domain of Winograd's F(4×4,3×3) for each tile of 4×4 results"
 
 // WinogradVariants are the variants "winograd-…" of an operation, one per level with vectors, in float32. Without
@@ -330,6 +331,8 @@ func (w *winograd) results(first, count, f, n int, dst []float32) {
 	})
 }
 
+// Conv2dNHWCWinograd is conv2d.nhwc by Winograd's F(4×4,3×3) (Lavin and Gray, arXiv:1509.09308), with the operands of
+// Conv2dNHWCAt in float32.
 func Conv2dNHWCWinograd(l simd.Level, call *calls.Call) {
 	w := winograd{convNHWC: convolutionOf[float32](call)}
 	w.prepare(l, winogradSizesOf(l, w.src.Extent[3], w.dst.Extent[3], tilesOf(w.dst.Extent[:])), call.Work)

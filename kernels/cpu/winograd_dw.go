@@ -114,6 +114,8 @@ func (w *winogradDw) panelOf(b winogradBlock, channels, panel int) {
 	t.FilterGradient(w.level)
 }
 
+// ConvolutionDwWinograd is conv2d.nhwc.dw by Winograd's algorithm in float32, with the operands of ConvolutionDwAt and without
+// Pool.
 func ConvolutionDwWinograd(with calls.Attributes) func(simd.Level, *calls.Call) {
 	return func(l simd.Level, call *calls.Call) {
 		g, work := convGradientOf[float32](call, with)
@@ -123,6 +125,8 @@ func ConvolutionDwWinograd(with calls.Attributes) func(simd.Level, *calls.Call) 
 	}
 }
 
+// ConvolutionDwWinogradWorkspace is the bytes of data, gradients and sums in the domain of Winograd's algorithm, and with SGD
+// of the gradients of w and b, too.
 func ConvolutionDwWinogradWorkspace(with calls.Attributes) func(simd.Level, *calls.Spec) int64 {
 	return func(l simd.Level, s *calls.Spec) int64 {
 		dy, x := s.Operands[1].Shape, s.Operands[2].Shape

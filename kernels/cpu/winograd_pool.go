@@ -31,6 +31,7 @@ func winogradPoolSizes(l simd.Level, channels int, pooled []int, size, step int)
 	return s, samples, windows, extent
 }
 
+// Conv2dNHWCPoolWinograd is conv2d.nhwc.pool by Winograd's algorithm, with the operands of Conv2dNHWCPoolAt in float32.
 func Conv2dNHWCPoolWinograd(l simd.Level, call *calls.Call) {
 	y, index := calls.Map4Of[float32](&call.Args[0]), calls.Map4Of[uint8](&call.Args[1])
 	x, f := calls.Map4Of[float32](&call.Args[2]), calls.Map4Of[float32](&call.Args[3])
@@ -71,6 +72,8 @@ func Conv2dNHWCPoolWinograd(l simd.Level, call *calls.Call) {
 	}
 }
 
+// Conv2dNHWCPoolWinogradWorkspace is the bytes of the results that are pooled at a time, and of all parts in the domain of
+// Winograd's algorithm.
 func Conv2dNHWCPoolWinogradWorkspace(l simd.Level, s *calls.Spec) int64 {
 	sizes, _, _, e := winogradPoolSizes(l, s.Operands[2].Shape[3], s.Operands[0].Shape, int(s.Param("size")), int(s.Param("step")))
 	return 4 * int64(e[0]*e[1]*e[2]*e[3]+sizes.workspace())

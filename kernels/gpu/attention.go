@@ -10,38 +10,46 @@ import (
 
 // Attention and rotary positions on a CUDA device, see cuda/attention.cu.
 
-// featuresParams mirrors Features of cuda/attention.cu.
+// featuresParams mirrors Features of cuda/attention.h: an address, and the distances of samples and positions in elements.
 type featuresParams struct {
 	First            uint64
 	Sample, Position int64
 }
 
-// byQueryParams mirrors ByQuery of cuda/attention.cu.
+// byQueryParams mirrors ByQuery of cuda/attention.h: an address, and the distances of samples and heads in elements.
 type byQueryParams struct {
 	First        uint64
 	Sample, Head int64
 }
 
-// byKeyParams mirrors ByKey of cuda/attention.cu.
+// byKeyParams mirrors ByKey of cuda/attention.h: an address, and the distance of samples in elements.
 type byKeyParams struct {
 	First  uint64
 	Sample int64
 }
 
-// attentionParams mirrors AttentionParams of cuda/attention.cu.
+// attentionParams mirrors AttentionParams of cuda/attention.h. An operand that an operation lacks is zero.
 type attentionParams struct {
-	Q, K, V, Y, Dy, Dk, Dv featuresParams
-	L, R                   byQueryParams
-	M                      byKeyParams
-	Rows                   byQueryParams
-	Scale, Times           float64
-	Least                  uint64
+	Q, K, V, Y, Dy, Dk, Dv featuresParams // features of queries, keys, values, results and gradients; dq is Dk, too
+	L, R                   byQueryParams  // the logarithm of a query's sum of exponentials, and the product of dy and y
+	M                      byKeyParams    // the mask: 0 where no query sees a key
+	Rows                   byQueryParams  // the keys of draws where weights are dropped
+	Scale                  float64        // the factor of scores
+	Times                  float64        // the factor of weights that are not dropped
+	Least                  uint64         // the least drawn word with which a weight is not dropped
 
-	Heads, Group, Width         int32
-	Queries, Keys, Window, Past int32
-	Total                       int32
-	Adds, AddsSecond            int32
-	Vector                      int32
+	Heads   int32 // heads of keys
+	Group   int32 // heads of queries for each head of keys
+	Width   int32 // features of a head
+	Queries int32 // positions of queries
+	Keys    int32 // positions of keys
+	Window  int32 // how many keys a query sees
+	Past    int32 // how many of the window's keys lie before the position of the query
+
+	Total      int32 // warps of a launch, unless its blocks have tiles
+	Adds       int32 // flag: the first result is added to what was there
+	AddsSecond int32 // flag: the second result is added to what was there
+	Vector     int32 // flag: the features of all heads lie at multiples of 16 bytes
 }
 
 // The variants of attention, of its gradients and of what goes with them, by the operands in their order.
@@ -83,12 +91,12 @@ func (p *attentionParams) r() (*featuresParams, *byQueryParams)  { return nil, &
 
 func (p *attentionParams) rows() (*featuresParams, *byQueryParams) { return nil, &p.Rows }
 
-// attentionPass is the forward pass of an attention, or gradients. q is the operand of the queries, and the keys are behind it. A mask is behind all.
+// attentionPass is the forward pass of an attention, or gradients.
 type attentionPass struct {
-	symbol   string
-	q        int
-	byKey    bool // it has results by key
-	operands []operandOf
+	symbol   string      // of its kernels, before the name of the variant
+	q        int         // the operand of the queries; the operand of the keys is the next one
+	byKey    bool        // the results belong to keys, and not to queries
+	operands []operandOf // where the operands go, in their order; a mask is behind them
 }
 
 // dropping is the pass with the keys of draws behind its other operands.

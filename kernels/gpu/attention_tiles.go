@@ -15,7 +15,11 @@ import (
 const mostOfHead = 128
 
 // attentionTile mirrors Shape of cuda/attention_tile.h.
-type attentionTile struct{ features, warps, columns int }
+type attentionTile struct {
+	features int // of a head, or more
+	warps    int // of a block, with 16 rows each
+	columns  int // positions of the operands that come by, in one stage
+}
 
 // attentionTileOf is the tile for heads of some features.
 func attentionTileOf(width int32) attentionTile {

@@ -51,6 +51,8 @@ type clipParams struct {
 	Count                  int32
 }
 
+// ClipOnCUDA launches clip with one block: clipped = {lr, t, min(1, max_norm/(√Σ s + 1e-6))}. Operands are clipped of 3, hyper
+// of 2, and the sums of squares s of n numbers.
 func ClipOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	return []offload.Launch{{
 		Module: "reduce", Symbol: c.Symbol("clip"),

@@ -16,6 +16,7 @@ type Convolution struct {
 	Maps, Weights   *productFamily
 }
 
+// ConvolutionLast is the convolution of channels-last images: filters are i×j×c×f, and turned filters are i×j×f×c.
 var ConvolutionLast = Convolution{
 	filters: filterLayout{0, 1, 2, 3, false}, turned: filterLayout{0, 1, 3, 2, true},
 	Maps: &productFamily{
@@ -92,6 +93,8 @@ func takesEven(s *calls.Spec) error {
 	return nil
 }
 
+// ForwardProducts is the one product of conv2d.nhwc. Operands are y, x, w and an optional b; rows are the pixels of y, columns
+// its filters, and terms the elements of a window.
 func (c *Convolution) ForwardProducts(call *calls.DeviceCall) []productParams {
 	y := &call.Args[0]
 	p := c.forward(call, 1, 2, y.Pixels())

@@ -33,6 +33,8 @@ func matrix(call *calls.DeviceCall, i int) productOperand {
 	return matrixOperand(a).vectorised(call.Type, a.Shape[1])
 }
 
+// DenseForward is the product x·wᵀ + b of a dense layer, with relu its positive part. Operands are y of n×f, x of n×c, w of
+// f×c, and an optional b of f.
 func DenseForward(relu bool) products {
 	return func(call *calls.DeviceCall) []productParams {
 		y, x, w := &call.Args[0], &call.Args[1], &call.Args[2]
@@ -45,6 +47,8 @@ func DenseForward(relu bool) products {
 	}
 }
 
+// DenseDxProducts is the product dy·w of dense.dx. Operands are dx of n×c, dy of n×f, w of f×c, and with ReLU also x of n×c,
+// where dx is 0 unless x is above 0.
 func DenseDxProducts(call *calls.DeviceCall) []productParams {
 	dx, dy, w := &call.Args[0], &call.Args[1], &call.Args[2]
 	p := productParams{
@@ -72,6 +76,8 @@ func denseGradient(call *calls.DeviceCall, dy, x int, ones bool) productParams {
 	return p
 }
 
+// DenseDwProducts is the product dyᵀ·x of dense.dw, with a column of ones for db. Operands are dw of f×c, dy of n×f, x of n×c,
+// and an optional db of f.
 func DenseDwProducts(call *calls.DeviceCall) []productParams {
 	p := denseGradient(call, 1, 2, len(call.Args) > 3)
 	p.matrixResult(&call.Args[0])
@@ -82,6 +88,8 @@ func DenseDwProducts(call *calls.DeviceCall) []productParams {
 	return []productParams{p}
 }
 
+// DenseDescentProducts is the product of dense.dw.sgd, whose result is a step of SGD of w and b in place of a gradient.
+// Operands are w of f×c, dy of n×f, x of n×c, hyper, b unless with has NoBias, and velocities.
 func DenseDescentProducts(with calls.Attributes) products {
 	return func(call *calls.DeviceCall) []productParams {
 		_, vw := calls.AfterHyper(3, with)

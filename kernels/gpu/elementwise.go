@@ -46,6 +46,8 @@ type sgdParams struct {
 	Clipped         int32
 }
 
+// SgdOnCUDA launches sgd with four elements for each thread. Operands are w, g, hyper, and with momentum also v; w, g and v
+// have one shape.
 func SgdOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	args := []*calls.DeviceArg{&c.Args[0], &c.Args[1], &c.Args[0]}
 	if c.Params[0] != 0 {
@@ -71,6 +73,7 @@ type adamParams struct {
 	Decoupled, Clipped       int32
 }
 
+// AdamOnCUDA launches adam with four elements for each thread. Operands are w, g, hyper, m, v; all but hyper have one shape.
 func AdamOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	args := []*calls.DeviceArg{&c.Args[0], &c.Args[1], &c.Args[3], &c.Args[4]}
 	return elementwise(args, 0, func(r rowsParams, o []stridedParams) offload.Launch {

@@ -61,6 +61,8 @@ type loadNHWCParams struct {
 	Samples, Rows, Columns, Channels int32
 }
 
+// LoadNHWCOnCUDA launches load.nhwc: it gathers images by an index, divides their pixels and puts channels last. Operands are x
+// of n×h×w×c, images of N×c×h×w, and index of n.
 func LoadNHWCOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	x, images := &c.Args[0], &c.Args[1]
 	p := loadNHWCParams{

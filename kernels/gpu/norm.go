@@ -116,6 +116,8 @@ func StatsOnCUDA(symbol string, params func(c *calls.DeviceCall) statsParams) []
 	})
 }
 
+// BatchNormStatsParams is for batchnorm.stats. Operands are k of 4×c, the running mean and variance of c, tracked, the moments
+// s and q of n×c, weight, bias.
 func BatchNormStatsParams(c *calls.DeviceCall) statsParams {
 	a := c.Args
 	return statsParams{
@@ -125,6 +127,7 @@ func BatchNormStatsParams(c *calls.DeviceCall) statsParams {
 	}
 }
 
+// BatchNormRunningParams is for batchnorm.running. Operands are k of 4×c, and mean, variance, weight and bias of c.
 func BatchNormRunningParams(c *calls.DeviceCall) statsParams {
 	a := c.Args
 	return statsParams{
@@ -133,6 +136,7 @@ func BatchNormRunningParams(c *calls.DeviceCall) statsParams {
 	}
 }
 
+// BatchNormDwParams is for batchnorm.dw. Operands are dw and db of c, kd of 3×c, the sums s and q of n×c, k of 4×c.
 func BatchNormDwParams(c *calls.DeviceCall) statsParams {
 	a := c.Args
 	p := statsParams{
@@ -150,10 +154,12 @@ func MomentsTotalParams(c *calls.DeviceCall) statsParams {
 	return p
 }
 
+// MomentsMergeParams is for moments.merge. Operands are r and r2 of 3×c, and r2 is merged into r.
 func MomentsMergeParams(c *calls.DeviceCall) statsParams {
 	return statsParams{K: normMatrixOf(&c.Args[0], 0), Kd: normMatrixOf(&c.Args[1], 0), Channels: int32(c.Args[0].Shape[1])}
 }
 
+// BatchNormTotalParams is for batchnorm.total. Operands are r of 2×c, and the sums s and q of n×c.
 func BatchNormTotalParams(c *calls.DeviceCall) statsParams {
 	a := c.Args
 	return statsParams{
@@ -170,6 +176,8 @@ type foldParams struct {
 	Filters, Channels, Rows, Columns           int32
 }
 
+// FoldOnCUDA launches batchnorm.fold with a thread for each tap of a filter. Operands are wk of i×j×c×f and bk of f, w of
+// f×c×i×j, mean, variance, weight and bias of f, and optional biases b of the convolution.
 func FoldOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	to, from := &c.Args[0], &c.Args[2]
 	p := foldParams{
@@ -208,6 +216,8 @@ func imageArg(a *calls.DeviceArg) calls.DeviceArg {
 	return b
 }
 
+// DropoutOnCUDA launches dropout with a thread for each element: y = x/(1-p) where the draw of the element is at least p, else
+// 0. Operands are y and x of one shape, and keys of n.
 func DropoutOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	y, x := imageArg(&c.Args[0]), imageArg(&c.Args[1])
 	each := y.Shape[1] * y.Shape[2] * y.Shape[3]
@@ -225,11 +235,13 @@ func DropoutOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	return all
 }
 
+// DropoutKeysOnCUDA launches dropout.keys with a thread for each sample. Operands are keys of n, the seed, hyper with the step.
 func DropoutKeysOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	p := dropoutParams{Keys: c.Args[0].Addr, X: normImage{First: c.Args[1].Addr}, Hyper: c.Args[2].Addr, Layer: c.Param(0), Total: int32(c.Args[0].Shape[0])}
 	return []offload.Launch{normLaunch(c.Symbol("dropout.keys"), offload.Params(p), int(p.Total))}
 }
 
+// DropoutRowsOnCUDA launches dropout.rows with a thread for each row. Operands are rows of n×h×t and keys of n.
 func DropoutRowsOnCUDA(c *calls.DeviceCall) []offload.Launch {
 	to := &c.Args[0]
 	p := dropoutParams{Y: normImage{Stride: [4]int64{int64(to.Stride[0]), int64(to.Stride[1])}}, Rows: int32(to.Shape[1]), Columns: int32(to.Shape[2])}

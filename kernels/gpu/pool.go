@@ -127,6 +127,7 @@ type globalParams struct {
 	Pixels             float64
 }
 
+// GlobalDxOnCUDA is the variant of globalavgpool.nhwc.dx: dx = dy/pixels. Operands are dx of n×h×w×c and dy of n×1×1×c.
 func GlobalDxOnCUDA() []calls.Variant {
 	return OnCUDA("an element of dx per thread", func(c *calls.DeviceCall) []offload.Launch {
 		dx, dy := &c.Args[0], &c.Args[1]

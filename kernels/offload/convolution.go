@@ -36,4 +36,5 @@ type Image struct {
 	Extent, Stride [4]int32
 }
 
+// Workspace makes a Convolution a [LibraryCall].
 func (c Convolution) Workspace() (address uint64, bytes int64) { return c.Work, c.WorkBytes }

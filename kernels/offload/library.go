@@ -32,6 +32,7 @@ type Product struct {
 	WorkBytes int64
 }
 
+// Workspace makes a Product a [LibraryCall].
 func (p Product) Workspace() (address uint64, bytes int64) { return p.Work, p.WorkBytes }
 
 // FusedProduct is a product with further operations before it is stored: the library adds a bias

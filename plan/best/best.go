@@ -44,15 +44,15 @@ type Options struct {
 type Result struct {
 	exact.Result
 	Evaluated    *plan.Evaluated
-	space.Choice                          // for which the plan is
-	Covered      Covered                  // by Bound
+	space.Choice                          // the choice of the plan
+	Covered      Covered                  // the choices of whose plans none is below Bound
 	All          float64                  // no plan of any lowering on any set of devices has less; zero means nothing is known
-	Certificate  *certificate.Certificate // of Bound; nil means the search has looked at all plans
+	Certificate  *certificate.Certificate // the proof of Bound; nil means the search has looked at all plans
 	Tried        []Attempt                // the best plan of each choice, the best first
 	Simulated    []Attempt                // all different plans of the simulations, the shortest first, see [Front]
 	Untried      []string                 // strategies by name that the nodes or the time did not suffice for
 	Choices      int                      // choices that can run: of the space and of the neighbourhoods
-	Moves        int                      // of local search
+	Moves        int                      // the moves of local search
 	from         *finder
 }
 
@@ -67,8 +67,8 @@ func (r *Result) Evaluate(t *Attempt) (*plan.Evaluated, error) {
 type Covered struct {
 	Sets, Tilings int  // each tiling on each set of devices
 	Tiles         bool // the tilings are the tiles of the plan found
-	Own           bool // and the plan found, whose choice is none of these
-	Clocks        bool // of the plan found, whose tasks stay where they are, in their order; and nothing else
+	Own           bool // the choice of the plan found is covered, too, and is none of these
+	Clocks        bool // only other clocks of the plan found are covered: its tasks stay where they are, in their order
 	Lags          bool // all plans on all devices, with any lags of tasks
 	Outside       bool // the plan that was found is none of them
 }
@@ -87,14 +87,14 @@ func (r *Result) Gap() float64 {
 // Attempt is the best plan of one choice.
 type Attempt struct {
 	space.Choice
-	Policy   string // that planned it
+	Policy   string // the policy that planned it
 	Makespan time.Duration
 	Joules   float64
-	Value    float64 // of the objective; infinite where the step takes too long
+	Value    float64 // the value of the objective; infinite where the step takes too long
 	Plan     *schedule.Plan
-	Tasks    int // of the graph
+	Tasks    int // the number of tasks in the graph
 
-	long  bool    // simulated for as many steps as results are told in
+	long  bool    // the plan was simulated for as many steps as results are told in
 	short float64 // the value by a few steps, by which plans are told apart
 }
 
@@ -103,31 +103,31 @@ type finder struct {
 	*Options
 	space      *space.Space
 	candidates []*candidate
-	best       *candidate // nil means none yet
-	whole      *candidate // all devices by default, or the first choice that can be priced
-	begun      time.Time
-	left       int                      // nodes
-	reserved   int                      // of them, for proofs,
-	least      int                      // and what the step of a round leaves, or the first plan
+	best       *candidate               // the choice with the best plan; nil means none yet
+	whole      *candidate               // all devices by default, or the first choice that can be priced
+	begun      time.Time                // when the time of the search began
+	left       int                      // the nodes that are not spent
+	reserved   int                      // nodes that rounds leave for proofs
+	least      int                      // the nodes that the step of a round leaves; all nodes before the first step
 	searched   bool                     // the rounds have ended
-	spent      int                      // in the steps of rounds
-	unit       int                      // the usual size of a plan
+	spent      int                      // the nodes that steps of rounds have taken
+	unit       int                      // the usual size of a plan in nodes
 	contenders []*contender             // the most promising first
-	strategies []space.Ranked           // likewise, choices with strategies,
-	named      []space.Ranked           // and those by name
-	sets       map[string]units         // of the space, and of other candidates
+	strategies []space.Ranked           // choices with strategies to plan for, the most promising first
+	named      []space.Ranked           // choices that a user names, to plan for, the most promising first
+	sets       map[string]units         // the devices of a set, of the space or of a candidate
 	others     sync.Map                 // by a set: the function that gives its otherUnits
-	reduced    map[space.Choice]bool    // for choices like these that keep fewer bytes the search has planned
+	reduced    map[space.Choice]bool    // choices whose smaller ones were planned for, see [space.Space.Smaller]
 	refined    map[string]bool          // sets whose neighbours the model has ranked
-	promises   map[space.Choice]float64 // values of proposals by the model
-	sure       int                      // how well durations are known, see [schedule.Costs.LeastKnown]
-	tried      map[space.Choice]bool
-	covered    []*candidate       // choices with a larger set of devices in the search, whose plans include theirs
-	graphs     map[[2]string]bool // of the candidates, by devices, and order and hash
+	promises   map[space.Choice]float64 // values of proposals by the model; zero means that it does not know
+	sure       int                      // how well durations are known on all devices, see [schedule.Costs.LeastKnown]
+	tried      map[space.Choice]bool    // choices that were priced
+	covered    []*candidate             // choices whose plans are plans of a candidate with a larger set of devices
+	graphs     map[[2]string]bool       // the graphs of candidates: devices, and the hash with the order of a pipeline
 	refused    []refusal
 	models     certificate.Models
 	hurried    bool          // the explanation has little time
-	all        *shares.Bound // of a bound for all lowerings; nil means there is none
+	all        *shares.Bound // the bound for all lowerings; nil means there is none
 }
 
 // candidate is a choice that can run, with the state of its search.
@@ -135,33 +135,45 @@ type candidate struct {
 	Attempt
 	attempts []Attempt // all plans that were simulated
 	priced   *schedule.Priced
-	listed   float64                   // the least value of a plan of policies by a few steps,
-	list     *schedule.Plan            // and the plan
-	used     string                    // the devices with tasks in it
-	narrowed bool                      // and another choice, of these devices, has that plan
-	again    bool                      // local search began there the last time
-	bound    float64                   // of all its plans
-	proven   bool                      // all its plans were looked at
-	nodes    int                       // of that,
-	lookedAt int                       // and of the last time
-	planned  bool                      // by what the choice is compared by
-	byAll    bool                      // policies
-	plans    int                       // that were simulated, or made again with more evictions:
-	evicting int                       // the latter alone
-	took     time.Duration             // of the last simulation of many steps
-	moves    int                       // of local search
-	draws    int                       // of similar choices
-	dry      bool                      // all are known
-	near     map[nearby][]space.Choice // of those looked for
-	leaf     *certificate.Leaf
-	by       int        // how its bound was found
-	parts    int        // in how many
-	stuck    bool       // more parts raise it no more
-	graph    string     // hash
-	origin   *candidate // from which the search went on to this one; nil means it was proposed
-	outside  bool       // it is not of the space
-	dropped  bool       // it is not of the space, and others are better: the certificate does without
-	err      error
+	graph    string // the hash of its graph
+	err      error  // why the choice, or a plan for it, cannot run
+	listState
+	proofState
+
+	origin  *candidate // the choice from which the search went on to this one; nil means it was proposed
+	outside bool       // the space does not list the choice
+	dropped bool       // the choice is outside, and others are better: the certificate does without it
+
+	planned  bool          // first, planByAll or search has planned for the choice
+	byAll    bool          // all policies have planned for the choice
+	nodes    int           // the nodes that branch and bound has looked at
+	lookedAt int           // the most nodes of the last branch and bound
+	plans    int           // how many simulations of shortRun steps the plans took, also attempts with more evictions
+	took     time.Duration // the time of the last simulation of many steps
+	moves    int           // the moves of local search
+
+	draws int                       // how often similar choices were drawn
+	dry   bool                      // the last draw found no choice that is new
+	near  map[nearby][]space.Choice // the neighbours that were looked for
+}
+
+// listState is the best plan for a choice by policies or by branch and bound. Local search may begin with it.
+type listState struct {
+	list     *schedule.Plan // nil means there is none
+	listed   float64        // the value of list by a few steps; infinite without a plan
+	used     string         // the devices with tasks in list
+	narrowed bool           // the choice of the used devices alone has a plan as good
+	again    bool           // the last local search began with list
+}
+
+// proofState is the bound of all plans of a choice, with its proof.
+type proofState struct {
+	bound  float64           // no plan has less
+	proven bool              // branch and bound has looked at all plans
+	leaf   *certificate.Leaf // the proof of the bound by a relaxation; nil means there is none
+	by     int               // the strongest way in which the bound was sought: byWork and so on
+	parts  int               // into how many parts byParts cut the choice
+	stuck  bool              // more parts hardly raise the bound
 }
 
 // refusal is a choice that cannot run, and why.
@@ -173,7 +185,7 @@ type refusal struct {
 // pass is a part of a search.
 type pass struct {
 	run  func(context.Context) error
-	part float64 // of the time after the first plan, at whose end the pass stops with its results so far; zero means it is needed
+	part float64 // the part of the time after the first plan until which the pass may run; zero means until its end
 }
 
 func (f *finder) passes() []pass {
@@ -281,7 +293,7 @@ func (f *finder) add(ctx context.Context, choices []space.Choice, origin *candid
 	choices = slices.DeleteFunc(slices.Clone(choices), func(c space.Choice) bool { return f.tried[c] })
 	all := make([]*candidate, len(choices))
 	err = parallel.Do(ctx, len(choices), func(i int) error {
-		all[i] = &candidate{Attempt: Attempt{Choice: choices[i], Value: math.Inf(1), short: math.Inf(1)}, listed: math.Inf(1), origin: origin, outside: !f.space.Has(choices[i])}
+		all[i] = &candidate{Attempt: Attempt{Choice: choices[i], Value: math.Inf(1), short: math.Inf(1)}, listState: listState{listed: math.Inf(1)}, origin: origin, outside: !f.space.Has(choices[i])}
 		all[i].priced, all[i].err = f.space.Price(choices[i])
 		return nil
 	})

@@ -201,7 +201,6 @@ func (c *candidate) adopt(ctx context.Context, o *Options, e *plan.Evaluated, st
 	c.plans++
 	if placed := e.Decision.Placed; placed != nil { // each attempt takes as long as a simulation
 		c.plans += placed.Attempts - 1
-		c.evicting += placed.Attempts - 1
 	}
 	if steps != shortRun && o.Steady {
 		began := time.Now()

@@ -11,14 +11,14 @@ import (
 
 // contender is the search on one set of devices. It has levels, each with twice the effort of the one before. A level depends on other sets by one proposal alone, the tiles of the best plan.
 type contender struct {
-	devices   string
-	every     bool           // all sets instead
-	strategic bool           // or choices with strategies
-	level     int            // the last one; none means none
-	proposals []space.Choice // that the search has not come to
-	postponed []space.Choice // of these, since the model thinks little of them
-	promised  float64        // the least value of them by the model
-	promise   float64        // of the first one; zero means that nobody knows
+	devices   string         // the set, as [space.Choice] has it
+	every     bool           // the contender searches all sets, and devices does not count
+	strategic bool           // the contender searches choices with strategies on any set, and devices does not count
+	level     int            // the last level; none means that no level has begun
+	proposals []space.Choice // choices that the search has not come to
+	postponed []space.Choice // proposals for later, since the model thinks little of them
+	promised  float64        // the least value of proposals by the model
+	promise   float64        // the value of the first proposal by the model; zero means that nobody knows
 }
 
 const (
@@ -103,10 +103,11 @@ func (f *finder) contend(ctx context.Context) error {
 	return nil
 }
 
-// step is a part of a round with its effort, and what it is charged with.
+// step is a part of a round.
 type step struct {
 	part
-	effort, nodes int
+	effort int // the nodes that the part may take
+	nodes  int // the nodes that the budget is charged with
 }
 
 // stepsOf lists the steps of a round. Cores share a memory, so that tiles need no transfers and leave few gaps: over cores alone strategies rarely promise more, and come last.

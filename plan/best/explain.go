@@ -32,7 +32,7 @@ type Chosen struct {
 	Policy   string        `json:"policy"`
 	Figures  Figures       `json:"figures"`
 	Why      Why           `json:"why"`
-	Use      []Use         `json:"use"`              // of each device of the choice
+	Use      []Use         `json:"use"`              // a line for each device of the choice
 	Layers   []Layer       `json:"layers,omitempty"` // in the order of the graph
 }
 
@@ -52,11 +52,11 @@ type Option struct {
 
 // Figures describe a step.
 type Figures struct {
-	Value    float64 `json:"value"`    // of the objective
+	Value    float64 `json:"value"`    // the value of the objective
 	Relative float64 `json:"relative"` // over the chosen plan's, minus 1
 	StepS    float64 `json:"step_s"`
 	StepJ    float64 `json:"step_j"`
-	Late     bool    `json:"late,omitempty"` // after the deadline
+	Late     bool    `json:"late,omitempty"` // the step ends after the deadline
 }
 
 // Explain says what a search chose and why. The seed is for drawn durations. When ctx or the time of the search ends, it draws

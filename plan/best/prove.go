@@ -78,8 +78,8 @@ func (f *finder) keepTiles() {
 // How the bound of a choice was found, from weak to strong.
 const (
 	byWork       = iota
-	byOctave     // by one relaxation for all choices with equal programs and about as many units,
-	byRelaxation // and by one for each
+	byOctave     // by one relaxation for all choices with equal programs and about as many units
+	byRelaxation // by one relaxation for each choice
 	byParts
 )
 
@@ -126,12 +126,12 @@ const (
 // proving is choices whose bound is to be raised together.
 type proving struct {
 	group  []*candidate
-	by     int     // byWork and so on
-	parts  int     // in which to prove; zero means in one
-	effort float64 // that parts took
+	by     int     // how to raise it: byWork and so on
+	parts  int     // how many parts to prove it in; zero means one
+	effort float64 // the effort of the parts
 
-	leaf  *certificate.Leaf  // what came of it
-	model *certificate.Model // of the leaf
+	leaf  *certificate.Leaf  // the proof that was found
+	model *certificate.Model // the model of the leaf
 }
 
 // lowest lists what to prove next, at one time: nothing where the choice with the least bound has the best

@@ -21,7 +21,7 @@ func TestLike(t *testing.T) {
 	f := &finder{Options: &Options{Aim: problem.Aim{Objective: problem.Time}}, best: &candidate{Attempt: Attempt{Value: 10}}}
 	for _, set := range []string{"cpu:9", "cpu:2", "cpu:8", "cpu:12", "cpu:15", "cpu:16", ""} {
 		priced := must.Get(oneTask(p, set, 1000))(t)
-		f.candidates = append(f.candidates, &candidate{Attempt: Attempt{Choice: space.Choice{Devices: set}}, priced: priced, graph: "g", bound: 5})
+		f.candidates = append(f.candidates, &candidate{Attempt: Attempt{Choice: space.Choice{Devices: set}}, priced: priced, graph: "g", proofState: proofState{bound: 5}})
 	}
 	f.candidates[0].bound = 10
 	of := f.candidates[3]

@@ -318,10 +318,10 @@ func (f *finder) readSets(sets []string) {
 	}
 }
 
-// part is a part of a round, with its share of the effort: it ends when a number of nodes is left.
+// part is a part of a round.
 type part struct {
-	run    func(ctx context.Context, least int) error
-	effort float64
+	run    func(ctx context.Context, least int) error // it ends when least nodes are left
+	effort float64                                    // its share of the effort of the round
 }
 
 // parts lists the parts of a round of a brief search.

@@ -16,30 +16,30 @@ import (
 // Why says what the joules and the time of a step go into. Joules belong to one step; shares of the critical path add up to 1,
 // and shares of units are relative to the time of a step.
 type Why struct {
-	Basis      energy.Basis `json:"basis"`        // of the joules
-	Watts      float64      `json:"watts"`        // mean
-	BaseJ      float64      `json:"base_j"`       // of the machine without its devices
-	LeftOutJ   float64      `json:"left_out_j"`   // of devices and units that were not chosen
-	IdleJ      float64      `json:"idle_j"`       // of chosen units that wait, and of links
-	BusyJ      float64      `json:"busy_j"`       // of units that run tasks
-	TransferJ  float64      `json:"transfer_j"`   // of links that move something, above idle
-	StatesJ    float64      `json:"states_j"`     // of sleep, and of changes of states
-	PathTasks  float64      `json:"path_tasks"`   // of the critical path: tasks,
-	PathCopies float64      `json:"path_copies"`  // copies,
-	PathStates float64      `json:"path_states"`  // changes of states,
-	PathWaits  float64      `json:"path_waits"`   // and the time between them
-	Busiest    string       `json:"busiest"`      // unit
-	BusyShare  float64      `json:"busiest_busy"` // of its time
+	Basis      energy.Basis `json:"basis"`        // where the joules come from
+	Watts      float64      `json:"watts"`        // the mean power
+	BaseJ      float64      `json:"base_j"`       // joules of the machine without its devices
+	LeftOutJ   float64      `json:"left_out_j"`   // joules of devices and units that were not chosen
+	IdleJ      float64      `json:"idle_j"`       // joules of chosen units that wait, and of links
+	BusyJ      float64      `json:"busy_j"`       // joules of units that run tasks
+	TransferJ  float64      `json:"transfer_j"`   // joules of links that move something, above idle
+	StatesJ    float64      `json:"states_j"`     // joules of sleep, and of changes of states
+	PathTasks  float64      `json:"path_tasks"`   // share of tasks in the critical path
+	PathCopies float64      `json:"path_copies"`  // share of copies in the critical path
+	PathStates float64      `json:"path_states"`  // share of changes of states in the critical path
+	PathWaits  float64      `json:"path_waits"`   // share of the time between these in the critical path
+	Busiest    string       `json:"busiest"`      // the unit that is busy longest
+	BusyShare  float64      `json:"busiest_busy"` // share of the step in which the busiest unit is busy
 }
 
 // Use describes the work of a device in a plan.
 type Use struct {
 	Device string  `json:"device"`
-	Units  int     `json:"units"`            // that it may use
-	Used   int     `json:"used"`             // that have a task
-	Tasks  int     `json:"tasks"`            // of a step
-	Busy   float64 `json:"busy"`             // share of the time of all units that it may use
-	Clocks []Clock `json:"clocks,omitempty"` // where the device has several
+	Units  int     `json:"units"`            // units that the plan may use
+	Used   int     `json:"used"`             // units that have a task
+	Tasks  int     `json:"tasks"`            // tasks in a step
+	Busy   float64 `json:"busy"`             // share of the time of all units that the plan may use
+	Clocks []Clock `json:"clocks,omitempty"` // none where the device has one clock
 	Sleeps []Sleep `json:"sleeps,omitempty"`
 	// Variants lists calls by another variant than the fastest.
 	Variants []Variant `json:"variants,omitempty"`
@@ -51,15 +51,15 @@ type Variant struct {
 	Call    string `json:"call"`
 	Op      string `json:"op"`
 	Variant string `json:"variant"`
-	Fastest string `json:"fastest"` // by itself, at the first clock with all units of the machine
-	Tasks   int    `json:"tasks"`   // of a step
+	Fastest string `json:"fastest"` // the fastest variant by itself, at the first clock with all units of the machine
+	Tasks   int    `json:"tasks"`   // tasks in a step
 }
 
 // Sleep is the time of a device's units in one sleep state.
 type Sleep struct {
 	State string  `json:"state"`
 	Time  float64 `json:"time"`            // share of the time of all units
-	Tasks int     `json:"tasks,omitempty"` // of a step, after which the plan lets a unit sleep in it
+	Tasks int     `json:"tasks,omitempty"` // tasks in a step after which the plan lets a unit sleep in the state
 }
 
 // Clock is the tasks of a step at one clock of a device.
@@ -78,7 +78,7 @@ type Layer struct {
 type Share struct {
 	Device string  `json:"device"`
 	Tasks  float64 `json:"tasks"`
-	Time   float64 `json:"time"` // of the busy time
+	Time   float64 `json:"time"` // share of the busy time
 }
 
 // describe says what the best plan is.

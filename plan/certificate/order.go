@@ -152,13 +152,17 @@ func (s *Sums) over(tasks, and set) (sum float64) {
 	return sum
 }
 
-// After, Before and Between are the sums over the successors of a task, its predecessors, and [Model.Between].
+// After is the sum over the direct and indirect successors of a task, a number of steps later.
 func (s *Sums) After(t int32, steps int) float64 {
 	return s.over(s.m.reach(reachKey{t, steps, false}), nil)
 }
+
+// Before is the sum over the direct and indirect predecessors of a task, a number of steps earlier.
 func (s *Sums) Before(t int32, steps int) float64 {
 	return s.over(s.m.reach(reachKey{t, steps, true}), nil)
 }
+
+// Between is the sum over the tasks of [Model.Between].
 func (s *Sums) Between(from, to int32, back int) (sum float64) {
 	for step := 0; step <= back; step++ {
 		sum += s.over(s.m.reach(reachKey{from, step, false}), s.m.reach(reachKey{to, back - step, true}))

@@ -87,14 +87,23 @@ func (f *Form) add(column int, coefficient float64) {
 	}
 }
 
-// Columns of a model, in this order: y by task and option, S by task, T, A by device, z by version and
-// memory.
+// NumColumns is the number of columns of a model. Their order is y by task and option, S by task, T, A by device, z by
+// version and memory.
 func (m *Model) NumColumns() int { return m.ColumnCopy(len(m.Versions), 0) }
 
+// ColumnShare is the column y of the first option of a task. The next ones belong to its other options.
 func (m *Model) ColumnShare(task int32) int { return int(m.shares[task]) }
+
+// ColumnStart is the column S of a task: its start in nanoseconds.
 func (m *Model) ColumnStart(task int32) int { return int(m.shares[len(m.Tasks)]) + int(task) }
-func (m *Model) ColumnSpan() int            { return m.ColumnStart(int32(len(m.Tasks))) }
+
+// ColumnSpan is the column T: the makespan, or the time between steady steps, in nanoseconds.
+func (m *Model) ColumnSpan() int { return m.ColumnStart(int32(len(m.Tasks))) }
+
+// ColumnAwake is the column A of a device: how long any of its units runs, in nanoseconds.
 func (m *Model) ColumnAwake(device int) int { return m.ColumnSpan() + 1 + device }
+
+// ColumnCopy is the column z of a version in a memory.
 func (m *Model) ColumnCopy(version, memory int) int {
 	return m.ColumnAwake(len(m.Devices)) + version*len(m.Memories) + memory
 }

@@ -21,10 +21,10 @@ const (
 type Status int
 
 const (
-	Optimal Status = iota
-	Infeasible
-	Unbounded
-	IterationLimit
+	Optimal        Status = iota // X has the least objective
+	Infeasible                   // no point keeps all bounds, and Ray proves it
+	Unbounded                    // the objective falls without end
+	IterationLimit               // the iterations ended before one of these was known
 )
 
 // Result is where a solve ended. Signs follow the convention of a minimum: a row with a positive

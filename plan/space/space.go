@@ -106,7 +106,8 @@ func Of(priced *schedule.Priced, devices []string) *Space {
 	}}
 }
 
-// unitCounts are the numbers of units of a device in sets, in addition to all units.
+// unitCounts are the numbers of units of a device in sets, in addition to all units. They are dense where one more unit changes a
+// step much, and few, since the search may price each set with each tiling; no measurement is behind the single values.
 var unitCounts = []int{1, 2, 4, 8, 12, 16, 24, 36, 40}
 
 // maxSets bounds the sets of one machine.

@@ -130,6 +130,7 @@ func (t *Table) Fail(key string, value any, text string) {
 	t.File.FailAt(t.Join(key), t.Owner, key+" = "+shown+": "+text)
 }
 
+// Join is the path of a key of the table from the top of the file, such as "device[1].power.idle".
 func (t *Table) Join(key string) string {
 	if t.Path == "" {
 		return key

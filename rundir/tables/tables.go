@@ -39,8 +39,9 @@ func text(cell string) string {
 	return "'" + cell
 }
 
-// markdown makes a text what it is in Markdown: no HTML, no link, no code and no end of a cell or a line.
+// markdown makes a text what it is in Markdown: no HTML, no link, no code, no emphasis and no end of a cell or a line.
 var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "&", "&amp;", "<", "&lt;", ">", "&gt;", "[", `\[`, "]", `\]`, "`", "\\`",
+	"*", `\*`, "_", `\_`, "~", `\~`,
 	"\r\n", " ", "\n", " ", "\r", " ")
 
 // Markdown is a text as a cell of a table in Markdown, or as part of a line.

@@ -31,6 +31,7 @@ func TestCSV(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	for text, want := range map[string]string{
 		"batch=5,devices=cpu:2": "batch=5,devices=cpu:2", "a|b": `a\|b`, `a\|b`: `a\\\|b`, "<script>&amp;": "&lt;script&gt;&amp;amp;",
+		"a*b*c": `a\*b\*c`, "_x_ a_b": `\_x\_ a\_b`, "~~x~~": `\~\~x\~\~`, // emphasis, and strikethrough of GitHub
 		"[x](javascript:alert(1))": `\[x\](javascript:alert(1))`, "`x`": "\\`x\\`", "a\nb\r\nc\rd": "a b c d",
 	} {
 		if got := Markdown(text); got != want {

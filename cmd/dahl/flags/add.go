@@ -162,6 +162,8 @@ func AddTrainFlags(cmd *cobra.Command, o *Options) {
 	AddOptimizerFlags(cmd, o)
 }
 
+// AddOptimizerFlags adds the flags of the optimiser, the loss and the schedule of the learning rate. Where a flag is missing,
+// the default of the model holds.
 func AddOptimizerFlags(cmd *cobra.Command, o *Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Optimizer, "optimizer", "", "`optimiser`: "+naming.OneOf(OptimizerNames())+" (default: the model's)")
@@ -214,14 +216,17 @@ func optional(value **float64) func(string) error {
 	}
 }
 
+// LossNames are the values of --loss.
 func LossNames() []string {
 	return cli.Texts(nn.Losses(), func(l nn.LossInfo) string { return l.Name })
 }
 
+// ScheduleNames are the values of --schedule without their settings.
 func ScheduleNames() []string {
 	return cli.Texts(rates.Schedules(), func(s rates.Info) string { return s.Name })
 }
 
+// OptimizerNames are the values of --optimizer.
 func OptimizerNames() []string {
 	return cli.Texts(nn.Optimizers(), func(o nn.OptimizerInfo) string { return o.Name })
 }
@@ -285,6 +290,7 @@ func addDeadlineFlag(cmd *cobra.Command, o *Options) {
 	})
 }
 
+// AddOutputFlags adds --out, whose default is dir, and --json.
 func AddOutputFlags(cmd *cobra.Command, o *Output, dir string) {
 	cmd.Flags().StringVar(&o.Dir, "out", dir, "`directory` for schedule, energy, figures and manifest")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print one JSON object instead of text")
@@ -301,6 +307,7 @@ const ONNXEnding = ".onnx"
 // SaveEndings are the endings of files for --save.
 func SaveEndings() []string { return append(weights.Endings(), ONNXEnding) }
 
+// AddSamplesFlag adds the flag for further simulations with drawn durations.
 func AddSamplesFlag(cmd *cobra.Command, o *Options) {
 	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
 }

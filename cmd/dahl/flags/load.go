@@ -122,6 +122,7 @@ func CheckVariant(name string) error {
 	return nil
 }
 
+// CheckPrecision refuses a name that is no precision, as an error of the input. An empty name is accepted, and means full precision.
 func CheckPrecision(name string) error {
 	if name == "" {
 		return nil

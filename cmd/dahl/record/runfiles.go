@@ -91,6 +91,8 @@ type LoadedRun struct {
 	Summary  *Summary
 }
 
+// LoadRun reads a run directory. It logs a warning for each file that has changed since it was written. A training by another
+// program has no tasks, and is refused.
 func LoadRun(dir string) (*LoadedRun, error) {
 	m, err := ReadManifest(dir)
 	if err != nil {

@@ -116,6 +116,7 @@ type CountedSummary struct {
 	Joules  float64 `json:"modelled_joules"`
 }
 
+// EnergySummary is the energy of a run in joules: in all, for a sample, and by devices and links.
 type EnergySummary struct {
 	Total float64      `json:"total"` // of the run, by the platform's powers; of a training by another program by meters
 	Basis energy.Basis `json:"basis"`
@@ -231,6 +232,7 @@ func (n Number) Same(other Number) bool {
 	return n == other || !IsFinite(float64(n)) && !IsFinite(float64(other))
 }
 
+// IsFinite reports whether v is neither NaN nor infinite. JSON has no other numbers.
 func IsFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // RecordSummary says what of a training was recorded, where not all of it was: transfers, evictions and peaks in
@@ -266,6 +268,8 @@ type LoadSummary struct {
 	SharedCores bool `json:"shared_cores,omitempty"` // there are more workers than cores
 }
 
+// NewLoadSummary describes a measured load in cores of this machine. workers is the number of cores that the training may use.
+// The fewer there are, the more load of other programs passes as undisturbed, see [host.Load.Disturbed].
 func NewLoadSummary(l host.Load, workers int) *LoadSummary {
 	cores := runtime.NumCPU()
 	return &LoadSummary{OtherCores: l.Cores(), OwnCores: cli.Ratio(l.Own.Seconds(), l.Window.Seconds()), Cores: cores, Disturbed: l.Disturbed(max(0, cores-workers)), SharedCores: workers > runtime.GOMAXPROCS(0)}
@@ -386,6 +390,7 @@ func (s *Summary) AddPerplexity(m *nn.Model) {
 // FrontColumns are the columns of the table of a front.
 var FrontColumns = []string{"seconds", "joules", "devices", "tiles", "policy", "front", "chosen"}
 
+// YesNo is a truth value as a cell of a CSV table.
 func YesNo(is bool) string { return map[bool]string{true: "yes", false: "no"}[is] }
 
 // CSV is a number in a table; empty where there is none.

@@ -26,6 +26,8 @@ import (
 	"dahl/simulate"
 )
 
+// NewCompare makes the command dahl compare: it prints predicted and measured times, joules and memory side by side, or the
+// differences of two files of weights.
 func NewCompare([]string) *cobra.Command {
 	var out flags.Output
 	var numbers int

@@ -22,6 +22,7 @@ import (
 	"dahl/rundir"
 )
 
+// NewPlot makes the command dahl plot: it draws figures of a run or of an experiment, and prints their paths.
 func NewPlot([]string) *cobra.Command {
 	var o plotOptions
 	var long strings.Builder
@@ -66,6 +67,7 @@ type plotOptions struct {
 	colour, steps, width, height, title string
 }
 
+// FigureNames are the figures of dahl plot for a run, in the order of its help.
 func FigureNames() []string {
 	return cli.Texts(plots.Figures(), func(f plots.Figure) string { return f.Name })
 }

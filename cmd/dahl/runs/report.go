@@ -23,6 +23,7 @@ import (
 	"dahl/rundir/durable"
 )
 
+// NewReport makes the command dahl report: it writes runs as one HTML page, and prints its path.
 func NewReport([]string) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{

@@ -32,8 +32,11 @@ var TraceFormats = map[string]struct {
 	"clocks": {"clocks.csv", writeClocks},
 }
 
+// TraceFormatNames are the keys of TraceFormats in alphabetical order.
 func TraceFormatNames() []string { return slices.Sorted(maps.Keys(TraceFormats)) }
 
+// NewTrace makes the command dahl trace: it writes the schedule of a run in one of TraceFormats, and prints the path of the
+// file.
 func NewTrace([]string) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
