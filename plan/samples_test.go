@@ -109,14 +109,13 @@ func TestDrawsAreCommon(t *testing.T) {
 	}
 }
 
-// TestInterval: of 1 … 100 the value with half of them at or below it, as quantile
-// counts, is 51; with 5 and 95 of them, 6 and 96.
+// TestInterval: between 50 and 51 lie half of 1 … 100. Five of them are at or below 5, and 95 at or below 95.
 func TestInterval(t *testing.T) {
 	var x []float64
 	for i := range 100 {
 		x = append(x, float64(100-i))
 	}
-	if got := NewInterval(x); got != (Interval{51, 6, 96}) {
+	if got := NewInterval(x); got != (Interval{50.5, 5, 95}) {
 		t.Errorf("%+v", got)
 	}
 }

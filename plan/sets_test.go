@@ -36,7 +36,21 @@ func TestChooseSets(t *testing.T) {
 	if c.Fastest != "c" || c.Basis != "measured" || c.Frugal != "a" || c.FrugalBasis != "predicted" {
 		t.Errorf("joules of two sources: %+v", c)
 	}
+	// Modelled joules are not measured, wherever they are modelled.
 	for i := range c.Rows {
+		c.Measured(i, StepFigures{StepS: float64(5 - i), JoulesPerStep: float64(1 + i), Basis: energy.Modelled})
+	}
+	if c.Fastest != "c" || c.Frugal != "a" || c.FrugalBasis != "predicted" {
+		t.Errorf("no meters: %+v", c)
+	}
+	for i := range c.Rows {
+		c.Measured(i, StepFigures{StepS: float64(5 - i), JoulesPerStep: float64(9 - i), Basis: energy.Measured})
+	}
+	if c.Frugal != "c" || c.FrugalBasis != "measured" {
+		t.Errorf("meters everywhere: %+v", c)
+	}
+	for i := range c.Rows {
+		c.Rows[i].Predicted.Basis = energy.Unavailable
 		c.Measured(i, StepFigures{StepS: float64(5 - i), Basis: energy.Unavailable})
 	}
 	if c.Fastest != "c" || c.Frugal != "" || c.FrugalBasis != "" {

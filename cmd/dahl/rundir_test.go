@@ -304,3 +304,12 @@ func TestChangedFilesAreNamed(t *testing.T) {
 		must.Do(t, os.WriteFile(path, was, 0o666))
 	}
 }
+// TestPlanChecksDirectoryFirst: a directory that is no run is refused before anything else is looked at, so that no plan of hours is lost.
+func TestPlanChecksDirectoryFirst(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must.Do(t, os.Mkdir("mine", 0o777))
+	must.Do(t, os.WriteFile("mine/letter.txt", nil, 0o666))
+	for _, command := range []string{"plan --objective energy --budget 1h", "simulate"} {
+		wantRefused(t, command+" --platform missing.toml --model lenet5 --out mine", "mine is not empty and not a run of dahl")
+	}
+}

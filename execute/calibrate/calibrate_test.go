@@ -230,13 +230,13 @@ func TestCalibrateInSitu(t *testing.T) {
 	}
 }
 
-// TestRunSpread: of runs of 9, 10, 11 and 90 ms the median, the upper of two, is 11; the
-// absolute deviations 2, 1, 0 and 79 have 2 as theirs, so that the spread is
-// 1.4826·2/11. It is at most 1, and nothing is known from one run.
+// TestRunSpread: of runs of 9, 10, 11 and 90 ms the median is 10.5; the
+// absolute deviations 1.5, 0.5, 0.5 and 79.5 have 1 as theirs, so that the spread is
+// 1.4826·1/10.5. It is at most 1, and nothing is known from one run.
 func TestRunSpread(t *testing.T) {
 	ms := time.Millisecond
 	st := StepTimes{runs: []time.Duration{9 * ms, 10 * ms, 11 * ms, 90 * ms}}
-	if got, want := st.RunSpread(), 1.4826*2/11; math.Abs(got-want) > 1e-12 {
+	if got, want := st.RunSpread(), 1.4826/10.5; math.Abs(got-want) > 1e-12 {
 		t.Errorf("%g, want %g", got, want)
 	}
 	if got := (&StepTimes{runs: []time.Duration{1 * ms, 1 * ms, 90 * ms, 200 * ms}}).RunSpread(); got != 1 {
@@ -247,16 +247,15 @@ func TestRunSpread(t *testing.T) {
 	}
 }
 
-// TestSummarise: of 1…20 ns the halves' medians are the 6th and the 16th, so the
-// spread is |6/16 - 1| = 0.625; the median is the 11th, the 95th percentile the 20th,
-// the mean 10.5, in whole ns 10. One call of 1 µs among 200 of 10 ns is beyond the
+// TestSummarise: of 1…20 ns the halves' medians are 5.5 and 15.5, in whole ns 5 and 15, so the
+// spread is |5/15 - 1| = 2/3; the median is 10.5, in whole ns 10, as the mean is, and the 95th percentile the 19th. One call of 1 µs among 200 of 10 ns is beyond the
 // 99th percentile and counts as one of 10 ns.
 func TestSummarise(t *testing.T) {
 	var times []time.Duration
 	for i := range 20 {
 		times = append(times, time.Duration(i+1))
 	}
-	want := sample{median: 11, p95: 20, mean: 10, count: 20, spread: 0.625, distribution: platform.NewDistribution(times)}
+	want := sample{median: 10, p95: 19, mean: 10, count: 20, spread: 1 - float64(5)/15, distribution: platform.NewDistribution(times)}
 	if got := summarise(times); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Fits refuses a schedule with names that the graph or the platform of a problem does not have, or with impossible
-// times, or with spans of a worker in another order than that of their starts. So drawing it and adding up its joules need no checks. [Check] says whether it is sound.
+// times. The spans of a worker are in the order of their starts. So drawing it and adding up its joules need no checks. [Check] says whether it is sound.
 func Fits(s *schedule.Schedule, p *schedule.Problem) error {
 	g, on := p.Graph, p.Platform
 	has := func(id int32, of int) bool { return id >= 0 && int(id) < of }

@@ -82,7 +82,7 @@ func CreateRun(dir string, m *Manifest) (*rundir.Dir, error) {
 	return d, cli.AsInput(err)
 }
 
-// CheckRun refuses a directory that [CreateRun] would refuse, before the work whose results it is for.
+// CheckRun refuses before a long work what [CreateRun] would refuse after it.
 func CheckRun(dir string) error { return cli.AsInput(rundir.CheckReplaceable(dir)) }
 
 // ExtendRun adds files to a finished run.
