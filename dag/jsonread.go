@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -84,14 +83,14 @@ func (j *jsonReader) object(what string, field func(key string)) {
 		j.fail("%s is %s; write an object {…}", what, tokenText(t))
 		return
 	}
-	var seen []string
+	seen := map[string]bool{}
 	for j.err == nil && j.dec.More() {
 		key, _ := j.token().(string)
 		j.checkText(key)
-		if slices.Contains(seen, key) {
+		if seen[key] {
 			j.fail("%q is given twice", key)
 		}
-		if seen = append(seen, key); len(seen) > maxKeys {
+		if seen[key] = true; len(seen) > maxKeys {
 			j.fail("%s has more than %d keys", what, maxKeys)
 		}
 		if j.err == nil {

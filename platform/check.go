@@ -13,7 +13,7 @@ import (
 const (
 	maxUnits = 1 << 16 // of one device
 	maxLinks = 1 << 12 // of one route
-	maxParts = 1 << 18 // memories, links, devices and routes of a platform
+	maxParts = 1 << 18 // memories, links, devices and routes of a platform, and units of all its devices
 )
 
 // fault is a mistake and its place. Path is the path in the TOML form, such as "device[1].count";
@@ -43,6 +43,11 @@ func (p *Platform) Check() error {
 	return nil
 }
 
+// parts is how many memories, devices, links or routes there are, of which there are most.
+func (p *Platform) parts() int {
+	return max(len(p.Memories), len(p.Devices), len(p.Links), len(p.Routes))
+}
+
 // checkParts checks everything that a TOML file can say.
 func (p *Platform) checkParts() *fault {
 	if len(p.Memories) == 0 {
@@ -51,7 +56,7 @@ func (p *Platform) checkParts() *fault {
 	if len(p.Devices) == 0 {
 		return &fault{"", "", "no device; add a [[device]]"}
 	}
-	if n := max(len(p.Memories), len(p.Devices), len(p.Links), len(p.Routes)); n > maxParts {
+	if n := p.parts(); n > maxParts {
 		return &fault{"", "", fmt.Sprintf("%d memories, devices, links or routes; at most %d are supported", n, maxParts)}
 	}
 	if f := checkSource(p.HostPower.Source, p.HostPower.Value, "host_power", ""); f != nil {
@@ -82,6 +87,7 @@ func (p *Platform) checkNames() *fault {
 			return f
 		}
 	}
+	all := 0
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		if f := checkName(units, "device", i, d.Name); f != nil {
@@ -90,6 +96,10 @@ func (p *Platform) checkNames() *fault {
 		if d.Count < 1 || d.Count > maxUnits {
 			return &fault{at("device", i, "count"), owner("device", d.Name),
 				fmt.Sprintf("count = %d: want 1 to %d", d.Count, maxUnits)}
+		}
+		if all += d.Count; all > maxParts { // each becomes a worker
+			return &fault{at("device", i, "count"), owner("device", d.Name),
+				fmt.Sprintf("count = %d: with it the devices have more than %d units in all", d.Count, maxParts)}
 		}
 	}
 	for _, w := range workersOf(p.Devices) {

@@ -15,10 +15,15 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		change func(p *Platform)
 		want   string
 	}{
-		"no memory":       {func(p *Platform) { p.Memories = nil }, "no memory"},
-		"no device":       {func(p *Platform) { p.Devices = nil }, "no device"},
-		"empty name":      {func(p *Platform) { p.Links[1].Name = "" }, "link 2: a name is missing"},
-		"no units":        {func(p *Platform) { p.Devices[0].Count = 0 }, `device "gpu": count = 0`},
+		"no memory":  {func(p *Platform) { p.Memories = nil }, "no memory"},
+		"no device":  {func(p *Platform) { p.Devices = nil }, "no device"},
+		"empty name": {func(p *Platform) { p.Links[1].Name = "" }, "link 2: a name is missing"},
+		"no units":   {func(p *Platform) { p.Devices[0].Count = 0 }, `device "gpu": count = 0`},
+		"too many units": {func(p *Platform) { // 4·65,536 alone are as many as may be
+			for i := range 4 {
+				p.Devices = append(p.Devices, Device{Name: "x" + string(rune('0'+i)), Count: 1 << 16})
+			}
+		}, `device "x3": count = 65536: with it the devices have more than 262144 units in all`},
 		"device memory":   {func(p *Platform) { p.Devices[0].Memory = 9 }, "memory is not of this platform"},
 		"negative memory": {func(p *Platform) { p.Devices[0].Memory = -1 }, "memory is not of this platform"},
 		"capacity":        {func(p *Platform) { p.Memories[1].CapacityBytes = -1 }, `memory "a": capacity`},

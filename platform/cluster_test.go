@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dahl/must"
+	"dahl/platform/tomlfile"
 )
 
 // machine is a node of the clusters here: a processor and two GPUs, with a model of one and of their kind.
@@ -211,5 +212,17 @@ func TestClusterErrors(t *testing.T) {
 		if got := strings.ReplaceAll(strings.TrimPrefix(err.Error(), dir+"/"), dir, "DIR"); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
 		}
+	}
+}
+
+// TestClusterOfTooMany: nodes are counted while they are made. Three of 2^17 routes are more than 2^18, so that the fourth is not made.
+func TestClusterOfTooMany(t *testing.T) {
+	f, top := must.Get2(tomlfile.Parse([]byte("[[node]]\n\ncount = 4\n"), "c.toml"))(t)
+	machine := &Platform{Memories: make([]Memory, 1), Routes: make([]Route, 1<<17)}
+	p := &Platform{}
+	p.addNodes(&nodeTable{Node: Node{Name: "n"}, Count: 4}, machine, top.Tables("node")[0])
+	want := "c.toml:3: node 1: count = 4: more than 262144 memories, devices, links or routes in all"
+	if f.Err == nil || f.Err.Error() != want || len(p.Nodes) != 3 {
+		t.Errorf("%d nodes, error %v, want 3 and %s", len(p.Nodes), f.Err, want)
 	}
 }

@@ -197,8 +197,11 @@ func TestParseErrorsOfWholeFiles(t *testing.T) {
 		"":                                  `x.toml:1: no memory; add a [[memory]]`,
 		"[[memory]]\nname = \"m\"":          `x.toml:1: no device; add a [[device]]`,
 		"memory = \"ram\"":                  `x.toml:1: memory = "ram": want tables; write [[memory]] above each`,
-		"x = " + strings.Repeat("[", 1<<20): `x.toml:1: arrays or tables nested more than 64 deep`,
-		"\x00":                              `x.toml:1: not TOML: `,
+		"x = " + strings.Repeat("[", 1<<20): `x.toml:1: arrays or tables nested more than 64 deep, or a name of more parts`,
+		// Each line opens one array, so that the 65th is on line 65. The library would recurse into all of them.
+		"x = " + strings.Repeat("[\n", 1<<10): `x.toml:65: arrays or tables nested more than 64 deep`,
+		strings.Repeat("a.", 1<<10) + "a = 1": `x.toml:1: arrays or tables nested more than 64 deep`,
+		"\x00":                                `x.toml:1: not TOML: `,
 	} {
 		if _, err := Parse([]byte(src), "x.toml"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.40q: %v; want %s", src, err, want)
@@ -281,6 +284,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 		f.Add(s + "\n" + smallest)
 	}
+	f.Add("x = " + strings.Repeat("[\n", 65))
+	f.Add(strings.Repeat("a.", 64) + "a = 1")
 	f.Add(strings.Replace(everyKey, "host = true\n", "", 1))
 	f.Add(strings.Replace(everyKey, "unreachable = true\n", "", 1))
 	f.Add(strings.Replace(everyKey, "oneway", "unreachable", 1))

@@ -168,21 +168,26 @@ func (w *Workload) reaches(p *Progress) error {
 	if p.Epoch > w.Options.Epochs {
 		return fmt.Errorf("it is in epoch %d, and the training has %d", p.Epoch+1, w.Options.Epochs)
 	}
-	steps := 0
+	steps, trained, tested := 0, 0, 0
 	for i, s := range order {
-		if !nn.IsTraining(g[s.Graph]) {
-			continue
-		}
-		steps += p.Epoch * s.Steps
+		done := 0 // of the epoch
 		switch {
 		case i < p.Segment:
-			steps += s.Steps
+			done = s.Steps
 		case i == p.Segment:
-			steps += p.Within
+			done = p.Within
+		}
+		if samples := done * nn.BatchOf(g[s.Graph]); nn.IsTraining(g[s.Graph]) {
+			steps, trained = steps+p.Epoch*s.Steps+done, trained+samples
+		} else {
+			tested += samples
 		}
 	}
 	if steps != p.Steps {
 		return fmt.Errorf("its position is that of step %d in this program; the data or the batch are others", steps)
+	}
+	if p.Trained.Samples != trained || p.Tested.Samples != tested {
+		return fmt.Errorf("it counts %d samples of its epoch in the training and %d in the test, and its position has %d and %d; it is damaged", p.Trained.Samples, p.Tested.Samples, trained, tested)
 	}
 	return nil
 }

@@ -249,6 +249,10 @@ func TestResumeRefuses(t *testing.T) {
 		"the network and its optimiser carry":        func(c *Checkpoint, _ *Workload) { c.state = append(c.state, npz.Array{Name: "more"}) },
 		`it is of a training by "sgd lr=7`:           func(c *Checkpoint, _ *Workload) { c.Method = "sgd lr=7" },
 		"of shape [7]":                               func(c *Checkpoint, _ *Workload) { c.state[0].Shape = []int{7} },
+		// Five steps of 7 samples are 35.
+		"it counts 1000000000 samples of its epoch in the training and 0 in the test, and its position has 35 and 0": func(c *Checkpoint, _ *Workload) { c.Trained.Samples = 1e9 },
+		"it counts -1 samples of its epoch in the training":                                                          func(c *Checkpoint, _ *Workload) { c.Trained.Samples = -1 },
+		"it counts 35 samples of its epoch in the training and 7 in the test":                                        func(c *Checkpoint, _ *Workload) { c.Tested.Samples = 7 },
 	} {
 		c := decoded(t, last)
 		change(c, w)
@@ -295,7 +299,9 @@ func FuzzResume(f *testing.F) {
 		}
 		a.Data = make([]byte, n)
 	}
-	for _, c := range []*Checkpoint{small, whole} {
+	wrong := *whole
+	wrong.Trained.Samples = 1e9
+	for _, c := range []*Checkpoint{small, whole, &wrong} {
 		var b bytes.Buffer
 		must.Do(f, c.Encode(&b))
 		f.Add(b.Bytes())
@@ -315,6 +321,9 @@ func FuzzResume(f *testing.F) {
 			if k := slices.IndexFunc(c.state, func(b npz.Array) bool { return b.Name == a.Name }); len(c.state[k].Data) != len(whole.state[i].Data) {
 				t.Errorf("%s has %d bytes, want %d", a.Name, len(c.state[k].Data), len(whole.state[i].Data))
 			}
+		}
+		if c.Trained.Samples < 0 || c.Trained.Samples > 53 || c.Tested.Samples < 0 || c.Tested.Samples > 17 {
+			t.Errorf("%d samples of 53 and %d of 17 are taken", c.Trained.Samples, c.Tested.Samples)
 		}
 		if steps := 8*c.Epoch + []int{0, 7, 8, 8}[c.Segment] + []int{c.Within, c.Within, 0, 0}[c.Segment]; steps != c.Steps || c.Epoch > 3 {
 			t.Errorf("%+v is taken for step %d", c.Progress, steps)

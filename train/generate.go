@@ -36,6 +36,9 @@ func PromptData(positions, classes int) Data {
 func (t *Trainer) Generate(ctx context.Context, prompt []int32, n int, s Sampling, say func(token int32) error) error {
 	d, draws := t.Workload.Data.Test, random.NewStream(s.Seed, "generate")
 	length, tokens := d.Shape[0], slices.Clone(prompt)
+	if len(prompt) == 0 {
+		return inputErrorf("a prompt of no tokens; give at least one, since each token follows others")
+	}
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}

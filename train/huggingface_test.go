@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -167,6 +168,9 @@ func compareWithHuggingFace(t *testing.T, name string, m *nn.Model) {
 	greedy := tokensOf(said["greedy"])
 	if greedy == nil {
 		return
+	}
+	if err := run.Generate(context.Background(), nil, 1, Sampling{}, nil); !errors.As(err, new(InputError)) {
+		t.Errorf("a prompt of no tokens: %v", err)
 	}
 	got := slices.Clone(greedy[:3])
 	must.Do(t, run.Generate(context.Background(), got, 10, Sampling{}, func(token int32) error { got = append(got, token); return nil }))

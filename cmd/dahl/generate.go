@@ -168,5 +168,8 @@ func promptOf(text string, v *data.Vocabulary, below int) (tokens []int32, err e
 		}
 		tokens = append(tokens, int32(token))
 	}
+	if tokens == nil {
+		return nil, fmt.Errorf("no tokens; write numbers from 0 to %d with spaces between, or leave the flag away", below-1)
+	}
 	return tokens, nil
 }

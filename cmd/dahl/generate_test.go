@@ -114,6 +114,9 @@ func TestTokens(t *testing.T) {
 	wantRefused(t, "generate w.safetensors", "w.safetensors has weights without their network; name it with --model")
 	wantRefused(t, "generate run --prompt x", `"x" is no token; write numbers from 0 to 12`)
 	wantRefused(t, "generate run --prompt 13", `"13" is no token`)
+	if r := dahl(t, t.Context(), "generate", "run", "--prompt", " "); r.code != cli.ExitBadInput || r.stdout != "" || !strings.HasSuffix(r.stderr, "--prompt \" \": no tokens; write numbers from 0 to 12 with spaces between, or leave the flag away\n") {
+		t.Errorf("a prompt of a space: exit code %d, %q, %q", r.code, r.stdout, r.stderr)
+	}
 }
 
 // TestTextRefuses: what no network can be trained on or write is one line and exit code 2, and leaves nothing.

@@ -134,6 +134,9 @@ func rowsOf[T any](d *rundir.Dir, name string, kept *keptTable, read func(io.Rea
 	if err == nil {
 		rows, err = read(bytes.NewReader(text))
 	}
+	if err == nil && len(rows) != kept.Rows {
+		err = fmt.Errorf("it has %d rows, and the checkpoint says %d; the checkpoint is damaged", len(rows), kept.Rows)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}

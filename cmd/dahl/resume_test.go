@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	"dahl/must"
 	"dahl/rundir"
 	"dahl/rundir/durable"
+	"dahl/train"
 	"dahl/train/metrics"
 )
 
@@ -135,6 +139,21 @@ func TestResumeOtherwise(t *testing.T) {
 	mustRun(t, "verify", "cut")
 }
 
+// noteRows writes another number of rows of steps into a checkpoint. What it returns takes that back.
+func noteRows(t *testing.T, path string, rows int) (restore func()) {
+	t.Helper()
+	before := must.Get(os.ReadFile(path))(t)
+	c := must.Get(train.DecodeCheckpoint(bytes.NewReader(before), int64(len(before))))(t)
+	var note kept
+	must.Do(t, json.Unmarshal(c.Note, &note))
+	note.Steps.Rows = rows
+	c.Note = must.Get(json.Marshal(&note))(t)
+	var changed bytes.Buffer
+	must.Do(t, c.Encode(&changed))
+	must.Do(t, os.WriteFile(path, changed.Bytes(), 0o666))
+	return func() { must.Do(t, os.WriteFile(path, before, 0o666)) }
+}
+
 // TestResumeRefused: what cannot go on is one line and exit code 2, and leaves the training as it is.
 func TestResumeRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -154,6 +173,11 @@ func TestResumeRefused(t *testing.T) {
 	refuse("no such file or directory", "--resume", "nowhere")
 	refuse("--checkpoint 7: write every=100steps", "--model", "mlp", "--checkpoint", "7")
 	refuse("--checkpoint every=0steps: write steps or a time", "--model", "mlp", "--checkpoint", "every=0steps")
+	for _, rows := range []int{-5, 2, 4} { // three steps have been kept
+		restore := noteRows(t, filepath.Join("cut", ".staging", "checkpoints", "3"), rows)
+		refuse(fmt.Sprintf("reading %s: it has 3 rows, and the checkpoint says %d; the checkpoint is damaged", record.StepsFile, rows), "--resume", "cut")
+		restore()
+	}
 	writeTestFile(t, "small.toml", strings.Replace(smallNetwork, "filters = 3", "filters = 5", 1))
 	refuse("small.toml has changed since the training began\n", "--resume", "cut")
 }

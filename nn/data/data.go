@@ -26,6 +26,7 @@ type Dataset struct {
 	Divisor float64  // of a pixel, whose value is byte/Divisor, from 0 to 1
 	Source  string   // origin of the bytes, for the manifest
 	Notes   []string // advice for whoever trains on them
+	HeldOut string   // which samples are held out for the test where the data have no test set of their own; empty where they have one, or none
 
 	// Positions is the shape of the labels of one sample. Empty means one label.
 	Positions []int

@@ -178,6 +178,9 @@ func readIDXLabels(r io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if extents[0] > MaxSamples { // all are read, and a compressed file may have far fewer bytes
+		return nil, fmt.Errorf("%d labels; at most %d are taken: write fewer into the file", extents[0], MaxSamples)
+	}
 	labels, err := npz.ReadBytes(r, int64(extents[0]))
 	if err != nil {
 		return nil, err

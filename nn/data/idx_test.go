@@ -162,7 +162,8 @@ func TestIDXLabelsRefuse(t *testing.T) {
 		"truncated: 12 bytes where 13":            good[:len(good)-1],
 		"more bytes than its header says":         append(bytes.Clone(good), 1),
 		"rank 3; labels have rank 1":              idx(251, 13, 5, 3),
-		"truncated: 13 bytes where 2130706445":    append([]byte{0, 0, 8, 1, 0x7f, 0, 0, 13}, good[8:]...),
+		"truncated: 13 bytes where 65549":         append([]byte{0, 0, 8, 1, 0, 1, 0, 13}, good[8:]...), // 2^16 + 13
+		"67108865 labels; at most 67108864":       append([]byte{0, 0, 8, 1, 4, 0, 0, 1}, good[8:]...),  // 2^26 + 1
 		"holds 13 images, but there are 5 labels": idx(7, 5),
 	} {
 		dir := t.TempDir()
@@ -183,6 +184,7 @@ func FuzzIDX(f *testing.F) {
 	f.Add(good[:20], 5, 4, 5)
 	f.Add(gz(f, good), 5, 0, 5)
 	f.Add(idx(7, 13), 13, 0, 13)
+	f.Add([]byte{0, 0, 8, 1, 0x7f, 0xff, 0xff, 0xff}, 13, 0, 13)
 	f.Add([]byte{0, 0, 8, 3, 0, 0, 0, 5, 0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff}, 5, 0, 5)
 	f.Fuzz(func(t *testing.T, file []byte, n, lo, hi int) {
 		r, _, err := gunzip(bytes.NewReader(file))

@@ -111,10 +111,14 @@ func openImages(dir string, opt Options) (*Dataset, error) {
 		return nil, err
 	}
 	d, err := openPictures(dir, found.source, found.classes, opt)
-	if n := len(found.others); err == nil && n > 0 {
+	if err != nil {
+		return nil, err
+	}
+	d.HeldOut = found.heldOut
+	if n := len(found.others); n > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("%d pictures in %s are left out, as %s: dahl reads PNG and JPEG", n, dir, found.others[0]))
 	}
-	return d, err
+	return d, nil
 }
 
 // openPictures opens the files of each class of a split. The samples alternate between the classes,
@@ -171,6 +175,7 @@ type foundImages struct {
 	classes [][]string // the pictures of each
 	others  []string   // pictures that are not read
 	source  string     // see [Dataset.Source]
+	heldOut string     // see [Dataset.HeldOut]
 }
 
 // findImages finds the pictures of a split.
@@ -179,14 +184,14 @@ func findImages(dir, split string) (*foundImages, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &foundImages{source: everyFifthOf(dir)}
+	found := &foundImages{source: everyFifthOf(dir), heldOut: heldOut}
 	root := filepath.Join(dir, split)
 	separate := slices.Contains(classDirs, filepath.Join(dir, Train)) || slices.Contains(classDirs, filepath.Join(dir, Test))
 	if separate {
 		if !slices.Contains(classDirs, root) {
 			return nil, fmt.Errorf("there is no directory %s beside the other split; add it", root)
 		}
-		found.source = root
+		found.source, found.heldOut = root, ""
 		if classDirs, err = splitClasses(dir, split); err != nil {
 			return nil, err
 		}
@@ -247,15 +252,8 @@ func everyFifthOf(dir string) string {
 	return fmt.Sprintf("%s, %s", dir, heldOut)
 }
 
+// heldOut is the text of [Dataset.HeldOut].
 var heldOut = fmt.Sprintf("every %dth image of a class for the test", testStride)
-
-// HeldOut names the images that are held out for the test where the data have no test set of their own. Empty means that they have one, or none.
-func (d *Dataset) HeldOut() string {
-	if strings.HasSuffix(d.Source, heldOut) {
-		return heldOut
-	}
-	return ""
-}
 
 // everyFifth keeps files 4, 9, 14, … or all others.
 func everyFifth(files []string, test bool) []string {

@@ -64,8 +64,8 @@ func TestImagesSplitEveryFifth(t *testing.T) {
 	if want := []int32{0, 1, 0, 1, 0, 1, 1, 1, 1}; !slices.Equal(train.Labels, want) {
 		t.Errorf("labels %d, want %d", train.Labels, want)
 	}
-	if !slices.Equal(train.Shape, []int{1, 5, 3}) || train.Classes != 2 || !strings.Contains(train.Source, "every 5th") {
-		t.Errorf("shape %v, %d classes, source %q", train.Shape, train.Classes, train.Source)
+	if !slices.Equal(train.Shape, []int{1, 5, 3}) || train.Classes != 2 || !strings.Contains(train.Source, "every 5th") || train.HeldOut != "every 5th image of a class for the test" {
+		t.Errorf("shape %v, %d classes, source %q, held out %q", train.Shape, train.Classes, train.Source, train.HeldOut)
 	}
 	test := must.Get(loaded(dir, Options{Split: Test}))(t)
 	if got := firstPixels(test); !slices.Equal(got, []byte{5}) || test.Labels[0] != 1 || test.Classes != 2 {
@@ -83,8 +83,8 @@ func TestImagesSplitByDirectory(t *testing.T) {
 	for split, want := range map[string][]byte{Train: {1, 2}, Test: {3, 4}} {
 		d := must.Get(loaded(dir, Options{Split: split}))(t)
 		checkDataset(t, d)
-		if got := firstPixels(d); !slices.Equal(got, want) || d.Source != filepath.Join(dir, split) {
-			t.Errorf("%s: images %d from %s, want %d", split, got, d.Source, want)
+		if got := firstPixels(d); !slices.Equal(got, want) || d.Source != filepath.Join(dir, split) || d.HeldOut != "" {
+			t.Errorf("%s: images %d from %s, want %d; held out %q", split, got, d.Source, want, d.HeldOut)
 		}
 	}
 }

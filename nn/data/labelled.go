@@ -113,6 +113,9 @@ func openLabelled(dir string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !separate {
+		d.HeldOut = heldOut
+	}
 	there, others, err := picturesBelow(picturesOf(root))
 	if n := len(there) + len(others) - len(list); err == nil && n > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("left out: %s in %s without a line in %s", naming.Count(n, "picture"), picturesOf(root), path))

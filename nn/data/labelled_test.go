@@ -44,6 +44,9 @@ func TestLabelledByName(t *testing.T) {
 		if want := "left out: 1 picture in " + filepath.Join(dir, "images") + " without a line in " + filepath.Join(dir, name); !slices.Equal(d.Notes, []string{want}) {
 			t.Errorf("notes %q, want %s", d.Notes, want)
 		}
+		if part := must.Get(loaded(dir, Options{Limit: 2}))(t); d.HeldOut != heldOut || part.HeldOut != heldOut {
+			t.Errorf("held out %q, and %q of a part", d.HeldOut, part.HeldOut)
+		}
 		if want := []int32{0, 1, 0, 1, 1, 1, 1, 1}; !slices.Equal(d.Labels, want) || d.Classes != 2 || !slices.Equal(d.Shape, []int{1, 5, 3}) {
 			t.Errorf("labels %d of %d classes, want %d of 2; shape %v", d.Labels, d.Classes, want, d.Shape)
 		}
@@ -69,7 +72,7 @@ func TestLabelledSplits(t *testing.T) {
 	}{Train: {[]byte{1, 2, 3}, []int32{3, 7, 3}}, Test: {[]byte{12, 11}, []int32{0, 7}}} {
 		d := must.Get(loaded(dir, Options{Split: split}))(t)
 		checkDataset(t, d)
-		if got := firstPixels(d); !slices.Equal(got, want.pixels) || !slices.Equal(d.Labels, want.labels) || d.Classes != 8 {
+		if got := firstPixels(d); !slices.Equal(got, want.pixels) || !slices.Equal(d.Labels, want.labels) || d.Classes != 8 || d.HeldOut != "" {
 			t.Errorf("%s: images %d with labels %d of %d classes, want %d with %d of 8", split, got, d.Labels, d.Classes, want.pixels, want.labels)
 		}
 	}

@@ -22,10 +22,13 @@ const (
 	piecesFile = "vocab.json" // an object with the number of each piece
 )
 
+// maxVocabularyBytes bounds each of them. The files of GPT-2 have about 1 MB.
+const maxVocabularyBytes = 64 << 20
+
 // ReadMerges reads the vocabulary of a directory, as GPT-2 is published with and as Hugging Face's libraries write one.
 func ReadMerges(dir string) (*Vocabulary, error) {
 	path := filepath.Join(dir, piecesFile)
-	src, err := os.ReadFile(path)
+	src, err := readWhole(path, maxVocabularyBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +44,7 @@ func ReadMerges(dir string) (*Vocabulary, error) {
 		v.Pieces[number] = piece
 	}
 	path = filepath.Join(dir, mergesFile)
-	if src, err = os.ReadFile(path); err != nil {
+	if src, err = readWhole(path, maxVocabularyBytes); err != nil {
 		return nil, err
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(string(src), "\n"), "\n") {
@@ -233,7 +236,7 @@ func runOf(text string, class int) int {
 
 // encodeFile is the tokens of a text, all of which are held.
 func encodeFile(path string, v *Vocabulary) (inMemory, error) {
-	text, err := os.ReadFile(path)
+	text, err := readWhole(path, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}

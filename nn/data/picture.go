@@ -6,9 +6,10 @@ import (
 	"image/color"
 	_ "image/jpeg" // the formats a directory of images may hold
 	_ "image/png"
-	"os"
 
 	"golang.org/x/image/draw"
+
+	"dahl/rundir/durable"
 )
 
 // maxImageExtent refuses pictures whose header promises absurd sizes, before any pixel is
@@ -44,7 +45,7 @@ func (p *pictures) readFrom(first int, dst []byte) error {
 // imageShape reads the extents of a picture without decoding it. It has one channel if it is
 // grey, else three.
 func imageShape(path string) (shape [3]int, err error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return shape, err
 	}
@@ -90,7 +91,7 @@ func (p *pictures) decode(dst []byte, path string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"dahl/parallel"
+	"dahl/rundir/durable"
 )
 
 // A source is where the samples of a data set are until they are read.
@@ -163,6 +164,27 @@ func (h held) Close() error          { return nil }
 func (h held) readFrom(first int, dst []byte) error {
 	copy(dst, h.samples[first*h.size:])
 	return nil
+}
+
+// readWhole reads a regular file of at most some bytes.
+func readWhole(path string, most int64) ([]byte, error) {
+	f, err := durable.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, fmt.Errorf("%s: %d bytes; at most %d are read: is it the file that was meant?", path, info.Size(), most)
+	}
+	text := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, text); err != nil {
+		return nil, fmt.Errorf("%s: %w; leave the file alone while it is read", path, err)
+	}
+	return text, nil
 }
 
 // openSized opens a file that must have its former size.

@@ -68,6 +68,9 @@ func (s Synthetic) open(opt Options) (*Dataset, error) {
 	if err := checkSize(hi-lo, s.Shape); err != nil {
 		return nil, err
 	}
+	if err := checkSize(hi-lo, s.Positions); err != nil { // before their product, which may overflow
+		return nil, fmt.Errorf("labels: %w", err)
+	}
 	positions := elements(s.Positions)
 	if hi-lo > MaxSamples/positions {
 		return nil, fmt.Errorf("%d samples with labels of %s; at most %d labels are taken", hi-lo, naming.ShapeText(s.Positions), MaxSamples)

@@ -31,6 +31,8 @@ func TestParseSynthetic(t *testing.T) {
 	if _, err := loaded("synthetic:3x5x7:2000000000", Options{Limit: 10, Offset: 1_999_999_000}); err != nil {
 		t.Error(err)
 	}
+	// 65536^4 is 2^64, which is 0 in 64 bits.
+	wantError(t, "synthetic:1x28x28:1000:10:65536x65536x65536x65536", Options{}, "labels: 1000 samples of 65536×65536×65536×65536 are more than")
 	wantError(t, "digits:8x8", Options{}, "write digits")
 }
 

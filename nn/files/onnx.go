@@ -122,6 +122,7 @@ type onnxReader struct {
 	last      string                  // name of the last layer
 	values    map[string]*onnxValue   // by name of an operand that depends on samples
 	shapes    map[string][]int        // of the samples that layers give; nil where a layer is wrong, as New then says
+	computed  int                     // elements of constants that were computed
 	taken     map[string]bool         // names of layers, and of their parameters
 	weights   map[string]*onnx.Tensor // by name of the parameter
 

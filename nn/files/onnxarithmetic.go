@@ -282,6 +282,9 @@ func concatConstants(n *onnxNode, in []*onnx.Tensor) *onnx.Tensor {
 		if len(t.Shape) != 1 {
 			return nil
 		}
+		if t.Shape[0] > maxComputed-len(elements) {
+			return nil
+		}
 		elements = append(elements, numbersOf(t)...)
 	}
 	n.want("axis", int64(n.axis(1, 0)), 0)

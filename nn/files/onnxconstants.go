@@ -16,8 +16,12 @@ import (
 // openBatch is the number of samples where a file leaves it open. It is prime and greater than all other extents, so that it is found again in products.
 const openBatch = 1<<31 - 1
 
-// maxComputed bounds the elements of a constant that is computed.
-const maxComputed = 1 << 24
+// maxComputed bounds the elements of a constant that is computed. All of these are kept, and maxAllComputed bounds their elements together: they take at most
+// as many bytes as a file.
+const (
+	maxComputed    = 1 << 24
+	maxAllComputed = maxONNXBytes / 8
+)
 
 // batchSize is the number of samples as shapes have it.
 func (r *onnxReader) batchSize() int {
@@ -118,6 +122,11 @@ func (r *onnxReader) withoutLayer(n *onnx.Node) (done bool, err error) {
 	t := compute(&o, in)
 	if o.err == nil && t == nil {
 		o.fail("dahl does not compute this of constants and shapes")
+	}
+	if o.err == nil {
+		if r.computed += len(t.Floats) + len(t.Ints); r.computed > maxAllComputed {
+			o.fail("more than %d numbers are computed of constants and shapes; write them into the file as initializers", maxAllComputed)
+		}
 	}
 	if o.err != nil {
 		return false, o.err

@@ -259,6 +259,9 @@ func (n *onnxNode) transposed(v view) (view, bool) {
 			}
 			from = perm[i]
 		}
+		if from < 0 || from >= int64(len(v.dims)) {
+			return v, false
+		}
 		w.dims = append(w.dims, v.dims[from])
 	}
 	return w, true

@@ -9,7 +9,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -206,17 +205,9 @@ func decodeNPY(r io.Reader, name string, check func(a *Array) error) (Array, err
 }
 
 // Write writes the arrays, uncompressed and in their order. So the bytes depend on nothing
-// else. It replaces an existing file.
+// else. It replaces an existing file once the new one is whole.
 func Write(path string, arrays []Array) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(Encode(f, arrays), f.Close())
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
+	return durable.Write(path, func(w io.Writer) error { return Encode(w, arrays) })
 }
 
 // Encode writes an .npz file.

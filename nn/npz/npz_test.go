@@ -118,6 +118,12 @@ func TestNPZRoundTrip(t *testing.T) {
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {
 		t.Errorf("two files of the same arrays differ (%v, %v)", errA, errB)
 	}
+	if err := Write(first, append(arrays, arrays[0])); err == nil || !strings.Contains(err.Error(), "is empty or there twice") {
+		t.Errorf("one name for two arrays: %v", err)
+	}
+	if kept := must.Get(os.ReadFile(first))(t); !bytes.Equal(kept, a) {
+		t.Errorf("a file that cannot be written takes away the one before: %d bytes are left of %d", len(kept), len(a))
+	}
 	back := must.Get(Read(first, nil))(t)
 	if len(back) != len(arrays) {
 		t.Fatalf("%d arrays came back of %d", len(back), len(arrays))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"dahl/wire"
 )
@@ -108,15 +107,18 @@ func graphOf(message []byte) (*Graph, error) {
 
 // checkNames refuses two results of one name: the file does not say which is meant.
 func (g *Graph) checkNames() error {
-	made := map[string]bool{}
+	made, isInput := map[string]bool{}, map[string]bool{}
+	for _, v := range g.Inputs {
+		isInput[v.Name] = true
+	}
 	for _, n := range g.Nodes {
 		for _, name := range n.Outputs {
-			switch isInput := slices.ContainsFunc(g.Inputs, func(v Value) bool { return v.Name == name }); {
+			switch {
 			case name == "": // an output that is left out
 				continue
 			case made[name]:
 				return fmt.Errorf("operator %s (node %q): its output %q is that of an operator before it, too", n.Op, n.Name, name)
-			case g.Tensors[name] != nil || isInput:
+			case g.Tensors[name] != nil || isInput[name]:
 				return fmt.Errorf("operator %s (node %q): its output %q is an input or an initializer, too", n.Op, n.Name, name)
 			}
 			made[name] = true

@@ -2,11 +2,13 @@ package onnx
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dahl/must"
 )
@@ -137,5 +139,20 @@ func TestBadFiles(t *testing.T) {
 		if _, err := Decode(message); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
+	}
+}
+
+// TestManyNames: names are looked up, and not compared with each other: 2^16 results and as many inputs would take 2^32 comparisons,
+// half a minute, and take a tenth of a second.
+func TestManyNames(t *testing.T) {
+	g := &Graph{Tensors: map[string]*Tensor{}}
+	for i := range 1 << 16 {
+		g.Inputs = append(g.Inputs, Value{Name: fmt.Sprint("x", i)})
+		g.Nodes = append(g.Nodes, Node{Outputs: []string{fmt.Sprint("y", i)}})
+	}
+	begin := time.Now()
+	must.Do(t, g.checkNames())
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }

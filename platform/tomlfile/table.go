@@ -18,7 +18,7 @@ import (
 	"dahl/rundir/durable"
 )
 
-// Bounds of a source: the TOML library recurses into nested values.
+// Bounds of a source: the TOML library recurses into nested values, and keeps a path for each part of a name.
 const (
 	maxSourceBytes = 64 << 20
 	maxNesting     = 64
@@ -58,7 +58,7 @@ func Parse(src []byte, name string) (*File, *Table, error) {
 		return nil, nil, fmt.Errorf("%s: larger than %d MiB", name, maxSourceBytes>>20)
 	}
 	if line := tooDeep(text); line > 0 {
-		return nil, nil, fmt.Errorf("%s:%d: arrays or tables nested more than %d deep", name, line, maxNesting)
+		return nil, nil, fmt.Errorf("%s:%d: arrays or tables nested more than %d deep, or a name of more parts", name, line, maxNesting)
 	}
 	top := map[string]any{}
 	if _, err := toml.Decode(text, &top); err != nil {
@@ -97,17 +97,55 @@ func (f *File) checkTexts(path string, v any) {
 	}
 }
 
-// tooDeep returns the first line on which more brackets are open than any file
-// needs, counting those in strings and comments too until the line ends; 0 for none.
+// tooDeep returns the first line on which more brackets are open, or a name has more parts, than any file
+// needs; 0 for none. Strings and comments are passed over as the library does, up to its first mistake.
 func tooDeep(text string) int {
-	n := 0
-	for line := range strings.Lines(text) {
-		n++
-		if strings.Count(line, "[")+strings.Count(line, "{") > maxNesting {
-			return n
+	open, parts := 0, 1
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '#':
+			for i+1 < len(text) && text[i+1] != '\n' {
+				i++
+			}
+		case '"', '\'':
+			i += stringLen(text[i:]) - 1
+		case '[', '{':
+			open, parts = open+1, 1
+		case ']', '}':
+			open = max(0, open-1)
+		case '.':
+			parts++
+		case '\n', '=', ',':
+			parts = 1
+		}
+		if max(open, parts) > maxNesting {
+			return 1 + strings.Count(text[:i], "\n")
 		}
 	}
 	return 0
+}
+
+// stringLen is the length of the string that a text begins with. Where three quotes begin it, the last three of several end it.
+func stringLen(text string) int {
+	mark := text[:1]
+	if long := strings.Repeat(mark, 3); strings.HasPrefix(text, long) {
+		mark = long
+	}
+	for i := len(mark); i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && mark[0] == '"':
+			i++
+		case text[i] == '\n' && len(mark) == 1: // the library refuses the string here
+			return i
+		case strings.HasPrefix(text[i:], mark):
+			end := i + len(mark)
+			for len(mark) == 3 && end < len(text) && text[end] == mark[0] {
+				end++
+			}
+			return end
+		}
+	}
+	return len(text)
 }
 
 // FailAt reports what is wrong at a path, such as "device[1].power.idle".

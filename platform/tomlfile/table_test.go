@@ -74,3 +74,35 @@ func TestByteOrderMark(t *testing.T) {
 		t.Errorf("error %v, want %s", f.Err, want)
 	}
 }
+
+// TestNesting: 64 arrays or tables may be open, on however many lines, and names have up to 64 parts. Brackets and dots in strings
+// and comments do not count, and no string hides those behind it.
+func TestNesting(t *testing.T) {
+	deep := strings.Repeat("[", 65)
+	for src, line := range map[string]string{
+		"a = " + strings.Repeat("[\n", 64) + strings.Repeat("]\n", 64):   "",
+		"a = [\n" + strings.Repeat("[1.5, 2.5],\n", 99) + "]":            "",
+		strings.Repeat("[[a]]\n", 99):                                    "",
+		"# " + deep + "\na = \"" + deep + "\"\nb = '" + deep + "'":       "",
+		"a = \"\"\"\n" + strings.Repeat("[\\\n", 99) + "\"\"\"":          "",
+		"a = \"\"\"[]" + deep + "\"\"\"\"\"\nb = '''\"" + deep + "'''''": "", // two of the five quotes are of each text
+		strings.Repeat("a.", 63) + "a = 1":                               "",
+		"\"" + strings.Repeat("a.", 99) + "\" = 1":                       "",
+		"a = " + strings.Repeat("[\n", 65):                               "65",
+		"a = [\n[],\n" + strings.Repeat("{b = [\n", 32):                  "34", // line n has 1 + 2·(n − 2) open brackets: 65 on line 34
+		strings.Repeat("a.", 64) + "a = 1":                               "1",
+		"[" + strings.Repeat("\"a\" . ", 64) + "a]":                      "1",
+		"a = 1 # \"\"\"\nb = " + deep:                                    "2",
+		"a = 'x\\'\nb = " + deep + "'":                                   "2", // nothing is escaped between single quotes
+		"a = \"\\\\\"\nb = " + deep + "\"":                               "2", // an escaped backslash escapes no quote
+		"a = \"\"\"x\\\"\"\"\"\nb = " + deep:                             "2", // an escaped quote, then three that end the text
+		"a = \"\"\"\"x\"\"\"\"\"\nb = " + deep:                           "2", // a quote, x, and two more are the text
+		"a = ''''''\nb = " + deep:                                        "2",
+	} {
+		_, _, err := Parse([]byte(src), "f")
+		want := "f:" + line + ": arrays or tables nested more than 64 deep, or a name of more parts"
+		if (err == nil) != (line == "") || err != nil && err.Error() != want {
+			t.Errorf("%q: %v, want line %q", src, err, line)
+		}
+	}
+}

@@ -150,8 +150,8 @@ func MostFrequent(count map[string]int, n int) string {
 // PrintData describes the training data and the images held out of it.
 func PrintData(out io.Writer, data *train.Data) {
 	d, held := data.Train, ""
-	if out := d.HeldOut(); out != "" && data.Test != nil {
-		held = fmt.Sprintf(", %d held out (%s)", data.Test.Len(), out)
+	if d.HeldOut != "" && data.Test != nil {
+		held = fmt.Sprintf(", %d held out (%s)", data.Test.Len(), d.HeldOut)
 	}
 	made := ""
 	if d.MadeUp() {
