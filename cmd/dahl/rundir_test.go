@@ -304,6 +304,7 @@ func TestChangedFilesAreNamed(t *testing.T) {
 		must.Do(t, os.WriteFile(path, was, 0o666))
 	}
 }
+
 // TestPlanChecksDirectoryFirst: a directory that is no run is refused before anything else is looked at, so that no plan of hours is lost.
 func TestPlanChecksDirectoryFirst(t *testing.T) {
 	t.Chdir(t.TempDir())
