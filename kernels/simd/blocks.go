@@ -24,25 +24,20 @@ func Blocks[T Float](l Level, m, n, k int) int {
 		return 0
 	}
 	size := size[T](nil)
-	depth, height := blockExtents(m, k, size)
-	return blockElements(depth, height, size) + panelStrip*panelBytes/size*depth
+	depth, parts := blockExtents(m, k, size)
+	return blockElements(depth, (m+parts-1)/parts, size) + panelStrip*panelBytes/size*depth
 }
 
-// blockExtents are the steps and rows of the blocks of A.
-func blockExtents(m, k, size int) (depth, height int) {
-	depth = evenly(k, blockDepth, 16)
-	return depth, evenly(m, blockBytes/(depth*size), blockHeight)
+// blockExtents are the steps of the blocks of A, except the last one, and into how many parts its rows are divided.
+func blockExtents(m, k, size int) (depth, parts int) {
+	parts = (k + blockDepth - 1) / blockDepth
+	depth = (k + parts*16 - 1) / (parts * 16) * 16
+	return depth, (m*depth*size + blockBytes - 1) / blockBytes
 }
 
-// evenly divides n into parts of about the same size, a multiple of some number and not much more than most.
-func evenly(n, most, multiple int) int {
-	parts := (n + most - 1) / most
-	return (n + parts*multiple - 1) / (parts * multiple) * multiple
-}
-
-// blockElements is the room for a block of A: its rows, and a line behind each six of them, so that these begin in different sets of a cache.
-func blockElements(depth, height, size int) int {
-	return (height/blockHeight + 1) * (blockHeight*depth + lineBytes/size)
+// blockElements is the room for a block of A: its rows, and a line behind those that are multiplied at a time, so that these begin in different sets of a cache.
+func blockElements(depth, rows, size int) int {
+	return rows*depth + (rows/blockHeight+1)*lineBytes/size
 }
 
 // heights are the rows of the higher blocks of m rows, and how many there are, and the same of the lower ones.
@@ -65,12 +60,13 @@ type block[T Float] struct {
 // runBlocks computes the product from copies.
 func (p *Product[T]) runBlocks(l Level) {
 	size := size(p.A)
-	depth, height := blockExtents(p.M, p.K, size)
-	work := blockElements(depth, height, size)
+	depth, parts := blockExtents(p.M, p.K, size)
+	work := blockElements(depth, (p.M+parts-1)/parts, size)
 	strip := panelStrip * panelBytes / size
-	for i := 0; i < p.M; i += height {
+	for part := range parts {
+		row, end := part*p.M/parts, (part+1)*p.M/parts
 		for q := 0; q < p.K; q += depth {
-			b := block[T]{Product: p, l: l, a: p.Work[:work], row: i, step: q, height: min(height, p.M-i), depth: min(depth, p.K-q)}
+			b := block[T]{Product: p, l: l, a: p.Work[:work], row: row, step: q, height: end - row, depth: min(depth, p.K-q)}
 			b.first, b.last = q == 0, q+depth >= p.K
 			b.packRows()
 			for j := 0; j < p.N; j += strip {

@@ -61,6 +61,31 @@ func testProductInBlocks[T Float](t *testing.T) {
 	}
 }
 
+// TestBlockHeights: the loops over packed rows take 4 to 6 of them, whatever the rows of a product. Rows that were divided into blocks of one size, but for the last
+// one, left 3 of 14,385 for it.
+func TestBlockHeights(t *testing.T) {
+	for k := blockSteps; k < 5*blockDepth; k += 7 {
+		for m := blockRows; m < 70_000; m += 1 + m/997 {
+			for _, size := range []int{4, 8} {
+				depth, parts := blockExtents(m, k, size)
+				room := blockElements(depth, (m+parts-1)/parts, size)
+				for _, rows := range []int{m / parts, (m + parts - 1) / parts} {
+					taken := 0
+					for _, h := range heights(rows) {
+						if h.count > 0 && (h.rows < 4 || h.rows > blockHeight) {
+							t.Fatalf("%d×%d elements of %d bytes: blocks of %d rows have %d at a time", m, k, size, rows, h.rows)
+						}
+						taken += h.count * (h.rows*depth + lineBytes/size)
+					}
+					if taken > room {
+						t.Fatalf("%d×%d elements of %d bytes: %d elements for %d rows, of %d", m, k, size, taken, rows, room)
+					}
+				}
+			}
+		}
+	}
+}
+
 func compareBits[T Float](t *testing.T, got, want *Product[T], l Level) {
 	t.Helper()
 	if !slices.Equal(got.C, want.C) {
