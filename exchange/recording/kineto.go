@@ -261,6 +261,9 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 	if moved < 0 {
 		return fmt.Errorf("event %q: bytes is %d; the file is damaged: want at least 0", e.Name, moved)
 	}
+	if err := checkGroup(whole(e.Args.GroupSize)); err != nil {
+		return fmt.Errorf("event %q: Group size is %w", e.Name, err)
+	}
 	r.take(e, event{span: at, cat: cat, name: e.Name, link: whole(e.Args.Correlation), external: whole(e.Args.External), record: whole(e.Args.Record), bytes: moved})
 	return nil
 }
