@@ -57,9 +57,6 @@ func isChakra(name string, beginning []byte) bool {
 }
 
 func (f *file) readChakra(src []byte) error {
-	if err := f.noUnit("microseconds"); err != nil {
-		return err
-	}
 	r, first := chakraReader{file: f, byID: map[int64]int{}}, true
 	err := wire.Messages(src, func(message []byte) error {
 		if first { // the metadata

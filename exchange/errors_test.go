@@ -2,10 +2,12 @@ package exchange
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"dahl/exchange/recording"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -179,33 +181,42 @@ func profileLayer(name, description string) string {
 	return name + " -- " + description + " -- forward_compute_time=1.000, backward_compute_time=2.000, activation_size=100.000, parameter_size=8.000"
 }
 
-// TestSteps: mini-batches and copies of weights are refused where a file is of no training, and too many where it is.
-func TestSteps(t *testing.T) {
-	for _, c := range []struct {
-		format string
-		Options
-		want string
-	}{
-		{"placement", Options{Minibatches: 2}, "a graph of format placement has one mini-batch per step"},
-		{"stg", Options{Stash: true}, "no weights to stash"},
-		{"pipedream", Options{Minibatches: 1025}, "a step of 1025 mini-batches; take 1 to 1024"},
+// TestFlags: each option is refused where a file of the format would not obey it, and no other one is.
+func TestFlags(t *testing.T) {
+	for flag, o := range map[string]Options{
+		"unit": {Unit: time.Second}, "minibatches": {Minibatches: 2}, "wait-power": {WaitWatts: 1}, "stash": {Stash: true},
+		"step": {Step: "1"}, "ranks": {Ranks: 1}, "alone": {Alone: true, Step: "1"}, "extents": {Extents: recording.Extents{2: 3}},
 	} {
-		of := must.Get(FormatByName(c.format))(t)
-		if _, err := of.Read([]byte(profileText), "f", c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.format, err, c.want)
+		for _, of := range formats {
+			_, err := of.Read(nil, "f", o)
+			refused := err != nil && err.Error() == "f: a file of format "+of.Name+" has no use for --"+flag+"; leave it out"
+			if flag == "alone" && !slices.Contains(of.Flags, flag) {
+				refused = err != nil && strings.Contains(err.Error(), "has no use for --")
+			}
+			if refused == slices.Contains(of.Flags, flag) {
+				t.Errorf("%s with --%s: %v", of.Name, flag, err)
+			}
 		}
 	}
 }
 
-// TestUnits: a unit is refused where a file has its own.
-func TestUnits(t *testing.T) {
-	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText, "wfcommons": instance, "dax": daxText, "chakra": chakraText, "starpu-tasks": starpuTasks, "zeus": zeusWindows} {
-		of, err := FormatByName(format)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = of.Read([]byte(text), "f", Options{Unit: time.Second}); err == nil || !strings.Contains(err.Error(), "leave the unit out") {
-			t.Errorf("%s in seconds: %v", format, err)
+// TestOptions: an option that a format obeys is refused where this file cannot, or not so much of it.
+func TestOptions(t *testing.T) {
+	for _, c := range []struct {
+		format, text string
+		Options
+		want string
+	}{
+		{"pipedream", profileText, Options{Minibatches: 1025}, "f: a step of 1025 mini-batches; take 1 to 1024"},
+		{"zeus", perseusText, Options{Minibatches: 1025}, "f: a step of 1025 mini-batches; take 1 to 1024"},
+		{"zeus", zeusSummary, Options{Minibatches: 2}, "f:1: a table without stages has no pipeline of mini-batches; leave --minibatches out"},
+		{"dot", dotSizes, Options{Unit: time.Second}, "f:4: a size is flop, which has no unit; leave --unit out"},
+		{"dot", `digraph { "task_1" [label="potrf"] }`, Options{Unit: time.Second}, "f:1: the codelets of StarPU have no times; leave --unit out"},
+		{"kineto", "{}", Options{Alone: true}, "f: --alone leaves out what is older than one step; name that by --step"},
+	} {
+		of := must.Get(FormatByName(c.format))(t)
+		if _, err := of.Read([]byte(c.text), "f", c.Options); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, want %q", c.format, err, c.want)
 		}
 	}
 }

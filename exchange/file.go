@@ -119,14 +119,6 @@ func (f *file) amount(line int, what string, v, unit float64) (int64, error) {
 	return int64(whole), nil
 }
 
-// noUnit refuses a unit for a file that has one of its own.
-func (f *file) noUnit(own string) error {
-	if f.Unit != 0 {
-		return fmt.Errorf("%s: times of this format are %s; leave the unit out", f.name, own)
-	}
-	return nil
-}
-
 // takeUnit notes that times are in the unit given, or the default, and gives its nanoseconds.
 func (f *file) takeUnit() float64 {
 	unit := cmp.Or(f.Unit, DefaultUnit)

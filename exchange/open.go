@@ -142,6 +142,9 @@ func readError(name string, err error) error {
 
 // readFiles reads files of a recording.
 func (of Format) readFiles(files []File, o Options) (*Imported, error) {
+	if err := of.check(files[0].Name, o); err != nil {
+		return nil, err
+	}
 	base := strings.TrimSuffix(filepath.Base(files[0].Name), ".gz")
 	r, err := of.files(files, strings.TrimSuffix(base, filepath.Ext(base)), recording.Options{Step: o.Step, Ranks: o.Ranks, Alone: o.Alone, Extents: o.Extents})
 	if err != nil {

@@ -26,9 +26,6 @@ const separator = " -- "
 const maxMinibatches = 1024
 
 func (f *file) readPipeDream(src []byte) error {
-	if err := f.noUnit("milliseconds"); err != nil {
-		return err
-	}
 	if f.Minibatches < 0 || f.Minibatches > maxMinibatches {
 		return fmt.Errorf("%s: a step of %d mini-batches; take 1 to %d", f.name, f.Minibatches, maxMinibatches)
 	}

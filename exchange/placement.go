@@ -62,9 +62,6 @@ type placementOutput struct {
 const nsPerMs = 1e6
 
 func (f *file) readPlacement(src []byte) error {
-	if err := f.noUnit("milliseconds"); err != nil {
-		return err
-	}
 	r := placementReader{jsonReader: newJSONReader(f, src), byID: map[int64]int{}, output: map[int]placementOutput{}}
 	err := r.whole(func(key string) error {
 		switch key {

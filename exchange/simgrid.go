@@ -44,9 +44,6 @@ type simgridRoute struct {
 }
 
 func (f *file) readSimGrid(src []byte) error {
-	if err := f.noUnit("seconds"); err != nil {
-		return err
-	}
 	r := simgridReader{xmlReader: newXMLReader(f, src), links: map[string]platform.Link{}, routers: map[string]bool{}}
 	if err := r.root("platform", r.element); err != nil {
 		return err

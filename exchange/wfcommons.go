@@ -48,9 +48,6 @@ func isWfCommons(name string, beginning []byte) bool {
 }
 
 func (f *file) readWfCommons(src []byte) error {
-	if err := f.noUnit("seconds"); err != nil {
-		return err
-	}
 	r := wfReader{jsonReader: newJSONReader(f, src), workflow: newWorkflow(f)}
 	err := r.whole(func(key string) error {
 		if key == "workflow" {

@@ -72,11 +72,8 @@ func isZeus(_ string, beginning []byte) bool {
 }
 
 func (f *file) readZeus(src []byte) error {
-	if err := f.noUnit("seconds"); err != nil {
-		return err
-	}
-	if f.Stash || f.Minibatches > maxMinibatches {
-		return fmt.Errorf("%s: a profile of clocks has no weights to stash, and at most %d mini-batches", f.name, maxMinibatches)
+	if f.Minibatches > maxMinibatches {
+		return fmt.Errorf("%s: a step of %d mini-batches; take 1 to %d", f.name, f.Minibatches, maxMinibatches)
 	}
 	in := csv.NewReader(bytes.NewReader(src))
 	t := profileTable{file: f, columns: map[string]int{}}
@@ -292,6 +289,9 @@ func (f *file) zeusGraph() (*dag.Graph, error) {
 		return b.Task(dag.Task{Name: name, Op: clean(piece[1]), Costs: costs[piece], Labels: labels, After: unique(after), Placement: &dag.Placement{Device: piece[0]}})
 	}
 	if pieces[0][1] != "forward" && pieces[0][1] != "backward" {
+		if f.Minibatches > 1 {
+			return nil, f.errorf(1, "a table without stages has no pipeline of mini-batches; leave --minibatches out")
+		}
 		for _, piece := range pieces {
 			task(piece, piece[1], dag.Labels{Layer: piece[1]})
 		}

@@ -83,6 +83,24 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// TestImportFlags: a flag that a file would not obey is refused, and the format is named.
+func TestImportFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.stg", imports[0].text)
+	writeTestFile(t, "p.csv", perseusProfile)
+	writeTestFile(t, "rec.json", `{"schemaVersion":1,"traceEvents":[{"ph":"X","cat":"cpu_op","pid":1,"tid":1,"name":"aten::mm","ts":100,"dur":30,"args":{}}]}`)
+	for line, want := range map[string]string{
+		"import rec.json --minibatches 4": "rec.json: a file of format kineto has no use for --minibatches; leave it out",
+		"import rec.json --unit 1ms":      "has no use for --unit", "import rec.json --stash": "has no use for --stash", "import rec.json --wait-power 70W": "has no use for --wait-power",
+		"import rec.json --alone": "name that by --step", "import two.stg --step 16": "two.stg: a file of format stg has no use for --step; leave it out",
+		"import two.stg --ranks 8": "has no use for --ranks", "import two.stg --step 1 --alone": "has no use for --step", "import two.stg --extents 32=64": "has no use for --extents",
+		"import p.csv --stash": "has no use for --stash",
+	} {
+		wantRefused(t, line, want)
+	}
+	mustRun(t, "import", "rec.json")
+}
+
 // TestImportBeside: the machine of a profile goes into the file beside the graph, where no model and no platform of the user's is lost.
 func TestImportBeside(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -96,6 +96,9 @@ func formatLines() string {
 	var lines strings.Builder
 	for _, of := range exchange.Formats() {
 		fmt.Fprintf(&lines, "\n\n  %-10s %s (%s)\n             %s\n             %s", of.Name, of.Doc, strings.Join(of.Extensions, ", "), of.Source, of.Takes)
+		if len(of.Flags) > 0 {
+			fmt.Fprintf(&lines, "\n             with --%s", strings.Join(of.Flags, ", --"))
+		}
 	}
 	return lines.String()
 }
