@@ -81,6 +81,8 @@ type Options struct {
 	Alone bool
 	// Extents of shapes in a recording are replaced by others, such as the number of samples; nil replaces none.
 	Extents recording.Extents
+	// Room is the memory that the contents of the files may take; nil has no end.
+	Room *recording.Room
 }
 
 // given are the flags of import that name options other than their defaults.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -69,12 +68,15 @@ type execution struct {
 	file      string
 	process   string
 	operators []executed
+
+	room *Room
+	in   *entryReader
 }
 
 // readExecution reads an execution trace of PyTorch's ExecutionTraceObserver.
-func readExecution(in io.Reader, name string) (*execution, error) {
-	x := &execution{file: name}
-	dec := json.NewDecoder(in)
+func readExecution(f File) (*execution, error) {
+	x, name := &execution{file: f.Name, room: f.Room, in: newEntryReader(f.In)}, f.Name
+	dec := json.NewDecoder(x.in)
 	if err := x.document(dec); err != nil {
 		return nil, streamError(name, dec, err)
 	}
@@ -108,10 +110,12 @@ func (x *execution) nodes(dec *json.Decoder) error {
 	}
 	return inside(dec, func() error {
 		var n executionNode
+		from := dec.InputOffset()
 		if err := dec.Decode(&n); notType(err) != nil {
 			return err
 		}
-		return x.add(&n)
+		x.in.next()
+		return cmp.Or(x.room.Take(eventBytes+dec.InputOffset()-from), x.add(&n))
 	})
 }
 

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,6 +76,7 @@ const (
 type kinetoReader struct {
 	*recording
 	dec      *json.Decoder
+	in       *entryReader
 	threadAt map[string]int32
 	streamAt map[string]int32
 	names    map[string]string    // one copy of each
@@ -83,16 +85,17 @@ type kinetoReader struct {
 }
 
 // newRecording is one without events.
-func newRecording(file string, p *part) *recording {
-	return &recording{file: file, rank: -1, left: counts{}, span: span{math.MaxInt64, math.MinInt64}, part: p}
+func newRecording(f File, p *part) *recording {
+	return &recording{file: f.Name, room: f.Room, rank: -1, left: counts{}, span: span{math.MaxInt64, math.MinInt64}, part: p}
 }
 
 // readKineto reads a part of a file of PyTorch's profiler. It holds one entry of the file at a time, and what the part keeps.
 func readKineto(f File, p *part) (*recording, error) {
+	in := newEntryReader(f.In)
 	r := &kinetoReader{
-		recording: newRecording(f.Name, p),
-		dec:       json.NewDecoder(f.In),
-		threadAt:  map[string]int32{}, streamAt: map[string]int32{}, names: map[string]string{}, operands: map[string]*operands{}, flows: map[string]int{},
+		recording: newRecording(f, p),
+		dec:       json.NewDecoder(in), in: in,
+		threadAt: map[string]int32{}, streamAt: map[string]int32{}, names: map[string]string{}, operands: map[string]*operands{}, flows: map[string]int{},
 	}
 	if err := r.document(); err != nil {
 		return nil, streamError(f.Name, r.dec, err)
@@ -204,13 +207,22 @@ func notType(err error) error {
 func (r *kinetoReader) events() error {
 	return inside(r.dec, func() error {
 		var e kinetoEvent
-		if err := r.dec.Decode(&e); err != nil {
+		from := r.dec.InputOffset()
+		err := r.dec.Decode(&e)
+		r.in.next()
+		r.entry = r.dec.InputOffset() - from
+		if err != nil {
 			if notType(err) == nil {
 				r.left["entries of another form"]++
 			}
 			return notType(err)
 		}
-		return r.event(&e)
+		named := len(r.flows) + len(r.left)
+		err = r.event(&e)
+		if len(r.flows)+len(r.left) > named {
+			r.keep(nameBytes + r.entry)
+		}
+		return cmp.Or(err, r.room.check())
 	})
 }
 
@@ -254,6 +266,7 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 		if !r.part.survey && at.start < r.part.end && at.end > r.part.start {
 			t := r.thread(e)
 			t.python = append(t.python, at)
+			r.keep(launchBytes)
 		}
 		return nil
 	}

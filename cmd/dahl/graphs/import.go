@@ -301,5 +301,6 @@ func readForeign(paths []string, f *importFlags) (*exchange.Imported, error) {
 		defer in.Close()
 		files[i] = exchange.File{Name: path, In: in}
 	}
+	f.Room = room()
 	return exchange.ReadFiles(files, f.format, f.Options)
 }
