@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -147,6 +148,9 @@ var mistakes = []struct{ format, text, want string }{
 	{"simgrid", "<platform><link id='l' bandwidth='1'/><route src='a' dst='b'><link_ctn id='l'/></route></platform>", `f:1: a route from "a" to "b", and one of them is no host`},
 	{"simgrid", "<platform><cluster radical='3-1'/></platform>", `f:1: radical is "3-1"`},
 	{"simgrid", "<platform><cluster radical='0-1999'/></platform>", `f:1: a cluster of 2000 hosts, with a route for each pair; write at most 1024`},
+	{"simgrid", "<platform><cluster radical='" + strings.Repeat("0-1023,", 100_000) + "7'/></platform>", `f:1: a cluster of 2048 hosts, with a route for each pair; write at most 1024`},
+	// 100·99/2 routes of each cluster, of which 26 are below and 27 above 2^17.
+	{"simgrid", "<platform>\n" + simgridClusters(30) + "</platform>", `f:28: cluster "c26" makes 133650 routes between two hosts, and a machine has at most 131072; write fewer hosts`},
 	{"simgrid", "<platform><cluster radical='0' topology='TORUS'/></platform>", `has the topology "TORUS"`},
 	{"simgrid", "<platform/>", `f: platform "f"`},
 	{"zeus", "", `f:1: no line with the names of columns`},
@@ -160,6 +164,15 @@ var mistakes = []struct{ format, text, want string }{
 	{"zeus", "stage,instruction,frequency,time,energy\n-1,forward,1,1,1\n", `f:2: stage is "-1"`},
 	{"zeus", "stage,instruction,frequency,time,energy\n0,forward,1,1,-1\n", `f:2: energy is "-1"`},
 	{"zeus", "stage,instruction,frequency,time,energy\n0,forward,1,1,1\n", `f:1: stage 0 has no backward`},
+}
+
+// simgridClusters are clusters of a hundred hosts, a line for each.
+func simgridClusters(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "<cluster id='c%d' prefix='c%[1]d-' radical='0-99' speed='1Gf' bw='1Bps'/>\n", i)
+	}
+	return text.String()
 }
 
 // TestMistakes: what is wrong is one line, with the file's and that of the mistake.

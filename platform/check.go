@@ -13,8 +13,10 @@ import (
 const (
 	maxUnits = 1 << 16 // of one device
 	maxLinks = 1 << 12 // of one route
-	maxParts = 1 << 18 // memories, links, devices and routes of a platform
 )
+
+// MaxParts bounds the memories, the links, the devices and the routes of a platform, each for itself.
+const MaxParts = 1 << 18
 
 // fault is a mistake and its place. Path is the path in the TOML form, such as "device[1].count";
 // Parse turns it into a line.
@@ -51,8 +53,8 @@ func (p *Platform) checkParts() *fault {
 	if len(p.Devices) == 0 {
 		return &fault{"", "", "no device; add a [[device]]"}
 	}
-	if n := max(len(p.Memories), len(p.Devices), len(p.Links), len(p.Routes)); n > maxParts {
-		return &fault{"", "", fmt.Sprintf("%d memories, devices, links or routes; at most %d are supported", n, maxParts)}
+	if n := max(len(p.Memories), len(p.Devices), len(p.Links), len(p.Routes)); n > MaxParts {
+		return &fault{"", "", fmt.Sprintf("%d memories, devices, links or routes; at most %d are supported", n, MaxParts)}
 	}
 	if f := checkSource(p.HostPower.Source, p.HostPower.Value, "host_power", ""); f != nil {
 		return f

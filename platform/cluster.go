@@ -103,8 +103,8 @@ func (p *Platform) addNodes(spec *nodeTable, machine *Platform, t *tomlfile.Tabl
 			p.addParts(machine, NodeID(len(p.Nodes)), name+".")
 		}
 		p.Nodes = append(p.Nodes, n)
-		if len(p.Memories) > maxParts || len(p.Links) > maxParts {
-			t.Fail("count", spec.Count, fmt.Sprintf("more than %d memories or links in all", maxParts))
+		if len(p.Memories) > MaxParts || len(p.Links) > MaxParts {
+			t.Fail("count", spec.Count, fmt.Sprintf("more than %d memories or links in all", MaxParts))
 			return
 		}
 	}
