@@ -106,6 +106,8 @@ var mistakes = []struct{ format, text, want string }{
 	{"wfcommons", `{"workflow": {"tasks": [{"id": "a", "parents": ["a"]}]}}`, `f:1: the edge from "a" to "a" closes a cycle`},
 	{"wfcommons", `{"workflow": {"jobs": [{"name": "a", "files": [{"name": "x", "link": "both"}]}]}}`, `f:1: the link of file "x" is "both"`},
 	{"wfcommons", `{"workflow": {"tasks": [`, `f:1: the file ends in the middle`},
+	{"wfcommons", `{"workflow": {` + strings.Repeat(`"specification":{`, 64) + "\n" + `"specification":{`, `f:2: more than 64 parts of a workflow within each other`},
+	{"wfcommons", `{"workflow": {` + strings.Repeat(`"execution":{`, 1000), `f:1: more than 64 parts of a workflow within each other`},
 	{"dax", "<adag>\n<job id='a' runtime='-1'/></adag>", `f:2: runtime is "-1"; write a finite number`},
 	{"dax", "<adag><job id='a'><uses link='input'/></job></adag>", `f:1: a uses element of job "a" names no file`},
 	{"dax", "<adag><job id='a'><uses file='x' link='y'/></job></adag>", `f:1: the link of file "x" is "y"`},

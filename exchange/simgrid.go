@@ -27,7 +27,7 @@ type simgridReader struct {
 // maxHosts bounds the hosts of a cluster and the stages of a pipeline.
 const maxHosts = 1024
 
-// maxZones bounds zones within zones.
+// maxZones bounds zones within zones, and parts of a workflow within others.
 const maxZones = 64
 
 type simgridHost struct {
