@@ -196,6 +196,15 @@ func profileLayer(name, description string) string {
 	return name + " -- " + description + " -- forward_compute_time=1.000, backward_compute_time=2.000, activation_size=100.000, parameter_size=8.000"
 }
 
+// profileLayers is a profile of layers with weights.
+func profileLayers(n int) string {
+	var text strings.Builder
+	for i := range n {
+		text.WriteString(profileLayer(fmt.Sprint("layer", i), "x") + "\n")
+	}
+	return text.String()
+}
+
 // TestFlags: each option is refused where a file of the format would not obey it, and no other one is.
 func TestFlags(t *testing.T) {
 	for flag, o := range map[string]Options{
@@ -223,6 +232,8 @@ func TestOptions(t *testing.T) {
 		want string
 	}{
 		{"pipedream", profileText, Options{Minibatches: 1025}, "f: a step of 1025 mini-batches; take 1 to 1024"},
+		// 512²·17 is more than 2^22, and 496²·17 = 4182272 is not, but 497²·17 is.
+		{"pipedream", profileLayers(17), Options{Minibatches: 512, Stash: true}, "f: each of 512 mini-batches updates a part of 17 layers with the gradients of all: 4456448 reads, and a step has at most 4194304; take at most 496 mini-batches"},
 		{"zeus", perseusText, Options{Minibatches: 1025}, "f: a step of 1025 mini-batches; take 1 to 1024"},
 		{"zeus", zeusSummary, Options{Minibatches: 2}, "f:1: a table without stages has no pipeline of mini-batches; leave --minibatches out"},
 		{"dot", dotSizes, Options{Unit: time.Second}, "f:4: a size is flop, which has no unit; leave --unit out"},
