@@ -31,7 +31,7 @@ var mistakes = []struct{ format, text, want string }{
 	{"stg", "2\n0 1 0\n1 1 1\n0 -4\n", `f:4: a communication cost is "-4"`},
 	{"stg", "2\n0 1 0\n1 1 1 7\n", "f:3: there is no task 7"},
 	{"stg", "5\n0 1 0\n", "there are 1 tasks, and the first line says 5"},
-	{"stg", "3\n0 0 0\n1 5 1 0\n2 6 1 1\n", "f:5: the first line says 3 tasks, which are 5 with a first and a last dummy of time 0, and the file has 3 and ends without the last; it was cut off"},
+	{"stg", "3\n0 0 0\n1 5 1 0\n2 6 1 1\n", "f:5: the first line says 3 tasks, which are 5 with a first and a last dummy of time 0, and the file has 3 and ends without the last; it was cut off, or else has no dummies: then add a last task of time 0, and write 4"},
 	{"stg", "2\n0 1 1 1\n1 1 1 0\n", `f:3: the edge from "T0" to "T1" closes a cycle`},
 	{"stg", "1\n0 1 1 0\n", `f:2: the edge from "T0" to "T0" closes a cycle`},
 	{"stg", "2\n0 1 0\n1 1 2 0 0\n", `f:3: the edge from "T0" to "T1" is given twice`},
