@@ -219,6 +219,31 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// BenchmarkTimeline: recordings of work of a GPU alone, and of a thread that waits again and again for another one, of two sizes each. Time grows with the size and not with its square.
+func BenchmarkTimeline(b *testing.B) {
+	for _, n := range []int{10_000, 40_000} {
+		var kernels, waits []string
+		for i := range n {
+			kernels = append(kernels, fmt.Sprintf(`kernel 7 gemm %d 5 {"device":3,"stream":7}`, 10*i))
+			waits = append(waits, fmt.Sprintf(`cpu_op 1 aten::mm %d 2`, 10*i), fmt.Sprintf(`cpu_op 2 backward %d 2`, 10*i+5))
+		}
+		for name, lines := range map[string][]string{"kernels": kernels, "waits": waits} {
+			b.Run(fmt.Sprint(name, n), func(b *testing.B) {
+				src := file(lines...)
+				for b.Loop() {
+					b.StopTimer()
+					r, err := readKineto(File{Name: "x.json", In: strings.NewReader(src)}, all())
+					if err != nil {
+						b.Fatal(err)
+					}
+					b.StartTimer()
+					newTimeline(r)
+				}
+			})
+		}
+	}
+}
+
 // FuzzRead: no file makes it panic, and what it reads is a sound graph that a machine can run.
 func FuzzRead(f *testing.F) {
 	f.Add(file(`cpu_op 1 aten::mm 100 30 {"Input Dims":[[7,11],[11,13]],"Input type":["float","float"]}`, `cuda_runtime 1 cudaLaunchKernel 110 10 {"correlation":1}`, `kernel 7 gemm 123 67 {"correlation":1,"device":3,"stream":7}`))
