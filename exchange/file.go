@@ -23,6 +23,7 @@ type file struct {
 	name string
 	took string // attributes of the file and their meaning here
 	left []LeftOut
+	met  map[string]int // of left, by what it is
 
 	nodes []node
 	edges []edge
@@ -73,13 +74,14 @@ func (f *file) leave(what string, count int) {
 	if count == 0 {
 		return
 	}
-	for i := range f.left {
-		if f.left[i].What == what {
-			f.left[i].Count += count
-			return
+	at, ok := f.met[what]
+	if !ok {
+		if at = len(f.left); f.met == nil {
+			f.met = map[string]int{}
 		}
+		f.met[what], f.left = at, append(f.left, LeftOut{What: what})
 	}
-	f.left = append(f.left, LeftOut{what, count})
+	f.left[at].Count += count
 }
 
 // float reads an amount.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -67,12 +68,11 @@ func (f *file) readStarpuMachine(src []byte) error {
 		return err
 	}
 	gpus := counts["CUDA devices"]
-	for what, n := range counts {
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		if what != "CPUs" && what != "CUDA devices" && what != "NUMA nodes" {
-			f.leave(what, n)
+			f.leave(what, counts[what])
 		}
 	}
-	slices.SortFunc(f.left, func(a, b LeftOut) int { return strings.Compare(a.What, b.What) })
 	if cores := counts["CPUs"] - gpus; cores > 0 {
 		m.add(platform.CPU, platform.CPU, cores)
 	}

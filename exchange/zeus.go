@@ -227,22 +227,26 @@ func (f *file) settings(all []profiled) (clocks []platform.Clock, err error) {
 		total[m.setting] = [2]float64{sum[0] + float64(m.ns), sum[1] + m.joules}
 	}
 	slices.SortStableFunc(order, func(a, b profiled) int { return compareSettings(b.setting, a.setting) })
-	for _, of := range order {
-		own, first := 0.0, 0.0 // of work at both settings
-		for _, m := range all {
-			if m.setting != of.setting {
-				continue
-			}
-			at := slices.IndexFunc(all, func(o profiled) bool { return o.work == m.work && o.setting == order[0].setting })
-			if at >= 0 {
-				own, first = own+float64(m.ns), first+float64(all[at].ns)
-			}
+	atFirst := map[string]float64{} // nanoseconds by work
+	for _, m := range all {
+		if m.setting == order[0].setting {
+			atFirst[m.work] = float64(m.ns)
 		}
-		if own == 0 {
-			own, first = 1, 1
+	}
+	shared := map[string][2]float64{} // nanoseconds at a setting and at the first one, of work at both
+	for _, m := range all {
+		if first, ok := atFirst[m.work]; ok {
+			sum := shared[m.setting]
+			shared[m.setting] = [2]float64{sum[0] + float64(m.ns), sum[1] + first}
+		}
+	}
+	for _, of := range order {
+		scale := 1.0
+		if ns := shared[of.setting]; ns[0] > 0 {
+			scale = ns[1] / ns[0]
 		}
 		sum := total[of.setting]
-		c := platform.Clock{Name: of.setting, Scale: first / own, Idle: f.WaitWatts, FrequencyHz: of.hertz, Busy: platform.BusyPower{UnitWatts: sum[1] / sum[0] * nsPerS}}
+		c := platform.Clock{Name: of.setting, Scale: scale, Idle: f.WaitWatts, FrequencyHz: of.hertz, Busy: platform.BusyPower{UnitWatts: sum[1] / sum[0] * nsPerS}}
 		clocks = append(clocks, c)
 	}
 	return clocks, nil
@@ -269,13 +273,17 @@ func (f *file) zeusGraph() (*dag.Graph, error) {
 	costs := map[[2]string][]dag.Cost{} // by device and work
 	var pieces [][2]string
 	stages := len(f.machine.Devices)
+	clocks := map[string][]platform.Clock{} // by device
+	for _, d := range f.machine.Devices {
+		clocks[d.Name] = d.Clocks
+	}
 	for _, m := range f.profiled {
 		piece := [2]string{zeusDevice(m.stage), m.work}
 		if costs[piece] == nil {
 			pieces = append(pieces, piece)
 		}
 		key := piece[0]
-		if at, _ := f.machine.DeviceByName(piece[0]); f.machine.Devices[at].NumClocks() > 1 && f.machine.Devices[at].Clocks[0].Name != m.setting {
+		if of := clocks[piece[0]]; len(of) > 1 && of[0].Name != m.setting {
 			key += "@" + m.setting
 		}
 		above := m.joules - f.WaitWatts*float64(m.ns)/nsPerS
