@@ -313,25 +313,22 @@ func (f *file) zeusGraph() (*dag.Graph, error) {
 	return g, nil
 }
 
+// passes are the kinds of work of a stage.
+var passes = [2]string{"forward", "backward"}
+
 // oneForwardOneBackward adds the tasks of a step. Each stage has forward passes ahead for the stages behind it, and then a backward and a forward
 // pass in turn.
 func (f *file) oneForwardOneBackward(stages int, costs map[[2]string][]dag.Cost, task func(piece [2]string, name string, labels dag.Labels, after ...dag.TaskID) dag.TaskID) error {
 	n := max(1, f.Minibatches)
 	const missing = dag.TaskID(-1)
-	done := map[string]dag.TaskID{}
-	get := func(phase string, stage, m int) (string, dag.TaskID) {
-		name := fmt.Sprintf("%s %d #%d", phase, stage, m)
-		if id, ok := done[name]; ok {
-			return name, id
-		}
-		return name, missing
-	}
-	queues, last := make([][][2]int, stages), slices.Repeat([]dag.TaskID{missing}, stages) // of passes: 0 is forward and 1 backward, and the micro-batch
+	var done [2][][]dag.TaskID                                                             // by pass, stage and micro-batch
+	queues, last := make([][][2]int, stages), slices.Repeat([]dag.TaskID{missing}, stages) // of passes and micro-batches
 	for s := range stages {
-		for _, phase := range []string{"forward", "backward"} {
+		for pass, phase := range passes {
 			if costs[[2]string{zeusDevice(s), phase}] == nil {
 				return f.errorf(1, "stage %d has no %s; write both instructions of the stages 0 to %d", s, phase, stages-1)
 			}
+			done[pass] = append(done[pass], slices.Repeat([]dag.TaskID{missing}, n))
 		}
 		warm := min(n, stages-s)
 		for m := range warm {
@@ -346,25 +343,25 @@ func (f *file) oneForwardOneBackward(stages int, costs map[[2]string][]dag.Cost,
 	}
 	for left := 2 * n * stages; left > 0; {
 		for s := range stages {
-			for len(queues[s]) > 0 {
+			for ; len(queues[s]) > 0; queues[s] = queues[s][1:] {
 				pass, m := queues[s][0][0], queues[s][0][1]
-				phase, before, at := "forward", missing, s-1
-				if pass == 1 {
-					phase, at = "backward", s+1
+				before, waits := missing, true
+				switch {
+				case pass == 1 && s < stages-1:
+					before = done[1][s+1][m]
+				case pass == 1:
+					before = done[0][s][m]
+				case s > 0:
+					before = done[0][s-1][m]
+				default:
+					waits = false
 				}
-				needed := at >= 0 && at < stages
-				if needed {
-					_, before = get(phase, at, m)
-				} else if pass == 1 {
-					_, before = get("forward", s, m)
-				}
-				if needed && before == missing {
+				if waits && before == missing {
 					break // another stage has to go first
 				}
-				name, _ := get(phase, s, m)
-				last[s] = task([2]string{zeusDevice(s), phase}, name, dag.Labels{Phase: phase, MicroBatch: int32(m), Stage: int32(s + 1)}, last[s], before)
-				done[name] = last[s]
-				queues[s] = queues[s][1:]
+				phase := passes[pass]
+				last[s] = task([2]string{zeusDevice(s), phase}, fmt.Sprintf("%s %d #%d", phase, s, m), dag.Labels{Phase: phase, MicroBatch: int32(m), Stage: int32(s + 1)}, last[s], before)
+				done[pass][s][m] = last[s]
 				left--
 			}
 		}
