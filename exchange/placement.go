@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -39,7 +40,7 @@ func (p *placementFlag) UnmarshalJSON(text []byte) error {
 	case "false", "0":
 		*p = false
 	default:
-		return fmt.Errorf("%s is neither true nor false; write one of them, or 1 or 0", text)
+		return fmt.Errorf("%s is neither true nor false; write one of them, or 1 or 0", strings.Join(strings.Fields(string(text)), " "))
 	}
 	return nil
 }

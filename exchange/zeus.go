@@ -86,7 +86,7 @@ func (f *file) readZeus(src []byte) error {
 	}
 	form := slices.IndexFunc(zeusForms, func(form zeusForm) bool { return t.has(form.columns...) })
 	if form < 0 {
-		return f.errorf(1, "columns %s; write those of Zeus or Perseus, such as stage,instruction,frequency,time,energy", strings.Join(header, ","))
+		return f.errorf(1, "columns %q; write those of Zeus or Perseus, such as stage,instruction,frequency,time,energy", strings.Join(header, ","))
 	}
 	for {
 		if t.row, err = in.Read(); err != nil {

@@ -129,9 +129,17 @@ func streamError(file string, dec *json.Decoder, err error) error {
 func begin(dec *json.Decoder, want json.Delim, otherwise string) error {
 	first, err := dec.Token()
 	if err == nil && first != want {
-		err = fmt.Errorf(otherwise, first)
+		err = fmt.Errorf(otherwise, shown(first))
 	}
 	return err
+}
+
+// shown is a token in one line.
+func shown(token json.Token) json.Token {
+	if text, ok := token.(string); ok {
+		return strconv.Quote(text)
+	}
+	return token
 }
 
 // inside reads the rest of an object or a list, part by part.
@@ -166,7 +174,7 @@ func (r *kinetoReader) document() error {
 		return r.events()
 	}
 	if first != json.Delim('{') {
-		return fmt.Errorf("it begins with %v; want an object with traceEvents", first)
+		return fmt.Errorf("it begins with %v; want an object with traceEvents", shown(first))
 	}
 	return members(r.dec, r.member)
 }
