@@ -3,7 +3,6 @@ package exchange
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -57,9 +56,6 @@ func isChakra(name string, beginning []byte) bool {
 }
 
 func (f *file) readChakra(src []byte) error {
-	if err := f.noUnit("microseconds"); err != nil {
-		return err
-	}
 	r, first := chakraReader{file: f, byID: map[int64]int{}}, true
 	err := wire.Messages(src, func(message []byte) error {
 		if first { // the metadata
@@ -216,9 +212,9 @@ func (r *chakraReader) follow() error {
 	}
 	for to := range r.nodes {
 		n := &r.file.nodes[to]
-		by := make([]int, len(n.in)) // data
-		for i, e := range n.in {
-			by[i] = r.edges[e].from
+		by := map[int]bool{} // data
+		for _, e := range n.in {
+			by[r.edges[e].from] = true
 		}
 		n.in = nil
 		for _, id := range unique(r.nodes[to].control) {
@@ -227,7 +223,7 @@ func (r *chakraReader) follow() error {
 				r.leave("dependences on nodes that the file lacks", 1)
 			case place[from] >= place[to]:
 				r.leave("dependences by control against those by data", 1)
-			case !slices.Contains(by, from):
+			case !by[from]:
 				r.edges = append(r.edges, edge{from, to, none, to + 1})
 			}
 		}

@@ -16,9 +16,6 @@ type daxWait struct {
 }
 
 func (f *file) readDAX(src []byte) error {
-	if err := f.noUnit("seconds"); err != nil {
-		return err
-	}
 	r := daxReader{xmlReader: newXMLReader(f, src), workflow: newWorkflow(f)}
 	if err := r.root("adag", r.element); err != nil {
 		return err

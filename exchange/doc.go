@@ -71,6 +71,7 @@
 //   - an update of the weights takes no time, as the profile has none. It adds the gradients of all mini-batches of the step
 //   - a node with a description that begins with Input stands for data in every memory. Its time for loading is left out
 //   - the tasks of one layer in one mini-batch stay on one device
+//   - m mini-batches update a part of each layer's weights each, with the gradients of all: m² reads for a layer, and 2^22 in all at most
 //
 // With [Options.Stash] no task waits for an update: the plan decides which version of the weights a forward pass takes, and so the losses. A
 // forward pass keeps a copy in a buffer of its step. That buffer has as many versions as there are steps in progress.

@@ -181,11 +181,14 @@ func (r *dotReader) attrs(a dotAttrs) dotAttrs {
 // finish makes numbers of the attribute that counts in this file: size where any node has one.
 func (r *dotReader) finish() error {
 	if r.isStarpu() {
+		if r.Unit != 0 {
+			return r.errorf(1, "the codelets of StarPU have no times; leave --unit out")
+		}
 		return r.codelets()
 	}
 	sized := slices.IndexFunc(r.nodeAttrs, func(a dotAttrs) bool { return a.size.line != 0 })
 	if r.Unit != 0 && sized >= 0 {
-		return r.errorf(r.nodeAttrs[sized].size.line, "a size is flop, which has no unit; leave the unit out")
+		return r.errorf(r.nodeAttrs[sized].size.line, "a size is flop, which has no unit; leave --unit out")
 	}
 	unitNs := 0.0 // sizes count
 	if sized < 0 {

@@ -2,10 +2,13 @@ package exchange
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"dahl/exchange/recording"
 	"dahl/must"
 	"dahl/platform"
 )
@@ -28,7 +31,7 @@ var mistakes = []struct{ format, text, want string }{
 	{"stg", "2\n0 1 0\n1 1 1\n0 -4\n", `f:4: a communication cost is "-4"`},
 	{"stg", "2\n0 1 0\n1 1 1 7\n", "f:3: there is no task 7"},
 	{"stg", "5\n0 1 0\n", "there are 1 tasks, and the first line says 5"},
-	{"stg", "3\n0 0 0\n1 5 1 0\n2 6 1 1\n", "f:5: the first line says 3 tasks, which are 5 with a first and a last dummy of time 0, and the file has 3 and ends without the last; it was cut off"},
+	{"stg", "3\n0 0 0\n1 5 1 0\n2 6 1 1\n", "f:5: the first line says 3 tasks, which are 5 with a first and a last dummy of time 0, and the file has 3 and ends without the last; it was cut off, or else has no dummies: then add a last task of time 0, and write 4"},
 	{"stg", "2\n0 1 1 1\n1 1 1 0\n", `f:3: the edge from "T0" to "T1" closes a cycle`},
 	{"stg", "1\n0 1 1 0\n", `f:2: the edge from "T0" to "T0" closes a cycle`},
 	{"stg", "2\n0 1 0\n1 1 2 0 0\n", `f:3: the edge from "T0" to "T1" is given twice`},
@@ -66,6 +69,7 @@ var mistakes = []struct{ format, text, want string }{
 	{"placement", "", "f:1: the file ends in the middle"},
 	{"placement", "[]", "f:1: [ stands where { has to"},
 	{"placement", "{\n\"nodes\": 3}", "f:2: 3 stands where [ has to"},
+	{"placement", "{\"nodes\": \"a\\nb\"}", `f:1: "a\nb" stands where [ has to`},
 	{"placement", "{\"nodes\": [\n3]}", "f:2: an element is a number; write an object"},
 	{"placement", "{\"nodes\": [\n{\"id\": 1.5}]}", "f:2: id is a number 1.5; write an integer"},
 	{"placement", "{\"nodes\": [\n{\"size\": \"x\"}]}", "f:2: size is a string; write a number"},
@@ -103,6 +107,8 @@ var mistakes = []struct{ format, text, want string }{
 	{"wfcommons", `{"workflow": {"tasks": [{"id": "a", "parents": ["a"]}]}}`, `f:1: the edge from "a" to "a" closes a cycle`},
 	{"wfcommons", `{"workflow": {"jobs": [{"name": "a", "files": [{"name": "x", "link": "both"}]}]}}`, `f:1: the link of file "x" is "both"`},
 	{"wfcommons", `{"workflow": {"tasks": [`, `f:1: the file ends in the middle`},
+	{"wfcommons", `{"workflow": {` + strings.Repeat(`"specification":{`, 64) + "\n" + `"specification":{`, `f:2: more than 64 parts of a workflow within each other`},
+	{"wfcommons", `{"workflow": {` + strings.Repeat(`"execution":{`, 1000), `f:1: more than 64 parts of a workflow within each other`},
 	{"dax", "<adag>\n<job id='a' runtime='-1'/></adag>", `f:2: runtime is "-1"; write a finite number`},
 	{"dax", "<adag><job id='a'><uses link='input'/></job></adag>", `f:1: a uses element of job "a" names no file`},
 	{"dax", "<adag><job id='a'><uses file='x' link='y'/></job></adag>", `f:1: the link of file "x" is "y"`},
@@ -145,10 +151,13 @@ var mistakes = []struct{ format, text, want string }{
 	{"simgrid", "<platform><link id='l' bandwidth='1'/><route src='a' dst='b'><link_ctn id='l'/></route></platform>", `f:1: a route from "a" to "b", and one of them is no host`},
 	{"simgrid", "<platform><cluster radical='3-1'/></platform>", `f:1: radical is "3-1"`},
 	{"simgrid", "<platform><cluster radical='0-1999'/></platform>", `f:1: a cluster of 2000 hosts, with a route for each pair; write at most 1024`},
+	{"simgrid", "<platform><cluster radical='" + strings.Repeat("0-1023,", 100_000) + "7'/></platform>", `f:1: a cluster of 2048 hosts, with a route for each pair; write at most 1024`},
+	// 100·99/2 routes of each cluster, of which 26 are below and 27 above 2^17.
+	{"simgrid", "<platform>\n" + simgridClusters(30) + "</platform>", `f:28: cluster "c26" makes 133650 routes between two hosts, and a machine has at most 131072; write fewer hosts`},
 	{"simgrid", "<platform><cluster radical='0' topology='TORUS'/></platform>", `has the topology "TORUS"`},
 	{"simgrid", "<platform/>", `f: platform "f"`},
 	{"zeus", "", `f:1: no line with the names of columns`},
-	{"zeus", "a,b\n", `f:1: columns a,b; write those of Zeus or Perseus`},
+	{"zeus", "a,b\n", `f:1: columns "a,b"; write those of Zeus or Perseus`},
 	{"zeus", "window_name,elapsed_time\n", `f:1: no line with a measurement`},
 	{"zeus", "window_name,elapsed_time\nw_x,1\n", `f:2: window "w_x" does not end in _ and a limit of watts`},
 	{"zeus", "window_name,elapsed_time\nw_100,0\n", `f:2: step takes no time`},
@@ -158,6 +167,15 @@ var mistakes = []struct{ format, text, want string }{
 	{"zeus", "stage,instruction,frequency,time,energy\n-1,forward,1,1,1\n", `f:2: stage is "-1"`},
 	{"zeus", "stage,instruction,frequency,time,energy\n0,forward,1,1,-1\n", `f:2: energy is "-1"`},
 	{"zeus", "stage,instruction,frequency,time,energy\n0,forward,1,1,1\n", `f:1: stage 0 has no backward`},
+}
+
+// simgridClusters are clusters of a hundred hosts, a line for each.
+func simgridClusters(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "<cluster id='c%d' prefix='c%[1]d-' radical='0-99' speed='1Gf' bw='1Bps'/>\n", i)
+	}
+	return text.String()
 }
 
 // TestMistakes: what is wrong is one line, with the file's and that of the mistake.
@@ -179,33 +197,53 @@ func profileLayer(name, description string) string {
 	return name + " -- " + description + " -- forward_compute_time=1.000, backward_compute_time=2.000, activation_size=100.000, parameter_size=8.000"
 }
 
-// TestSteps: mini-batches and copies of weights are refused where a file is of no training, and too many where it is.
-func TestSteps(t *testing.T) {
-	for _, c := range []struct {
-		format string
-		Options
-		want string
-	}{
-		{"placement", Options{Minibatches: 2}, "a graph of format placement has one mini-batch per step"},
-		{"stg", Options{Stash: true}, "no weights to stash"},
-		{"pipedream", Options{Minibatches: 1025}, "a step of 1025 mini-batches; take 1 to 1024"},
+// profileLayers is a profile of layers with weights.
+func profileLayers(n int) string {
+	var text strings.Builder
+	for i := range n {
+		text.WriteString(profileLayer(fmt.Sprint("layer", i), "x") + "\n")
+	}
+	return text.String()
+}
+
+// TestFlags: each option is refused where a file of the format would not obey it, and no other one is.
+func TestFlags(t *testing.T) {
+	for flag, o := range map[string]Options{
+		"unit": {Unit: time.Second}, "minibatches": {Minibatches: 2}, "wait-power": {WaitWatts: 1}, "stash": {Stash: true},
+		"step": {Step: "1"}, "ranks": {Ranks: 1}, "alone": {Alone: true, Step: "1"}, "extents": {Extents: recording.Extents{2: 3}},
 	} {
-		of := must.Get(FormatByName(c.format))(t)
-		if _, err := of.Read([]byte(profileText), "f", c.Options); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.format, err, c.want)
+		for _, of := range formats {
+			_, err := of.Read(nil, "f", o)
+			refused := err != nil && err.Error() == "f: a file of format "+of.Name+" has no use for --"+flag+"; leave it out"
+			if flag == "alone" && !slices.Contains(of.Flags, flag) {
+				refused = err != nil && strings.Contains(err.Error(), "has no use for --")
+			}
+			if refused == slices.Contains(of.Flags, flag) {
+				t.Errorf("%s with --%s: %v", of.Name, flag, err)
+			}
 		}
 	}
 }
 
-// TestUnits: a unit is refused where a file has its own.
-func TestUnits(t *testing.T) {
-	for format, text := range map[string]string{"dot": dotSizes, "placement": placementNodes, "pipedream": profileText, "wfcommons": instance, "dax": daxText, "chakra": chakraText, "starpu-tasks": starpuTasks, "zeus": zeusWindows} {
-		of, err := FormatByName(format)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = of.Read([]byte(text), "f", Options{Unit: time.Second}); err == nil || !strings.Contains(err.Error(), "leave the unit out") {
-			t.Errorf("%s in seconds: %v", format, err)
+// TestOptions: an option that a format obeys is refused where this file cannot, or not so much of it.
+func TestOptions(t *testing.T) {
+	for _, c := range []struct {
+		format, text string
+		Options
+		want string
+	}{
+		{"pipedream", profileText, Options{Minibatches: 1025}, "f: a step of 1025 mini-batches; take 1 to 1024"},
+		// 512²·17 is more than 2^22, and 496²·17 = 4182272 is not, but 497²·17 is.
+		{"pipedream", profileLayers(17), Options{Minibatches: 512, Stash: true}, "f: each of 512 mini-batches updates a part of 17 layers with the gradients of all: 4456448 reads, and a step has at most 4194304; take at most 496 mini-batches"},
+		{"zeus", perseusText, Options{Minibatches: 1025}, "f: a step of 1025 mini-batches; take 1 to 1024"},
+		{"zeus", zeusSummary, Options{Minibatches: 2}, "f:1: a table without stages has no pipeline of mini-batches; leave --minibatches out"},
+		{"dot", dotSizes, Options{Unit: time.Second}, "f:4: a size is flop, which has no unit; leave --unit out"},
+		{"dot", `digraph { "task_1" [label="potrf"] }`, Options{Unit: time.Second}, "f:1: the codelets of StarPU have no times; leave --unit out"},
+		{"kineto", "{}", Options{Alone: true}, "f: --alone leaves out what is older than one step; name that by --step"},
+	} {
+		of := must.Get(FormatByName(c.format))(t)
+		if _, err := of.Read([]byte(c.text), "f", c.Options); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, want %q", c.format, err, c.want)
 		}
 	}
 }

@@ -23,6 +23,7 @@ type file struct {
 	name string
 	took string // attributes of the file and their meaning here
 	left []LeftOut
+	met  map[string]int // of left, by what it is
 
 	nodes []node
 	edges []edge
@@ -73,13 +74,14 @@ func (f *file) leave(what string, count int) {
 	if count == 0 {
 		return
 	}
-	for i := range f.left {
-		if f.left[i].What == what {
-			f.left[i].Count += count
-			return
+	at, ok := f.met[what]
+	if !ok {
+		if at = len(f.left); f.met == nil {
+			f.met = map[string]int{}
 		}
+		f.met[what], f.left = at, append(f.left, LeftOut{What: what})
 	}
-	f.left = append(f.left, LeftOut{what, count})
+	f.left[at].Count += count
 }
 
 // float reads an amount.
@@ -117,14 +119,6 @@ func (f *file) amount(line int, what string, v, unit float64) (int64, error) {
 		return 0, f.errorf(line, "%s is %g; write a number from 0 to %.3g", what, v, maxAmount/unit)
 	}
 	return int64(whole), nil
-}
-
-// noUnit refuses a unit for a file that has one of its own.
-func (f *file) noUnit(own string) error {
-	if f.Unit != 0 {
-		return fmt.Errorf("%s: times of this format are %s; leave the unit out", f.name, own)
-	}
-	return nil
 }
 
 // takeUnit notes that times are in the unit given, or the default, and gives its nanoseconds.

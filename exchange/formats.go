@@ -28,7 +28,7 @@ type Format struct {
 
 	Extensions []string // of usual names, for people
 
-	Steps bool // a file describes a training, and [Options] form its steps
+	Flags []string // of import that a file obeys, by the names of [Options.given]
 
 	// recognise reports whether a file may be of this format, by its beginning: all of it, or [RecogniseBytes]. Its name helps where contents say little.
 	recognise func(name string, beginning []byte) bool
@@ -81,16 +81,47 @@ type Options struct {
 	Alone bool
 	// Extents of shapes in a recording are replaced by others, such as the number of samples; nil replaces none.
 	Extents recording.Extents
+	// Room is the memory that the contents of the files may take; nil has no end.
+	Room *recording.Room
+}
+
+// given are the flags of import that name options other than their defaults.
+func (o Options) given() (flags []string) {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"unit", o.Unit != 0}, {"minibatches", o.Minibatches > 1}, {"wait-power", o.WaitWatts != 0}, {"stash", o.Stash},
+		{"step", o.Step != ""}, {"ranks", o.Ranks != 0}, {"alone", o.Alone}, {"extents", o.Extents != nil},
+	} {
+		if f.given {
+			flags = append(flags, f.name)
+		}
+	}
+	return flags
+}
+
+// check refuses options that would change nothing.
+func (of Format) check(file string, o Options) error {
+	for _, flag := range o.given() {
+		if !slices.Contains(of.Flags, flag) {
+			return fmt.Errorf("%s: a file of format %s has no use for --%s; leave it out", file, of.Name, flag)
+		}
+	}
+	if o.Alone && o.Step == "" {
+		return fmt.Errorf("%s: --alone leaves out what is older than one step; name that by --step", file)
+	}
+	return nil
 }
 
 var formats = []Format{
 	{
-		Name: "stg", Doc: "the Standard Task Graph Set, with or without communication costs",
+		Name: "stg", Doc: "the Standard Task Graph Set, with or without communication costs", Flags: []string{"unit"},
 		Takes:  "processing times as the time on every device, communication costs as bytes at 1 GB/s",
 		Source: "https://www.kasahara.cs.waseda.ac.jp/schedule/", Extensions: []string{".stg"}, recognise: ending(".stg"), read: (*file).readSTG,
 	},
 	{
-		Name: "dot", Doc: "Graphviz, with the size of DAGGEN and SimGrid or a weight at each node",
+		Name: "dot", Doc: "Graphviz, with the size of DAGGEN and SimGrid or a weight at each node", Flags: []string{"unit"},
 		Takes:  "size of nodes as flop and of edges as bytes, or weight of nodes as the time on every device and of edges as bytes at 1 GB/s",
 		Source: "https://github.com/frs69wq/daggen", Extensions: []string{".dot", ".gv"}, recognise: ending(".dot", ".gv"), read: (*file).readDOT,
 	},
@@ -100,17 +131,17 @@ var formats = []Format{
 		Source: "https://github.com/msr-fiddle/dnn-partitioning", Extensions: []string{".json"}, recognise: holds(`"fpgaLatency"`), read: (*file).readPlacement,
 	},
 	{
-		Name: "pipedream", Doc: "a profile of PipeDream's, Narayanan et al., SOSP 2019", Steps: true,
+		Name: "pipedream", Doc: "a profile of PipeDream's, Narayanan et al., SOSP 2019", Flags: []string{"minibatches", "stash"},
 		Takes:  "compute times in ms on every device as forward and backward passes, activation_size as activations and their gradients, parameter_size as weights with an update, input nodes as data that are everywhere",
 		Source: "https://github.com/msr-fiddle/pipedream", Extensions: []string{".txt"}, recognise: holds("forward_compute_time="), read: (*file).readPipeDream, graph: (*file).training,
 	},
 	{
-		Name: "kineto", Doc: "a recording of PyTorch's profiler (torch.profiler, Kineto), compressed by gzip or not",
+		Name: "kineto", Doc: "a recording of PyTorch's profiler (torch.profiler, Kineto), compressed by gzip or not", Flags: []string{"step", "ranks", "alone", "extents"},
 		Takes:  "calls of the GPU's runtime, work of GPUs and operators by their times as tasks in their order, ProfilerStep or optimiser's updates as steps, Input Dims as flop and bytes",
 		Source: "https://github.com/pytorch/kineto", Extensions: []string{".json", ".json.gz"}, recognise: isKineto, files: recording.Read,
 	},
 	{
-		Name: "execution-trace", Doc: "an execution trace of PyTorch (ExecutionTraceObserver); with a recording of the same run it gives that its shapes",
+		Name: "execution-trace", Doc: "an execution trace of PyTorch (ExecutionTraceObserver); with a recording of the same run it gives that its shapes", Flags: []string{"step", "ranks", "alone", "extents"},
 		Takes:  "operators in their order on one GPU, shapes of inputs as flop and bytes; times are by the roofline of the GPU alone",
 		Source: "https://docs.pytorch.org/docs/stable/profiler.html", Extensions: []string{".json", ".json.gz"}, recognise: recording.IsExecution, files: recording.Read,
 	},
@@ -145,12 +176,12 @@ var formats = []Format{
 		Source: "https://simgrid.org/doc/latest/XML_reference.html", Extensions: []string{".xml"}, recognise: holds("<platform"), read: (*file).readSimGrid,
 	},
 	{
-		Name: "nsight", Doc: "a recording of Nsight Systems, as nsys export --type sqlite writes it",
+		Name: "nsight", Doc: "a recording of Nsight Systems, as nsys export --type sqlite writes it", Flags: []string{"step", "ranks", "alone"},
 		Takes:  "work of GPUs, calls of the CUDA runtime and NVTX ranges as in recordings of PyTorch's profiler, without operators",
 		Source: "https://docs.nvidia.com/nsight-systems/UserGuide/index.html", Extensions: []string{".sqlite"}, recognise: recording.IsNsight, files: recording.Read,
 	},
 	{
-		Name: "zeus", Doc: "a profile of Zeus, NSDI 2023, or Perseus, SOSP 2024: seconds and joules by power limit or frequency", Steps: true,
+		Name: "zeus", Doc: "a profile of Zeus, NSDI 2023, or Perseus, SOSP 2024: seconds and joules by power limit or frequency", Flags: []string{"minibatches", "wait-power"},
 		Takes:  "settings as clocks of a GPU for each stage, seconds and joules at each setting as costs of tasks; stages as a pipeline in the order 1F1B with a forward and a backward pass for each of --minibatches",
 		Source: "https://github.com/ml-energy/zeus", Extensions: []string{".csv"}, recognise: isZeus, read: (*file).readZeus, graph: (*file).zeusGraph,
 	},
@@ -222,8 +253,8 @@ func (of Format) Read(src []byte, name string, o Options) (*Imported, error) {
 // parse reads the nodes of a file.
 func (of Format) parse(src []byte, name string, o Options) (*file, error) {
 	f := &file{name: name, Options: o, took: of.Takes}
-	if !of.Steps && (o.Minibatches > 1 || o.Stash) {
-		return nil, fmt.Errorf("%s: a graph of format %s has one mini-batch per step and no weights to stash", name, of.Name)
+	if err := of.check(name, o); err != nil {
+		return nil, err
 	}
 	if !of.binary {
 		src = bytes.TrimPrefix(src, []byte(dag.Mark))

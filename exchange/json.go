@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"strconv"
 )
 
 // jsonReader decodes JSON piece by piece, and knows the line of each.
@@ -53,6 +54,9 @@ func (r *jsonReader) inside(open json.Delim, each func() error) error {
 		return r.wrong(err)
 	}
 	if t != open {
+		if text, ok := t.(string); ok {
+			t = strconv.Quote(text) // in one line
+		}
 		return r.errorf(r.line, "%v stands where %v has to", t, open)
 	}
 	for r.dec.More() {

@@ -17,10 +17,11 @@ import (
 type File = recording.File
 
 // ReadFiles reads files that belong together. An empty format is recognised. Recordings and traces of the ranks of one training are several files. A
-// file of another format than a recording is held in memory as it is.
+// file of another format than a recording is held in memory as it is. No more is read than there is room for.
 func ReadFiles(files []File, format string, o Options) (*Imported, error) {
 	var of Format
 	for i := range files {
+		files[i].Room = o.Room
 		files[i].Again, files[i].Pages = readAgain(files[i])
 		in, err := uncompressed(files[i])
 		if err != nil {
@@ -46,20 +47,32 @@ func ReadFiles(files []File, format string, o Options) (*Imported, error) {
 	if len(files) > 1 {
 		return of.readRanks(files, o)
 	}
-	src, err := io.ReadAll(files[0].In)
+	src, err := whole(files[0])
 	if err != nil {
-		return nil, readError(files[0].Name, err)
+		return nil, err
 	}
 	return of.Read(src, files[0].Name, o)
+}
+
+// graphFactor is the memory of a graph over the size of its file, as in package cli.
+const graphFactor = 20
+
+// whole reads a file that is held as a whole, and takes room for its graph.
+func whole(f File) ([]byte, error) {
+	src, err := f.Room.ReadAll(f.In, graphFactor)
+	if err != nil {
+		return nil, readError(f.Name, err)
+	}
+	return src, nil
 }
 
 // readRanks reads a file for each rank, and joins them.
 func (of Format) readRanks(files []File, o Options) (*Imported, error) {
 	all := make([]*file, len(files))
 	for i := range files {
-		src, err := io.ReadAll(files[i].In)
+		src, err := whole(files[i])
 		if err != nil {
-			return nil, readError(files[i].Name, err)
+			return nil, err
 		}
 		if all[i], err = of.parse(src, files[i].Name, o); err != nil {
 			return nil, err
@@ -142,6 +155,9 @@ func readError(name string, err error) error {
 
 // readFiles reads files of a recording.
 func (of Format) readFiles(files []File, o Options) (*Imported, error) {
+	if err := of.check(files[0].Name, o); err != nil {
+		return nil, err
+	}
 	base := strings.TrimSuffix(filepath.Base(files[0].Name), ".gz")
 	r, err := of.files(files, strings.TrimSuffix(base, filepath.Ext(base)), recording.Options{Step: o.Step, Ranks: o.Ranks, Alone: o.Alone, Extents: o.Extents})
 	if err != nil {

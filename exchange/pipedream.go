@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -22,13 +23,13 @@ type profileNode struct {
 // separator stands between the parts of a line.
 const separator = " -- "
 
-// maxMinibatches bounds the mini-batches of a step.
-const maxMinibatches = 1024
+// maxMinibatches bounds the mini-batches of a step, and maxGradients how often its updates read gradients: each update reads the gradients of all mini-batches.
+const (
+	maxMinibatches = 1024
+	maxGradients   = 1 << 22
+)
 
 func (f *file) readPipeDream(src []byte) error {
-	if err := f.noUnit("milliseconds"); err != nil {
-		return err
-	}
 	if f.Minibatches < 0 || f.Minibatches > maxMinibatches {
 		return fmt.Errorf("%s: a step of %d mini-batches; take 1 to %d", f.name, f.Minibatches, maxMinibatches)
 	}
@@ -119,6 +120,9 @@ func (f *file) profileEdge(line int, text string, ids map[string]int) error {
 // training builds a step of a training of the profile: for each mini-batch and layer a forward and a backward pass, and at the end
 // the updates of all weights.
 func (f *file) training() (*dag.Graph, error) {
+	if err := f.checkUpdates(); err != nil {
+		return nil, err
+	}
 	order, err := f.order()
 	if err != nil {
 		return nil, err
@@ -151,6 +155,21 @@ func (f *file) training() (*dag.Graph, error) {
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
 	return g, nil
+}
+
+// checkUpdates refuses a step whose updates would fill the memory.
+func (f *file) checkUpdates() error {
+	layers, m := 0, max(1, f.Minibatches)
+	for i := range f.profile {
+		if f.profile[i].weights > 0 {
+			layers++
+		}
+	}
+	if reads := m * m * layers; m > 1 && reads > maxGradients {
+		return fmt.Errorf("%s: each of %d mini-batches updates a part of %d layers with the gradients of all: %d reads, and a step has at most %d; take at most %d mini-batches",
+			f.name, m, layers, reads, maxGradients, max(1, int(math.Sqrt(float64(maxGradients)/float64(layers)))))
+	}
+	return nil
 }
 
 // training is a graph in the making.

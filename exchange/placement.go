@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -39,7 +40,7 @@ func (p *placementFlag) UnmarshalJSON(text []byte) error {
 	case "false", "0":
 		*p = false
 	default:
-		return fmt.Errorf("%s is neither true nor false; write one of them, or 1 or 0", text)
+		return fmt.Errorf("%s is neither true nor false; write one of them, or 1 or 0", strings.Join(strings.Fields(string(text)), " "))
 	}
 	return nil
 }
@@ -62,9 +63,6 @@ type placementOutput struct {
 const nsPerMs = 1e6
 
 func (f *file) readPlacement(src []byte) error {
-	if err := f.noUnit("milliseconds"); err != nil {
-		return err
-	}
 	r := placementReader{jsonReader: newJSONReader(f, src), byID: map[int64]int{}, output: map[int]placementOutput{}}
 	err := r.whole(func(key string) error {
 		switch key {

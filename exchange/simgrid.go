@@ -27,7 +27,7 @@ type simgridReader struct {
 // maxHosts bounds the hosts of a cluster and the stages of a pipeline.
 const maxHosts = 1024
 
-// maxZones bounds zones within zones.
+// maxZones bounds zones within zones, and parts of a workflow within others.
 const maxZones = 64
 
 type simgridHost struct {
@@ -44,9 +44,6 @@ type simgridRoute struct {
 }
 
 func (f *file) readSimGrid(src []byte) error {
-	if err := f.noUnit("seconds"); err != nil {
-		return err
-	}
 	r := simgridReader{xmlReader: newXMLReader(f, src), links: map[string]platform.Link{}, routers: map[string]bool{}}
 	if err := r.root("platform", r.element); err != nil {
 		return err
@@ -259,6 +256,10 @@ func (r *simgridReader) cluster(e xml.StartElement) error {
 		r.hosts, names = append(r.hosts, h), append(names, h.id)
 		up, down = append(up, back(last)...), append(down, last...)
 	}
+	// A machine has two routes for each pair.
+	if pairs := len(r.routes) + len(names)*(len(names)-1)/2; pairs > platform.MaxParts/2 {
+		return r.errorf(r.line, "cluster %q makes %d routes between two hosts, and a machine has at most %d; write fewer hosts", id, pairs, platform.MaxParts/2)
+	}
 	for i := range names {
 		for j := range i {
 			r.routes = append(r.routes, simgridRoute{names[j], names[i], slices.Concat(up[j:j+1], middle, down[i:i+1]), false, r.line})
@@ -282,12 +283,12 @@ func (r *simgridReader) radical(text string) (all []string, err error) {
 		if errLow != nil || errHigh != nil || from < 0 || from > to || to-from >= 1<<12 {
 			return nil, r.errorf(r.line, "radical is %q; write numbers such as 0-3,7", text)
 		}
+		if n := len(all) + to - from + 1; n > maxHosts {
+			return nil, r.errorf(r.line, "a cluster of %d hosts, with a route for each pair; write at most %d", n, maxHosts)
+		}
 		for n := from; n <= to; n++ {
 			all = append(all, strconv.Itoa(n))
 		}
-	}
-	if len(all) > maxHosts {
-		return nil, r.errorf(r.line, "a cluster of %d hosts, with a route for each pair; write at most %d", len(all), maxHosts)
 	}
 	return all, nil
 }
@@ -362,6 +363,7 @@ func (r *simgridReader) place(p *platform.Platform) map[string]int {
 	if starpu {
 		p.Memories, memory["RAM"] = append(p.Memories, platform.Memory{Name: "RAM", Host: true}), 0
 	}
+	cores := none
 	for _, h := range r.hosts {
 		d := h.device
 		if len(d.Clocks) == 1 {
@@ -370,7 +372,6 @@ func (r *simgridReader) place(p *platform.Platform) map[string]int {
 		if starpu {
 			d.FlopsPerSec = nil // is the same for all of StarPU's hosts, and means nothing
 		}
-		cores := slices.IndexFunc(p.Devices, func(d platform.Device) bool { return d.Name == "CPU" })
 		switch kind := strings.TrimRight(h.id, "0123456789"); {
 		case starpu && h.id == "RAM":
 			continue
@@ -378,7 +379,7 @@ func (r *simgridReader) place(p *platform.Platform) map[string]int {
 			p.Devices[cores].Count++
 			continue
 		case starpu && kind == "CPU":
-			d.Name = kind
+			d.Name, cores = kind, len(p.Devices)
 			p.Devices = append(p.Devices, d)
 			continue
 		case starpu && kind == "CUDA":

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +16,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/rundir/durable"
 )
 
 // StarPU keeps what it measured of a machine in a directory: sampling/bus has HOST.config, HOST.bandwidth and HOST.latency, and
@@ -67,12 +68,11 @@ func (f *file) readStarpuMachine(src []byte) error {
 		return err
 	}
 	gpus := counts["CUDA devices"]
-	for what, n := range counts {
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		if what != "CPUs" && what != "CUDA devices" && what != "NUMA nodes" {
-			f.leave(what, n)
+			f.leave(what, counts[what])
 		}
 	}
-	slices.SortFunc(f.left, func(a, b LeftOut) int { return strings.Compare(a.What, b.What) })
 	if cores := counts["CPUs"] - gpus; cores > 0 {
 		m.add(platform.CPU, platform.CPU, cores)
 	}
@@ -87,7 +87,7 @@ func (f *file) readStarpuMachine(src []byte) error {
 		return fmt.Errorf("%s: the performance models beside it: %w", f.name, err)
 	}
 	for _, path := range models {
-		src, err := os.ReadFile(path)
+		src, err := f.further(path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
@@ -96,6 +96,16 @@ func (f *file) readStarpuMachine(src []byte) error {
 		}
 	}
 	return m.finish()
+}
+
+// further reads another file of the same host.
+func (f *file) further(path string) ([]byte, error) {
+	in, err := durable.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return f.Room.ReadAll(in, graphFactor)
 }
 
 // starpuCounts reads lines such as "3 # Number of CUDA devices".
@@ -160,7 +170,7 @@ func (m *starpuMachine) links(numa, gpus int) error {
 
 // matrix reads the first nodes of a table of all pairs of memory nodes; nil where there is no file.
 func (m *starpuMachine) matrix(path string, nodes int) (rows [][]float64, err error) {
-	src, err := os.ReadFile(path)
+	src, err := m.further(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

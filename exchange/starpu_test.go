@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,6 +100,21 @@ func TestStarpuMachine(t *testing.T) {
 	}
 	if got := leftOf(in); got != "1 OpenCL devices, 1 NUMA nodes beyond the first, 1 entries without a measurement, 2 models of other devices or of several at once" {
 		t.Errorf("left out %s", got)
+	}
+}
+
+// TestStarpuIrregular: a file beside that may never end is refused.
+func TestStarpuIrregular(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must.Do(t, errors.Join(os.MkdirAll("s/bus", 0o777), os.MkdirAll("s/codelets/45", 0o777)))
+	of := must.Get(FormatByName("starpu-machine"))(t)
+	for _, path := range []string{"s/bus/m.bandwidth", "s/codelets/45/potrf.m"} {
+		must.Do(t, os.Symlink(os.DevNull, path))
+		_, err := of.Read([]byte(starpuConfig), "s/bus/m.config", Options{})
+		if err == nil || !strings.Contains(err.Error(), filepath.Base(path)+" is no regular file") {
+			t.Errorf("%s: %v", path, err)
+		}
+		must.Do(t, os.Remove(path))
 	}
 }
 

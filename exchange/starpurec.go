@@ -33,9 +33,6 @@ var recKeys = []string{"Name", "Model", "Footprint", "JobId", "SubmitOrder", "De
 
 // readStarpuTasks reads tasks.rec: records of lines "Key: value", with an empty line behind each.
 func (f *file) readStarpuTasks(src []byte) error {
-	if err := f.noUnit("milliseconds"); err != nil {
-		return err
-	}
 	record, first := map[string]string{}, 1
 	for i, line := range append(strings.Split(string(src), "\n"), "") {
 		text := strings.TrimRight(line, " \r")

@@ -44,7 +44,7 @@ func (f *file) readSTG(src []byte) error {
 	if n := len(f.nodes); n != tasks && n != tasks+2 {
 		return f.errorf(r.line, "there are %d tasks, and the first line says %d; write that, or two less where the first and the last are dummies", n, tasks)
 	} else if n == tasks && n > 1 && f.isDummy(0) && !f.isDummy(n-1) {
-		return f.errorf(r.line, "the first line says %d tasks, which are %d with a first and a last dummy of time 0, and the file has %d and ends without the last; it was cut off", tasks, tasks+2, n)
+		return f.errorf(r.line, "the first line says %d tasks, which are %d with a first and a last dummy of time 0, and the file has %d and ends without the last; it was cut off, or else has no dummies: then add a last task of time 0, and write %d", tasks, tasks+2, n, n+1)
 	}
 	for _, p := range r.preds {
 		from, ok := r.byID[p.id]

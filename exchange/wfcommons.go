@@ -16,6 +16,7 @@ type wfReader struct {
 
 	runs  []wfTask // from version 1.5 on: how the tasks ran
 	lines []int    // of runs
+	depth int      // of parts around what is read
 }
 
 // wfTask has the keys of a task in all versions.
@@ -48,9 +49,6 @@ func isWfCommons(name string, beginning []byte) bool {
 }
 
 func (f *file) readWfCommons(src []byte) error {
-	if err := f.noUnit("seconds"); err != nil {
-		return err
-	}
 	r := wfReader{jsonReader: newJSONReader(f, src), workflow: newWorkflow(f)}
 	err := r.whole(func(key string) error {
 		if key == "workflow" {
@@ -80,9 +78,9 @@ func (f *file) readWfCommons(src []byte) error {
 func (r *wfReader) part(key string) error {
 	switch key {
 	case "specification":
-		return r.object(r.part)
+		return r.nested(r.part)
 	case "execution":
-		return r.object(func(key string) error {
+		return r.nested(func(key string) error {
 			if key == "tasks" {
 				return elements(&r.jsonReader, r.run)
 			}
@@ -100,6 +98,17 @@ func (r *wfReader) part(key string) error {
 	}
 	r.leave("notes on the run", 1)
 	return r.decode(new(json.RawMessage))
+}
+
+// nested reads an object within the workflow, and calls part with every key.
+func (r *wfReader) nested(part func(key string) error) error {
+	if r.depth++; r.depth > maxZones {
+		r.advance()
+		return r.errorf(r.line, "more than %d parts of a workflow within each other", maxZones)
+	}
+	err := r.object(part)
+	r.depth--
+	return err
 }
 
 // known decodes the keys of a task that count here, and counts the others.

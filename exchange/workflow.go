@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"slices"
 	"strconv"
 )
 
@@ -81,8 +80,8 @@ func (w *workflow) build() error {
 			w.leave("tasks without a runtime, which take no time", 1)
 		}
 		for _, name := range j.writes {
-			if !slices.Contains(writers[name], i) {
-				writers[name] = append(writers[name], i)
+			if all := writers[name]; len(all) == 0 || all[len(all)-1] != i {
+				writers[name] = append(all, i)
 			}
 		}
 	}
@@ -94,15 +93,20 @@ func (w *workflow) build() error {
 	given := map[string]int{} // files that no job writes
 	for to, j := range w.jobs {
 		links, read := named[to], map[int][]int{} // by writer
+		before := map[int]bool{}
+		for _, from := range links {
+			before[from] = true
+		}
 		for _, name := range unique(j.reads) {
-			from, ok := w.source(to, writers[name], named[to])
+			from, ok := source(to, writers[name], data[name], before)
+			_, own := data[name][to]
 			switch id, known := given[name]; {
 			case ok:
 				links = append(links, from)
 				if d := data[name][from]; d != none {
 					read[from] = append(read[from], d)
 				}
-			case slices.Contains(writers[name], to):
+			case own:
 				w.leave("files that a task writes and reads itself", 1)
 			case known:
 				w.nodes[to].reads = append(w.nodes[to].reads, id)
@@ -142,16 +146,30 @@ func (w *workflow) named() ([][]int, error) {
 	return named, nil
 }
 
-// source finds the writer whose output of a file a job reads: one that the job is said to follow, else the first.
-func (w *workflow) source(reader int, writers, before []int) (int, bool) {
-	for _, from := range slices.Backward(writers) {
-		if slices.Contains(before, from) {
-			return from, true
+// source finds the writer whose output of a file a job reads: the last one that the job is said to follow, else the first. It looks through
+// the writers or through the jobs before, whichever are fewer.
+func source(reader int, writers []int, data map[int]int, before map[int]bool) (int, bool) {
+	last := none
+	if len(writers) < len(before) {
+		for _, from := range writers {
+			if before[from] {
+				last = from
+			}
 		}
+	} else {
+		for from := range before {
+			if _, writes := data[from]; writes {
+				last = max(last, from)
+			}
+		}
+	}
+	if last >= 0 {
+		return last, true
 	}
 	for _, from := range writers {
 		if from != reader {
-			return from, !slices.Contains(writers, reader) // a rewritten file follows jobs by name alone
+			_, rewrites := data[reader]
+			return from, !rewrites // a rewritten file follows jobs by name alone
 		}
 	}
 	return 0, false

@@ -72,11 +72,8 @@ func isZeus(_ string, beginning []byte) bool {
 }
 
 func (f *file) readZeus(src []byte) error {
-	if err := f.noUnit("seconds"); err != nil {
-		return err
-	}
-	if f.Stash || f.Minibatches > maxMinibatches {
-		return fmt.Errorf("%s: a profile of clocks has no weights to stash, and at most %d mini-batches", f.name, maxMinibatches)
+	if f.Minibatches > maxMinibatches {
+		return fmt.Errorf("%s: a step of %d mini-batches; take 1 to %d", f.name, f.Minibatches, maxMinibatches)
 	}
 	in := csv.NewReader(bytes.NewReader(src))
 	t := profileTable{file: f, columns: map[string]int{}}
@@ -89,7 +86,7 @@ func (f *file) readZeus(src []byte) error {
 	}
 	form := slices.IndexFunc(zeusForms, func(form zeusForm) bool { return t.has(form.columns...) })
 	if form < 0 {
-		return f.errorf(1, "columns %s; write those of Zeus or Perseus, such as stage,instruction,frequency,time,energy", strings.Join(header, ","))
+		return f.errorf(1, "columns %q; write those of Zeus or Perseus, such as stage,instruction,frequency,time,energy", strings.Join(header, ","))
 	}
 	for {
 		if t.row, err = in.Read(); err != nil {
@@ -230,22 +227,26 @@ func (f *file) settings(all []profiled) (clocks []platform.Clock, err error) {
 		total[m.setting] = [2]float64{sum[0] + float64(m.ns), sum[1] + m.joules}
 	}
 	slices.SortStableFunc(order, func(a, b profiled) int { return compareSettings(b.setting, a.setting) })
-	for _, of := range order {
-		own, first := 0.0, 0.0 // of work at both settings
-		for _, m := range all {
-			if m.setting != of.setting {
-				continue
-			}
-			at := slices.IndexFunc(all, func(o profiled) bool { return o.work == m.work && o.setting == order[0].setting })
-			if at >= 0 {
-				own, first = own+float64(m.ns), first+float64(all[at].ns)
-			}
+	atFirst := map[string]float64{} // nanoseconds by work
+	for _, m := range all {
+		if m.setting == order[0].setting {
+			atFirst[m.work] = float64(m.ns)
 		}
-		if own == 0 {
-			own, first = 1, 1
+	}
+	shared := map[string][2]float64{} // nanoseconds at a setting and at the first one, of work at both
+	for _, m := range all {
+		if first, ok := atFirst[m.work]; ok {
+			sum := shared[m.setting]
+			shared[m.setting] = [2]float64{sum[0] + float64(m.ns), sum[1] + first}
+		}
+	}
+	for _, of := range order {
+		scale := 1.0
+		if ns := shared[of.setting]; ns[0] > 0 {
+			scale = ns[1] / ns[0]
 		}
 		sum := total[of.setting]
-		c := platform.Clock{Name: of.setting, Scale: first / own, Idle: f.WaitWatts, FrequencyHz: of.hertz, Busy: platform.BusyPower{UnitWatts: sum[1] / sum[0] * nsPerS}}
+		c := platform.Clock{Name: of.setting, Scale: scale, Idle: f.WaitWatts, FrequencyHz: of.hertz, Busy: platform.BusyPower{UnitWatts: sum[1] / sum[0] * nsPerS}}
 		clocks = append(clocks, c)
 	}
 	return clocks, nil
@@ -272,13 +273,17 @@ func (f *file) zeusGraph() (*dag.Graph, error) {
 	costs := map[[2]string][]dag.Cost{} // by device and work
 	var pieces [][2]string
 	stages := len(f.machine.Devices)
+	clocks := map[string][]platform.Clock{} // by device
+	for _, d := range f.machine.Devices {
+		clocks[d.Name] = d.Clocks
+	}
 	for _, m := range f.profiled {
 		piece := [2]string{zeusDevice(m.stage), m.work}
 		if costs[piece] == nil {
 			pieces = append(pieces, piece)
 		}
 		key := piece[0]
-		if at, _ := f.machine.DeviceByName(piece[0]); f.machine.Devices[at].NumClocks() > 1 && f.machine.Devices[at].Clocks[0].Name != m.setting {
+		if of := clocks[piece[0]]; len(of) > 1 && of[0].Name != m.setting {
 			key += "@" + m.setting
 		}
 		above := m.joules - f.WaitWatts*float64(m.ns)/nsPerS
@@ -292,6 +297,9 @@ func (f *file) zeusGraph() (*dag.Graph, error) {
 		return b.Task(dag.Task{Name: name, Op: clean(piece[1]), Costs: costs[piece], Labels: labels, After: unique(after), Placement: &dag.Placement{Device: piece[0]}})
 	}
 	if pieces[0][1] != "forward" && pieces[0][1] != "backward" {
+		if f.Minibatches > 1 {
+			return nil, f.errorf(1, "a table without stages has no pipeline of mini-batches; leave --minibatches out")
+		}
 		for _, piece := range pieces {
 			task(piece, piece[1], dag.Labels{Layer: piece[1]})
 		}
@@ -305,25 +313,22 @@ func (f *file) zeusGraph() (*dag.Graph, error) {
 	return g, nil
 }
 
+// passes are the kinds of work of a stage.
+var passes = [2]string{"forward", "backward"}
+
 // oneForwardOneBackward adds the tasks of a step. Each stage has forward passes ahead for the stages behind it, and then a backward and a forward
 // pass in turn.
 func (f *file) oneForwardOneBackward(stages int, costs map[[2]string][]dag.Cost, task func(piece [2]string, name string, labels dag.Labels, after ...dag.TaskID) dag.TaskID) error {
 	n := max(1, f.Minibatches)
 	const missing = dag.TaskID(-1)
-	done := map[string]dag.TaskID{}
-	get := func(phase string, stage, m int) (string, dag.TaskID) {
-		name := fmt.Sprintf("%s %d #%d", phase, stage, m)
-		if id, ok := done[name]; ok {
-			return name, id
-		}
-		return name, missing
-	}
-	queues, last := make([][][2]int, stages), slices.Repeat([]dag.TaskID{missing}, stages) // of passes: 0 is forward and 1 backward, and the micro-batch
+	var done [2][][]dag.TaskID                                                             // by pass, stage and micro-batch
+	queues, last := make([][][2]int, stages), slices.Repeat([]dag.TaskID{missing}, stages) // of passes and micro-batches
 	for s := range stages {
-		for _, phase := range []string{"forward", "backward"} {
+		for pass, phase := range passes {
 			if costs[[2]string{zeusDevice(s), phase}] == nil {
 				return f.errorf(1, "stage %d has no %s; write both instructions of the stages 0 to %d", s, phase, stages-1)
 			}
+			done[pass] = append(done[pass], slices.Repeat([]dag.TaskID{missing}, n))
 		}
 		warm := min(n, stages-s)
 		for m := range warm {
@@ -338,25 +343,25 @@ func (f *file) oneForwardOneBackward(stages int, costs map[[2]string][]dag.Cost,
 	}
 	for left := 2 * n * stages; left > 0; {
 		for s := range stages {
-			for len(queues[s]) > 0 {
+			for ; len(queues[s]) > 0; queues[s] = queues[s][1:] {
 				pass, m := queues[s][0][0], queues[s][0][1]
-				phase, before, at := "forward", missing, s-1
-				if pass == 1 {
-					phase, at = "backward", s+1
+				before, waits := missing, true
+				switch {
+				case pass == 1 && s < stages-1:
+					before = done[1][s+1][m]
+				case pass == 1:
+					before = done[0][s][m]
+				case s > 0:
+					before = done[0][s-1][m]
+				default:
+					waits = false
 				}
-				needed := at >= 0 && at < stages
-				if needed {
-					_, before = get(phase, at, m)
-				} else if pass == 1 {
-					_, before = get("forward", s, m)
-				}
-				if needed && before == missing {
+				if waits && before == missing {
 					break // another stage has to go first
 				}
-				name, _ := get(phase, s, m)
-				last[s] = task([2]string{zeusDevice(s), phase}, name, dag.Labels{Phase: phase, MicroBatch: int32(m), Stage: int32(s + 1)}, last[s], before)
-				done[name] = last[s]
-				queues[s] = queues[s][1:]
+				phase := passes[pass]
+				last[s] = task([2]string{zeusDevice(s), phase}, fmt.Sprintf("%s %d #%d", phase, s, m), dag.Labels{Phase: phase, MicroBatch: int32(m), Stage: int32(s + 1)}, last[s], before)
+				done[pass][s][m] = last[s]
 				left--
 			}
 		}

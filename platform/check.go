@@ -13,8 +13,10 @@ import (
 const (
 	maxUnits = 1 << 16 // of one device
 	maxLinks = 1 << 12 // of one route
-	maxParts = 1 << 18 // memories, links, devices and routes of a platform, and units of all its devices
 )
+
+// MaxParts bounds the memories, the links, the devices and the routes of a platform, each for itself, and the units of all its devices.
+const MaxParts = 1 << 18
 
 // fault is a mistake and its place. Path is the path in the TOML form, such as "device[1].count";
 // Parse turns it into a line.
@@ -56,8 +58,8 @@ func (p *Platform) checkParts() *fault {
 	if len(p.Devices) == 0 {
 		return &fault{"", "", "no device; add a [[device]]"}
 	}
-	if n := p.parts(); n > maxParts {
-		return &fault{"", "", fmt.Sprintf("%d memories, devices, links or routes; at most %d are supported", n, maxParts)}
+	if n := p.parts(); n > MaxParts {
+		return &fault{"", "", fmt.Sprintf("%d memories, devices, links or routes; at most %d are supported", n, MaxParts)}
 	}
 	if f := checkSource(p.HostPower.Source, p.HostPower.Value, "host_power", ""); f != nil {
 		return f
@@ -97,9 +99,9 @@ func (p *Platform) checkNames() *fault {
 			return &fault{at("device", i, "count"), owner("device", d.Name),
 				fmt.Sprintf("count = %d: want 1 to %d", d.Count, maxUnits)}
 		}
-		if all += d.Count; all > maxParts { // each becomes a worker
+		if all += d.Count; all > MaxParts { // each becomes a worker
 			return &fault{at("device", i, "count"), owner("device", d.Name),
-				fmt.Sprintf("count = %d: with it the devices have more than %d units in all", d.Count, maxParts)}
+				fmt.Sprintf("count = %d: with it the devices have more than %d units in all", d.Count, MaxParts)}
 		}
 	}
 	for _, w := range workersOf(p.Devices) {

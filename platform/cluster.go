@@ -103,8 +103,8 @@ func (p *Platform) addNodes(spec *nodeTable, machine *Platform, t *tomlfile.Tabl
 			p.addParts(machine, NodeID(len(p.Nodes)), name+".")
 		}
 		p.Nodes = append(p.Nodes, n)
-		if p.parts() > maxParts {
-			t.Fail("count", spec.Count, fmt.Sprintf("more than %d memories, devices, links or routes in all", maxParts))
+		if p.parts() > MaxParts {
+			t.Fail("count", spec.Count, fmt.Sprintf("more than %d memories, devices, links or routes in all", MaxParts))
 			return
 		}
 	}

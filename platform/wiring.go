@@ -60,8 +60,8 @@ func (p *Platform) addNetwork(links []linkTable, switches []switchTable, tables 
 		}
 		from, to := endsCalled(names, t, "from", l.from), endsCalled(names, t, "to", l.to)
 		pairs, wrong := l.pattern.pairs(len(from), len(to), l.from == l.to)
-		if len(p.Links)+len(pairs) > maxParts {
-			wrong = fmt.Sprintf("more than %d links in all", maxParts)
+		if len(p.Links)+len(pairs) > MaxParts {
+			wrong = fmt.Sprintf("more than %d links in all", MaxParts)
 		}
 		if wrong != "" {
 			t.Fail("to", l.to, wrong)
@@ -212,7 +212,7 @@ func (w *pattern) torusPairs(n int) (pairs []pair, wrong string) {
 	all := 1
 	for _, extent := range w.shape {
 		all *= extent
-		if all > maxParts {
+		if all > MaxParts {
 			break
 		}
 	}

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/cmd/dahl/record"
+	"dahl/must"
+	"dahl/rundir/durable"
 )
 
 // importPlatform has no overheads, and a link that carries a byte in a nanosecond.
@@ -76,6 +80,64 @@ func TestImport(t *testing.T) {
 			t.Errorf("%s %s takes %v s, want %v", c.file, c.flags, s.MakespanS, c.makespanS)
 		}
 		mustRun(t, "simulate", "--platform", "server", "--graph", "graph.json", "--out", "run")
+	}
+}
+
+// TestImportFlags: a flag that a file would not obey is refused, and the format is named.
+func TestImportFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.stg", imports[0].text)
+	writeTestFile(t, "p.csv", perseusProfile)
+	writeTestFile(t, "rec.json", `{"schemaVersion":1,"traceEvents":[{"ph":"X","cat":"cpu_op","pid":1,"tid":1,"name":"aten::mm","ts":100,"dur":30,"args":{}}]}`)
+	for line, want := range map[string]string{
+		"import rec.json --minibatches 4": "rec.json: a file of format kineto has no use for --minibatches; leave it out",
+		"import rec.json --unit 1ms":      "has no use for --unit", "import rec.json --stash": "has no use for --stash", "import rec.json --wait-power 70W": "has no use for --wait-power",
+		"import rec.json --alone": "name that by --step", "import two.stg --step 16": "two.stg: a file of format stg has no use for --step; leave it out",
+		"import two.stg --ranks 8": "has no use for --ranks", "import two.stg --step 1 --alone": "has no use for --step", "import two.stg --extents 32=64": "has no use for --extents",
+		"import p.csv --stash": "has no use for --stash",
+	} {
+		wantRefused(t, line, want)
+	}
+	mustRun(t, "import", "rec.json")
+}
+
+// TestImportBeside: the machine of a profile goes into the file beside the graph, where no model and no platform of the user's is lost.
+func TestImportBeside(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "p.csv", perseusProfile)
+	for name, text := range map[string]string{"lenet5": "name = \"mine\"\n", "bare": importPlatform} {
+		writeTestFile(t, name+".toml", text)
+		wantRefused(t, "import p.csv --out "+name+".json", name+".toml, and the file there is not one that an import wrote")
+		if kept := string(must.Get(os.ReadFile(name + ".toml"))(t)); kept != text {
+			t.Errorf("%s.toml holds %q, want what was there", name, kept)
+		}
+		if _, err := os.Stat(name + ".json"); err == nil {
+			t.Errorf("%s.json was written without its machine", name)
+		}
+	}
+	must.Do(t, os.Mkdir("dir.toml", 0o777))
+	wantRefused(t, "import p.csv --out dir.json", "dir.toml")
+	for range 2 { // the second replaces what the first has written
+		mustRun(t, "import", "p.csv", "--out", "again.json")
+	}
+}
+
+// TestImportFull: where the graph cannot be written, the machine beside it is not, either.
+func TestImportFull(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "p.csv", perseusProfile)
+	durable.Fault = func(op durable.Op, path string) error {
+		if op == durable.OpWrite && path == "p.json" {
+			return errors.New("the disk is full")
+		}
+		return nil
+	}
+	t.Cleanup(func() { durable.Fault = nil })
+	if r := dahl(t, t.Context(), "import", "p.csv", "--out", "p.json"); r.code == cli.ExitOK || !strings.Contains(r.stderr, "the disk is full") {
+		t.Errorf("exit code %d, %s", r.code, r.stderr)
+	}
+	if _, err := os.Stat("p.toml"); err == nil {
+		t.Error("p.toml was written beside no graph")
 	}
 }
 

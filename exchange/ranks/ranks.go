@@ -3,6 +3,7 @@ package ranks
 import (
 	"container/heap"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -28,7 +29,9 @@ type Job struct {
 	ranks   []*rank
 	numbers map[string]int   // of tasks so far, by operation
 	groups  map[string][]int // ranks, by the key of their exchanges
-	begun   []string         // keys of exchanges that some ranks have come to
+	begun   map[string]int   // exchanges that some ranks have come to, by key: their places in the order in which these began
+	begins  int              // so far
+	came    []string         // keys of exchanges that a rank has come to since the last ones took place
 }
 
 // rank is how far a rank has come.
@@ -45,14 +48,15 @@ type rank struct {
 
 // New begins a job. The graph gets the name.
 func New(name string, all []Rank) *Job {
-	j := &Job{b: dag.NewBuilder(name), numbers: map[string]int{}, groups: map[string][]int{}}
+	j := &Job{b: dag.NewBuilder(name), numbers: map[string]int{}, groups: map[string][]int{}, begun: map[string]int{}}
 	for n, of := range all {
 		r := newRank(of, n)
 		j.ranks = append(j.ranks, r)
 		for _, task := range r.ready.order {
 			if x := r.Exchange(task); x != nil {
-				if key := x.key(n); !slices.Contains(j.groups[key], n) {
-					j.groups[key] = append(j.groups[key], n)
+				key := x.key(n)
+				if group := j.groups[key]; len(group) == 0 || group[len(group)-1] != n {
+					j.groups[key] = append(group, n)
 				}
 			}
 		}
@@ -133,20 +137,23 @@ func (j *Job) Add(number, task int, t dag.Task) dag.TaskID {
 
 // Graph joins the ranks.
 func (j *Job) Graph() (*dag.Graph, error) {
-	for progress := true; progress; {
+	inOrder := func(a, b string) int { return j.begun[a] - j.begun[b] }
+	for {
 		for _, r := range j.ranks {
 			j.advance(r)
 		}
-		progress = false
-		for _, key := range slices.Clone(j.begun) {
-			met, err := j.meet(key)
-			if err != nil {
+		if len(j.came) == 0 {
+			break
+		}
+		came := slices.Compact(slices.SortedFunc(slices.Values(j.came), inOrder))
+		j.came = nil
+		for _, key := range came {
+			if err := j.meet(key); err != nil {
 				return nil, err
 			}
-			progress = progress || met
 		}
 	}
-	for _, key := range j.begun {
+	for _, key := range slices.SortedFunc(maps.Keys(j.begun), inOrder) {
 		for _, n := range j.groups[key] {
 			if r := j.ranks[n]; len(r.waiting[key]) == 0 {
 				return nil, fmt.Errorf("%s: rank %d has fewer exchanges than others in %s; give recordings of the same steps", r.File(), n, key)
@@ -163,9 +170,11 @@ func (j *Job) advance(r *rank) {
 		if x := r.Exchange(task); x != nil && j.joins(x, r.number) {
 			key := x.key(r.number)
 			r.waiting[key] = append(r.waiting[key], task)
-			if !slices.Contains(j.begun, key) {
-				j.begun = append(j.begun, key)
+			if _, ok := j.begun[key]; !ok {
+				j.begun[key] = j.begins
+				j.begins++
 			}
+			j.came = append(j.came, key)
 			continue
 		}
 		j.Add(r.number, task, r.Describe(task))
@@ -204,7 +213,7 @@ func (j *Job) done(r *rank, task int) {
 }
 
 // meet adds the exchanges of a group that all of its ranks have come to.
-func (j *Job) meet(key string) (met bool, err error) {
+func (j *Job) meet(key string) error {
 	for {
 		var parts []*part
 		left := false
@@ -217,10 +226,10 @@ func (j *Job) meet(key string) (met bool, err error) {
 			}
 		}
 		if !left {
-			j.begun = slices.DeleteFunc(j.begun, func(k string) bool { return k == key })
+			delete(j.begun, key)
 		}
 		if len(parts) < len(j.groups[key]) || !left {
-			return met, nil
+			return nil
 		}
 		if k, _ := parts[0].kind(); k.name == receive {
 			slices.Reverse(parts)
@@ -229,8 +238,7 @@ func (j *Job) meet(key string) (met bool, err error) {
 			p.waiting[key] = p.waiting[key][1:]
 		}
 		if err := j.exchange(parts); err != nil {
-			return met, err
+			return err
 		}
-		met = true
 	}
 }

@@ -106,6 +106,24 @@ func TestExchanges(t *testing.T) {
 	}
 }
 
+// BenchmarkMessages: messages that each have a tag of their own and wait for none. Time grows with their number and not with its square.
+func BenchmarkMessages(b *testing.B) {
+	for _, n := range []int{10_000, 40_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			sent, received := make([]*Exchange, n), make([]*Exchange, n)
+			for i := range n {
+				sent[i] = &Exchange{Kind: "send", Bytes: 8, Peer: 1, Tag: fmt.Sprint(i)}
+				received[n-1-i] = &Exchange{Kind: "recv", Tag: fmt.Sprint(i)}
+			}
+			for b.Loop() {
+				if _, err := New("g", []Rank{&listed{0, sent, false}, &listed{1, received, false}}).Graph(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // TestMistakes: ranks that cannot meet are one line.
 func TestMistakes(t *testing.T) {
 	a, b := &Exchange{Kind: "allreduce", Bytes: 8}, &Exchange{Kind: "broadcast", Bytes: 8}

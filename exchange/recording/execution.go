@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -56,17 +55,28 @@ type executed struct {
 // maxRanks bounds the ranks of a group.
 const maxRanks = 1 << 16
 
+// checkGroup refuses a number of ranks that no group has; 0 is not known.
+func checkGroup(size int64) error {
+	if size < 0 || size > maxRanks {
+		return fmt.Errorf("%d; the file is damaged: want 1 to %d", size, maxRanks)
+	}
+	return nil
+}
+
 // execution is an execution trace: operators in the order in which they began, without times.
 type execution struct {
 	file      string
 	process   string
 	operators []executed
+
+	room *Room
+	in   *entryReader
 }
 
 // readExecution reads an execution trace of PyTorch's ExecutionTraceObserver.
-func readExecution(in io.Reader, name string) (*execution, error) {
-	x := &execution{file: name}
-	dec := json.NewDecoder(in)
+func readExecution(f File) (*execution, error) {
+	x, name := &execution{file: f.Name, room: f.Room, in: newEntryReader(f.In)}, f.Name
+	dec := json.NewDecoder(x.in)
 	if err := x.document(dec); err != nil {
 		return nil, streamError(name, dec, err)
 	}
@@ -100,16 +110,17 @@ func (x *execution) nodes(dec *json.Decoder) error {
 	}
 	return inside(dec, func() error {
 		var n executionNode
+		from := dec.InputOffset()
 		if err := dec.Decode(&n); notType(err) != nil {
 			return err
 		}
-		x.add(&n)
-		return nil
+		x.in.next()
+		return cmp.Or(x.room.Take(eventBytes+dec.InputOffset()-from), x.add(&n))
 	})
 }
 
 // add takes a node. Nodes that stand for threads and processes have no number of an operator.
-func (x *execution) add(n *executionNode) {
+func (x *execution) add(n *executionNode) error {
 	op := executed{event: event{name: n.Name, cat: operator, record: whole(n.Record)}, id: n.ID, parent: cmp.Or(n.Parent, n.Above)}
 	group, element, first, stride := ranks.Exchange{}, int64(1), 0, 0
 	for _, a := range n.Attrs {
@@ -127,6 +138,9 @@ func (x *execution) add(n *executionNode) {
 		case "pg_name":
 			group.Group = text(a.Value)
 		case "pg_size":
+			if err := checkGroup(whole(a.Value)); err != nil {
+				return fmt.Errorf("node %q: pg_size is %w", n.Name, err)
+			}
 			group.Ranks = int(whole(a.Value))
 		case "global_rank_start":
 			first = int(whole(a.Value))
@@ -135,12 +149,12 @@ func (x *execution) add(n *executionNode) {
 		}
 	}
 	if op.record == 0 {
-		return
+		return nil
 	}
 	if group.Kind != "" && group.Bytes > 0 {
 		group.Bytes *= element
-		for i := 0; stride > 0 && i < min(group.Ranks, maxRanks); i++ {
-			group.Members = append(group.Members, first+i*stride)
+		if stride > 0 { // a name of the group, which holds no list of thousands of ranks
+			group.Group = fmt.Sprintf("%s of ranks %d, %d and so on", group.Group, first, first+stride)
 		}
 		op.exchange = &group
 	}
@@ -149,6 +163,7 @@ func (x *execution) add(n *executionNode) {
 	}
 	op.args = &operands{inputs: n.Inputs.operands(), outputs: n.Outputs.operands()}
 	x.operators = append(x.operators, op)
+	return nil
 }
 
 func (o *executionOperands) operands() []operand {

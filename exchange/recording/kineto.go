@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,6 +76,7 @@ const (
 type kinetoReader struct {
 	*recording
 	dec      *json.Decoder
+	in       *entryReader
 	threadAt map[string]int32
 	streamAt map[string]int32
 	names    map[string]string    // one copy of each
@@ -83,16 +85,17 @@ type kinetoReader struct {
 }
 
 // newRecording is one without events.
-func newRecording(file string, p *part) *recording {
-	return &recording{file: file, rank: -1, left: counts{}, span: span{math.MaxInt64, math.MinInt64}, part: p}
+func newRecording(f File, p *part) *recording {
+	return &recording{file: f.Name, room: f.Room, rank: -1, left: counts{}, span: span{math.MaxInt64, math.MinInt64}, part: p}
 }
 
 // readKineto reads a part of a file of PyTorch's profiler. It holds one entry of the file at a time, and what the part keeps.
 func readKineto(f File, p *part) (*recording, error) {
+	in := newEntryReader(f.In)
 	r := &kinetoReader{
-		recording: newRecording(f.Name, p),
-		dec:       json.NewDecoder(f.In),
-		threadAt:  map[string]int32{}, streamAt: map[string]int32{}, names: map[string]string{}, operands: map[string]*operands{}, flows: map[string]int{},
+		recording: newRecording(f, p),
+		dec:       json.NewDecoder(in), in: in,
+		threadAt: map[string]int32{}, streamAt: map[string]int32{}, names: map[string]string{}, operands: map[string]*operands{}, flows: map[string]int{},
 	}
 	if err := r.document(); err != nil {
 		return nil, streamError(f.Name, r.dec, err)
@@ -126,9 +129,17 @@ func streamError(file string, dec *json.Decoder, err error) error {
 func begin(dec *json.Decoder, want json.Delim, otherwise string) error {
 	first, err := dec.Token()
 	if err == nil && first != want {
-		err = fmt.Errorf(otherwise, first)
+		err = fmt.Errorf(otherwise, shown(first))
 	}
 	return err
+}
+
+// shown is a token in one line.
+func shown(token json.Token) json.Token {
+	if text, ok := token.(string); ok {
+		return strconv.Quote(text)
+	}
+	return token
 }
 
 // inside reads the rest of an object or a list, part by part.
@@ -163,7 +174,7 @@ func (r *kinetoReader) document() error {
 		return r.events()
 	}
 	if first != json.Delim('{') {
-		return fmt.Errorf("it begins with %v; want an object with traceEvents", first)
+		return fmt.Errorf("it begins with %v; want an object with traceEvents", shown(first))
 	}
 	return members(r.dec, r.member)
 }
@@ -204,13 +215,22 @@ func notType(err error) error {
 func (r *kinetoReader) events() error {
 	return inside(r.dec, func() error {
 		var e kinetoEvent
-		if err := r.dec.Decode(&e); err != nil {
+		from := r.dec.InputOffset()
+		err := r.dec.Decode(&e)
+		r.in.next()
+		r.entry = r.dec.InputOffset() - from
+		if err != nil {
 			if notType(err) == nil {
 				r.left["entries of another form"]++
 			}
 			return notType(err)
 		}
-		return r.event(&e)
+		named := len(r.flows) + len(r.left)
+		err = r.event(&e)
+		if len(r.flows)+len(r.left) > named {
+			r.keep(nameBytes + r.entry)
+		}
+		return cmp.Or(err, r.room.check())
 	})
 }
 
@@ -254,12 +274,16 @@ func (r *kinetoReader) event(e *kinetoEvent) error {
 		if !r.part.survey && at.start < r.part.end && at.end > r.part.start {
 			t := r.thread(e)
 			t.python = append(t.python, at)
+			r.keep(launchBytes)
 		}
 		return nil
 	}
 	moved := whole(e.Args.Bytes)
 	if moved < 0 {
 		return fmt.Errorf("event %q: bytes is %d; the file is damaged: want at least 0", e.Name, moved)
+	}
+	if err := checkGroup(whole(e.Args.GroupSize)); err != nil {
+		return fmt.Errorf("event %q: Group size is %w", e.Name, err)
 	}
 	r.take(e, event{span: at, cat: cat, name: e.Name, link: whole(e.Args.Correlation), external: whole(e.Args.External), record: whole(e.Args.Record), bytes: moved})
 	return nil

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -41,27 +42,28 @@ func IsNsight(_ string, beginning []byte) bool {
 func readNsight(f File, p *part) (*recording, error) {
 	pages := f.Pages
 	if pages == nil {
-		data, err := io.ReadAll(f.In)
+		data, err := f.Room.ReadAll(f.In, nsightBytes)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 		pages = io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))
 	}
-	r, err := nsightOf(pages, f.Name, p)
+	r, err := nsightOf(pages, f, p)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
 	return r, nil
 }
 
-func nsightOf(pages *io.SectionReader, name string, p *part) (*recording, error) {
+func nsightOf(pages *io.SectionReader, f File, p *part) (*recording, error) {
 	db, err := sqlite.Open(pages, pages.Size())
 	if err != nil {
 		return nil, err
 	}
-	r := &nsightReader{recording: newRecording(name, p), db: db, texts: map[int64]string{}, threadAt: map[int64]int{}, streamAt: map[[2]int64]int{}}
+	r := &nsightReader{recording: newRecording(f, p), db: db, texts: map[int64]string{}, threadAt: map[int64]int{}, streamAt: map[[2]int64]int{}}
 	err = r.rows(nsightStrings, []string{"id", "value"}, func(v []sqlite.Value) error {
 		r.texts[v[0].Int] = v[1].Text
+		r.keep(int64(len(v[1].Text)))
 		return nil
 	})
 	for _, table := range db.Tables() {
@@ -84,7 +86,10 @@ func (r *nsightReader) rows(table string, columns []string, visit func([]sqlite.
 	if !r.db.Has(table) {
 		return nil
 	}
-	if err := r.db.Rows(table, columns, visit); err != nil {
+	err := r.db.Rows(table, columns, func(row []sqlite.Value) error {
+		return cmp.Or(visit(row), r.room.check())
+	})
+	if err != nil {
 		return fmt.Errorf("table %s: %w", table, err)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 // TestNsight: steps are the ranges of NVTX, 100 us each, and the last of them ends with its last call, after 95 us. Kernels follow each other in their stream.
 func TestNsight(t *testing.T) {
 	data := must.Get(os.ReadFile("../sqlite/testdata/nsight.sqlite"))(t)
-	r := must.Get(nsightOf(io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), "n.sqlite", all()))(t)
+	r := must.Get(nsightOf(io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), File{Name: "n.sqlite"}, all()))(t)
 	if len(r.steps) != 3 || r.steps[1].end-r.steps[1].start != 100_000 || len(r.streams) != 1 || len(r.streams[0].events) != 27 || len(r.threads) != 1 || r.threads[0].process != "77" || r.threads[0].id != "5" {
 		t.Errorf("%d steps, %d streams, threads %+v", len(r.steps), len(r.streams), r.threads)
 	}

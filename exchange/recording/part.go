@@ -27,10 +27,21 @@ func (e *event) marksStep() bool {
 	return e.cat == annotation && (strings.HasPrefix(e.name, stepPrefix) || strings.HasPrefix(e.name, updatePrefix))
 }
 
+// keep takes room for what is kept. Where there is none, the next check of the room fails.
+func (r *recording) keep(bytes int64) { _ = r.room.Take(bytes) }
+
 // wants reports whether to keep an event.
 func (r *recording) wants(e *event) bool {
 	r.start, r.end = min(r.start, e.start), max(r.end, e.end)
-	p := r.part
+	launches := len(r.part.launches)
+	wanted := r.part.wants(e)
+	if r.keep(launchBytes * int64(len(r.part.launches)-launches)); wanted {
+		r.keep(eventBytes + r.entry)
+	}
+	return wanted
+}
+
+func (p *part) wants(e *event) bool {
 	switch {
 	case p.survey:
 		if e.cat == call && e.link != 0 {

@@ -33,9 +33,17 @@ func newJob(recorded []*timeline, count int) (*job, error) {
 	if count > 0 && len(recorded) == 1 {
 		stands = count
 	}
+	gpus := 0
 	for _, t := range recorded {
+		gpus += stands * max(1, len(t.devices()))
+	}
+	if routes := gpus * (gpus + 1) / 2; stands*len(recorded) > 1 && routes > platform.MaxParts {
+		return nil, fmt.Errorf("%s: %d GPUs of all ranks have %d routes to the host and to each other, and a machine has at most %d; take fewer ranks", recorded[0].file, gpus, routes, platform.MaxParts)
+	}
+	for _, t := range recorded {
+		shared := t.workOfOperators()
 		for range stands {
-			j.ranks = append(j.ranks, &rank{timeline: t, standsFor: stands, shared: t.workOfOperators()})
+			j.ranks = append(j.ranks, &rank{timeline: t, standsFor: stands, shared: shared})
 		}
 	}
 	if count > 0 && len(j.ranks) != count {

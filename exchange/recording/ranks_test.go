@@ -114,6 +114,14 @@ func TestExtents(t *testing.T) {
 	}
 }
 
+// TestTooManyRanks: 724 GPUs have 724·723/2 routes to each other and 724 to the host, which are more than 2^18 = 262144.
+func TestTooManyRanks(t *testing.T) {
+	_, err := Read([]File{{Name: "x.json", In: strings.NewReader(twoRanks)}}, "x", Options{Ranks: 724})
+	if want := "x.json: 724 GPUs of all ranks have 262450 routes to the host and to each other, and a machine has at most 262144; take fewer ranks"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestMissingRank: one of eight recordings is missing.
 func TestMissingRank(t *testing.T) {
 	rank := func(n string) string {

@@ -21,6 +21,7 @@ type File struct {
 	In    io.Reader                 // from its beginning
 	Again func() (io.Reader, error) // begins anew; nil where the file can be read once only
 	Pages *io.SectionReader         // reads it at any place; nil where it can be read in its order only
+	Room  *Room                     // for what is read
 }
 
 // Options say which part of a recording becomes a graph.
@@ -102,7 +103,8 @@ func readAll(files []File, step string) (recordings []*recording, err error) {
 		in := bufio.NewReaderSize(f.In, peekBytes)
 		beginning, _ := in.Peek(peekBytes) // whoever reads on sees the error
 		if IsExecution("", beginning) {
-			x, err := readExecution(in, f.Name)
+			f.In = in
+			x, err := readExecution(f)
 			if err != nil {
 				return nil, err
 			}

@@ -81,7 +81,9 @@ type recording struct {
 	span               // of all steps
 	left        counts // out
 	part        *part  // of the file that is kept
-	byRoofline  bool   // no time was recorded: operators take their time by the roofline
+	room        *Room
+	entry       int64 // bytes in the file of the event that is being read
+	byRoofline  bool  // no time was recorded: operators take their time by the roofline
 }
 
 // orderEvents puts the events of all threads and streams into the order of time.

@@ -189,6 +189,10 @@ func TestNanoseconds(t *testing.T) {
 	}
 }
 
+// ofGroup is a recording of one of 8 ranks with an exchange in a group of some ranks.
+var ofGroup = strings.Replace(file(`kernel 7 sum 2 3 {"correlation":1,"device":3,"stream":7,"Collective name":"allreduce","Group size":%d,"In msg nelems":8,"dtype":"Float"}`, `user_annotation 1 ProfilerStep#1 0 5`),
+	`"schemaVersion":1`, `"schemaVersion":1,"distributedInfo":{"rank":0,"world_size":8}`, 1)
+
 // TestMistakes: each mistake is one line that names the file.
 func TestMistakes(t *testing.T) {
 	good := file(`cpu_op 1 aten::mm 100 30`)
@@ -198,6 +202,9 @@ func TestMistakes(t *testing.T) {
 		"clock backwards": {file(`cpu_op 1 aten::mm 100 -30`), "a clock ran backwards"},
 		"negative copy":   {file(`gpu_memcpy 7 Memcpy 2 3 {"correlation":1,"device":3,"stream":7,"bytes":-32768}`), "x.json: at byte 261: event \"Memcpy\": bytes is -32768"},
 		"too many bytes":  {file(`cuda_runtime 1 cudaMemcpyAsync 1 8 {"correlation":1}`, `gpu_memcpy 7 Memcpy 2 3 {"correlation":1,"device":3,"stream":7,"bytes":9000000000000000000}`), "x.json: graph"},
+		"negative group":  {strings.Replace(ofGroup, "%d", "-5", 1), "event \"sum\": Group size is -5; the file is damaged: want 1 to 65536"},
+		"vast group":      {strings.Replace(ofGroup, "%d", "65537", 1), "Group size is 65537"},
+		"vast group, too": {strings.Replace(twoRanks, `"pg_size","value":2`, `"pg_size","value":65537`, 1), `node "record_param_comms": pg_size is 65537; the file is damaged: want 1 to 65536`},
 		"no times":        {file(`cpu_op 1 aten::mm "now" 30`), "want microseconds"},
 		"no work":         {`{"traceEvents":[]}`, "record with torch.profiler"},
 		"no list":         {`{"traceEvents":3}`, "want a list"},
@@ -212,11 +219,38 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// BenchmarkTimeline: recordings of work of a GPU alone, and of a thread that waits again and again for another one, of two sizes each. Time grows with the size and not with its square.
+func BenchmarkTimeline(b *testing.B) {
+	for _, n := range []int{10_000, 40_000} {
+		var kernels, waits []string
+		for i := range n {
+			kernels = append(kernels, fmt.Sprintf(`kernel 7 gemm %d 5 {"device":3,"stream":7}`, 10*i))
+			waits = append(waits, fmt.Sprintf(`cpu_op 1 aten::mm %d 2`, 10*i), fmt.Sprintf(`cpu_op 2 backward %d 2`, 10*i+5))
+		}
+		for name, lines := range map[string][]string{"kernels": kernels, "waits": waits} {
+			b.Run(fmt.Sprint(name, n), func(b *testing.B) {
+				src := file(lines...)
+				for b.Loop() {
+					b.StopTimer()
+					r, err := readKineto(File{Name: "x.json", In: strings.NewReader(src)}, all())
+					if err != nil {
+						b.Fatal(err)
+					}
+					b.StartTimer()
+					newTimeline(r)
+				}
+			})
+		}
+	}
+}
+
 // FuzzRead: no file makes it panic, and what it reads is a sound graph that a machine can run.
 func FuzzRead(f *testing.F) {
 	f.Add(file(`cpu_op 1 aten::mm 100 30 {"Input Dims":[[7,11],[11,13]],"Input type":["float","float"]}`, `cuda_runtime 1 cudaLaunchKernel 110 10 {"correlation":1}`, `kernel 7 gemm 123 67 {"correlation":1,"device":3,"stream":7}`))
 	f.Add(file(`cuda_runtime 1 cudaMemcpyAsync 1 8 {"correlation":1}`, `gpu_memcpy 7 Memcpy 2 3 {"correlation":1,"device":3,"stream":7}`, `cuda_runtime 1 cudaStreamSynchronize 9 1`, `user_annotation 1 ProfilerStep#1 0 5`))
 	f.Add(`[{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":2}]`)
+	f.Add(strings.Replace(ofGroup, "%d", "-5", 1))
+	f.Add(strings.Replace(ofGroup, "%d", "2", 1))
 	f.Fuzz(func(t *testing.T, src string) {
 		r, err := Read([]File{{Name: "x.json", In: strings.NewReader(src)}}, "x", Options{})
 		if err != nil {

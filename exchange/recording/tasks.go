@@ -15,19 +15,18 @@ func (t *timeline) addHostTasks() {
 		t.hostTasks(i)
 	}
 	for i := range t.threads { // waits name tasks of all threads
+		ends := map[int64][]moment{}
+		for _, w := range t.waits[i] {
+			ends[w.end] = append(ends[w.end], w.threads...)
+		}
 		for _, at := range t.byThread[i] {
 			task := &t.tasks[at]
 			if task.op != hostWait {
 				continue
 			}
-			for _, w := range t.waits[i] {
-				if w.end != task.end {
-					continue
-				}
-				for _, m := range w.threads {
-					if on := t.lastOf(m); on >= 0 {
-						task.after = append(task.after, on)
-					}
+			for _, m := range ends[task.end] {
+				if on := t.lastOf(m); on >= 0 {
+					task.after = append(task.after, on)
 				}
 			}
 		}
@@ -119,7 +118,9 @@ func (t *timeline) lastOf(m moment) int {
 func (t *timeline) addGPUTasks() {
 	var order []place
 	t.byEvent = make([][]int, len(t.streams))
+	t.firstLaunched = make([]int, len(t.streams))
 	for s := range t.streams {
+		t.firstLaunched[s] = max(0, slices.IndexFunc(t.submitted[s], func(s submission) bool { return s.known }))
 		t.byEvent[s] = make([]int, len(t.streams[s].events))
 		for i := range t.streams[s].events {
 			order = append(order, place{s, i})
@@ -183,18 +184,13 @@ func (t *timeline) gpuTask(p place) {
 	added := &t.tasks[len(t.tasks)-1]
 	if handed := t.submitted[p.stream][p.event]; handed.known {
 		added.step = t.stepAt(handed.at)
-	} else if p.event < t.firstLaunched(p.stream) {
+	} else if p.event < t.firstLaunched[p.stream] {
 		added.step = beforeSteps
 	}
 }
 
 // beforeSteps is the step of work that was launched before the recording.
 const beforeSteps = -2
-
-// firstLaunched is the first event of a stream whose launch is known; 0 if no launch is.
-func (t *timeline) firstLaunched(stream int) int {
-	return max(0, slices.IndexFunc(t.submitted[stream], func(s submission) bool { return s.known }))
-}
 
 // endedBefore finds the work of another stream that ended last before this work began, and after a time.
 func (t *timeline) endedBefore(p place, after int64) (id int, ok bool) {

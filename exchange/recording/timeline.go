@@ -66,6 +66,8 @@ type timeline struct {
 	tasks    []task
 	byThread [][]int // tasks by thread, in the order of time
 	byEvent  [][]int // tasks by stream and event
+
+	firstLaunched []int // by stream: the first event whose launch is known; 0 if no launch is
 }
 
 // newTimeline finds the tasks of a recording.

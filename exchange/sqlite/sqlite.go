@@ -34,7 +34,11 @@ type Database struct {
 	usable int // of a page
 	tables map[string]table
 	names  []string
+	read   map[int64]bool // pages so far
 }
+
+// maxDepth bounds the pages from the root of a table to a row, as SQLite itself does.
+const maxDepth = 20
 
 type table struct {
 	root    int64
@@ -51,7 +55,7 @@ func Open(in io.ReaderAt, size int64) (*Database, error) {
 	if !strings.HasPrefix(string(head), Mark) {
 		return nil, errors.New("not a SQLite file")
 	}
-	d := &Database{in: in, size: size, page: int(binary.BigEndian.Uint16(head[16:])), tables: map[string]table{}}
+	d := &Database{in: in, size: size, page: int(binary.BigEndian.Uint16(head[16:])), tables: map[string]table{}, read: map[int64]bool{}}
 	if d.page == 1 {
 		d.page = 1 << 16
 	}
@@ -110,7 +114,7 @@ func (d *Database) Has(name string, columns ...string) bool {
 	return ok && !slices.ContainsFunc(columns, func(c string) bool { return !slices.Contains(t.columns, strings.ToLower(c)) })
 }
 
-// Rows visits the rows of a table, with the columns in the order given. A column that is not there is zero.
+// Rows visits the rows of a table, with the columns in the order given. A column that is not there is zero. A table can be visited once.
 func (d *Database) Rows(name string, columns []string, visit func(row []Value) error) error {
 	t, ok := d.tables[name]
 	if !ok {
@@ -124,8 +128,8 @@ func (d *Database) rows(t table, columns []string, visit func(row []Value) error
 	for i, c := range columns {
 		at[i] = slices.Index(t.columns, strings.ToLower(c))
 	}
-	row, seen := make([]Value, len(columns)), map[int64]bool{}
-	return d.tree(t.root, seen, func(rowID int64, record []byte) error {
+	row := make([]Value, len(columns))
+	return d.tree(t.root, 1, func(rowID int64, record []byte) error {
 		values, err := valuesOf(record)
 		if err != nil {
 			return err
@@ -144,11 +148,12 @@ func (d *Database) rows(t table, columns []string, visit func(row []Value) error
 	})
 }
 
-// bytes are the bytes of a page.
+// bytes are the bytes of a page. A page that comes again is a circle, or in two tables or rows. SQLite writes none: so no more is read than the file has.
 func (d *Database) bytes(page int64) ([]byte, error) {
-	if page < 1 || page > d.size/int64(d.page) {
+	if page < 1 || page > d.size/int64(d.page) || d.read[page] {
 		return nil, errDamaged
 	}
+	d.read[page] = true
 	p := make([]byte, d.page)
 	_, err := d.in.ReadAt(p, (page-1)*int64(d.page))
 	if errors.Is(err, io.EOF) {
@@ -157,16 +162,12 @@ func (d *Database) bytes(page int64) ([]byte, error) {
 	return p, err
 }
 
-// tree visits the records of a table below a page. A page that comes again is a circle.
-func (d *Database) tree(page int64, seen map[int64]bool, visit func(rowID int64, record []byte) error) error {
+// tree visits the records of a table below a page.
+func (d *Database) tree(page int64, depth int, visit func(rowID int64, record []byte) error) error {
 	p, err := d.bytes(page)
 	if err != nil {
 		return err
 	}
-	if seen[page] {
-		return errDamaged
-	}
-	seen[page] = true
 	head := 0
 	if page == 1 {
 		head = 100
@@ -175,16 +176,16 @@ func (d *Database) tree(page int64, seen map[int64]bool, visit func(rowID int64,
 	if kind == 5 {
 		first = head + 12
 	}
-	if kind != 5 && kind != 13 || first+2*cells > len(p) {
+	if kind != 5 && kind != 13 || first+2*cells > len(p) || depth > maxDepth {
 		return errDamaged
 	}
 	for i := range cells {
 		cell := int(binary.BigEndian.Uint16(p[first+2*i:]))
-		if cell+4 > len(p) {
+		if cell+4 > d.usable {
 			return errDamaged
 		}
 		if kind == 5 {
-			err = d.tree(int64(binary.BigEndian.Uint32(p[cell:])), seen, visit)
+			err = d.tree(int64(binary.BigEndian.Uint32(p[cell:])), depth+1, visit)
 		} else {
 			err = d.leaf(p[cell:d.usable], visit)
 		}
@@ -193,7 +194,7 @@ func (d *Database) tree(page int64, seen map[int64]bool, visit func(rowID int64,
 		}
 	}
 	if kind == 5 {
-		return d.tree(int64(binary.BigEndian.Uint32(p[head+8:])), seen, visit)
+		return d.tree(int64(binary.BigEndian.Uint32(p[head+8:])), depth+1, visit)
 	}
 	return nil
 }

@@ -2,8 +2,11 @@ package graphs
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -93,6 +96,9 @@ func formatLines() string {
 	var lines strings.Builder
 	for _, of := range exchange.Formats() {
 		fmt.Fprintf(&lines, "\n\n  %-10s %s (%s)\n             %s\n             %s", of.Name, of.Doc, strings.Join(of.Extensions, ", "), of.Source, of.Takes)
+		if len(of.Flags) > 0 {
+			fmt.Fprintf(&lines, "\n             with --%s", strings.Join(of.Flags, ", --"))
+		}
 	}
 	return lines.String()
 }
@@ -196,19 +202,49 @@ func writeImported(in *exchange.Imported, out string) error {
 	if in.Recorded {
 		in.Graph.RecordedOn = filepath.Base(besideGraph(out))
 	}
-	if in.Platform != nil {
-		if err := durable.Write(besideGraph(out), in.Platform.WriteTOML); err != nil {
+	if graph && in.Platform != nil {
+		if err := checkBeside(out); err != nil {
 			return err
 		}
 	}
-	if !graph {
+	if graph { // before the machine, which is small: a full disk leaves both as they were
+		if err := durable.Write(out, in.Graph.WriteJSON); err != nil {
+			return err
+		}
+	}
+	if in.Platform == nil {
 		return nil
 	}
-	return durable.Write(out, in.Graph.WriteJSON)
+	return durable.Write(besideGraph(out), in.Platform.WriteTOML)
+}
+
+// checkBeside refuses a graph file if its machine could not be written, or would replace a file of another origin. An import before this
+// one has left a graph and a machine.
+func checkBeside(out string) error {
+	beside := besideGraph(out)
+	if err := cli.CheckWritable(beside); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(beside); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	_, err := os.Stat(out)
+	if err == nil {
+		_, err = platform.Load(beside)
+	}
+	if err != nil {
+		return cli.InputErrorf("--out %q: the machine goes into %s, and the file there is not one that an import wrote beside a graph; name another graph file", out, beside)
+	}
+	return nil
 }
 
 // besideGraph is the name of the platform file that goes with a graph file, or of the platform file itself.
-func besideGraph(out string) string { return strings.TrimSuffix(out, filepath.Ext(out)) + ".toml" }
+func besideGraph(out string) string {
+	if strings.EqualFold(filepath.Ext(out), ".toml") {
+		return out
+	}
+	return strings.TrimSuffix(out, filepath.Ext(out)) + ".toml"
+}
 
 // sayImported prints the result of an import, what was left out, and how to go on.
 func sayImported(stdout io.Writer, in *exchange.Imported, path, out string) {
@@ -265,5 +301,6 @@ func readForeign(paths []string, f *importFlags) (*exchange.Imported, error) {
 		defer in.Close()
 		files[i] = exchange.File{Name: path, In: in}
 	}
+	f.Room = room()
 	return exchange.ReadFiles(files, f.format, f.Options)
 }

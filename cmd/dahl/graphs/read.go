@@ -12,6 +12,7 @@ import (
 	"dahl/exchange/recording"
 	"dahl/platform"
 	"dahl/rundir"
+	"dahl/train/budget"
 )
 
 // Read reads the task graph of a file and expands its reductions. The tasks of a recording get the times that they would take on the
@@ -34,13 +35,16 @@ func Read(path string, p *platform.Platform) (g *dag.Graph, rescaled string, err
 	return g, rescaled, err
 }
 
+// room is the memory left for the contents of files of others.
+func room() *recording.Room { return recording.NewRoom(budget.Available().Bytes) }
+
 // readGraph reads a task graph in a form of dahl, or in one of others that the file shows. The platform is the recorded machine, if the
 // graph is a recording.
 func readGraph(r io.Reader, name string) (exchange.Imported, error) {
 	in := bufio.NewReaderSize(r, exchange.RecogniseBytes)
 	beginning, _ := in.Peek(exchange.RecogniseBytes) // whoever reads on sees the error
 	if _, err := exchange.FormatOf(name, beginning); err == nil || exchange.IsCompressed(beginning) {
-		read, err := exchange.ReadFiles([]exchange.File{{Name: name, In: in}}, "", exchange.Options{})
+		read, err := exchange.ReadFiles([]exchange.File{{Name: name, In: in}}, "", exchange.Options{Room: room()})
 		switch {
 		case err != nil:
 			return exchange.Imported{}, err
