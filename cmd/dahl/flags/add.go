@@ -170,16 +170,27 @@ func AddOptimizerFlags(cmd *cobra.Command, o *Options) {
 	f.Func("lr", "learning `rate` (default: the model's)", optional(&o.LR))
 	f.Func("momentum", "SGD `momentum` (default: the model's)", optional(&o.Momentum))
 	f.Func("weight-decay", "`penalty` on the weights: L2, or with adamw decoupled from the gradient (default: the model's)", optional(&o.WeightDecay))
-	f.BoolFunc("nesterov", "Nesterov's momentum, or with =false none (default: the model's)", func(s string) error {
-		yes, err := strconv.ParseBool(s)
-		o.Nesterov = &yes
-		return err
-	})
+	f.VarPF(optionalBool{&o.Nesterov}, "nesterov", "", "Nesterov's momentum, or with =false none (default: the model's)").NoOptDefVal = "true"
 	f.StringVar(&o.Loss, "loss", "", "`loss` to make small: "+naming.OneOf(LossNames())+" (default: the model's)")
 	f.Func("label-smoothing", "`share` of each label that all classes have in equal parts, from 0 to 1; with cross_entropy (default: the model's)", optional(&o.LabelSmoothing))
 	f.Func("clip-norm", "greatest `norm` of all gradients together, above which they are scaled down to it; 0: any (default: the model's)", optional(&o.ClipNorm))
 	f.StringVar(&o.Schedule, "schedule", "", "`schedule` of the learning rate: "+naming.OneOf(ScheduleNames())+" with settings, as in cosine,over=90epochs,min=1e-5,warmup=5epochs or step,every=500steps,gamma=0.5 or multistep,milestones=30/80epochs (default: the model's)")
 }
+
+// optionalBool is a flag that leaves the choice to the model where it is not given.
+type optionalBool struct{ value **bool }
+
+func (o optionalBool) Set(s string) error {
+	yes, err := strconv.ParseBool(s)
+	if err != nil {
+		return fmt.Errorf("want true or false")
+	}
+	*o.value = &yes
+	return nil
+}
+
+func (o optionalBool) String() string { return "" }
+func (o optionalBool) Type() string   { return "bool" }
 
 // timeFlag is a time in a flag, with or without a space before its unit, as all quantities in flags are written.
 type timeFlag time.Duration
