@@ -79,6 +79,19 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
+// TestPlacementCountsWeightsOnce: three tasks use a weight of 700 bytes, which a memory of 1,100 bytes has room for. No memory of 500 bytes has.
+func TestPlacementCountsWeightsOnce(t *testing.T) {
+	g := must.Get(dag.ReadJSON(strings.NewReader(`{"format": "dahl-graph 1", "buffers": [{"name": "w", "bytes": 700, "role": "parameter"}, {"name": "x", "bytes": 11}, {"name": "g", "bytes": 13}],
+ "tasks": [{"name": "forward", "labels": {"layer": "fc"}, "reads": ["w"], "writes": ["x"], "ns": {"cuda": 1000}}, {"name": "backward", "labels": {"layer": "fc"}, "reads": ["w", "x"], "writes": ["g"], "ns": {"cuda": 3000}},
+ {"name": "update", "labels": {"layer": "fc"}, "reads": ["g"], "updates": ["w"], "ns": {"cuda": 2000}}]}`), "graph.json"))(t)
+	for capacity, fits := range map[int]bool{1100: true, 500: false} {
+		problem := priced(t, g, workersOf(t, 1, fmt.Sprintf("capacity = \"%d B\"\n", capacity))).Problem(0, 1)
+		if model, err := must.Get(ByName("placement"))(t).Model(problem); (err == nil) != fits {
+			t.Errorf("%d bytes: %v, %v", capacity, model, err)
+		}
+	}
+}
+
 // simulated is the steady step of a strategy's plan.
 func simulated(t testing.TB, g *dag.Graph, p *platform.Platform, name string) float64 {
 	t.Helper()
