@@ -3,6 +3,7 @@ package relax
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -48,10 +49,12 @@ func Shares(ctx context.Context, s *Sharing) (*shares.Bound, error) {
 				continue
 			}
 			l, err := s.leaf(ctx, sets, &least)
-			if err != nil {
+			if err != nil && ctx.Err() == nil {
 				return nil, err
 			}
-			parts = append(parts, *l)
+			if err == nil {
+				parts = append(parts, *l)
+			}
 		}
 		if ctx.Err() == nil { // else their bounds may be less than the one of the whole
 			b.Leaves = slices.Replace(b.Leaves, at, at+1, parts...)
@@ -150,25 +153,36 @@ type multiplied struct {
 	view  []int
 }
 
-// byShares finds the multipliers for a model. The proof of more sets says with which tiles and views to begin; nil means there is none.
+// byShares finds the multipliers for a model. The proof of more sets says with which tiles and views to begin; nil means there is none. Without any multipliers
+// all tiles are equal, and of a deep network it would take minutes to add all of them up. So there is no such proof.
 func byShares(ctx context.Context, m *shares.Model, deadline time.Duration, of *multiplied) (best *multiplied, err error) {
 	best = &multiplied{Proof: &shares.Proof{Units: make([]float64, len(m.Units))}}
-	if of != nil && of.view != nil { // else no program of more sets was solved
-		return best, best.raise(ctx, m, deadline, *of)
+	if of != nil && of.view != nil {
+		err = best.raise(ctx, m, deadline, *of)
+	} else {
+		err = best.raiseAll(ctx, m, deadline)
 	}
+	if err == nil && best.view == nil {
+		err = cmp.Or(ctx.Err(), errors.New("no multipliers were found"))
+	}
+	return best, err
+}
+
+// raiseAll begins with each kind of views.
+func (m *multiplied) raiseAll(ctx context.Context, model *shares.Model, deadline time.Duration) error {
 	for last := range 2 { // by single tiles, or by all tiles of a result
-		if last > 0 && len(m.Views) > mostResults {
+		if last > 0 && len(model.Views) > mostResults {
 			break
 		}
-		view := make([]int, len(m.Views))
-		for work, views := range m.Views {
+		view := make([]int, len(model.Views))
+		for work, views := range model.Views {
 			view[work] = min(last, len(views)-1)
 		}
-		if err := best.raise(ctx, m, deadline, multiplied{view: view}); err != nil {
-			return nil, err
+		if err := m.raise(ctx, model, deadline, multiplied{view: view}); err != nil {
+			return err
 		}
 	}
-	return best, nil
+	return nil
 }
 
 // raise solves programs from some proof on, each with the views of the greatest leasts in the solution before it.

@@ -1,6 +1,8 @@
 package relax
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -44,6 +46,17 @@ func TestSharesBegin(t *testing.T) {
 	found := must.Get(byShares(t.Context(), m, 0, &multiplied{Proof: &shares.Proof{Units: make([]float64, len(m.Units))}}))(t)
 	if found.bound > 10e3 || found.bound < 0.99*10e3 {
 		t.Errorf("a bound of %g ns, want 10 us", found.bound)
+	}
+}
+
+// TestSharesEnded: a search that ends before any program is solved has no bound, in place of one without multipliers, whose tiles are all equal.
+func TestSharesEnded(t *testing.T) {
+	s := workedExample(t)
+	s.Aim = problem.Aim{Objective: problem.Time, Steady: true}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if b, err := Shares(ctx, s); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", b, err)
 	}
 }
 
