@@ -86,7 +86,7 @@ func (t *planTable) format(r planRow) string {
 
 // shortChoice names a choice in a cell: tiles of single layers are many numbers, and are counted.
 func shortChoice(c space.Choice) string {
-	if text := c.String(); len(text) <= longestChoice {
+	if text := c.String(); len(text) <= longestChoice || c.Strategy != "" {
 		return text
 	}
 	return fmt.Sprintf("%s, %s of tiles", cmp.Or(c.Devices, "all devices"), naming.Count(strings.Count(c.Tiles.String(), ":"), "number"))
