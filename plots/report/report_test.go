@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,6 +191,25 @@ func TestReportHoldsTheSchedule(t *testing.T) {
 	for i, x := range r.Shown.Problem.Graph.Tasks {
 		if layer := run.Tasks.Words[d.values[run.Tasks.Layer][i]]; layer != x.Labels.Layer {
 			t.Errorf("task %q is of layer %q, want %q", x.Name, layer, x.Labels.Layer)
+		}
+	}
+}
+
+// TestReportOfUnorderedSpans: spans may lie in a file in any order.
+func TestReportOfUnorderedSpans(t *testing.T) {
+	r := simulated(t, randomGraph(7, 11), 2, 3)
+	want := decode(t, write(t, "random", r)).timed()
+	turned := *r.Shown.Schedule
+	turned.Spans = slices.Clone(turned.Spans)
+	slices.Reverse(turned.Spans)
+	r.Shown.Schedule = &turned
+	got := decode(t, write(t, "random", r)).timed()
+	if len(got) != len(want) {
+		t.Fatalf("%d tasks and copies, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if got[i].cause = want[i].cause; got[i] != want[i] { // causes are those of a schedule in order
+			t.Errorf("%+v, want %+v", got[i], want[i])
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"dahl/schedule/explain"
 )
 
-// scheduled is a schedule that is being written. Its spans are ordered by worker, and its transfers
+// scheduled is a schedule that is being written. Its spans are ordered by worker and start, whatever their order in a file, and its transfers
 // by memories, so that neighbours resemble each other and the step before.
 type scheduled struct {
 	*schedule.Schedule
@@ -27,7 +27,10 @@ type scheduled struct {
 
 func newScheduled(e *encoder, r *plots.Run, v *plots.View) *scheduled {
 	s := &scheduled{Schedule: r.Schedule, e: e, run: r, view: v, starts: explain.NewStarts(r.Problem, r.Schedule)}
-	s.spans, s.spanNumber = ordered(len(s.Spans), func(a, b int32) int { return cmp.Compare(s.Spans[a].Worker, s.Spans[b].Worker) })
+	s.spans, s.spanNumber = ordered(len(s.Spans), func(a, b int32) int {
+		x, y := &s.Spans[a], &s.Spans[b]
+		return cmp.Or(cmp.Compare(x.Worker, y.Worker), cmp.Compare(x.Start, y.Start))
+	})
 	s.transfers, s.transferNumber = ordered(len(s.Transfers), func(a, b int32) int {
 		x, y := &s.Transfers[a], &s.Transfers[b]
 		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To))
