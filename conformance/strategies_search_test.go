@@ -94,7 +94,7 @@ func TestNamedStrategyWins(t *testing.T) {
 	s.Devices, s.Strategies, s.Ranked, s.Shares, s.Neighbourhoods = []string{""}, nil, nil, nil, nil
 	wins := ""
 	for _, name := range []string{"gpipe:2x4", "1f1b:2x4", "data-parallel:2"} {
-		s.Named = [][]space.Choice{{{Strategy: name}}}
+		s.Named = func(string) [][]space.Choice { return [][]space.Choice{{{Strategy: name}}} }
 		found := must.Get(best.Find(t.Context(), &s, best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 4000}))(t)
 		if value := stepBy(t, w, name); len(found.Untried) > 0 || found.Value > value {
 			t.Errorf("%s takes %v s, and the plan %v s on %s; not tried are %v", name, value, found.Value, found.Choice, found.Untried)
@@ -152,7 +152,7 @@ func TestStrategiesOverCores(t *testing.T) {
 	must.Do(t, w.Lower())
 	s := must.Get(w.Space(p, "", tiling.Of(tiling.Base{Kind: tiling.Default})))(t)
 	values := map[string]float64{}
-	for _, group := range s.Named {
+	for _, group := range s.Named("") {
 		for _, c := range group {
 			if _, err := s.Price(c); err == nil { // else the network has too few layers
 				values[c.Strategy] = stepBy(t, w, c.Strategy)

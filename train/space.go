@@ -98,7 +98,7 @@ func (w *Workload) Space(whole *platform.Platform, fence string, tiles ...tiling
 	}
 	if tiles[0] != (tiling.Tiling{}) {
 		s.Layers = plan.LayersByWork(w.Program.Graphs[0])
-		if s.Strategies, s.Named = c.strategies(p), c.named(p); !w.Options.Evaluate { // which has no micro-batches
+		if s.Strategies, s.Named = c.strategies(p), c.named; !w.Options.Evaluate { // which has no micro-batches
 			s.Layers = append(s.Layers, "")
 		}
 		for _, near := range []tiling.Neighbourhood{(*tiling.Network).Neighbours, (*tiling.Network).Further, (*tiling.Network).Mixed} {

@@ -29,9 +29,14 @@ const mostNamed = 25
 // onePart is the number of micro-batches of an inference, whose steps follow each other through the stages.
 var onePart = []int{1}
 
-// named lists strategies as --policy takes them, on all devices, in groups: over all devices that are no processors first, and then over powers of two of them,
-// each with two micro-batches for a device, one and four. Processors load samples and take metrics. A machine of processors alone has their cores as the devices.
-func (c *choices) named(p *platform.Platform) (groups [][]space.Choice) {
+// named lists strategies as --policy takes them, on a set of devices, in groups: over all devices that are no processors first, and then over powers of two of them,
+// each with two micro-batches for a device, one and four. Processors load samples and take metrics. A set of processors alone has their cores as the devices. A set
+// that the machine does not have has none.
+func (c *choices) named(set string) (groups [][]space.Choice) {
+	p, err := c.platformOf(set)
+	if err != nil {
+		return nil
+	}
 	number, devices := 0, Accelerators(p)
 	most := mostNamed * max(1, bits.Len(uint(devices))-2)
 	if devices == 0 {
@@ -42,7 +47,7 @@ func (c *choices) named(p *platform.Platform) (groups [][]space.Choice) {
 	for n := devices; n >= 2; n = 1 << (bits.Len(uint(n-1)) - 1) {
 		var group []space.Choice
 		add := func(format string, numbers ...any) {
-			group = append(group, space.Choice{Strategy: fmt.Sprintf(format, numbers...)})
+			group = append(group, space.Choice{Devices: set, Strategy: fmt.Sprintf(format, numbers...)})
 		}
 		for _, shared := range sharing {
 			add("%s:%d", shared, n)

@@ -3,8 +3,10 @@ package best
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"dahl/parallel"
 	"dahl/plan/space"
@@ -15,6 +17,8 @@ const (
 	mostAlone, mostNear = 5, 8
 	// furtherDevice is the part by which a device more has to make the value by the model better, as in the rank of all sets.
 	furtherDevice = 1.0 / 15
+	// nearlyAsGood is up to how many times the value of the best choices by the model sets near them contend.
+	nearlyAsGood = 1.05
 )
 
 // rankAlone ranks the first sets of each sort in a rank by themselves, and returns the others as they are: those like one of the first, and the hopeless ones last. A rank shares its effort
@@ -25,9 +29,9 @@ func (f *finder) rankAlone(ctx context.Context, ranked []space.Ranked, most int)
 		least = min(least, r.Value)
 	}
 	var last []space.Ranked
-	of, known := map[[2]int]int{}, map[likeness]bool{}
+	of, known := map[string]int{}, map[likeness]bool{}
 	for _, r := range ranked {
-		sort, alike := f.sets[r.Devices].sort(), f.likeness(r)
+		sort, alike := f.sort(r.Devices), f.likeness(r)
 		switch {
 		case r.Value >= hopeless*least:
 			last = append(last, r)
@@ -40,7 +44,7 @@ func (f *finder) rankAlone(ctx context.Context, ranked []space.Ranked, most int)
 	}
 	err = parallel.Do(ctx, len(first), func(i int) error {
 		alone, err := f.space.Ranked(ctx, []string{first[i].Devices}, f.Aim, 1)
-		if err == nil && len(alone) > 0 && alone[0].Value < first[i].Value {
+		if err == nil && len(alone) > 0 {
 			first[i] = alone[0]
 		}
 		return err
@@ -60,10 +64,12 @@ func (f *finder) rankedWithNear(ctx context.Context, ranked []space.Ranked) ([]s
 	slices.SortStableFunc(first, func(a, b space.Ranked) int { return cmp.Compare(a.Value, b.Value) })
 	var near []string
 	for _, r := range first[:min(thorough, len(first))] {
-		f.refined[r.Devices] = true
 		near = append(near, f.nearUnits(r.Devices)...)
+		f.refined[r.Devices]++
 	}
-	near = slices.DeleteFunc(near, func(set string) bool { return slices.Contains(f.space.Devices, set) })
+	near = slices.DeleteFunc(near, func(set string) bool {
+		return slices.ContainsFunc(first, func(r space.Ranked) bool { return r.Devices == set })
+	})
 	slices.Sort(near)
 	if near = slices.Compact(near); len(near) > 0 {
 		f.readSets(near)
@@ -83,9 +89,9 @@ func (f *finder) sortsFirst(first []space.Ranked) []space.Ranked {
 	weighed := func(r space.Ranked) float64 { return r.Value * (1 + furtherDevice*float64(len(f.sets[r.Devices]))) }
 	slices.SortStableFunc(first, func(a, b space.Ranked) int { return cmp.Compare(weighed(a), weighed(b)) })
 	var best, rest []space.Ranked
-	seen := map[[2]int]bool{}
+	seen := map[string]bool{}
 	for _, r := range first {
-		if sort := f.sets[r.Devices].sort(); seen[sort] {
+		if sort := f.sort(r.Devices); seen[sort] {
 			rest = append(rest, r)
 		} else {
 			seen[sort], best = true, append(best, r)
@@ -97,7 +103,7 @@ func (f *finder) sortsFirst(first []space.Ranked) []space.Ranked {
 // likeness tells choices apart by the model.
 type likeness struct {
 	value float64
-	sort  [2]int
+	sort  string
 }
 
 // likeness of a choice: one on a set of another sort may leave devices without work by the model alone. A brief search does not try all sorts.
@@ -105,11 +111,24 @@ func (f *finder) likeness(r space.Ranked) likeness {
 	if f.Brief {
 		return likeness{value: r.Value}
 	}
-	return likeness{r.Value, f.sets[r.Devices].sort()}
+	return likeness{r.Value, f.sort(r.Devices)}
 }
 
-// sort tells sets apart of which the model and policies are wrong in unlike ways: whether it has processors, and how many other devices, up to two.
-func (u units) sort() [2]int {
-	processors, others := u.classes()
-	return [2]int{min(processors, 1), min(others, 2)}
+// sort tells sets apart of which the model and policies are wrong in unlike ways, and from which local search gains unlike parts: by the groups of their devices, and of other devices than
+// processors by their number in each, up to two.
+func (f *finder) sort(set string) string {
+	if sort, known := f.sorts[set]; known {
+		return sort
+	}
+	var all []string
+	of := map[string]int{}
+	for _, d := range f.sets[set] {
+		group := fmt.Sprint(f.alike[d.Name], d.Kind)
+		if of[group]++; of[group] == 1 || of[group] == 2 && !d.IsProcessor() {
+			all = append(all, group)
+		}
+	}
+	slices.Sort(all)
+	f.sorts[set] = strings.Join(all, " ")
+	return f.sorts[set]
 }

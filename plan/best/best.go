@@ -118,7 +118,10 @@ type finder struct {
 	sets       map[string]units         // the devices of a set, of the space or of a candidate
 	others     sync.Map                 // by a set: the function that gives its otherUnits
 	reduced    map[space.Choice]bool    // choices whose smaller ones were planned for, see [space.Space.Smaller]
-	refined    map[string]bool          // sets whose neighbours the model has ranked
+	refined    map[string]int           // how often the model has ranked the neighbours of a set
+	above      map[string]float64       // by sort of set, see compareWithModel
+	alike      map[string]int32         // by device: the number of the group of alike ones
+	sorts      map[string]string        // of sets, see sort
 	promises   map[space.Choice]float64 // values of proposals by the model; zero means that it does not know
 	sure       int                      // how well durations are known on all devices, see [schedule.Costs.LeastKnown]
 	tried      map[space.Choice]bool    // choices that were priced
@@ -236,7 +239,7 @@ func Find(ctx context.Context, s *space.Space, o Options) (*Result, error) {
 }
 
 func newFinder(s *space.Space, o Options) *finder {
-	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, tried: map[space.Choice]bool{}, reduced: map[space.Choice]bool{}, refined: map[string]bool{}, promises: map[space.Choice]float64{}, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
+	f := &finder{Options: &o, space: s, left: o.Nodes, begun: o.Begun, tried: map[space.Choice]bool{}, reduced: map[space.Choice]bool{}, refined: map[string]int{}, alike: map[string]int32{}, sorts: map[string]string{}, promises: map[space.Choice]float64{}, graphs: map[[2]string]bool{}, models: certificate.Models{Steady: o.Steady}}
 	if f.begun.IsZero() {
 		f.begun = time.Now()
 	}

@@ -184,6 +184,7 @@ func (f *finder) order() []*contender {
 			f.contender(c.Devices)
 		}
 	}
+	f.compareWithModel()
 	worth := map[*contender]float64{}
 	var begun, later []*contender
 	for _, c := range f.contenders {
@@ -197,28 +198,41 @@ func (f *finder) order() []*contender {
 	return append(begun, later...)
 }
 
-// worth is the value of the best plan. Before local search the value by the model counts where it is less, since the model knows that steps overlap. It is infinite without a plan.
+// compareWithModel notes how many times the value by the model the values of plans are at least that local search has found, by sort of set.
+func (f *finder) compareWithModel() {
+	f.above = map[string]float64{}
+	for _, c := range f.contenders {
+		if best := c.best(f); best != nil && c.level >= 1 && c.promise > 0 {
+			sort, above := f.sort(c.devices), best.short/c.promise
+			f.above[sort] = min(cmp.Or(f.above[sort], above), above)
+		}
+	}
+}
+
+// worth is the value of the best plan. Before local search the value by the model counts where it is less, since the model knows that steps overlap, times what local search has
+// made of it on sets of the sort. A device without a task counts as a further device does in a rank: the set without it has the same plan. It is infinite without a plan.
 func (of *contender) worth(f *finder) float64 {
 	best := of.best(f)
-	switch {
-	case best == nil:
+	if best == nil {
 		return math.Inf(1)
-	case of.level < 1 && of.promise > 0:
-		return min(best.short, of.promise)
 	}
-	return best.short
+	value := best.short
+	if of.level < 1 && of.promise > 0 {
+		value = min(value, of.promise*cmp.Or(f.above[f.sort(of.devices)], 1))
+	}
+	return value * (1 + furtherDevice*float64(len(best.units())-len(best.busy(best.Plan))))
 }
 
 // unseenFirst puts the first contender of each sort of set that local search has not seen before the others, if it is not hopeless: what local search gains depends on the sort.
 func (f *finder) unseenFirst(order []*contender) []*contender {
-	seen := map[[2]int]bool{}
+	seen := map[string]bool{}
 	for _, c := range order {
-		sort := f.sets[c.devices].sort()
+		sort := f.sort(c.devices)
 		seen[sort] = seen[sort] || c.level >= 1
 	}
 	var first, others []*contender
 	for _, c := range order {
-		if sort := f.sets[c.devices].sort(); c.strategic || seen[sort] || c.worth(f) >= hopeless*order[0].worth(f) {
+		if sort := f.sort(c.devices); c.strategic || seen[sort] || c.worth(f) >= hopeless*order[0].worth(f) {
 			others = append(others, c)
 		} else {
 			seen[sort], first = true, append(first, c)
@@ -239,6 +253,9 @@ func (f *finder) start(ctx context.Context, c *contender) error {
 	}
 	effort := effortOf(c.level) * f.unit
 	if c.level == 1 {
+		if err := f.seedSet(ctx, c); err != nil {
+			return err
+		}
 		return f.runParts(ctx, []part{{c.improve(f), 1}}, effort)
 	}
 	if c.level == 2 && f.space.Ranked != nil && !c.strategic {
@@ -248,6 +265,11 @@ func (f *finder) start(ctx context.Context, c *contender) error {
 		}
 		c.proposals = append(f.differentFirst(ranked), c.proposals...)
 	}
+	if c.level == 2 {
+		if err := f.seedStrategies(ctx, c, effort/8); err != nil {
+			return err
+		}
+	}
 	if f.best.Strategy == "" && !c.strategic {
 		c.proposals = slices.Insert(c.proposals, 0, space.Choice{Devices: c.devices, Tiles: f.best.Tiles})
 	}
@@ -255,20 +277,51 @@ func (f *finder) start(ctx context.Context, c *contender) error {
 	return f.runParts(ctx, parts, effort)
 }
 
-// tryFew plans for the first proposals of a contender until one has a plan: for a few in any case where no model has put them in an order.
+// seedSet lets all policies plan on a set with the tiles of all devices, as the search of a machine with no other devices does. That takes no nodes there.
+func (f *finder) seedSet(ctx context.Context, c *contender) error {
+	if c.strategic || f.whole.nodesOfPlan() > mostSeeded {
+		return nil
+	}
+	choice := space.Choice{Devices: c.devices, Tiles: f.whole.Tiles}
+	if _, err := f.add(ctx, []space.Choice{choice}, nil); err != nil {
+		return err
+	}
+	left := f.left
+	defer func() { f.left = left }()
+	return f.planBatch(ctx, slices.DeleteFunc(slices.Clone(f.candidates), func(c *candidate) bool { return c.Choice != choice || c.byAll }), (*candidate).planByAll)
+}
+
+// seedStrategies plans for the first strategies by name on a set, for some nodes.
+func (f *finder) seedStrategies(ctx context.Context, c *contender, nodes int) error {
+	named := f.namedOn(c.devices)
+	if c.strategic || c.devices == f.whole.Devices || len(named) == 0 {
+		return nil
+	}
+	_, err := f.tryList(ctx, f.rankedBy(named[0]), f.left-nodes)
+	return err
+}
+
+// tryFew plans for the first proposals of a contender until one has a plan, also where the set has a plan by the way: for a few in any case where no model has put them in an order.
 func (f *finder) tryFew(ctx context.Context, c *contender) error {
-	for tries := 0; tries < batch && len(c.proposals) > 0 && (c.best(f) == nil || f.space.Ranked == nil); {
+	for tries := 0; tries < batch && len(c.proposals) > 0; {
 		next := c.proposals[:1]
 		c.proposals = c.proposals[1:]
-		if f.tried[next[0]] {
-			continue
+		if !f.tried[next[0]] {
+			tries++
+			if err := f.try(ctx, next, nil); err != nil {
+				return err
+			}
 		}
-		tries++
-		if err := f.try(ctx, next, nil); err != nil {
-			return err
+		if f.space.Ranked != nil && f.hasPlan(next[0]) {
+			break
 		}
 	}
 	return f.challenge(ctx)
+}
+
+// hasPlan reports whether policies have planned for a choice.
+func (f *finder) hasPlan(choice space.Choice) bool {
+	return slices.ContainsFunc(f.candidates, func(c *candidate) bool { return c.Choice == choice && c.list != nil })
 }
 
 // propose plans for the next proposals of a contender, and in all ways for its best choices.

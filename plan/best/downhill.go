@@ -179,14 +179,15 @@ func (f *finder) otherUnits(devices string) []string {
 // steps is how many numbers of units near one a search tries, on either side.
 const steps = 4
 
-// nearUnits are sets with up to a half more or fewer units of the devices of a kind. The space need not list them.
+// nearUnits are sets with up to a half more or fewer units of the devices of a kind, and with half as many each time after the neighbours of the set were ranked. The space need not list
+// them.
 func (f *finder) nearUnits(devices string) (sets []string) {
 	for i, of := range f.sets[devices] {
 		first := slices.IndexFunc(f.sets[devices], func(d *platform.Device) bool { return d.Kind == of.Kind })
-		if first < i || f.sets[""].count(of.Name) < 2 {
+		reach := max(2, of.Count) >> (1 + f.refined[devices])
+		if first < i || f.sets[""].count(of.Name) < 2 || reach == 0 {
 			continue
 		}
-		reach := max(1, of.Count/2)
 		for by := -reach; by <= reach; by += (reach + steps - 1) / steps {
 			var items []string
 			for _, d := range f.sets[devices] {

@@ -59,12 +59,15 @@ func (f *finder) narrow(ctx context.Context, c *candidate) error {
 }
 
 // usedBy is the set of the devices with tasks in a plan.
-func (c *candidate) usedBy(plan *schedule.Plan) string {
+func (c *candidate) usedBy(plan *schedule.Plan) string { return c.busy(plan).String() }
+
+// busy are the devices with tasks in a plan.
+func (c *candidate) busy(plan *schedule.Plan) units {
 	used, p := map[string]bool{}, c.priced.Platform
 	for w, tasks := range plan.Order {
 		used[p.Devices[p.Workers[w].Device].Name] = used[p.Devices[p.Workers[w].Device].Name] || len(tasks) > 0
 	}
-	return slices.DeleteFunc(c.units(), func(d *platform.Device) bool { return !used[d.Name] }).String()
+	return slices.DeleteFunc(c.units(), func(d *platform.Device) bool { return !used[d.Name] })
 }
 
 // move makes a choice the best one with a plan, unless the plan is worse than the best.

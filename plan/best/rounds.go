@@ -209,8 +209,8 @@ func (f *finder) rankEffort() float64 {
 }
 
 // rankNear ranks sets with more or fewer units than the best ones have: the space lists few numbers of units. Cuts of layers fit
-// the number of units, so that a search does not come from one number to another step by step. It does so once for each set of devices. The most promising are
-// planned for in a brief search, and contend next in others.
+// the number of units, so that a search does not come from one number to another step by step. It does so once for each set of devices in a brief search, and plans for the most
+// promising. In others it does so each time nearer to the set, and they contend next.
 func (f *finder) rankNear(ctx context.Context, _ int) error {
 	if f.space.Ranked == nil || f.over() {
 		return nil
@@ -221,12 +221,13 @@ func (f *finder) rankNear(ctx context.Context, _ int) error {
 		if value, known := f.space.Estimate(c.Choice, f.Aim); known {
 			least = min(least, value)
 		}
-		if f.refined[c.Devices] {
+		first := f.refined[c.Devices] == 0
+		if !first && f.Brief {
 			continue
 		}
-		f.refined[c.Devices] = true
 		near = append(near, f.nearUnits(c.Devices)...)
-		if !slices.Contains(f.space.Devices, c.Devices) {
+		f.refined[c.Devices]++
+		if first && !slices.Contains(f.space.Devices, c.Devices) {
 			near = append(near, c.Devices)
 		}
 	}
@@ -241,6 +242,7 @@ func (f *finder) rankNear(ctx context.Context, _ int) error {
 	if err == nil && !f.Brief {
 		ranked, _, err = f.rankAlone(within, ranked, mostNear)
 		slices.SortStableFunc(ranked, func(a, b space.Ranked) int { return cmp.Compare(a.Value, b.Value) })
+		least *= nearlyAsGood
 	}
 	if err != nil {
 		return err
@@ -309,6 +311,9 @@ func (f *finder) readSets(sets []string) {
 		return
 	}
 	whole := f.candidates[at].priced.Platform
+	for d, group := range whole.Alike() {
+		f.alike[whole.Devices[d].Name] = group
+	}
 	for _, set := range sets {
 		if set == "" {
 			f.sets[set] = whole.Usable()

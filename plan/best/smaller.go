@@ -3,6 +3,9 @@ package best
 import (
 	"context"
 	"math"
+	"sort"
+
+	"dahl/plan/space"
 )
 
 // leastGain is a part of the best value. A brief search goes on to choices with even fewer bytes where the last few have less.
@@ -21,6 +24,9 @@ func (f *finder) trySmaller(ctx context.Context, c *candidate) error {
 	}
 	left := f.left
 	defer func() { f.left = left }()
+	if f.Brief && f.best == nil {
+		return f.tryMiddle(ctx, c, all)
+	}
 	for short := true; short && len(all) > 0; {
 		now := all[:min(batch, len(all))]
 		all = all[len(now):]
@@ -39,6 +45,18 @@ func (f *finder) trySmaller(ctx context.Context, c *candidate) error {
 		}
 	}
 	return nil
+}
+
+// tryMiddle plans for the first of some choices like one that have a plan, and for few others: for the one in the middle, then in the middle of those before it if it has a plan, else of those
+// behind it.
+func (f *finder) tryMiddle(ctx context.Context, like *candidate, all []space.Choice) (err error) {
+	sort.Search(len(all), func(i int) bool {
+		if err == nil {
+			err = f.try(ctx, all[i:i+1], like)
+		}
+		return err != nil || f.hasPlan(all[i])
+	})
+	return err
 }
 
 // isShort reports whether a memory is too small for a choice that was planned for.

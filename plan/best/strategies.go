@@ -20,13 +20,21 @@ func (f *finder) rankStrategies() {
 		return
 	}
 	if !f.Brief {
-		for _, group := range f.space.Named {
+		for _, group := range f.namedOn("") {
 			f.named = append(f.named, f.rankedBy(group)...)
 		}
 	}
 	f.strategies = f.rankedBy(slices.DeleteFunc(slices.Clone(f.space.Strategies), func(c space.Choice) bool {
 		return slices.ContainsFunc(f.named, func(n space.Ranked) bool { return n.Strategy == c.Strategy })
 	}))
+}
+
+// namedOn lists the strategies by name on a set.
+func (f *finder) namedOn(set string) [][]space.Choice {
+	if f.space.Named == nil {
+		return nil
+	}
+	return f.space.Named(set)
 }
 
 // rankedBy ranks choices by the model. What it does not know comes last.
@@ -52,24 +60,30 @@ func orderOf(strategy string) schedule.Policy {
 	return nil
 }
 
-// tryNamed plans for the next strategies by name, but for those that a bound excludes.
-func (f *finder) tryNamed(ctx context.Context, least int) error {
-	for len(f.named) > 0 && !f.over() && f.left > least {
-		next := f.named[:min(batch, len(f.named))]
-		f.named = f.named[len(next):]
+// tryNamed plans for the next strategies by name on all devices.
+func (f *finder) tryNamed(ctx context.Context, least int) (err error) {
+	f.named, err = f.tryList(ctx, f.named, least)
+	return err
+}
+
+// tryList plans for the next strategies of a list, but for those that a bound excludes, and returns the ones that it has not come to.
+func (f *finder) tryList(ctx context.Context, list []space.Ranked, least int) ([]space.Ranked, error) {
+	for len(list) > 0 && !f.over() && f.left > least {
+		next := list[:min(batch, len(list))]
+		list = list[len(next):]
 		added, err := f.add(ctx, choicesOf(next), nil)
 		if err != nil {
-			return err
+			return list, err
 		}
 		added = slices.DeleteFunc(added, func(c *candidate) bool {
 			c.dropped = c.dropped || f.excludes(c.priced)
 			return c.dropped
 		})
 		if err := f.planBatch(ctx, added, (*candidate).first); err != nil {
-			return err
+			return list, err
 		}
 	}
-	return nil
+	return list, nil
 }
 
 // manySteps is after how many steps a bound of the time grows by the same for each.
@@ -117,8 +131,9 @@ func (f *finder) untried() (names []string) {
 	for _, r := range f.named {
 		names = append(names, r.Strategy)
 	}
+	named := f.namedOn("")
 	for _, c := range f.candidates {
-		isNamed := slices.ContainsFunc(f.space.Named, func(group []space.Choice) bool { return slices.Contains(group, c.Choice) })
+		isNamed := slices.ContainsFunc(named, func(group []space.Choice) bool { return slices.Contains(group, c.Choice) })
 		if isNamed && !f.Brief && c.Plan == nil && c.err == nil && !c.dropped {
 			names = append(names, c.Strategy)
 		}

@@ -64,8 +64,9 @@ type Space struct {
 	Ranked func(ctx context.Context, devices []string, aim problem.Aim, effort float64) ([]Ranked, error)
 	// Strategies are further choices, with strategies. Price, neighbourhoods and Estimate know them.
 	Strategies []Choice
-	// Named are strategies on all devices as a user names them, in groups, the most promising first. A plan is to be worse than none of them.
-	Named [][]Choice
+	// Named lists strategies on a set of devices as a user names them there, in groups, the most promising first; nil means there are none. A plan is to be worse than none of
+	// those on all devices.
+	Named func(devices string) [][]Choice
 	// Estimate is the value of any choice by the model. False means that the model does not know; nil that there is none.
 	Estimate func(Choice, problem.Aim) (value float64, known bool)
 }
