@@ -119,7 +119,7 @@ type finder struct {
 	others     sync.Map                 // by a set: the function that gives its otherUnits
 	reduced    map[space.Choice]bool    // choices whose smaller ones were planned for, see [space.Space.Smaller]
 	refined    map[string]int           // how often the model has ranked the neighbours of a set
-	above      map[string]float64       // by sort of set, see compareWithModel
+	gained     map[string]float64       // by sort of set, see compareWithModel
 	alike      map[string]int32         // by device: the number of the group of alike ones
 	sorts      map[string]string        // of sets, see sort
 	promises   map[space.Choice]float64 // values of proposals by the model; zero means that it does not know

@@ -198,19 +198,19 @@ func (f *finder) order() []*contender {
 	return append(begun, later...)
 }
 
-// compareWithModel notes how many times the value by the model the values of plans are at least that local search has found, by sort of set.
+// compareWithModel notes how far plans that local search has found are below the value by the model, by sort of set: the least part of it that they have.
 func (f *finder) compareWithModel() {
-	f.above = map[string]float64{}
+	f.gained = map[string]float64{}
 	for _, c := range f.contenders {
-		if best := c.best(f); best != nil && c.level >= 1 && c.promise > 0 {
-			sort, above := f.sort(c.devices), best.short/c.promise
-			f.above[sort] = min(cmp.Or(f.above[sort], above), above)
+		if best := c.best(f); best != nil && c.level >= 1 && best.short < c.promise {
+			sort, part := f.sort(c.devices), best.short/c.promise
+			f.gained[sort] = min(cmp.Or(f.gained[sort], 1), part)
 		}
 	}
 }
 
-// worth is the value of the best plan. Before local search the value by the model counts where it is less, since the model knows that steps overlap, times what local search has
-// made of it on sets of the sort. A device without a task counts as a further device does in a rank: the set without it has the same plan. It is infinite without a plan.
+// worth is the value of the best plan. Before local search the value by the model counts where it is less, since the model knows that steps overlap: the
+// least part of it that local search has found on sets of the sort. A device without a task counts as a further device does in a rank: the set without it has the same plan. It is infinite without a plan.
 func (of *contender) worth(f *finder) float64 {
 	best := of.best(f)
 	if best == nil {
@@ -218,7 +218,7 @@ func (of *contender) worth(f *finder) float64 {
 	}
 	value := best.short
 	if of.level < 1 && of.promise > 0 {
-		value = min(value, of.promise*cmp.Or(f.above[f.sort(of.devices)], 1))
+		value = min(value, of.promise*cmp.Or(f.gained[f.sort(of.devices)], 1))
 	}
 	return value * (1 + furtherDevice*float64(len(best.units())-len(best.busy(best.Plan))))
 }
@@ -253,10 +253,7 @@ func (f *finder) start(ctx context.Context, c *contender) error {
 	}
 	effort := effortOf(c.level) * f.unit
 	if c.level == 1 {
-		if err := f.seedSet(ctx, c); err != nil {
-			return err
-		}
-		return f.runParts(ctx, []part{{c.improve(f), 1}}, effort)
+		return f.improveFirst(ctx, c, effort)
 	}
 	if c.level == 2 && f.space.Ranked != nil && !c.strategic {
 		ranked, err := f.space.Ranked(ctx, []string{c.devices}, f.Aim, 1)
@@ -275,6 +272,18 @@ func (f *finder) start(ctx context.Context, c *contender) error {
 	}
 	parts := []part{{c.propose(f), 1.0 / 8}, {c.goDownhill(f), 1.0 / 4}, {c.improve(f), 5.0 / 8}}
 	return f.runParts(ctx, parts, effort)
+}
+
+// improveFirst improves the first plan of a set, and then the best of those that all policies make with the tiles of all devices, where that is better.
+func (f *finder) improveFirst(ctx context.Context, c *contender, effort int) error {
+	improve := []part{{c.improve(f), 1}}
+	if err := f.runParts(ctx, improve, effort); err != nil {
+		return err
+	}
+	if err := f.seedSet(ctx, c); err != nil || c.best(f).moves > 0 {
+		return err
+	}
+	return f.runParts(ctx, improve, effort)
 }
 
 // seedSet lets all policies plan on a set with the tiles of all devices, as the search of a machine with no other devices does. That takes no nodes there.

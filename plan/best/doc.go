@@ -4,9 +4,9 @@
 // of a model, and all policies plan on all devices. Of each sort of set (which groups of alike devices it has, and of other devices than processors one or more) the model also ranks the first ones
 // alone (alone.go), and those with a few more or fewer units than the two best: a rank of all sets shares its effort between them, and the space lists few numbers. Then the sets contend (contend.go). The search on a set has levels:
 //   - level 0 plans for its choice in the rank;
-//   - level 1 lets all policies plan with the tiles of all devices, if these are few tasks, as the search of a machine with no other devices begins, and improves the best plan by local
-//     search. Before it the value by the model counts, since steps overlap there, times what local search has made of it on other sets of the sort. Behind it the value of the plan
-//     counts. A set of which the best plan leaves a device without tasks comes behind the set without it;
+//   - level 1 improves that plan by local search, and lets all policies plan with the tiles of all devices, if these are few tasks, as the search of a machine with no other devices
+//     begins. Before it the value by the model counts, since steps overlap there, or the part of it that local search has found on other sets of the sort. Behind it the value of the
+//     plan counts. A set of which the best plan leaves a device without tasks comes behind the set without it;
 //   - each further level has twice the effort of the one before. The first of them tries the first strategies by name on the set. It plans for more proposals: what the model ranks first on this set alone, the tiles of the best plan of all
 //     sets, and choices far apart in the space. It goes on from the best choices to similar ones (downhill.go), drawn at random. The most
 //     promising of them by the model are planned for. It improves plans by local search: the best one, and others, which may begin with the plan of a part of the set. On the best ones all

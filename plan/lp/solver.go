@@ -78,6 +78,9 @@ func (s *Solver) Solve(ctx context.Context, iterations int) (*Result, error) {
 	s.ctx, s.iterations, s.limit = ctx, 0, iterations
 	s.load()
 	status, err := s.run()
+	if ctx.Err() != nil {
+		return s.result(IterationLimit), ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("solving a linear program of %d rows and %d columns: %w", s.rows, s.columns, err)
 	}

@@ -41,6 +41,9 @@ func Bound(ctx context.Context, m *certificate.Model, value float64) (*certifica
 	for round := range maxRounds {
 		r, err := solver.Solve(ctx, iterations)
 		if ctx.Err() != nil {
+			if known := max(bound, slices.Max(append(bounds, 0))); r != nil && r.Objective > known {
+				proof.Rows = q.multiplied(r.Y)
+			}
 			break
 		}
 		if err != nil {
