@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dahl/must"
 )
 
 // TestByHand solves problems whose solutions are derived beside them.
@@ -133,14 +135,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestLimits: a context that ended is an error, a limit of iterations a result whose
+// TestLimits: a context that ended is an error, with a result like that of a limit of iterations, whose
 // multipliers still prove a bound; equal problems end in equal bits.
 func TestLimits(t *testing.T) {
 	p := layered(3, 70, 5).problem(t, true)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := NewSolver(p).Solve(ctx, 1e6); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the context", err)
+	if r, err := NewSolver(p).Solve(ctx, 1e6); !errors.Is(err, context.Canceled) || r == nil {
+		t.Errorf("result %v, error %v, want that of the context", r, err)
 	}
 	best := solve(t, NewSolver(p))
 	short, err := NewSolver(p).Solve(context.Background(), best.Iterations/2)
@@ -153,6 +155,15 @@ func TestLimits(t *testing.T) {
 	}
 	if b, _ := bound.Float64(); b >= best.Objective {
 		t.Errorf("half of the iterations prove %v, the optimum is %v", b, best.Objective)
+	}
+	const look = 64 // iterations between two looks at the context
+	looks := best.Iterations / 2 / look
+	if short, err = NewSolver(p).Solve(must.EndsAtLook(t, looks), 1e6); err == nil || short.Iterations%look != 0 {
+		t.Fatalf("ended at look %d: %+v, error %v", looks, short, err)
+	}
+	atLimit := must.Get(NewSolver(p).Solve(context.Background(), short.Iterations))(t)
+	if looks == 0 || !slices.Equal(short.Y, atLimit.Y) {
+		t.Errorf("after %d iterations the end of a context leaves other multipliers than the limit does", short.Iterations)
 	}
 	again := solve(t, NewSolver(layered(3, 70, 5).problem(t, true)))
 	if !slices.Equal(again.X, best.X) || !slices.Equal(again.Y, best.Y) || again.Iterations != best.Iterations {

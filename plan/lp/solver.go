@@ -70,7 +70,7 @@ type Solver struct {
 func NewSolver(p *Problem) *Solver { return &Solver{problem: p} }
 
 // Solve solves the problem as it is now. It gives up after a number of iterations, with a result of that status, or when the
-// context ends, with its error.
+// context ends, with such a result and the context's error. Its multipliers are those that the dual simplex has come to: they prove a bound, if not the best one.
 func (s *Solver) Solve(ctx context.Context, iterations int) (*Result, error) {
 	if s.problem.err != nil {
 		return nil, s.problem.err
@@ -78,11 +78,8 @@ func (s *Solver) Solve(ctx context.Context, iterations int) (*Result, error) {
 	s.ctx, s.iterations, s.limit = ctx, 0, iterations
 	s.load()
 	status, err := s.run()
-	if ctx.Err() != nil {
-		return s.result(IterationLimit), ctx.Err()
-	}
 	if err != nil {
-		return nil, fmt.Errorf("solving a linear program of %d rows and %d columns: %w", s.rows, s.columns, err)
+		return s.result(IterationLimit), fmt.Errorf("solving a linear program of %d rows and %d columns: %w", s.rows, s.columns, err)
 	}
 	return s.result(status), nil
 }

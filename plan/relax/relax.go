@@ -21,7 +21,7 @@ const (
 const iterations = 200_000
 
 // Bound finds a proof of a lower bound of a model, with the value of a plan that is known. It ends when the
-// bound reaches that value, and when the context ends, with the best proof so far.
+// bound reaches that value, and when the context ends, with the best proof so far: it may be the multipliers of a program that is not solved yet.
 func Bound(ctx context.Context, m *certificate.Model, value float64) (*certificate.Proof, error) {
 	proof, bound, span, err := byWork(ctx, m, value, true, nil)
 	if err != nil || bound >= value || ctx.Err() != nil {
@@ -41,7 +41,7 @@ func Bound(ctx context.Context, m *certificate.Model, value float64) (*certifica
 	for round := range maxRounds {
 		r, err := solver.Solve(ctx, iterations)
 		if ctx.Err() != nil {
-			if known := max(bound, slices.Max(append(bounds, 0))); r != nil && r.Objective > known {
+			if r != nil && r.Objective > slices.Max(append(bounds, bound)) {
 				proof.Rows = q.multiplied(r.Y)
 			}
 			break

@@ -39,14 +39,20 @@ func modelOf(t *testing.T, b *dag.Builder, p *platform.Platform, o problem.Objec
 // before, as tiles of a network do, on two devices of two memories.
 func layered(t *testing.T, r *rand.Rand, o problem.Objective) *certificate.Model {
 	t.Helper()
+	return layers(t, r, o, 1)
+}
+
+// layers is layered with so many times as wide layers, of tasks that are equal if they are not wider.
+func layers(t *testing.T, r *rand.Rand, o problem.Objective, times int) *certificate.Model {
+	t.Helper()
 	p := machine(t, 1+r.IntN(4))
 	b := dag.NewBuilder("layered")
 	var before []dag.BufferID
 	for layer := range 2 + r.IntN(4) {
 		var written []dag.BufferID
-		width, cpu, gpu, bytes, reads := 1+r.IntN(5), int64(5+r.IntN(30)), int64(2+r.IntN(9)), 4+r.IntN(20), r.IntN(3)
+		width, cpu, gpu, bytes, reads := times*(1+r.IntN(5)), int64(5+r.IntN(30)), int64(2+r.IntN(9)), 4+r.IntN(20), r.IntN(3)
 		for i := range width {
-			task := dag.Task{Name: fmt.Sprintf("%d.%d", layer, i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: cpu}, {Key: "gpu", Ns: gpu}}}
+			task := dag.Task{Name: fmt.Sprintf("%d.%d", layer, i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: cpu + int64((times-1)*i)}, {Key: "gpu", Ns: gpu}}}
 			for k, of := range before {
 				if reads == 0 || k == i%len(before) || reads == 2 && k == (i+1)%len(before) {
 					task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: of}, Mode: dag.Read})
@@ -242,6 +248,32 @@ func TestBoundEndsEarly(t *testing.T) {
 	}
 	if needed == 0 {
 		t.Error("no bound needs orders")
+	}
+}
+
+// A bound that time ends within its first program may be above that of the work alone.
+func TestBoundOfUnsolved(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 1))
+	const value = 1e6
+	between := 0
+	for range 3 {
+		m := layers(t, r, problem.Energy, 6)
+		work := must.Get(must.Get(Area(t.Context(), m, value))(t).Bound(m))(t)
+		q := newQuotient(m, refine(m), m.Horizon(value))
+		q.addFixed()
+		solved := must.Get(must.Get(q.solveOnce(t.Context(), value))(t).Bound(m))(t)
+		for look := 1; ; look++ {
+			bound := must.Get(must.Get(Bound(must.EndsAtLook(t, look), m, value))(t).Bound(m))(t)
+			if bound >= solved*(1-1e-6) {
+				break
+			}
+			if bound > work*(1+1e-6) {
+				between++
+			}
+		}
+	}
+	if between == 0 {
+		t.Error("no end of a program left more than the bound by work")
 	}
 }
 
