@@ -114,8 +114,8 @@ func (f *finder) likeness(r space.Ranked) likeness {
 	return likeness{r.Value, f.sort(r.Devices)}
 }
 
-// sort tells sets apart of which the model and policies are wrong in unlike ways, and from which local search gains unlike parts: by the groups of their devices, and of other devices than
-// processors by their number in each, up to two.
+// sort tells sets apart of which the model and policies are wrong in unlike ways: by the groups of their devices, and of other devices than processors by their number in each, up to two. Local
+// search gains unlike parts on them, too.
 func (f *finder) sort(set string) string {
 	if sort, known := f.sorts[set]; known {
 		return sort

@@ -274,7 +274,7 @@ func (f *finder) start(ctx context.Context, c *contender) error {
 	return f.runParts(ctx, parts, effort)
 }
 
-// improveFirst improves the first plan of a set, and then the best of those that all policies make with the tiles of all devices, where that is better.
+// improveFirst improves the first plan of a set. All policies plan with the tiles of all devices then, and the best of their plans is improved where it is better.
 func (f *finder) improveFirst(ctx context.Context, c *contender, effort int) error {
 	improve := []part{{c.improve(f), 1}}
 	if err := f.runParts(ctx, improve, effort); err != nil {

@@ -66,7 +66,7 @@ func (f *finder) tryNamed(ctx context.Context, least int) (err error) {
 	return err
 }
 
-// tryList plans for the next strategies of a list, but for those that a bound excludes, and returns the ones that it has not come to.
+// tryList plans for the next strategies of a list, and returns the others. It leaves out what a bound excludes.
 func (f *finder) tryList(ctx context.Context, list []space.Ranked, least int) ([]space.Ranked, error) {
 	for len(list) > 0 && !f.over() && f.left > least {
 		next := list[:min(batch, len(list))]
