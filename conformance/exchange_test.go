@@ -345,11 +345,8 @@ func TestSharedPipeline(t *testing.T) {
 // TestSharedStagesOfAnyCut: whatever dimensions layers are cut along, recomputed or not, in any number of micro-batches, and whatever devices share the stages along whatever
 // dimension: the losses are near those of the step without stages.
 func TestSharedStagesOfAnyCut(t *testing.T) {
-	cases, r := 60, rand.New(rand.NewPCG(7, 9))
-	if testing.Short() {
-		cases = 6
-	}
-	for i := range cases {
+	r := rand.New(rand.NewPCG(7, 9))
+	for i := range 60 {
 		n := newNetwork(t, []string{"digits-cnn", branching, normalised}[i%3], dag.Float64, 1)
 		l := n.mixedLowering()
 		if l.MicroBatches = 1 + r.IntN(5); n.model.Name == normalised {

@@ -170,12 +170,15 @@ func (e *expansion) rewrite() {
 			e.names.add(e.names.hash(g.Tasks[t].Name), int32(t))
 		}
 	}
-	e.findBuckets()
 	tasks, buffers := len(g.Tasks), len(g.Buffers)
 	for i := range e.reductions {
 		r := &e.reductions[i]
 		accumulators := e.numberAccumulators(r)
 		tasks, buffers = tasks+accumulators-len(r.groups), buffers+accumulators-1
+	}
+	e.findBuckets() // regions with equal accumulators are in one
+	for i := range e.reductions {
+		r := &e.reductions[i]
 		if len(r.groups) > 1 && r.last == r.bucket.last {
 			m := e.exchange(r)
 			tasks += m.most()
