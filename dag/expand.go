@@ -176,7 +176,7 @@ func (e *expansion) rewrite() {
 		accumulators := e.numberAccumulators(r)
 		tasks, buffers = tasks+accumulators-len(r.groups), buffers+accumulators-1
 	}
-	e.findBuckets() // regions with equal accumulators are in one
+	e.findBuckets() // it compares the numbers of accumulators
 	for i := range e.reductions {
 		r := &e.reductions[i]
 		if len(r.groups) > 1 && r.last == r.bucket.last {

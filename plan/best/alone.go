@@ -22,7 +22,8 @@ const (
 )
 
 // rankAlone ranks the first sets of each sort in a rank by themselves, and returns the others as they are: those like one of the first, and the hopeless ones last. A rank shares its effort
-// between sets, so that most of them have cuts that were found on others. By itself a set has the effort that it has in the search of a part of the machine.
+// between sets, so that most of them have cuts that were found on others. By itself a set has the effort that it has in the search of a part of the machine. Its own cuts count
+// even where the joint rank has better ones: a set begins alike in both searches.
 func (f *finder) rankAlone(ctx context.Context, ranked []space.Ranked, most int) (first, others []space.Ranked, err error) {
 	least := math.Inf(1)
 	for _, r := range ranked {

@@ -25,7 +25,7 @@ func (f *finder) trySmaller(ctx context.Context, c *candidate) error {
 	left := f.left
 	defer func() { f.left = left }()
 	if f.Brief && f.best == nil {
-		return f.tryMiddle(ctx, c, all)
+		return f.tryByHalves(ctx, c, all)
 	}
 	for short := true; short && len(all) > 0; {
 		now := all[:min(batch, len(all))]
@@ -47,9 +47,8 @@ func (f *finder) trySmaller(ctx context.Context, c *candidate) error {
 	return nil
 }
 
-// tryMiddle plans for the first of some choices like one that have a plan, and for few others: for the one in the middle, then in the middle of those before it if it has a plan, else of those
-// behind it.
-func (f *finder) tryMiddle(ctx context.Context, like *candidate, all []space.Choice) (err error) {
+// tryByHalves looks for the first of some choices like one that has a plan, by halving the list: each choice keeps fewer bytes than the one before.
+func (f *finder) tryByHalves(ctx context.Context, like *candidate, all []space.Choice) (err error) {
 	sort.Search(len(all), func(i int) bool {
 		if err == nil {
 			err = f.try(ctx, all[i:i+1], like)
