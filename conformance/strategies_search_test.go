@@ -86,14 +86,14 @@ func gpus(t *testing.T, r *rand.Rand, number int) *platform.Platform {
 // TestNamedStrategyWins: where layers are whole without a strategy, and devices so slow that launches count little, a search finds the plan that --policy gives. Cores of two
 // sockets are in use, one for loads and one for metrics.
 func TestNamedStrategyWins(t *testing.T) {
-	p := must.Get(must.Get(platform.Load("../platforms/server.toml"))(t).Select("cpu0:2,cpu1:2,gpu0,gpu1"))(t)
+	p := must.Get(must.Get(platform.Load("../platforms/server.toml"))(t).Select("cpu0:2,cpu1:2,gpu0,gpu1,gpu2,gpu3"))(t)
 	slowed(p)
 	w := &train.Workload{Model: must.Get(models.ByName("lenet5"))(t), Platform: p, Options: train.Options{Batch: 8, OtherMachine: true}}
 	must.Do(t, w.Lower())
 	s := must.Get(w.Space(p, "", tiling.Of(tiling.Base{Kind: tiling.Whole})))(t).Space
 	s.Devices, s.Strategies, s.Ranked, s.Shares, s.Neighbourhoods = []string{""}, nil, nil, nil, nil
 	wins := ""
-	for _, name := range []string{"gpipe:2x4", "1f1b:2x4", "data-parallel:2"} {
+	for _, name := range []string{"gpipe:2x4", "1f1b:2x4", "data-parallel:4"} {
 		s.Named = func(string) [][]space.Choice { return [][]space.Choice{{{Strategy: name}}} }
 		found := must.Get(best.Find(t.Context(), &s, best.Options{Aim: problem.Aim{Objective: problem.Time, Steady: true}, Nodes: 4000}))(t)
 		if value := stepBy(t, w, name); len(found.Untried) > 0 || found.Value > value {
@@ -101,7 +101,7 @@ func TestNamedStrategyWins(t *testing.T) {
 		}
 		wins = found.Strategy
 	}
-	if wins != "data-parallel:2" { // it halves the work of each layer, and two stages halve the layers
+	if wins != "data-parallel:4" { // each layer takes a quarter of its time, and two stages halve the layers
 		t.Errorf("the plan is by strategy %q", wins)
 	}
 }

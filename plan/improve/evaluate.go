@@ -49,7 +49,7 @@ func (m *model) steps() int32 {
 	return 1
 }
 
-// worth estimates what a step takes by a plan, in nanoseconds, and draws.
+// worth estimates what a step takes by a plan, in nanoseconds, and, where the objective counts them, its joules.
 func (e *evaluator) worth(x *point) (span, joules float64) {
 	e.begin(x)
 	steps := e.steps()
@@ -69,6 +69,9 @@ func (e *evaluator) worth(x *point) (span, joules float64) {
 			half := e.step / 2
 			span = float64(e.ends[e.step]-e.ends[half]) / float64(e.step-half)
 		}
+	}
+	if e.timeOnly {
+		return span, 0
 	}
 	return span, e.joules(int64(math.Round(span)))
 }

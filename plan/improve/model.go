@@ -22,6 +22,7 @@ type model struct {
 	workers    []worker
 	data       *problem.Data // nil means all is in one memory
 	manyClocks bool
+	timeOnly   bool    // nobody asks for joules
 	rest       float64 // watts of the host and of links that idle
 }
 
@@ -59,7 +60,7 @@ type worker struct {
 // newModel makes the model of a problem of a graph with some copies of its buffers.
 func newModel(of *problem.Problem, priced *schedule.Priced, g *dag.Graph, o *Options) *model {
 	p := priced.Platform
-	m := &model{platform: p, data: of.Data, tasks: len(g.Tasks), steady: o.Steady, rest: p.HostWatts().Value}
+	m := &model{platform: p, data: of.Data, tasks: len(g.Tasks), steady: o.Steady, timeOnly: o.Objective == problem.Time, rest: p.HostWatts().Value}
 	for l := range p.Links {
 		m.rest += p.Links[l].IdleWatts
 	}

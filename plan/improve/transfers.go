@@ -1,14 +1,11 @@
 package improve
 
 import (
-	"dahl/dag"
 	"dahl/plan/problem"
 	"dahl/platform"
-	"dahl/schedule/ready"
 )
 
-// transfers times what moves between memories: a piece goes to each memory where some of its readers are, once. An engine takes
-// the copies that have been ready longest, and of these the first read, as a decision estimates it.
+// transfers times what moves between memories: a piece goes to each memory where some of its readers are, once.
 type transfers struct {
 	*problem.Data
 	*evaluator
@@ -16,10 +13,13 @@ type transfers struct {
 	at       []int64   // by step, piece and memory: when it is there; pending: an engine has not begun with it
 	next     []int32   // by step, piece and memory: the entry of another piece that moves with it; -1 means none
 	links    []int64   // by link and direction: when it is free
-	engines  [][]int64 // into each memory and then out of it: when each is free
-	queue    ready.Heap[copying]
-	batch    []copying // of one task
-	least    []int64   // by memory, of one piece: its first reader there
+	engines  []engines // into each memory and then out of it; the last ones are none
+	follows  follows
+	batch    []copying  // of one task
+	room     []*copying // for copies that wait, those in use first
+	used     int
+	least    []int64 // by memory, of one piece: by how many steps later, and at which place, its first reader there runs
+	first    []int32 // by memory, of one piece: this reader
 	reached  platform.MemorySet
 	sent     platform.MemorySet // of one piece
 	joules   float64            // of the step
@@ -27,37 +27,16 @@ type transfers struct {
 
 const pending = -1
 
-// copying is a copy that waits for an engine.
-type copying struct {
-	since          int64
-	reader         int64 // what reads it first: its step, then its place
-	storage        dag.BufferID
-	from, to, last platform.MemoryID // last: where it goes on to; to: nowhere
-	entry          int32             // of one of its pieces, in the last memory
-	bytes          int64
-}
-
-// Before is the order in which engines take copies.
-func (c copying) Before(d copying) bool {
-	switch {
-	case c.since != d.since:
-		return c.since < d.since
-	case c.reader != d.reader:
-		return c.reader < d.reader
-	case c.storage != d.storage:
-		return c.storage < d.storage
-	}
-	return c.to < d.to
-}
-
 func newTransfers(e *evaluator, steps int) *transfers {
 	p := e.platform
 	n := steps * len(e.data.Pieces) * len(p.Memories)
-	c := &transfers{Data: e.data, evaluator: e, memories: len(p.Memories), reached: p.NewMemorySet(), sent: p.NewMemorySet(), at: make([]int64, n), next: make([]int32, n), least: make([]int64, len(p.Memories)), links: make([]int64, 2*len(p.Links))}
+	c := &transfers{Data: e.data, evaluator: e, memories: len(p.Memories), reached: p.NewMemorySet(), sent: p.NewMemorySet(), at: make([]int64, n), next: make([]int32, n),
+		follows: follows{make([]int64, e.tasks), make([]int64, len(e.workers))}, least: make([]int64, len(p.Memories)), first: make([]int32, len(p.Memories)), links: make([]int64, 2*len(p.Links))}
 	for m := range p.Memories {
 		in, out := p.CopyEngines(platform.MemoryID(m))
-		c.engines = append(c.engines, make([]int64, in), make([]int64, out))
+		c.engines = append(c.engines, engines{free: make([]int64, in)}, engines{free: make([]int64, out)})
 	}
+	c.engines = append(c.engines, engines{})
 	return c
 }
 
@@ -71,12 +50,13 @@ func (c *transfers) begin() {
 	if c.step > 0 {
 		return
 	}
-	c.queue = c.queue[:0]
+	c.used = 0
 	clear(c.reached)
 	clear(c.links)
-	for _, lanes := range c.engines {
-		clear(lanes)
+	for i := range c.engines {
+		c.engines[i].begin()
 	}
+	c.follows.find(c)
 	c.send(int32(c.tasks), 0)
 }
 
@@ -105,10 +85,10 @@ func (c *transfers) send(writer int32, ended int64) {
 				continue
 			}
 			sent.Add(to)
-			c.least[to] = key
+			c.least[to], c.first[to] = key, r.Of
 		}
 		for to := range sent.All() {
-			c.load(copying{since: ended, reader: c.least[to], storage: p.Storage, from: from, to: to, last: to, bytes: p.Bytes, entry: c.entry(id, c.step) + int32(to)})
+			c.load(copying{since: ended, urgency: c.follows.of[c.first[to]], reader: c.least[to], written: c.step, read: c.step + int32(c.least[to]>>32), storage: p.Storage, from: from, to: to, last: to, bytes: p.Bytes, entry: c.entry(id, c.step) + int32(to)})
 		}
 		clear(sent)
 	}
@@ -125,7 +105,7 @@ func (c *transfers) send(writer int32, ended int64) {
 		b.to = stops[0]
 		c.reached.Add(b.from)
 		c.reached.Add(b.to)
-		c.start(*b)
+		c.start(b)
 	}
 }
 
@@ -143,12 +123,19 @@ func (c *transfers) load(of copying) {
 }
 
 // start lets a copy wait for an engine if it needs one.
-func (c *transfers) start(of copying) {
-	if way := &c.Ways[of.from][of.to]; way.Engine < 0 && len(way.Shares) == 0 {
+func (c *transfers) start(of *copying) {
+	way := &c.Ways[of.from][of.to]
+	if way.Engine < 0 && len(way.Shares) == 0 {
 		c.move(of)
-	} else {
-		c.queue.Push(of)
+		return
 	}
+	if c.used == len(c.room) {
+		c.room = append(c.room, new(copying))
+	}
+	waits := c.room[c.used]
+	c.used++
+	*waits = *of
+	c.enginesOf(way).coming.Push(soonest{waits})
 }
 
 // arrived is when a memory has all that a task reads.
@@ -161,7 +148,7 @@ func (c *transfers) arrived(t int32) (at int64) {
 		}
 		entry := c.entry(r.Of, c.step-r.Back) + int32(in)
 		for c.at[entry] == pending {
-			c.move(c.queue.Pop())
+			c.serve()
 		}
 		at = max(at, c.at[entry])
 	}
@@ -184,23 +171,15 @@ func (c *transfers) share(way *problem.Way, start, end, bytes int64) int64 {
 const chunks = 8
 
 // move gives a copy to the engine that is free first.
-func (c *transfers) move(of copying) {
+func (c *transfers) move(of *copying) {
 	way := &c.Ways[of.from][of.to]
-	start, takes := of.since, way.Takes(of.bytes)
-	end := start + takes
-	if way.Engine >= 0 {
-		lanes := c.engines[way.Engine]
-		best := 0
-		for l := range lanes {
-			if lanes[l] < lanes[best] {
-				best = l
-			}
-		}
-		start = max(start, lanes[best])
-		end = c.share(way, start, start+takes, of.bytes)
-		lanes[best] = end
-	} else {
-		end = c.share(way, start, end, of.bytes)
+	start, takes, free := of.since, way.Takes(of.bytes), c.enginesOf(way).first()
+	if free != nil {
+		start = max(start, *free)
+	}
+	end := c.share(way, start, start+takes, of.bytes)
+	if free != nil {
+		*free = end
 	}
 	if of.to == of.last {
 		for entry := of.entry; entry >= 0; entry = c.next[entry] {
