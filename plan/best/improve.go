@@ -16,7 +16,7 @@ import (
 
 // Before its moves, local search costs as much as fixedCost plans of a choice. As many moves as movesOfPlan cost as much as a plan, which is priced, decided and
 // simulated.
-const fixedCost, movesOfPlan = 8, 64
+const fixedCost, movesOfPlan = 8, 192
 
 // improve looks for better plans near the best ones of a contender. Half of the effort is for the best of all, unless that would not suffice for moves. Half of the
 // others are those with the best plans of policies, one of each set of devices that have tasks. The other half have not been improved before: local search gains

@@ -3,6 +3,7 @@ package improve
 import (
 	"dahl/plan/problem"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // transfers times what moves between memories: a piece goes to each memory where some of its readers are, once.
@@ -112,7 +113,10 @@ func (c *transfers) send(writer int32, ended int64) {
 // load adds a piece to the batch.
 func (c *transfers) load(of copying) {
 	for k := range c.batch {
-		if b := &c.batch[k]; b.storage == of.storage && b.to == of.to && b.reader == of.reader {
+		if b := &c.batch[k]; b.storage == of.storage && b.to == of.to && (b.reader == of.reader || c.joins(b, &of)) {
+			if of.reader < b.reader {
+				b.reader, b.urgency = of.reader, of.urgency
+			}
 			b.bytes += of.bytes
 			c.next[of.entry], b.entry = b.entry, of.entry
 			return
@@ -120,6 +124,11 @@ func (c *transfers) load(of copying) {
 	}
 	c.next[of.entry] = -1
 	c.batch = append(c.batch, of)
+}
+
+// joins reports whether pieces for readers of one step go together.
+func (c *transfers) joins(a, b *copying) bool {
+	return a.read == b.read && len(c.platform.Stops(a.from, a.to)) == 1 && place.Joins(c.platform, a.from, a.to, a.bytes+b.bytes)
 }
 
 // start lets a copy wait for an engine if it needs one.

@@ -1,8 +1,10 @@
 package place
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"dahl/dag"
 	"dahl/must"
@@ -158,6 +160,35 @@ func TestPlaceRows(t *testing.T) {
 		host, gpu := dag.Range{Lo: 4, Hi: 7}, dag.Range{Lo: 0, Hi: 3}
 		if m.To == 1 && (from != host || to != gpu) || m.To == 0 && (from != gpu || to != host) {
 			t.Errorf("%s moves rows %v to %v", g.Tasks[at].Name, from, to)
+		}
+	}
+}
+
+// TestPlaceJoins: four tasks on the gpu read a row of 44 bytes each. On a way of 1 byte/ns with a latency of 400 ns up to 100 bytes go together: the rows of the first two readers, and
+// those of the others. With a latency of 40 ns each row goes by itself.
+func TestPlaceJoins(t *testing.T) {
+	for _, c := range []struct {
+		latency time.Duration
+		want    string
+	}{{400, "88 for a, 88 for c, "}, {40, "44 for a, 44 for b, 44 for c, 44 for d, "}} {
+		b := dag.NewBuilder("batch")
+		ns := []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}
+		x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{4, 11}, Type: dag.Float32})
+		b.Task(dag.Task{Name: "feed", Costs: ns, Accesses: []dag.Access{access(x, dag.Write)}})
+		for i, name := range []string{"a", "b", "c", "d"} {
+			b.Task(dag.Task{Name: name, Costs: ns, Accesses: []dag.Access{{Region: dag.Region{Buffer: x, Box: dag.Box{{Lo: i, Hi: i + 1}, {Lo: 0, Hi: 11}}}, Mode: dag.Read}}})
+		}
+		g, p := must.Get(b.Build())(t), hostAndGPU(t, 0)
+		p.Links[0].BandwidthBytesPerSec, p.Links[0].Latency = 1e9, c.latency
+		placed := must.Get(placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{{0}, nil, {1, 2, 3, 4}}}}, nil))(t)
+		moved := ""
+		for _, m := range placed.Graphs[0].Moves() {
+			if m != nil {
+				moved += fmt.Sprintf("%d for %s, ", m.Bytes, g.Tasks[m.For].Name)
+			}
+		}
+		if moved != c.want {
+			t.Errorf("latency %v: %s", c.latency, moved)
 		}
 	}
 }

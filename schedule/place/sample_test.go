@@ -31,7 +31,7 @@ func randomMemories(t *testing.T, r *rand.Rand) *platform.Platform {
 	}
 	join := func(a, b int) {
 		p.Routes = append(p.Routes, platform.Route{From: platform.MemoryID(a), To: platform.MemoryID(b), Links: []platform.LinkID{platform.LinkID(len(p.Links))}})
-		p.Links = append(p.Links, platform.Link{Name: fmt.Sprintf("l%d", len(p.Links)), BandwidthBytesPerSec: 1e9, Latency: 2, PowerSource: platform.Guess})
+		p.Links = append(p.Links, platform.Link{Name: fmt.Sprintf("l%d", len(p.Links)), BandwidthBytesPerSec: 1e9, Latency: []time.Duration{2, 200}[len(p.Links)%2], PowerSource: platform.Guess})
 	}
 	for i := range n {
 		if i != host {

@@ -13,7 +13,7 @@ import (
 // A *version* of an atom is its contents after one write, or before the run. A memory
 // needs a version if one of its tasks reads it: in the same step, or in the next one for the last
 // version of a storage that keeps its contents. The version goes there once, as soon as it is
-// written. Everything of one storage, one writer and one first reader goes together.
+// written. Everything of one storage, one writer and one first reader goes together, and what later readers need as well while it is little ([Joins]).
 type traffic struct {
 	g        *dag.Graph
 	p        *platform.Platform
@@ -151,7 +151,7 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 	if like.Writer >= 0 && len(to) > 0 {
 		passedOn = t.relay(to, t.memoryOf(like.Writer))
 	}
-	for len(to) > 0 {
+	for begin := len(moves); len(to) > 0; {
 		first, order := len(moves), to[0].order // moves for this reader
 		like.For, like.NextStep = to[0].reader, order&nextStep != 0
 		for ; len(to) > 0 && to[0].order == order; to = to[1:] {
@@ -171,7 +171,11 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 			for _, like.To = range hops {
 				if !t.reached.Has(atom, like.To) {
 					t.reached.Add(atom, like.To)
-					moves = t.load(moves, first, &like, atom)
+					if m := t.joined(moves[begin:first], &like, atom); m != nil && staged == nil && len(hops) == 1 {
+						m.add(atom, t.g.AtomBytes(dag.AtomID(atom)))
+					} else {
+						moves = t.load(moves, first, &like, atom)
+					}
 				}
 				like.From = like.To
 			}
@@ -197,12 +201,42 @@ func (t *traffic) load(moves []*Move, first int, like *Move, atom int32) []*Move
 		m.Bytes = t.g.AtomBytes(dag.AtomID(atom))
 		return append(moves, m)
 	}
-	m := moves[at]
+	moves[at].add(atom, t.g.AtomBytes(dag.AtomID(atom)))
+	return moves
+}
+
+// add adds an atom to a move, unless it has that already.
+func (m *Move) add(atom int32, bytes int64) {
 	if k, found := slices.BinarySearch(m.Atoms, atom); !found {
 		m.Atoms = slices.Insert(m.Atoms, k, atom)
-		m.Bytes += t.g.AtomBytes(dag.AtomID(atom))
+		m.Bytes += bytes
 	}
-	return moves
+}
+
+// joinedPart bounds what goes together for several readers: its bytes keep the links of its way busy for such a part of the latency at most. A copy for each reader
+// would keep an engine for a latency more, and the first reader hardly waits.
+const joinedPart = 4
+
+// joined is the last move of the same contents, for earlier readers, that has room for an atom; nil means there is none.
+func (t *traffic) joined(moves []*Move, like *Move, atom int32) *Move {
+	if like.Writer < 0 || like.From != t.memoryOf(like.Writer) {
+		return nil
+	}
+	for _, m := range slices.Backward(moves) {
+		if m.Buffer == like.Buffer && m.To == like.To {
+			if m.From == like.From && m.NextStep == like.NextStep && Joins(t.p, m.From, m.To, m.Bytes+t.g.AtomBytes(dag.AtomID(atom))) {
+				return m
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// Joins reports whether the bytes of several readers are few enough to go together.
+func Joins(p *platform.Platform, from, to platform.MemoryID, bytes int64) bool {
+	latency := p.RouteTime(from, to, 0)
+	return p.RouteTime(from, to, bytes) <= latency+latency/joinedPart
 }
 
 // spareMoves is room for moves, which are many and small.
