@@ -29,7 +29,7 @@ type Options struct {
 	// Progress is told how much of the nodes or of the time a search has spent, in thousandths, and the best value so far; nil
 	// means nobody is.
 	Progress func(thousandths int, value float64)
-	// Brief searches compare plans by few steps, take the plans of policies as they are, and prove nothing.
+	// Brief searches compare plans by few steps, improve the last one alone by local search, and prove nothing.
 	Brief bool
 	// Begun is when the time began, which may be before the search; zero: with it.
 	Begun time.Time
@@ -194,7 +194,7 @@ type pass struct {
 func (f *finder) passes() []pass {
 	switch {
 	case f.Brief:
-		return []pass{{f.begin, 0}, {f.rounds, 1}, {f.tryPromising, 1}, {f.dropIdle, 0}}
+		return []pass{{f.begin, 0}, {f.rounds, 1}, {f.tryPromising, 1}, {f.polish, 1}, {f.dropIdle, 0}}
 	}
 	return []pass{{f.begin, 0}, {f.rounds, forSearch}, {f.excludeNamed, forSearch + 0.02}, {f.simulateFront, forSearch + 0.05}, {f.boundAll, forSearch + 0.2}, {f.boundTogether, 0}, {f.prove, 1}}
 }

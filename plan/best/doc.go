@@ -39,7 +39,7 @@
 //
 // With one policy a search consists of proposals and similar choices on all sets together, and proves nothing.
 //
-// A brief search proves nothing either. It takes the plans of policies as they are, and compares them by few steps. For networks of many layers the
+// A brief search proves nothing either. It takes the plans of policies as they are, but for the last one, which local search improves if it has few tasks, and compares them by few steps. For networks of many layers the
 // model ranks with a part of the effort. In the end it plans for the best
 // pipeline and the best other strategy by the model, where these may be better.
 //

@@ -92,7 +92,7 @@ func (f *finder) improveEach(ctx context.Context, jobs []improving, fixed int) e
 	err := parallel.Do(ctx, len(jobs), func(i int) (err error) {
 		c := jobs[i].candidate
 		jobs[i].found, err = improve.Search(ctx, c.priced, jobs[i].from, improve.Options{Aim: f.Aim, Moves: jobs[i].moves,
-			Clocks: f.freeClocks(c.priced.Platform), Versions: jobs[i].copies, Seed: uint64(jobs[i].moves)})
+			Clocks: f.freeClocks(c.priced.Platform), Versions: jobs[i].copies, Seed: uint64(jobs[i].moves), Brief: f.Brief})
 		return err
 	})
 	for i := range jobs {
@@ -103,12 +103,59 @@ func (f *finder) improveEach(ctx context.Context, jobs []improving, fixed int) e
 		c.moves += found.Moves
 		f.left -= found.Moves*c.nodesOfPlan()/movesOfPlan + fixed
 		policy := strings.TrimSuffix(c.Policy, byMoves) + byMoves
-		if err := c.offer(context.WithoutCancel(ctx), f.Options, found.Evaluated, policy, longRun); err != nil {
+		if err := c.offer(context.WithoutCancel(ctx), f.Options, found.Evaluated, policy, f.steps()); err != nil {
 			return err
 		}
 		if err := f.crown(ctx, c); err != nil {
 			return err
 		}
+	}
+	return err
+}
+
+// steps is how many steps tell plans of local search apart.
+func (o *Options) steps() int {
+	if o.Brief {
+		return shortRun
+	}
+	return longRun
+}
+
+const (
+	// briefMoves is the effort of local search in a brief search, in moves times tasks: about half a second. Graphs that have no leastMoves of it are left as they are.
+	briefMoves, leastMoves = 400_000, 800
+	// leastPolish is the part by which it has to make a step shorter: for less no task goes to a further device.
+	leastPolish = 0.01
+)
+
+// polish improves the plan of a brief search of a network, and the best one with default tiles, with which it is compared.
+func (f *finder) polish(ctx context.Context) error {
+	if !f.Steady || f.space.Shares == nil {
+		return nil
+	}
+	var jobs []improving
+	add := func(c *candidate) {
+		moves := briefMoves / c.nodesOfPlan()
+		if moves >= leastMoves && c.Strategy == "" && inOnePeriod(c.Plan) {
+			jobs = append(jobs, improving{candidate: c, from: c.Plan, moves: moves, copies: 2})
+		}
+	}
+	add(f.best)
+	byValue := f.byValue()
+	if at := slices.IndexFunc(byValue, func(c *candidate) bool { return c.Tiles == f.whole.Tiles && c.Strategy == "" }); at >= 0 && byValue[at] != f.best {
+		add(byValue[at])
+	}
+	best, before := f.best, make([]Attempt, len(jobs))
+	for i := range jobs {
+		before[i] = jobs[i].Attempt
+	}
+	err := f.improveEach(ctx, jobs, 0)
+	f.best = best
+	for i, job := range jobs {
+		if job.short > float64(before[i].short*(1-leastPolish)) {
+			job.Attempt = before[i]
+		}
+		f.offer(job.candidate)
 	}
 	return err
 }

@@ -288,7 +288,7 @@ func (s *search) addArrivals(g *clocks.Graph, x *point, begin int32) {
 				continue
 			}
 			d := &e.devices[e.workers[x.worker[t]].device]
-			w := clocks.Wait{From: begin, To: t, Delay: c.at[c.entry(r.Of, e.step-r.Back)+int32(e.in[t])] + max(d.toCPU, int64(d.Handoff)), Back: r.Back}
+			w := clocks.Wait{From: begin, To: t, Delay: c.at[c.before(c.entry(r.Of, e.in[t]), r.Back)] + max(d.toCPU, int64(d.Handoff)), Back: r.Back}
 			if !before {
 				w.From = p.Writer
 				w.Delay -= e.end[(e.step-r.Back)*int32(e.tasks)+p.Writer]

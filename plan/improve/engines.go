@@ -20,11 +20,13 @@ type engines struct {
 
 // copying is a copy that waits for an engine.
 type copying struct {
-	since          int64 // it is ready
+	since, takes   int64 // when it is ready, and for how long it moves alone
 	urgency        int64 // of what reads it first: what follows the start of this reader takes so long
 	reader         int64 // how many steps later the reader runs, then its place
+	back           int32 // how many steps later the reader runs
 	written, read  int32 // the steps of the writer and of the reader
 	entry          int32 // of one of its pieces, in the last memory
+	joules         float64
 	storage        dag.BufferID
 	from, to, last platform.MemoryID // last: where it goes on to; to: nowhere
 	bytes          int64

@@ -21,6 +21,7 @@ type Options struct {
 	Moves  int                  // the changed plans to look at, before clocks of all tasks are chosen at the end, by as many tries
 	Clocks [][]platform.ClockID // by device: the clocks that tasks may run at; nil, or a nil entry: all
 	Seed   uint64               // of the random numbers
+	Brief  bool                 // few steps tell plans apart, and variants and sleep stay as they are
 	// Versions is how many copies there are at least of each buffer that a step writes anew, so that a step
 	// may begin before the one before has read them; zero means as many as the plan says. Bounds of a machine of one memory hold for plans
 	// with the versions of the graph.
@@ -48,7 +49,7 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 	if err != nil {
 		return nil, err
 	}
-	first, err := s.judge(from, steadySteps)
+	first, err := s.judge(from, o.steps())
 	if err != nil {
 		return nil, fmt.Errorf("the plan from which to search: %w", err)
 	}
@@ -66,7 +67,9 @@ func Search(ctx context.Context, priced *schedule.Priced, from *schedule.Plan, o
 		if climbed, err := s.climb(r); err == nil && climbed.score < first.score {
 			found = climbed
 		}
-		found = s.sleep(s.vary(found))
+		if !o.Brief {
+			found = s.sleep(s.vary(found))
+		}
 	}
 	r.Evaluated, r.Step, r.Value = found.Evaluated, found.Step, o.Of(found.Time, found.Joules)
 	return r, nil
@@ -160,7 +163,15 @@ func (s *search) climb(r *Result) (judged, error) {
 	if s.reclaim(x, r) {
 		keep()
 	}
-	return s.judge(best.Plan(), steadySteps)
+	return s.judge(best.Plan(), s.options.steps())
+}
+
+// steps is how many steps the shorter of the two runs has that plans are judged by.
+func (o *Options) steps() int {
+	if o.Brief {
+		return fewSteps
+	}
+	return steadySteps
 }
 
 // reclaim gives tasks another clock, one at a time, until none is better for any task, and reports whether

@@ -247,13 +247,21 @@ func (pg *Graph) Name(t dag.TaskID) string {
 	if m == nil {
 		return pg.Origin.Tasks[pg.TaskOf(t)].Name
 	}
-	g, memories := pg.Origin, pg.p.Memories
+	name := m.name(pg.Origin, pg.p)
+	if n := pg.spill(t).again; n > 0 {
+		name += fmt.Sprintf(" #%d", n+1)
+	}
+	return name
+}
+
+// name names the transfer of a move.
+func (m *Move) name(g *dag.Graph, p *platform.Platform) string {
 	name := m.verb() + " " + g.Buffers[m.Buffer].Name
 	if m.Reason != ReasonReload {
-		name += " from " + memories[m.From].Name
+		name += " from " + p.Memories[m.From].Name
 	}
 	if m.Reason != ReasonEvict {
-		name += " to " + memories[m.To].Name
+		name += " to " + p.Memories[m.To].Name
 	}
 	if m.Reason != ReasonReload {
 		name += " after " + g.Tasks[m.Writer].Name
@@ -264,11 +272,7 @@ func (pg *Graph) Name(t dag.TaskID) string {
 	if m.NextStep {
 		name += " of the next step"
 	}
-	name += m.partName()
-	if n := pg.spill(t).again; n > 0 {
-		name += fmt.Sprintf(" #%d", n+1)
-	}
-	return name
+	return name + m.partName()
 }
 
 // verb is the first word of the name of a transfer.

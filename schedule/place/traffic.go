@@ -25,6 +25,7 @@ type traffic struct {
 	homes    []platform.MemoryID // by storage: where its contents are after a run, and before it unless eachHost has it
 	eachHost []bool              // by storage: the host memory of every node has its contents before a run
 	versions [][]int32           // by memory and storage: the number of versions, where the plan says so
+	listed   map[string]bool     // the names of transfers, where the plan lists them
 
 	// The tasks in program order, each followed by the moves after its end. With evictions the order is an
 	// estimate's. Nil means that nothing moves, and nothing is used or at home outside the host memory.
@@ -51,6 +52,14 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 	t.worker, t.position = plan.placement(n)
 	for _, lag := range plan.Lags {
 		t.maxLag = max(t.maxLag, lag)
+	}
+	if plan.Transfers != nil {
+		t.listed = map[string]bool{}
+		for _, engine := range plan.Transfers {
+			for i := range engine.Transfers {
+				t.listed[engine.Transfers[i].Name] = true
+			}
+		}
 	}
 	var err error
 	if t.versions, err = plan.VersionsIn(g, p); err != nil {
@@ -217,18 +226,26 @@ func (m *Move) add(atom int32, bytes int64) {
 // would keep an engine for a latency more, and the first reader hardly waits.
 const joinedPart = 4
 
-// joined is the last move of the same contents, for earlier readers, that has room for an atom; nil means there is none.
+// joined is the last move of the same contents, for earlier readers, that has room for an atom; nil means there is none. A plan that lists transfers says itself what has
+// one of its own.
 func (t *traffic) joined(moves []*Move, like *Move, atom int32) *Move {
 	if like.Writer < 0 || like.From != t.memoryOf(like.Writer) {
 		return nil
 	}
 	for _, m := range slices.Backward(moves) {
-		if m.Buffer == like.Buffer && m.To == like.To {
-			if m.From == like.From && m.NextStep == like.NextStep && Joins(t.p, m.From, m.To, m.Bytes+t.g.AtomBytes(dag.AtomID(atom))) {
-				return m
-			}
-			return nil
+		if m.Buffer != like.Buffer || m.To != like.To {
+			continue
 		}
+		joins := m.From == like.From && m.NextStep == like.NextStep
+		if joins && t.listed != nil {
+			joins = !t.listed[like.name(t.g, t.p)]
+		} else if joins {
+			joins = Joins(t.p, m.From, m.To, m.Bytes+t.g.AtomBytes(dag.AtomID(atom)))
+		}
+		if joins {
+			return m
+		}
+		return nil
 	}
 	return nil
 }
