@@ -29,7 +29,7 @@ type transfers struct {
 
 const pending = -1
 
-// need is a piece in the memory of a task that reads it, of so many steps before.
+// need is a piece in the memory of a task that reads it, written some steps before.
 type need struct {
 	entry, back int32
 	initial     bool // it was there before the run
@@ -92,7 +92,7 @@ func (c *transfers) entry(piece int32, in platform.MemoryID) int32 {
 	return piece*int32(c.memories) + int32(in)
 }
 
-// before is where an entry is for so many steps before.
+// before is the place of an entry in the times of some steps before.
 func (c *transfers) before(entry, steps int32) int { return int(c.step-steps)*len(c.next) + int(entry) }
 
 // send lets what a task has written move as soon as it has ended.

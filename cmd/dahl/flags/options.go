@@ -264,7 +264,7 @@ func (o *Options) setStrategy() error {
 var BestPolicyHelp = fmt.Sprintf(`Without --policy the run takes the fastest predicted step that a brief search finds among the
 sets of --devices and, without --lowering and --tile, among ways to cut the layers, which a model of the layers ranks
 first, the best pipeline and the best other strategy by this model among them. Lines name the set and the tiles or the strategy, and their
-advantage over all devices and over default tiles. Where a memory is too small it also tries to join the loss
+advantage over all devices and over default tiles. Local search improves the plan of a network of a few hundred tasks at most. Where a memory is too small it also tries to join the loss
 with the last layer, to recompute layers, and micro-batches; the line of the tiles says which. The tiles are chosen
 for all units that the platform file gives the devices, at their first clocks. So weights are the same with
 any --workers, but may differ in their last bits on another platform file or with other --devices;
