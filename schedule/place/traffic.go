@@ -226,8 +226,8 @@ func (m *Move) add(atom int32, bytes int64) {
 // would keep an engine for a latency more, and the first reader hardly waits.
 const joinedPart = 4
 
-// joined is the last move of the same contents, for earlier readers, that has room for an atom; nil means there is none. A plan that lists transfers
-// decides that by their names.
+// joined is the last move of the same contents, for earlier readers, that has room for an atom; nil means there is none. The names of the
+// transfers decide that in a plan with a list of them.
 func (t *traffic) joined(moves []*Move, like *Move, atom int32) *Move {
 	if like.Writer < 0 || like.From != t.memoryOf(like.Writer) {
 		return nil
