@@ -165,30 +165,39 @@ func TestPlaceRows(t *testing.T) {
 }
 
 // TestPlaceJoins: four tasks on the gpu read a row of 44 bytes each. On a way of 1 byte/ns with a latency of 400 ns up to 100 bytes go together: the rows of the first two readers, and
-// those of the others. With a latency of 40 ns each row goes by itself.
+// those of the others. With a latency of 40 ns each row goes by itself. A plan that lists its transfers has the same ones with the other latency.
 func TestPlaceJoins(t *testing.T) {
-	for _, c := range []struct {
-		latency time.Duration
-		want    string
-	}{{400, "88 for a, 88 for c, "}, {40, "44 for a, 44 for b, 44 for c, 44 for d, "}} {
-		b := dag.NewBuilder("batch")
-		ns := []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}
-		x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{4, 11}, Type: dag.Float32})
-		b.Task(dag.Task{Name: "feed", Costs: ns, Accesses: []dag.Access{access(x, dag.Write)}})
-		for i, name := range []string{"a", "b", "c", "d"} {
-			b.Task(dag.Task{Name: name, Costs: ns, Accesses: []dag.Access{{Region: dag.Region{Buffer: x, Box: dag.Box{{Lo: i, Hi: i + 1}, {Lo: 0, Hi: 11}}}, Mode: dag.Read}}})
-		}
-		g, p := must.Get(b.Build())(t), hostAndGPU(t, 0)
-		p.Links[0].BandwidthBytesPerSec, p.Links[0].Latency = 1e9, c.latency
-		placed := must.Get(placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{{0}, nil, {1, 2, 3, 4}}}}, nil))(t)
-		moved := ""
+	b := dag.NewBuilder("batch")
+	ns := []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{4, 11}, Type: dag.Float32})
+	b.Task(dag.Task{Name: "feed", Costs: ns, Accesses: []dag.Access{access(x, dag.Write)}})
+	for i, name := range []string{"a", "b", "c", "d"} {
+		b.Task(dag.Task{Name: name, Costs: ns, Accesses: []dag.Access{{Region: dag.Region{Buffer: x, Box: dag.Box{{Lo: i, Hi: i + 1}, {Lo: 0, Hi: 11}}}, Mode: dag.Read}}})
+	}
+	g := must.Get(b.Build())(t)
+	at := func(latency time.Duration) *platform.Platform {
+		p := hostAndGPU(t, 0)
+		p.Links[0].BandwidthBytesPerSec, p.Links[0].Latency = 1e9, latency
+		return p
+	}
+	moved := func(p *platform.Platform, written Written) (names string, is Written) {
+		plan := &Input{Order: [][]dag.TaskID{{0}, nil, {1, 2, 3, 4}}, Written: written}
+		placed := must.Get(placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{plan}, nil))(t)
 		for _, m := range placed.Graphs[0].Moves() {
 			if m != nil {
-				moved += fmt.Sprintf("%d for %s, ", m.Bytes, g.Tasks[m.For].Name)
+				names += fmt.Sprintf("%d for %s, ", m.Bytes, g.Tasks[m.For].Name)
 			}
 		}
-		if moved != c.want {
-			t.Errorf("latency %v: %s", c.latency, moved)
+		return names, placed.Written(0)
+	}
+	for _, c := range []struct {
+		latency, other time.Duration
+		want           string
+	}{{400, 40, "88 for a, 88 for c, "}, {40, 400, "44 for a, 44 for b, 44 for c, 44 for d, "}} {
+		names, written := moved(at(c.latency), Written{})
+		again, _ := moved(at(c.other), written)
+		if names != c.want || again != c.want {
+			t.Errorf("latency %v: %s; by this plan with a latency of %v: %s", c.latency, names, c.other, again)
 		}
 	}
 }

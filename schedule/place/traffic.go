@@ -25,7 +25,7 @@ type traffic struct {
 	homes    []platform.MemoryID // by storage: where its contents are after a run, and before it unless eachHost has it
 	eachHost []bool              // by storage: the host memory of every node has its contents before a run
 	versions [][]int32           // by memory and storage: the number of versions, where the plan says so
-	listed   map[string]bool     // the names of transfers, where the plan lists them
+	listed   map[string]bool     // the names of transfers, see [Written.listed]
 
 	// The tasks in program order, each followed by the moves after its end. With evictions the order is an
 	// estimate's. Nil means that nothing moves, and nothing is used or at home outside the host memory.
@@ -53,14 +53,7 @@ func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input, p
 	for _, lag := range plan.Lags {
 		t.maxLag = max(t.maxLag, lag)
 	}
-	if plan.Transfers != nil {
-		t.listed = map[string]bool{}
-		for _, engine := range plan.Transfers {
-			for i := range engine.Transfers {
-				t.listed[engine.Transfers[i].Name] = true
-			}
-		}
-	}
+	t.listed = plan.listed()
 	var err error
 	if t.versions, err = plan.VersionsIn(g, p); err != nil {
 		return nil, err

@@ -60,6 +60,26 @@ func (w *Written) VersionsIn(g *dag.Graph, p *platform.Platform) ([][]int32, err
 	return all, nil
 }
 
+// listed are the names of the transfers before any eviction; nil where the plan does not say.
+func (w *Written) listed() map[string]bool {
+	if w.Transfers == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	if w.Spill != nil {
+		for _, name := range w.Spill.Order { // tasks among them
+			names[name] = true
+		}
+		return names
+	}
+	for _, engine := range w.Transfers {
+		for i := range engine.Transfers {
+			names[engine.Transfers[i].Name] = true
+		}
+	}
+	return names
+}
+
 // checkVersions refuses versions of a buffer in a memory where the graph has none.
 func (pg *Graph) checkVersions() error {
 	for _, c := range pg.plan.Versions {
