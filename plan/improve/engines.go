@@ -23,7 +23,6 @@ type copying struct {
 	since, takes   int64 // when it is ready, and for how long it moves alone
 	urgency        int64 // of what reads it first: what follows the start of this reader takes so long
 	reader         int64 // how many steps later the reader runs, then its place
-	back           int32 // how many steps later the reader runs
 	written, read  int32 // the steps of the writer and of the reader
 	entry          int32 // of one of its pieces, in the last memory
 	joules         float64
@@ -31,6 +30,9 @@ type copying struct {
 	from, to, last platform.MemoryID // last: where it goes on to; to: nowhere
 	bytes          int64
 }
+
+// back is how many steps later the reader runs.
+func (c *copying) back() int32 { return int32(c.reader >> 32) }
 
 // urgent is a copy in the order in which engines take ready ones.
 type urgent struct{ *copying }

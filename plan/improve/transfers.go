@@ -101,7 +101,7 @@ func (c *transfers) send(writer int32, ended int64) {
 		c.findCopies(writer)
 	}
 	for _, of := range c.copies.of(writer) {
-		of.since, of.written, of.read = ended, c.step, c.step+of.back
+		of.since, of.written, of.read = ended, c.step, c.step+of.back()
 		c.joules += of.joules
 		c.start(&of)
 	}
@@ -122,7 +122,7 @@ func (c *transfers) findCopies(writer int32) {
 			c.least[to], c.first[to] = key, r.Of
 		}
 		for to := range sent.All() {
-			c.load(writer, copying{urgency: c.follows.of[c.first[to]], reader: c.least[to], back: int32(c.least[to] >> 32), storage: p.Storage, from: from, to: to, last: to, bytes: p.Bytes, entry: c.entry(id, to)})
+			c.load(writer, copying{urgency: c.follows.of[c.first[to]], reader: c.least[to], storage: p.Storage, from: from, to: to, last: to, bytes: p.Bytes, entry: c.entry(id, to)})
 		}
 		clear(sent)
 	}
@@ -160,7 +160,7 @@ func (c *transfers) load(writer int32, of copying) {
 
 // joins reports whether pieces for readers of one step go together.
 func (c *transfers) joins(a, b *copying) bool {
-	return a.back == b.back && len(c.platform.Stops(a.from, a.to)) == 1 && place.Joins(c.platform, a.from, a.to, a.bytes+b.bytes)
+	return a.back() == b.back() && len(c.platform.Stops(a.from, a.to)) == 1 && place.Joins(c.platform, a.from, a.to, a.bytes+b.bytes)
 }
 
 // start lets a copy wait for an engine if it needs one.
