@@ -95,6 +95,10 @@ func (f *finder) improveEach(ctx context.Context, jobs []improving, fixed int) e
 			Clocks: f.freeClocks(c.priced.Platform), Versions: jobs[i].copies, Seed: uint64(jobs[i].moves), Brief: f.Brief})
 		return err
 	})
+	steps := longRun
+	if f.Brief {
+		steps = shortRun
+	}
 	for i := range jobs {
 		c, found := jobs[i].candidate, jobs[i].found
 		if found == nil {
@@ -103,7 +107,7 @@ func (f *finder) improveEach(ctx context.Context, jobs []improving, fixed int) e
 		c.moves += found.Moves
 		f.left -= found.Moves*c.nodesOfPlan()/movesOfPlan + fixed
 		policy := strings.TrimSuffix(c.Policy, byMoves) + byMoves
-		if err := c.offer(context.WithoutCancel(ctx), f.Options, found.Evaluated, policy, f.steps()); err != nil {
+		if err := c.offer(context.WithoutCancel(ctx), f.Options, found.Evaluated, policy, steps); err != nil {
 			return err
 		}
 		if err := f.crown(ctx, c); err != nil {
@@ -111,14 +115,6 @@ func (f *finder) improveEach(ctx context.Context, jobs []improving, fixed int) e
 		}
 	}
 	return err
-}
-
-// steps is how many steps tell plans of local search apart.
-func (o *Options) steps() int {
-	if o.Brief {
-		return shortRun
-	}
-	return longRun
 }
 
 const (
