@@ -7,7 +7,6 @@ import (
 	"dahl/dag"
 	"dahl/must"
 	"dahl/plan/problem"
-	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -16,10 +15,7 @@ import (
 // follows its reader takes 39 ns, and what follows the reader of the second 19. So the GPU begins at 27 and ends at 57; the second is there at 40. The next
 // step begins at 66. If the engine took what has been ready longest, the GPU would begin at 40, and the next step at 79.
 func TestOrderOfCopies(t *testing.T) {
-	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}, {Name: "vram"}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 3}, {Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 1}},
-		Links:   []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 5, Sharing: platform.Duplex}},
-		Routes:  []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}}}
+	p := coresAndGPU(3)
 	b := dag.NewBuilder("urgent")
 	from := &schedule.Plan{Order: make([][]dag.TaskID, 4)}
 	var written []dag.BufferID

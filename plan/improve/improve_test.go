@@ -57,14 +57,19 @@ func TestClocksAndDeadline(t *testing.T) {
 	}
 }
 
+// coresAndGPU is a machine of some cores and a GPU with its own memory, behind a bus of 1 B/ns and 5 ns.
+func coresAndGPU(cores int) *platform.Platform {
+	return &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}, {Name: "vram"}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: cores}, {Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 1}},
+		Links:   []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 5, Sharing: platform.Duplex}},
+		Routes:  []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}}}
+}
+
 // A chain of ten tasks takes 100 ns each on the core and 10 ns each on the GPU; each writes 8 B, which take
 // 5 + 8 = 13 ns over the bus of 1 B/ns. Of 1000 ns with all on the core, 9·100 + 10 + 2·13 = 936 remain with
 // one in the middle on the GPU, and 100 with all ten there, of which nothing has to move.
 func TestTwoMemories(t *testing.T) {
-	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}, {Name: "vram"}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1}, {Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 1}},
-		Links:   []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 5, Sharing: platform.Duplex}},
-		Routes:  []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}}}
+	p := coresAndGPU(1)
 	b := dag.NewBuilder("chain")
 	from := &schedule.Plan{Order: make([][]dag.TaskID, 2)}
 	last := dag.BufferID(dag.None)
