@@ -2,9 +2,11 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"dahl/must"
@@ -12,6 +14,7 @@ import (
 	"dahl/plan"
 	"dahl/plan/problem"
 	"dahl/plan/space"
+	"dahl/plan/tiling"
 	"dahl/platform"
 	"dahl/schedule/policy"
 )
@@ -19,8 +22,13 @@ import (
 // modelledSpace is the space of a network on a machine that ships.
 func modelledSpace(t *testing.T, model, machine string, batch int) *Space {
 	t.Helper()
-	w := &Workload{Options: Options{Batch: batch, OtherMachine: true}, Model: must.Get(models.ByName(model))(t),
-		Platform: must.Get(platform.Load("../platforms/" + machine + ".toml"))(t), Samples: Samples{Train: batch}}
+	return modelledSpaceOf(t, model, must.Get(platform.Load("../platforms/"+machine+".toml"))(t), batch)
+}
+
+// modelledSpaceOf is the space of a network on a machine.
+func modelledSpaceOf(t *testing.T, model string, p *platform.Platform, batch int) *Space {
+	t.Helper()
+	w := &Workload{Options: Options{Batch: batch, OtherMachine: true}, Model: must.Get(models.ByName(model))(t), Platform: p, Samples: Samples{Train: batch}}
 	must.Do(t, w.Lower())
 	return must.Get(w.Space(w.Platform, "", must.Get(w.Tiles())(t)...))(t)
 }
@@ -43,6 +51,68 @@ func TestRanked(t *testing.T) {
 		if again, ok := s.Estimate(all[0].Choice, aim); !ok || again != all[0].Value {
 			t.Errorf("%s: %v is worth %g, ranked with %g", machine, all[0].Choice, again, all[0].Value)
 		}
+	}
+}
+
+// TestWeightsInParts: on two GPUs behind a link that is slow for the 1.6 MB of fc1's weights, each best has half of them. Half of the outputs in only one of the two passes
+// that use the weights is worse than none, since weights move. So no pass gets better by itself, and the rank finds the halves all the same.
+func TestWeightsInParts(t *testing.T) {
+	var machine strings.Builder
+	machine.WriteString(`name = "two-gpus"
+host_power = { watts = "21 W", source = "guess" }
+[[memory]]
+name = "ram"
+capacity = "64 GB"
+bandwidth = "74 GB/s"
+[[device]]
+name = "cpu"
+kind = "cpu"
+count = 1
+memory = "ram"
+speed = { float32 = "16 GF/s" }
+[[link]]
+name = "bus"
+bandwidth = "17.2 GB/s"
+latency = "3.27 us"
+sharing = "shared"
+`)
+	for i, gpu := range []string{"a", "b"} {
+		fmt.Fprintf(&machine, `[[memory]]
+name = "%[1]s.mem"
+capacity = "1 GB"
+bandwidth = "208 GB/s"
+[[device]]
+name = "%[1]s"
+kind = "cuda"
+count = 1
+ordinal = %[2]d
+memory = "%[1]s.mem"
+speed = { float32 = "756 GF/s" }
+dispatch = "5.7 us"
+copy_engines = { in = 1, out = 2 }
+[[route]]
+from = "ram"
+to = "%[1]s.mem"
+links = ["bus"]
+`, gpu, i)
+	}
+	s := modelledSpaceOf(t, "mlp", must.Get(platform.Parse([]byte(machine.String()), "machine.toml"))(t), 32)
+	aim := problem.Aim{Objective: problem.Time, Steady: true}
+	value := func(tiles string) float64 {
+		v, ok := s.Estimate(space.Choice{Tiles: must.Get(tiling.Parse(tiles))(t)}, aim)
+		if !ok {
+			t.Fatalf("%s: no estimate", tiles)
+		}
+		return v
+	}
+	none, halves := value("2 parts of the batch"), value("2 parts of the batch; fc1: 256 outputs; fc1: 256 gradient outputs")
+	for _, pass := range []string{"outputs", "gradient outputs"} {
+		if one := value("2 parts of the batch; fc1: 256 " + pass); one <= none || halves >= none {
+			t.Fatalf("%g without halves, %g with all, %g with 256 %s: these cases say nothing", none, halves, one, pass)
+		}
+	}
+	if ranked := must.Get(s.Ranked(context.Background(), []string{""}, aim, 1))(t); ranked[0].Value > halves {
+		t.Errorf("%v, %g; halves take %g", ranked[0].Choice, ranked[0].Value, halves)
 	}
 }
 

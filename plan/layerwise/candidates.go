@@ -2,6 +2,7 @@ package layerwise
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"dahl/dag"
@@ -144,4 +145,62 @@ func partCounts(extent, units int) (all []int) {
 	}
 	slices.Sort(all)
 	return slices.CompactFunc(all, func(a, b int) bool { return dag.CeilDiv(extent, a) == dag.CeilDiv(extent, b) })
+}
+
+// joint is a dimension that several passes of a layer have: parts of weights stay where they are only if the forward pass and the gradients are cut alike.
+type joint struct {
+	layer  int
+	along  dag.Dimension
+	extent int
+	knobs  []*knob
+}
+
+// findJoints finds the dimensions that several knobs of a layer have.
+func (m *Model) findJoints() {
+	for i := range m.knobs {
+		k := &m.knobs[i]
+		for _, s := range k.sides {
+			if s.Summed && k.pass != dag.WeightGradientPass {
+				continue
+			}
+			at := slices.IndexFunc(m.joints, func(j joint) bool { return j.layer == k.layer && j.along == s.Along })
+			if at < 0 {
+				at = len(m.joints)
+				m.joints = append(m.joints, joint{layer: k.layer, along: s.Along, extent: s.Extent})
+			}
+			m.joints[at].knobs = append(m.joints[at].knobs, k)
+		}
+	}
+	m.joints = slices.DeleteFunc(m.joints, func(j joint) bool { return len(j.knobs) < 2 })
+}
+
+// together lists lowerings of a layer with equal parts of all its passes along a dimension.
+func (s *search) together(j *joint, of dag.LayerLowering) (all []dag.LayerLowering) {
+	least := math.Inf(1)
+	for _, n := range partCounts(j.extent, s.set.units) {
+		to, ok := of, true
+		for _, k := range j.knobs {
+			cut := to.Cut(k.pass)
+			*cut.Of(j.along) = 0
+			if n > 1 {
+				*cut.Of(j.along) = dag.CeilDiv(j.extent, n)
+			}
+			ok = ok && k.parts(cut) <= max(2*s.set.units, 8)
+			cut.Accumulators = 0
+			if terms := k.terms(cut); terms > 1 {
+				cut.Accumulators = min(4, terms)
+			}
+		}
+		if ok {
+			flow := 0.0
+			for _, k := range j.knobs {
+				flow += s.flowOfKnob(k, to)
+			}
+			if flow <= least*worthwhile {
+				least = min(least, flow)
+				all = append(all, to)
+			}
+		}
+	}
+	return all
 }

@@ -132,27 +132,71 @@ func (s *search) promising(k *knob, of dag.LayerLowering) (cuts []dag.Cut) {
 // over reports whether the effort or the time is spent.
 func (s *search) over() bool { return s.left <= 0 || s.ctx.Err() != nil }
 
-// descend turns one knob after the other to its best position, until none gets better or the effort is spent.
-func (s *search) descend(p point) point {
-	for better := true; better && !s.over(); {
-		better = false
-		for i := 0; i < len(s.knobs) && !s.over(); i++ {
-			k := &s.knobs[i]
-			from := p
-			for _, cut := range s.promising(k, from.layers[k.layer]) {
-				if s.over() {
-					break
-				}
-				layers := slices.Clone(from.layers)
-				if *layers[k.layer].Cut(k.pass) == cut {
-					continue
-				}
-				*layers[k.layer].Cut(k.pass) = cut
-				if v := s.of(layers); v < p.value {
-					p, better = point{layers, v}, true
-				}
-			}
+// mostStarts is how many uniform lowerings a search begins from in addition to the one with the least flow, and farStart how many times the best value theirs is at most.
+const mostStarts, farStart = 3, 2
+
+// otherStarts are the best uniform lowerings.
+func (s *search) otherStarts(best float64) (all []point) {
+	for _, u := range starts(s.set.units, s.set.others) {
+		layers := s.layersOf(u)
+		if p := (point{layers, s.of(layers)}); p.value < farStart*best {
+			all = append(all, p)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b point) int { return cmp.Compare(a.value, b.value) })
+	return all[:min(mostStarts, len(all))]
+}
+
+// descend turns one knob after the other to its best position, until none gets better or the effort is spent. Only then does it turn all knobs of a layer at once.
+func (s *search) descend(p point) point {
+	for s.turnEach(&p) || s.turnTogether(&p) {
+	}
 	return p
+}
+
+// descendTogether turns all knobs of a layer at once first. Where weights are in parts on several devices no knob gets better by itself.
+func (s *search) descendTogether(p point) point {
+	for s.turnTogether(&p) {
+	}
+	return s.descend(p)
+}
+
+// turnEach turns one knob after the other to its best position.
+func (s *search) turnEach(p *point) (better bool) {
+	for i := 0; i < len(s.knobs) && !s.over(); i++ {
+		k := &s.knobs[i]
+		from := p.layers[k.layer]
+		for _, cut := range s.promising(k, from) {
+			to := from
+			*to.Cut(k.pass) = cut
+			better = s.turn(p, k.layer, to) || better
+		}
+	}
+	return better
+}
+
+// turnTogether turns the knobs of one layer after the other to their best common position.
+func (s *search) turnTogether(p *point) (better bool) {
+	for i := 0; i < len(s.joints) && !s.over(); i++ {
+		j := &s.joints[i]
+		for _, to := range s.together(j, p.layers[j.layer]) {
+			better = s.turn(p, j.layer, to) || better
+		}
+	}
+	return better
+}
+
+// turn lowers a layer otherwise if that is better.
+func (s *search) turn(p *point, layer int, to dag.LayerLowering) bool {
+	if s.over() || p.layers[layer] == to {
+		return false
+	}
+	layers := slices.Clone(p.layers)
+	layers[layer] = to
+	v := s.of(layers)
+	if v >= p.value {
+		return false
+	}
+	*p = point{layers, v}
+	return true
 }

@@ -16,8 +16,11 @@
 //
 // The cuts of one pass of a layer are a knob. The flow of operations is their time if they came one after the other, each
 // shared by all units of a kind. [Model.Rank] compares uniform cuts on all sets by their flow, and estimates the best ones of each kind of
-// set in turns. On the best sets it turns one knob after the other to the best of the positions with the least flow. Efforts are counted
+// set in turns. On the best sets it turns one knob after the other to the best of the positions with the least flow, and all knobs of a layer at once where none gets
+// better: weights stay in parts where they are only if all passes cut them alike. It begins again with a few other uniform cuts. Efforts are counted
 // in simulated tiles, so that equal input gives equal results on any number of processors. Sets that differ in the names of devices only are one.
+//
+// For joules, or their product with the time, a value is the least over the clocks: of each number, with all devices that have such a clock at it, and others at the clock in force.
 //
 // [Model.Layers] has the work of each layer, and the bytes between layers, from which estimates of stages follow.
 //
@@ -27,6 +30,6 @@
 //
 // # Limits
 //
-// Tiles of an operation take their mean time, and accumulators are added one after the other. Links are as free as copy engines are. Memory is not limited, and no two buffers share bytes. Devices have
-// the clock in force. There are no micro-batches, no sleep and no layers that are computed twice.
+// Tiles of an operation take their mean time, and accumulators are added one after the other. Links are as free as copy engines are. Memory is not limited, and no two buffers share bytes.
+// Flows are at the clocks in force. There are no micro-batches, no sleep and no layers that are computed twice.
 package layerwise

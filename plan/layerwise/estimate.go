@@ -44,18 +44,33 @@ func (m *Model) Of(devices string, l *dag.Lowering, steady bool) (Estimate, erro
 // Value is the value of a step of a lowering on a set of devices, for comparisons of lowerings. Of a network with many cuts it is the value of
 // the flow of its work.
 func (m *Model) Value(devices string, l *dag.Lowering, aim problem.Aim) (float64, error) {
-	if len(m.knobs) <= fewKnobs {
-		e, err := m.Of(devices, l, aim.Steady)
-		return e.Value(aim), err
-	}
 	set, err := m.setOf(devices)
 	if err != nil {
 		return 0, err
 	}
 	w := m.take()
 	defer m.give(w)
-	s := &search{worker: w, set: set, aim: aim}
-	return s.flowOf(s.flowsUnder(m.ofLayers(l)), uniform{}), nil
+	layers, s := m.ofLayers(l), &search{worker: w, set: set, aim: aim}
+	if len(m.knobs) > fewKnobs {
+		return s.flowOf(s.flowsUnder(layers), uniform{}), nil
+	}
+	e, _, err := w.estimate(set, layers, aim.Steady)
+	if err != nil {
+		return 0, err
+	}
+	v := e.Value(aim)
+	for _, s.set = range set.atClocks(aim) {
+		v = min(v, s.of(layers))
+	}
+	return v, nil
+}
+
+// atClocks is a set at other clocks. A step takes the least time at the clock in force.
+func (s *set) atClocks(aim problem.Aim) []*set {
+	if aim.Objective == problem.Time {
+		return nil
+	}
+	return s.clocks
 }
 
 // ofLayers lists how layers are lowered.

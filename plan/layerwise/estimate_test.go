@@ -83,7 +83,7 @@ func chain(t *testing.T, p *platform.Platform, sums bool, devices map[string]str
 				row := make([]schedule.Cost, len(p.Devices))
 				for d := range row {
 					if row[d].Duration = -1; devices == nil || devices[tasks[i].Op] == p.Devices[d].Name {
-						row[d].Duration = time.Duration(ns)
+						row[d].Duration = time.Duration(ns / p.Devices[d].ClockInForce().Scale)
 					}
 				}
 				rows = append(rows, row)
@@ -198,5 +198,25 @@ func TestRankEqual(t *testing.T) {
 	end()
 	if ranked := must.Get(m.Rank(ended, []string{"g0", "g1", "cpu"}, aim, 1))(t); len(ranked) > 0 {
 		t.Errorf("ranked %+v after the end", ranked)
+	}
+}
+
+// TestClocks: a core does the 36 us of work, at 3 W in 36 us or at 1.25 W in 72 us. So a step has 108 or 90 uJ, and a product of 3888 or 6480 ps·J.
+func TestClocks(t *testing.T) {
+	core := testmachine.CPU(1, 1, 3)
+	core.Clocks = []platform.Clock{
+		{Name: "fast", Scale: 1, Idle: core.IdleWatts, Busy: core.Busy},
+		{Name: "slow", Scale: 0.5, Idle: 0.5, Busy: platform.BusyPower{UnitWatts: 1.25}},
+	}
+	m := chain(t, testmachine.Shared(t, core), false, nil)
+	for objective, want := range map[problem.Objective]float64{problem.Time: 36e-6, problem.Energy: 90e-6, problem.EDP: 3888e-12} {
+		aim := problem.Aim{Objective: objective, Steady: true}
+		ranked := must.Get(m.Rank(context.Background(), []string{""}, aim, 1))(t)
+		if len(ranked) != 1 || math.Abs(ranked[0].Value/want-1) > 1e-9 {
+			t.Errorf("%s: ranked %+v, want %g", objective, ranked, want)
+		}
+		if got := must.Get(m.Value("", lowering(dag.Cut{}, dag.Cut{}), aim))(t); math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("%s: %g, want %g", objective, got, want)
+		}
 	}
 }

@@ -21,6 +21,7 @@ type Model struct {
 	alike     map[string]int32
 	layers    []string
 	knobs     []knob
+	joints    []joint
 	fused     []int        // by fused operation: its layer
 	weightsOf []layerBytes // by layer
 
@@ -104,6 +105,7 @@ func New(n Network) *Model {
 		from.out, to.in = append(from.out, int32(e)), append(to.in, int32(e))
 	}
 	m.findKnobs()
+	m.findJoints()
 	m.findWeights()
 	for i := range m.nodes {
 		m.order = append(m.order, int32(i))

@@ -46,11 +46,13 @@ type ranking struct {
 	*search
 	point
 	devices string
+	base    *set   // at the clocks in force
 	kind    [2]int // whether it has processors, and its number of other devices up to two
 	flow    float64
 	known   bool // the value is an estimate
 	isTuned bool
-	found   bool // cuts were searched
+	found   bool    // cuts were searched
+	begins  []point // other lowerings to descend from
 }
 
 // Rank orders sets of devices: the best one of each kind first, and then the others, each the most promising first. Sets equal to one of these come last. It compares uniform cuts by their flow, estimates the steps of the best ones of each
@@ -71,7 +73,7 @@ func (m *Model) Rank(ctx context.Context, sets []string, aim problem.Aim, effort
 			continue
 		}
 		equal[set] = nil
-		all = append(all, &ranking{search: &search{ctx: ctx, set: set, aim: aim, brief: effort < 1}, devices: devices, kind: set.kind(), flow: math.Inf(1)})
+		all = append(all, &ranking{search: &search{ctx: ctx, set: set, aim: aim, brief: effort < 1}, devices: devices, base: set, kind: set.kind(), flow: math.Inf(1)})
 	}
 	m.findFlows(all)
 	all = slices.DeleteFunc(all, func(r *ranking) bool { return math.IsInf(r.flow, 1) })
@@ -87,7 +89,7 @@ func (m *Model) Rank(ctx context.Context, sets []string, aim problem.Aim, effort
 	var ranked, last []Ranked
 	for _, r := range leadersFirst(all) {
 		ranked = append(ranked, Ranked{r.devices, m.byLayer(r.layers), r.value})
-		for _, devices := range equal[r.set] {
+		for _, devices := range equal[r.base] {
 			last = append(last, Ranked{devices, m.byLayer(r.layers), r.value})
 		}
 	}
@@ -174,7 +176,10 @@ func (r *ranking) weighed() float64 { return r.value * (1 + float64(len(r.set.De
 // compare estimates the sets in turns of their kinds until the effort is spent. The others get their flow, times what it is too low in their kind. The
 // best sets of processors are tuned.
 func (m *Model) compare(all []*ranking, effort float64) {
-	m.eachWithin(turns(all), part(comparing, effort), func(r *ranking) { r.value, r.known = r.search.of(r.layers), true })
+	m.eachWithin(turns(all), part(comparing, effort), func(r *ranking) {
+		r.value, r.known = r.search.of(r.layers), true
+		r.tryClocks()
+	})
 	var tunable []*ranking
 	for _, r := range all {
 		if r.known && r.kind[1] == 0 && len(m.knobs) <= fewKnobs {
@@ -198,6 +203,19 @@ func (m *Model) compare(all []*ranking, effort float64) {
 	for _, r := range all {
 		if !r.known {
 			r.value = r.flow * max(1, ratios[r.kind])
+		}
+	}
+}
+
+// tryClocks goes to the best clock from those in force.
+func (r *ranking) tryClocks() {
+	for _, at := range r.base.atClocks(r.aim) {
+		was := r.set
+		r.set = at
+		if v := r.search.of(r.layers); v < r.value {
+			r.value = v
+		} else {
+			r.set = was
 		}
 	}
 }
@@ -280,10 +298,26 @@ func (of round) chosen(all []*ranking) (some []*ranking) {
 // searchCuts searches cuts on a set.
 func (r *ranking) searchCuts(effort int) {
 	r.left = r.effort(effort)
+	if r.set != r.base { // which clock is best depends on the cuts
+		r.set = r.base
+		r.value = r.search.of(r.layers)
+	}
 	if r.kind[1] == 0 && !r.isTuned {
 		r.point = r.tuned(r.point)
 	}
 	r.point, r.found = r.descend(r.point), true
+	if r.begins == nil && !r.over() {
+		r.begins = r.otherStarts(r.value)
+	}
+	for len(r.begins) > 0 && !r.over() {
+		if p := r.descendTogether(r.begins[0]); p.value < r.value {
+			r.point = p
+		}
+		r.begins = r.begins[1:]
+	}
+	if r.tryClocks(); r.set != r.base {
+		r.point = r.descend(r.point)
+	}
 }
 
 // leadersFirst puts the first set of each kind before the others.

@@ -26,6 +26,8 @@ type set struct {
 	memories int   // of its devices and of the host
 	memory   []int // by device: its number among them; the host's is 0
 	ways     []way // by pair of these
+
+	clocks []*set // the same devices at other clocks
 }
 
 // costs are the mean costs of an operation's tiles, by device.
@@ -44,11 +46,12 @@ type way struct {
 	engine                            bool // a transfer occupies an engine at one end all the time
 }
 
-// tableKey tells the devices of all sets apart whose tiles may differ in cost: by number of units, and of units that share the memory.
+// tableKey tells the devices of all sets apart whose tiles may differ in cost: by number of units, of units that share the memory, and clock.
 type tableKey struct {
 	device         string // the first of those that differ in their names only
 	units, sharing int
 	placed         bool
+	clock          platform.ClockID
 }
 
 // table is the prices of tiles on a device, by class of cost.
@@ -72,6 +75,34 @@ func (m *Model) setOf(devices string) (*set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("layer-wise model: %w", err)
 	}
+	s, err := m.newSet(p)
+	if err != nil {
+		return nil, err
+	}
+	clocks := 0
+	for d := range p.Devices {
+		clocks = max(clocks, int(p.Devices[d].NumClocks()))
+	}
+	for c := range platform.ClockID(clocks) {
+		if q := p.AtClocks(c); q != p {
+			at, err := m.newSet(q)
+			if err != nil {
+				return nil, err
+			}
+			s.clocks = append(s.clocks, at)
+		}
+	}
+	if at := slices.IndexFunc(m.unlike, s.equal); at >= 0 {
+		s = m.unlike[at]
+	} else {
+		m.unlike = append(m.unlike, s)
+	}
+	m.sets[devices] = s
+	return s, nil
+}
+
+// newSet is all devices of a machine at the clocks in force.
+func (m *Model) newSet(p *platform.Platform) (*set, error) {
 	s := &set{Platform: p, last: -1, idle: p.HostWatts().Value, costs: map[*tiled]*costs{}}
 	for d := range p.Devices {
 		device := &p.Devices[d]
@@ -93,22 +124,13 @@ func (m *Model) setOf(devices string) (*set, error) {
 		s.idle += p.Links[i].IdleWatts
 	}
 	s.findWays()
-	if err := s.findTables(m); err != nil {
-		return nil, err
-	}
-	if at := slices.IndexFunc(m.unlike, s.equal); at >= 0 {
-		s = m.unlike[at]
-	} else {
-		m.unlike = append(m.unlike, s)
-	}
-	m.sets[devices] = s
-	return s, nil
+	return s, s.findTables(m)
 }
 
 // equal reports whether any step takes as long on another set, and as many joules.
 func (s *set) equal(o *set) bool {
 	return s.idle == o.idle && s.memories == o.memories && slices.Equal(s.tables, o.tables) && slices.Equal(s.watts, o.watts) &&
-		slices.Equal(s.memory, o.memory) && slices.Equal(s.ways, o.ways)
+		slices.Equal(s.memory, o.memory) && slices.Equal(s.ways, o.ways) && slices.EqualFunc(s.clocks, o.clocks, (*set).equal)
 }
 
 // findWays numbers the memories and finds the ways between them.
@@ -176,7 +198,7 @@ func (s *set) findTables(m *Model) error {
 	}
 	for d := range s.Devices {
 		device := &s.Devices[d]
-		key := tableKey{device: m.like[device.Name], units: device.Count, placed: device.PlacedOnly}
+		key := tableKey{device: m.like[device.Name], units: device.Count, placed: device.PlacedOnly, clock: device.AtClock}
 		for e := range s.Devices {
 			if s.Devices[e].Memory == device.Memory {
 				key.sharing += s.Devices[e].Count
